@@ -1,0 +1,85 @@
+"""What lowering carries along: the session, the frames made so far, and what has to be tidied up."""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from dataclasses import dataclass, field
+from typing import Any
+
+from pyspark import StorageLevel
+from pyspark.sql import DataFrame, SparkSession
+
+from penstock.graph import Step, Write
+from penstock_spark.plan import PortReference
+from penstock_spark.sinks import SinkPlan, plan_sink
+from penstock_spark.sources import Scan as Source
+
+
+@dataclass
+class Context:
+    """One run's lowering.
+
+    Attributes:
+        spark: The runner's own session.
+        run: The run's name.
+        metrics: The Spark accumulator for metrics.
+        partitions: The number of partitions of every shuffle.
+        dumps: Pickles a program for the workers.
+        sys_path: Folders that local workers should import from too.
+        scans: The opened sources, by label.
+        sinks: The planned sinks, by label: a plan names the files that its encoders write.
+        frames: The output frame of each stage, by number.
+        ports: The number of ports of each stage.
+        views: Broadcast side inputs, by edge.
+        written: What each write gave, by label.
+        tidy: What to call when the run is over.
+    """
+
+    spark: SparkSession
+    run: str
+    metrics: Any
+    partitions: int
+    dumps: Callable[[Any], bytes]
+    sys_path: tuple[str, ...] = ()
+    scans: dict[str, Source] = field(default_factory=dict)
+    sinks: dict[str, SinkPlan] = field(default_factory=dict)
+    frames: dict[int, DataFrame] = field(default_factory=dict)
+    ports: dict[int, int] = field(default_factory=dict)
+    views: dict[int, Any] = field(default_factory=dict)
+    written: dict[str, tuple[Any, ...]] = field(default_factory=dict)
+    tidy: list[Callable[[], Any]] = field(default_factory=list)
+
+    def sink(self, step: Step) -> SinkPlan:
+        """The plan of a Write's sink."""
+        if step.label not in self.sinks:
+            assert isinstance(step.primitive, Write)
+            self.sinks[step.label] = plan_sink(step.primitive.sink, step.where)
+        return self.sinks[step.label]
+
+    def keep(self, stage: int, frame: DataFrame, ports: int) -> None:
+        """Notes a stage's frame; one that is read more than once is computed now, and kept."""
+        self.ports[stage] = ports
+        if ports > 1:
+            frame = frame.persist(StorageLevel.MEMORY_AND_DISK)
+            self.tidy.append(frame.unpersist)
+            run_only(frame)
+        self.frames[stage] = frame
+
+    def read(self, reference: PortReference, columns: tuple[str, ...]) -> DataFrame:
+        """Some columns of the rows of one port."""
+        frame = self.frames[reference.stage]
+        if self.ports[reference.stage] > 1:
+            frame = frame.where(frame["port"] == reference.port)
+        return frame.select(*columns)
+
+    def read_all(self, references: tuple[PortReference, ...], columns: tuple[str, ...]) -> DataFrame:
+        """The rows of several ports."""
+        first, *others = [self.read(reference, columns) for reference in references]
+        for other in others:
+            first = first.unionAll(other)
+        return first
+
+
+def run_only(frame: DataFrame) -> None:
+    """Runs a frame for what it does; its rows go nowhere."""
+    frame.write.format("noop").mode("overwrite").save()

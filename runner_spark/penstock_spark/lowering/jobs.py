@@ -1,0 +1,65 @@
+"""Runs the jobs of a plan: side inputs, writes, and the stages that nobody reads."""
+
+from __future__ import annotations
+
+from functools import reduce
+
+from pyspark.sql import DataFrame
+
+from penstock.graph import Read
+from penstock_spark.lowering.context import Context
+from penstock_spark.lowering.stage import lower_stage
+from penstock_spark.operators.program import PageRoot, Program, SinkWriterSpec
+from penstock_spark.operators.stage import stage_function
+from penstock_spark.plan import Plan, Scan, Stage, ViewNode, WriteNode
+from penstock_spark.sources import open_source
+
+
+def run_plan(plan: Plan, context: Context) -> None:
+    """Builds and runs every node in order; at the end, one job runs all stages that nothing else has run."""
+    open_sources(plan, context)
+    for node in plan.nodes:
+        match node:
+            case Stage():
+                lower_stage(node, plan, context)
+            case ViewNode():
+                _broadcast(node, context)
+            case WriteNode():
+                _write(node, context)
+    last = [context.frames[stage.number] for stage in plan.stages if not stage.ports]
+    if last:
+        # These frames have no rows; collecting nothing is the cheapest job.
+        reduce(DataFrame.unionAll, last).collect()
+
+
+def open_sources(plan: Plan, context: Context) -> None:
+    """Opens every source, so that a missing file is found before anything has been written."""
+    for stage in plan.stages:
+        if isinstance(stage.root, Scan):
+            step = stage.root.read
+            assert isinstance(step.primitive, Read)
+            context.scans[step.label] = open_source(step.primitive.source, context.spark, step.where)
+
+
+def _broadcast(node: ViewNode, context: Context) -> None:
+    """The pages of a side input go to the driver as bytes, and from there, still pickled, to the workers."""
+    rows = context.read_all(node.sources, ("value",)).toArrow()
+    pages = rows.column("value").to_pylist()
+    broadcast = context.spark.sparkContext.broadcast(pages)
+    context.tidy.append(broadcast.destroy)
+    context.views[node.edge.id] = broadcast
+
+
+def _write(node: WriteNode, context: Context) -> None:
+    """Writes with the sink's own job; rows that earlier stages kept as pages are encoded here."""
+    step = node.step
+    sink = context.sink(step)
+    if node.kept:
+        (edge,) = step.inputs
+        writer = SinkWriterSpec(edge, sink.make_encoder, step.where)
+        program = Program(context.run, -1, (PageRoot(edge),), (), (writer,))
+        function = stage_function(context.dumps(program), {}, context.metrics, context.sys_path)
+        frame = context.read_all(node.sources, ("tag", "value")).mapInArrow(function, sink.schema)
+    else:
+        frame = reduce(DataFrame.unionAll, [context.frames[reference.stage] for reference in node.sources])
+    context.written[step.label] = tuple(sink.commit(frame))

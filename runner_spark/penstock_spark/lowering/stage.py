@@ -1,0 +1,160 @@
+"""Lowers a stage: the frame it reads, and the Python pass over it."""
+
+from __future__ import annotations
+
+from typing import Any
+
+from pyspark.sql import DataFrame
+
+from penstock.graph import CombinePerKey, Flatten, InlineValues, ParDo, Read, Reshuffle, Step, Write
+from penstock_spark.lowering.context import Context
+from penstock_spark.operators.program import (
+    GroupRoot,
+    GroupWriterSpec,
+    InlineRoot,
+    PageRoot,
+    PageWriterSpec,
+    Program,
+    Root,
+    ScanRoot,
+    SinkWriterSpec,
+    StepSpec,
+    ViewSpec,
+    WriterSpec,
+)
+from penstock_spark.operators.stage import stage_function
+from penstock_spark.plan import Exchange, Inline, Kept, Plan, Port, Scan, Spread, Stage, Writing, Written
+from penstock_spark.rows import (
+    EXCHANGE,
+    GROUP_COLUMNS,
+    PARTITION_COLUMNS,
+    SORT_COLUMNS,
+    sql_schema,
+)
+from penstock_spark.windowing import windowing_of
+
+_PAGES = ("tag", "value")
+
+
+def lower_stage(stage: Stage, plan: Plan, context: Context) -> None:
+    """Adds the stage's frame to the context."""
+    frame, roots, partitions = _read(stage, plan, context)
+    program = Program(
+        run=context.run,
+        stage=stage.number,
+        roots=roots,
+        steps=tuple(_step(step, plan) for step in stage.steps),
+        writers=tuple(
+            _writer(port, writing, plan, context) for port in stage.ports for writing in port.writings
+        ),
+        partitions=partitions,
+    )
+    schema = _schema(stage, context)
+    views = {side.edge: context.views[side.edge] for step in stage.steps for side in step.side_inputs}
+    function = stage_function(context.dumps(program), views, context.metrics, context.sys_path)
+    context.keep(stage.number, frame.mapInArrow(function, schema), len(stage.ports))
+
+
+def _read(stage: Stage, plan: Plan, context: Context) -> tuple[DataFrame, tuple[Root, ...], int]:
+    """The frame that a stage reads, how the worker reads it, and the number of partitions of in-memory values."""
+    match stage.root:
+        case Inline(reads):
+            values = [_inline_values(step) for step in reads]
+            return _inline(tuple(zip((_edge(step) for step in reads), values, strict=True)), context)
+        case Written(step):
+            return _inline(((_edge(step), context.written[step.label]),), context)
+        case Scan(step):
+            scan = context.scans[step.label]
+            return scan.frame, (ScanRoot(_edge(step), scan.make_decoder),), 1
+        case Kept(edge, sources):
+            return context.read_all(sources, _PAGES), (PageRoot(edge),), 1
+        case Spread(step, sources):
+            assert isinstance(step.primitive, Reshuffle)
+            count = step.primitive.partitions or context.partitions
+            frame = context.read_all(sources, ("first", *_PAGES))
+            spread = frame.repartitionById(count, frame["first"].cast("int")).select(*_PAGES)
+            return spread, (PageRoot(_edge(step)),), 1
+        case Exchange(groupings, sources):
+            columns = tuple(dict.fromkeys((*GROUP_COLUMNS, *SORT_COLUMNS, "value")))
+            frame = context.read_all(sources, columns).repartition(context.partitions, *PARTITION_COLUMNS)
+            roots = tuple(_group_root(tag, step, plan) for tag, step in groupings)
+            return frame.sortWithinPartitions(*SORT_COLUMNS), roots, 1
+
+
+def _inline(
+    reads: tuple[tuple[int, tuple[Any, ...]], ...], context: Context
+) -> tuple[DataFrame, tuple[Root, ...], int]:
+    most = max(len(values) for _, values in reads)
+    count = max(1, min(most, context.partitions))
+    roots = tuple(InlineRoot(edge, values) for edge, values in reads)
+    return context.spark.range(0, count, 1, count), roots, count
+
+
+def _inline_values(step: Step) -> tuple[Any, ...]:
+    assert isinstance(step.primitive, Read)
+    assert isinstance(step.primitive.source, InlineValues)
+    return step.primitive.source.values
+
+
+def _edge(step: Step) -> int:
+    return step.outputs[0].edge
+
+
+def _group_root(tag: int, step: Step, plan: Plan) -> GroupRoot:
+    combine = step.primitive.fn if isinstance(step.primitive, CombinePerKey) else None
+    windowing = windowing_of(plan.graph, step.inputs[0])
+    return GroupRoot(_edge(step), tag, windowing, combine, step.where, step.label)
+
+
+def _step(step: Step, plan: Plan) -> StepSpec:
+    primitive: Any = step.primitive
+    is_pardo = isinstance(primitive, ParDo)
+    own = None if isinstance(primitive, Flatten) else primitive
+    windowing = windowing_of(plan.graph, step.inputs[0] if is_pardo else _edge(step))
+    return StepSpec(
+        label=step.label,
+        where=step.where,
+        primitive=own,
+        inputs=step.inputs,
+        outputs=tuple((output.tag, output.edge) for output in step.outputs),
+        views=tuple(
+            ViewSpec(
+                edge=side.edge,
+                kind=side.view,
+                default=side.default,
+                windowfn=windowing_of(plan.graph, side.edge).windowfn,
+                window_mapping_fn=side.window_mapping_fn,
+                where=step.where,
+            )
+            for side in step.side_inputs
+        ),
+        windowing=windowing,
+    )
+
+
+def _writer(port: Port, writing: Writing, plan: Plan, context: Context) -> WriterSpec:
+    step = writing.step
+    if step is None:
+        return PageWriterSpec(writing.edge, port.number, writing.tag, "", "")
+    match step.primitive:
+        case Write():
+            return SinkWriterSpec(writing.edge, context.sink(step).make_encoder, step.where)
+        case Reshuffle(partitions, by_key):
+            shards = partitions or context.partitions
+            return PageWriterSpec(
+                writing.edge, port.number, writing.tag, step.where, step.label, shards, by_key
+            )
+        case other:
+            combine = other.fn if isinstance(other, CombinePerKey) else None
+            windowing = windowing_of(plan.graph, writing.edge)
+            return GroupWriterSpec(
+                writing.edge, port.number, writing.tag, windowing, combine, step.where, step.label
+            )
+
+
+def _schema(stage: Stage, context: Context) -> Any:
+    """The stage's output schema: a sink's own, or that of all other rows."""
+    step = stage.ports[0].writings[0].step if stage.ports else None
+    if step is not None and isinstance(step.primitive, Write):
+        return context.sink(step).schema
+    return sql_schema(EXCHANGE)

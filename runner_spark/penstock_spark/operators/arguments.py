@@ -1,0 +1,92 @@
+"""The arguments of a DoFn's ``process`` as functions of an element."""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from typing import Any
+
+from penstock.graph import SideInputSlot
+from penstock.transforms.params import kind_of
+from penstock.utils.timestamp import Timestamp
+from penstock.utils.windowed_value import WindowedValue
+from penstock_spark.operators.outputs import Row
+from penstock_spark.operators.views import View
+
+_ROW_KINDS: dict[str, Callable[[Row], Any]] = {
+    "ElementParam": lambda row: row[0],
+    "TimestampParam": lambda row: Timestamp.from_micros(row[1]),
+    "WindowParam": lambda row: row[2][0],
+    "PaneInfoParam": lambda row: row[3],
+    "KeyParam": lambda row: row[0][0],
+    "WindowedValueParam": lambda row: WindowedValue(row[0], Timestamp.from_micros(row[1]), row[2], row[3]),
+}
+
+
+class Arguments:
+    """Positional and keyword arguments with placeholders.
+
+    Args:
+        args: Constants, `DoFnParam` placeholders, and `SideInputSlot` values for windowed side inputs.
+        kwargs: Likewise, by name.
+        views: The side inputs.
+    """
+
+    def __init__(self, args: tuple[Any, ...], kwargs: tuple[tuple[str, Any], ...], views: list[View]) -> None:
+        self.args = args
+        self.kwargs = kwargs
+        self.views = views
+
+    @property
+    def placeholders(self) -> list[Any]:
+        """What has to be filled in for each element."""
+        return [
+            value for value in (*self.args, *(value for _, value in self.kwargs)) if _is_placeholder(value)
+        ]
+
+    @property
+    def element_only(self) -> bool:
+        """Whether the element is the only argument."""
+        return len(self.args) == 1 and not self.kwargs and kind_of(self.args[0]) == "ElementParam"
+
+    @property
+    def needs_window(self) -> bool:
+        """Whether an element in several windows must be processed once for each."""
+        return any(
+            isinstance(value, SideInputSlot) or kind_of(value) in ("WindowParam", "WindowedValueParam")
+            for value in self.placeholders
+        )
+
+    def value_call(self, function: Callable[..., Any]) -> Callable[[Any], Any]:
+        """The function of the element's value alone; the only placeholder must be the element's, in first place."""
+        rest, kwargs = self.args[1:], dict(self.kwargs)
+        if not rest and not kwargs:
+            return function
+        return lambda value: function(value, *rest, **kwargs)
+
+    def row_call(self, function: Callable[..., Any]) -> Callable[[Row], Any]:
+        """The function of the element with its metadata."""
+        args = [self._getter(value) for value in self.args]
+        kwargs = [(name, self._getter(value)) for name, value in self.kwargs]
+        if not kwargs:
+            return lambda row: function(*[get(row) for get in args])
+        return lambda row: function(*[get(row) for get in args], **{name: get(row) for name, get in kwargs})
+
+    def _getter(self, value: Any) -> Callable[[Row], Any]:
+        if isinstance(value, SideInputSlot):
+            view = self.views[value.index]
+            return lambda row: view.of(row[2][0])
+        if _is_placeholder(value):
+            return _ROW_KINDS[kind_of(value) or ""]
+        return lambda row: value
+
+
+def _is_placeholder(value: Any) -> bool:
+    return isinstance(value, SideInputSlot) or kind_of(value) in _ROW_KINDS
+
+
+def needs_row(arguments: Arguments) -> bool:
+    """Whether a call needs more than the element's value, or needs it in another than the first place."""
+    return (
+        len(arguments.placeholders) != 1
+        or kind_of(arguments.args[0] if arguments.args else None) != "ElementParam"
+    )

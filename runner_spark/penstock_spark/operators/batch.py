@@ -1,0 +1,164 @@
+"""A batch of elements whose timestamps, windows and panes are stored once where they are all the same.
+
+Most batches of a bounded pipeline share one timestamp, one window and one pane, so a step over them is a plain loop
+over values. Steps keep the shared form wherever they can.
+
+>>> batch = Batch([1, 2], 0, ("w",), None)
+>>> batch.with_values(["a", "b"]).values
+['a', 'b']
+>>> batch.expanded().timestamps
+[0, 0]
+"""
+
+from __future__ import annotations
+
+import pickle
+from collections.abc import Callable, Iterator
+from itertools import compress
+from typing import Any
+
+import cloudpickle
+
+from penstock.transforms.window import GlobalWindow
+from penstock.utils.timestamp import MIN_TIMESTAMP
+from penstock.utils.windowed_value import PANE_INFO_UNKNOWN
+
+CHUNK_ELEMENTS = 4096
+"""The size of the batches that steps with many outputs cut: large enough to amortise, small enough to stay in cache."""
+
+Windows = tuple[Any, ...]
+GLOBAL: Windows = (GlobalWindow(),)
+MIN_MICROS: int = MIN_TIMESTAMP.micros
+
+
+class Batch:
+    """Elements in order.
+
+    Attributes:
+        values: The values.
+        timestamps: Microseconds; one int for all elements, or a list with one for each.
+        windows: A tuple of windows for all elements, or a list with a tuple for each.
+        panes: A PaneInfo for all elements, or a list with one for each.
+    """
+
+    __slots__ = ("panes", "timestamps", "values", "windows")
+
+    def __init__(
+        self,
+        values: list[Any],
+        timestamps: int | list[int] = MIN_MICROS,
+        windows: Windows | list[Windows] = GLOBAL,
+        panes: Any = PANE_INFO_UNKNOWN,
+    ) -> None:
+        self.values = values
+        self.timestamps = timestamps
+        self.windows = windows
+        self.panes = panes
+
+    @property
+    def shared(self) -> bool:
+        """Whether all elements have the same timestamp, windows and pane."""
+        return (
+            not isinstance(self.timestamps, list)
+            and not isinstance(self.windows, list)
+            and not isinstance(self.panes, list)
+        )
+
+    def with_values(self, values: list[Any]) -> Batch:
+        """The same metadata for other values: one for one, or any number where the metadata is shared."""
+        return Batch(values, self.timestamps, self.windows, self.panes)
+
+    def compressed(self, selectors: list[Any]) -> Batch:
+        """The elements whose selector is true."""
+        return Batch(
+            list(compress(self.values, selectors)),
+            _compress(self.timestamps, selectors),
+            _compress(self.windows, selectors),
+            _compress(self.panes, selectors),
+        )
+
+    def every(self, first: int, step: int) -> Batch:
+        """The element at an index, and every so many after it."""
+        return Batch(
+            self.values[first::step],
+            _every(self.timestamps, first, step),
+            _every(self.windows, first, step),
+            _every(self.panes, first, step),
+        )
+
+    def expanded(self) -> Batch:
+        """The same elements with lists for all metadata."""
+        count = len(self.values)
+        return Batch(
+            self.values,
+            _expand(self.timestamps, count),
+            _expand(self.windows, count),
+            _expand(self.panes, count),
+        )
+
+    def rows(self) -> Iterator[tuple[Any, int, Windows, Any]]:
+        """Value, timestamp, windows and pane of each element."""
+        full = self.expanded()
+        return zip(full.values, full.timestamps, full.windows, full.panes, strict=True)  # type: ignore[arg-type]
+
+
+def by_windows(
+    windows: Windows | list[Windows], names: list[Any], values: list[Any]
+) -> Iterator[tuple[Windows, list[Any], list[Any]]]:
+    """Names and values of a batch, apart for each distinct set of windows.
+
+    Elements of one window mostly share one tuple, which the step that assigned it keeps; so they are told apart by
+    identity, and a window that has two tuples merely comes twice.
+
+    >>> first, second = ("v",), ("w",)
+    >>> list(by_windows([first, second, first], ["a", "b", "c"], [1, 2, 3]))
+    [(('v',), ['a', 'c'], [1, 3]), (('w',), ['b'], [2])]
+    """
+    if not isinstance(windows, list):
+        yield windows, names, values
+        return
+    found: dict[int, tuple[Windows, list[Any], list[Any]]] = {}
+    for own, name, value in zip(windows, names, values, strict=True):
+        part = found.get(id(own))
+        if part is None:
+            part = found[id(own)] = (own, [], [])
+        part[1].append(name)
+        part[2].append(value)
+    yield from found.values()
+
+
+def _expand(metadata: Any, count: int) -> Any:
+    return metadata if isinstance(metadata, list) else [metadata] * count
+
+
+def _every(metadata: Any, first: int, step: int) -> Any:
+    return metadata[first::step] if isinstance(metadata, list) else metadata
+
+
+def _compress(metadata: Any, selectors: list[Any]) -> Any:
+    return list(compress(metadata, selectors)) if isinstance(metadata, list) else metadata
+
+
+def dumps(value: Any) -> bytes:
+    """Pickles data between stages.
+
+    The C pickler is many times faster than cloudpickle; only objects of classes that a worker cannot import (those
+    written in the user's main program) need cloudpickle, which sends the class along.
+    """
+    try:
+        return pickle.dumps(value, 5)
+    except (pickle.PicklingError, AttributeError, TypeError):
+        return bytes(cloudpickle.dumps(value, 5))
+
+
+loads: Callable[[bytes], Any] = pickle.loads
+
+
+def encode_page(batch: Batch) -> bytes:
+    """A batch as bytes."""
+    return dumps((batch.values, batch.timestamps, batch.windows, batch.panes))
+
+
+def decode_page(page: bytes) -> Batch:
+    """The batch of `encode_page`."""
+    return Batch(*loads(page))

@@ -1,0 +1,139 @@
+"""The map side of a combine: accumulators by key and window, combined before the shuffle."""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from typing import Any
+
+from penstock.coders.deterministic import encode_keys
+from penstock.metrics.execution import MetricsContainer, set_current
+from penstock_spark.operators.batch import Batch, by_windows, dumps
+from penstock_spark.operators.failure import step_failed
+from penstock_spark.operators.group_write import FlushLimit, split_pairs
+from penstock_spark.operators.keys import key_is_self_contained, keys_to_carry, rank_of, window_encoder
+from penstock_spark.operators.program import GroupWriterSpec
+from penstock_spark.operators.pushing import Records
+from penstock_spark.operators.tables import Table, table_for
+from penstock_spark.rows import exchange_records
+
+_MOST_ACCUMULATORS = 200_000
+_MOST_ELEMENTS = 1_000_000
+
+
+class CombineWriter:
+    """Combines values by window and key in tables, and writes each accumulator as one row."""
+
+    def __init__(self, spec: GroupWriterSpec, partition: int, metrics: MetricsContainer) -> None:
+        self.spec = spec
+        self.metrics = metrics
+        self._encode_window = window_encoder(spec.windowing)
+        self._rank = rank_of(spec.windowing)
+        self._sequence = partition << 40
+        self._limit = FlushLimit(_MOST_ELEMENTS)
+        self._limit.elements = 20_000
+        self._make_table: Callable[[], Table] = table_for(spec.combine)
+        self._clear()
+
+    def setup(self) -> None:
+        """Prepares the CombineFn."""
+        self._guard(self.spec.combine.setup)
+
+    def teardown(self) -> None:
+        """Lets the CombineFn go."""
+        self._guard(self.spec.combine.teardown)
+
+    def start_bundle(self) -> None:
+        """Nothing to do: accumulators live across bundles."""
+
+    def finish_bundle(self) -> Records:
+        """Nothing to do: accumulators live across bundles."""
+        return iter(())
+
+    def finish(self) -> Records:
+        """Writes what is left."""
+        if self._tables:
+            yield self._flush()
+
+    def _clear(self) -> None:
+        self._tables: dict[tuple[Any, bool], Table] = {}
+        self._keys: dict[bytes, Any] = {}
+        self._ranks: dict[tuple[Any, Any], int] = {}
+        self._held = 0
+
+    def _guard(self, call: Callable[..., Any], *args: Any) -> Any:
+        set_current(self.metrics)
+        try:
+            return call(*args)
+        except Exception as error:
+            step_failed(error, self.spec.where)
+
+    def push(self, batch: Batch) -> Records:
+        """Takes a batch of pairs."""
+        names, values, plain = self._names(batch)
+        for windows, some_names, some_values in by_windows(batch.windows, names, values):
+            for window in windows:
+                self._guard(self._table(window, plain).add, some_names, some_values)
+        if self._rank is not None:
+            self._note_ranks(batch, names)
+        self._held += len(values)
+        if self._held >= self._limit.elements or self._accumulators() >= _MOST_ACCUMULATORS:
+            yield self._flush()
+
+    def _names(self, batch: Batch) -> tuple[list[Any], list[Any], bool]:
+        """What the tables call the keys: texts are called by themselves, all others by their encoding.
+
+        Python finds 1, 1.0 and True equal, and so a table must not be keyed by them.
+        """
+        keys, values = split_pairs(batch, self.spec.where)
+        if set(map(type, keys)) == {str}:
+            return keys, values, True
+        try:
+            names = encode_keys(keys)
+        except TypeError as error:
+            step_failed(error, self.spec.where)
+        self._keys.update(keys_to_carry(names, keys))
+        return names, values, False
+
+    def _table(self, window: Any, plain: bool) -> Table:
+        table = self._tables.get((window, plain))
+        if table is None:
+            table = self._tables[window, plain] = self._make_table()
+        return table
+
+    def _accumulators(self) -> int:
+        return sum(map(len, self._tables.values()))
+
+    def _note_ranks(self, batch: Batch, names: list[Any]) -> None:
+        assert self._rank is not None
+        for name, (_, timestamp, windows, _) in zip(names, batch.rows(), strict=True):
+            for window in windows:
+                rank = self._rank(timestamp, window)
+                self._ranks[window, name] = min(rank, self._ranks.get((window, name), rank))
+
+    def _flush(self) -> Any:
+        columns: list[list[Any]] = [[], [], [], [], [], [], []]
+        keys, firsts, seconds, others, ranks, sequences, chunks = columns
+        for (window, plain), table in self._tables.items():
+            accumulators = self._guard(table.accumulators)
+            names = list(accumulators)
+            encoded = encode_keys(names) if plain else names
+            first, second, other = self._encode_window(window)
+            keys.extend(encoded)
+            firsts.extend([first] * len(names))
+            seconds.extend([second] * len(names))
+            others.extend([other] * len(names))
+            ranks.extend([self._ranks.get((window, name), 0) for name in names])
+            chunks.extend(self._guard(self._chunks, encoded, list(accumulators.values())))
+        sequences.extend(range(self._sequence, self._sequence + len(keys)))
+        self._sequence += len(keys)
+        self._limit.learn(self._held, sum(map(len, chunks)))
+        self._clear()
+        return exchange_records(self.spec.port, self.spec.tag, *columns)
+
+    def _chunks(self, keys: list[bytes], accumulators: list[Any]) -> list[bytes]:
+        if not self._keys:
+            return list(map(dumps, accumulators))
+        return [
+            dumps(accumulator if key_is_self_contained(key) else (self._keys[key], accumulator))
+            for key, accumulator in zip(keys, accumulators, strict=True)
+        ]

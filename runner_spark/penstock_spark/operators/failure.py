@@ -1,0 +1,111 @@
+"""How an exception of user code travels from a worker to the caller of `run`, with its type and the step it left.
+
+Spark reports a worker's exception as text. The worker therefore puts the pickled exception into that text, between
+two marks, and the driver takes it out again.
+"""
+
+from __future__ import annotations
+
+import base64
+import pickle
+import re
+import traceback
+from dataclasses import dataclass
+from typing import Any, NoReturn
+
+import cloudpickle
+
+from penstock.error import RunnerError
+
+_MARKED = re.compile(r"penstock-failure<([A-Za-z0-9+/=]+)>")
+_LIMIT_BYTES = 60_000
+_TRACEBACK_LIMIT = 12
+
+
+@dataclass(frozen=True)
+class Failure:
+    """An exception of user code.
+
+    Attributes:
+        exception: The pickled exception, or None if it could not be pickled.
+        kind: The exception's type name.
+        message: Its text.
+        where: The step, as an error's second line.
+        frames: The traceback in the worker, as text.
+    """
+
+    exception: bytes | None
+    kind: str
+    message: str
+    where: str
+    frames: str
+
+
+class StepFailed(Exception):
+    """Raised in a worker: user code of a step raised; the text carries the `Failure`."""
+
+
+class UserCodeError(RunnerError):
+    """User code raised an exception that could not be brought to the driver as itself."""
+
+
+def step_failed(error: BaseException, where: str) -> NoReturn:
+    """Raises the marked form of an exception that left user code; one that is marked already passes unchanged."""
+    if isinstance(error, StepFailed):
+        raise error
+    frames = "".join(traceback.format_tb(error.__traceback__, limit=-_TRACEBACK_LIMIT))
+    failure = Failure(_pickled(error), type(error).__qualname__, _cut(str(error)), where, _cut(frames))
+    marked = base64.b64encode(cloudpickle.dumps(failure)).decode("ascii")
+    raise StepFailed(f"{failure.kind} {where} penstock-failure<{marked}>") from None
+
+
+def _cut(text: str) -> str:
+    return text if len(text) <= _LIMIT_BYTES else text[:_LIMIT_BYTES] + " ..."
+
+
+def _pickled(error: BaseException) -> bytes | None:
+    """The pickled exception, if it survives a round trip and is small enough to travel in a message."""
+    try:
+        data = bytes(cloudpickle.dumps(error))
+        if len(data) > _LIMIT_BYTES or type(pickle.loads(data)) is not type(error):
+            return None
+    except Exception:
+        return None
+    return data
+
+
+def find_failure(text: str) -> Failure | None:
+    """The failure in an error text of Spark's, if there is one."""
+    match = _MARKED.search(text)
+    if match is None:
+        return None
+    failure: Failure = pickle.loads(base64.b64decode(match.group(1)))
+    return failure
+
+
+def to_exception(failure: Failure) -> BaseException:
+    """The exception to raise on the driver: the user's own where possible, naming the step it left.
+
+    >>> try:
+    ...     step_failed(ValueError("no"), "at step 'A' (game.py:41)")
+    ... except StepFailed as marked:
+    ...     print(repr(to_exception(find_failure(str(marked)))))
+    ValueError("no [while running 'A' (game.py:41)]")
+    """
+    hint = "the traceback below ends in the code of that step"
+    error: BaseException
+    try:
+        if failure.exception is None:
+            raise ValueError
+        error = pickle.loads(failure.exception)
+    except Exception:
+        return UserCodeError(f"{failure.kind}: {failure.message}", where=failure.where, hint=hint)
+    _name_step(error, failure.where)
+    error.add_note(f"{failure.where}\n  hint: {hint}\nIn the worker:\n{failure.frames}")
+    return error
+
+
+def _name_step(error: Any, where: str) -> None:
+    """Appends the step to the message, as Beam does, where the message is the exception's only argument."""
+    if len(error.args) == 1 and isinstance(error.args[0], str):
+        error.args = (f"{error.args[0]} [while running {where.removeprefix('at step ')}]",)

@@ -1,0 +1,95 @@
+"""The outputs of a step: where tagged values go, and which timestamp and windows a value leaves with."""
+
+from __future__ import annotations
+
+from collections.abc import Iterable, Iterator
+from typing import Any
+
+from penstock.metrics.execution import MetricsContainer, set_current
+from penstock.pvalue import TaggedOutput
+from penstock.transforms.window import TimestampedValue
+from penstock.utils.windowed_value import WindowedValue
+from penstock_spark.operators.batch import CHUNK_ELEMENTS, Batch, Windows
+from penstock_spark.operators.failure import step_failed
+from penstock_spark.operators.pushing import Consumer, Records
+
+Row = tuple[Any, int, Windows, Any]
+"""Value, timestamp in microseconds, windows and pane of the element a step works on."""
+
+
+class Outputs:
+    """The consumers of a step's outputs by tag; None is the main output.
+
+    Outputs with a tag that nobody reads are dropped, as Beam does, and counted in the system metric
+    ``penstock:outputs_without_reader``.
+    """
+
+    def __init__(self, by_tag: dict[str | None, Consumer], metrics: MetricsContainer, where: str) -> None:
+        self.main = by_tag[None]
+        self.metrics = metrics
+        self.where = where
+        self._by_tag = by_tag
+        self._pending: dict[str | None, Batch] = {}
+
+    def route(self, results: Iterable[tuple[Iterable[Any] | None, Row]]) -> Records:
+        """Sends the results of each element on; each keeps its element's metadata unless it brings its own."""
+        count = 0
+        for values, row in results:
+            if values is None:
+                continue
+            for value in self._values(values):
+                self.add(value, row)
+                count += 1
+                if count >= CHUNK_ELEMENTS:
+                    yield from self.drain()
+                    set_current(self.metrics)
+                    count = 0
+        yield from self.drain()
+
+    def _values(self, values: Iterable[Any]) -> Iterator[Any]:
+        """The values one by one, each exception marked with the step."""
+        try:
+            yield from values
+        except Exception as error:
+            step_failed(error, self.where)
+
+    def add(self, value: Any, row: Row) -> None:
+        """Keeps one result for the next `drain`."""
+        tag = None
+        _, timestamp, windows, pane = row
+        if isinstance(value, TaggedOutput):
+            tag, value = value.tag, value.value
+        if isinstance(value, WindowedValue):
+            timestamp, windows = value.timestamp.micros, tuple(value.windows)
+            pane, value = value.pane_info, value.value
+        elif isinstance(value, TimestampedValue):
+            timestamp, value = value.timestamp_micros, value.value
+        batch = self._pending.get(tag)
+        if batch is None:
+            batch = self._pending[tag] = Batch([], [], [], [])
+        batch.values.append(value)
+        batch.timestamps.append(timestamp)  # type: ignore[union-attr]
+        batch.windows.append(windows)  # type: ignore[union-attr, arg-type]
+        batch.panes.append(pane)
+
+    def drain(self) -> Records:
+        """Pushes what `add` kept."""
+        pending, self._pending = self._pending, {}
+        for tag, batch in pending.items():
+            consumer = self._by_tag.get(tag)
+            if consumer is None:
+                self.metrics.inc(("penstock", "outputs_without_reader"), len(batch.values))
+            else:
+                yield from consumer.push(_shared_where_same(batch))
+
+
+def _shared_where_same(batch: Batch) -> Batch:
+    """Stores metadata once where it is the same for all, so that later steps stay plain loops."""
+    return Batch(batch.values, *(_collapse(m) for m in (batch.timestamps, batch.windows, batch.panes)))
+
+
+def _collapse(metadata: Any) -> Any:
+    first = metadata[0]
+    if all(item is first for item in metadata) or metadata.count(first) == len(metadata):
+        return first
+    return metadata

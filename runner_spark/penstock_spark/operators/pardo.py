@@ -1,0 +1,200 @@
+"""A DoFn at work in a task: its life cycle, its arguments, and the choice of the loop that runs it."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Iterator
+from typing import Any
+
+from penstock.error import three_parts
+from penstock.graph import SideInputSlot
+from penstock.metrics.execution import MetricsContainer, set_current
+from penstock.pvalue import TaggedOutput
+from penstock.transforms.dofn import (
+    DoFn,
+    DoFnParam,
+    FilterDoFn,
+    FlatMapDoFn,
+    FlatMapTupleDoFn,
+    MapDoFn,
+    MapTupleDoFn,
+    MethodSignature,
+    bind,
+    signature_of,
+)
+from penstock.transforms.params import kind_of
+from penstock.utils.windowed_value import WindowedValue
+from penstock_spark.operators.arguments import Arguments, needs_row
+from penstock_spark.operators.batch import GLOBAL, MIN_MICROS, Batch
+from penstock_spark.operators.failure import step_failed
+from penstock_spark.operators.outputs import Outputs
+from penstock_spark.operators.program import StepSpec
+from penstock_spark.operators.pushing import Consumer, Records
+from penstock_spark.operators.steps import FilterStep, FlatMapStep, MapStep, check_result
+from penstock_spark.operators.views import View
+
+_NO_ROW = (None, MIN_MICROS, GLOBAL, None)
+
+
+class DoFnStep:
+    """A DoFn with its life cycle; what happens for each batch is left to a loop chosen at the first one."""
+
+    def __init__(
+        self, spec: StepSpec, outputs: Outputs, metrics: MetricsContainer, pages: dict[int, Any]
+    ) -> None:
+        assert spec.primitive is not None
+        self.spec = spec
+        self.outputs = outputs
+        self.metrics = metrics
+        self.dofn: DoFn = spec.primitive.dofn  # type: ignore[union-attr]
+        self.signature = signature_of(self.dofn)
+        self.views = [View(view, pages[view.edge]) for view in spec.views]
+        self._contexts: dict[DoFnParam, Any] = {}
+        self._managers: dict[str, list[Any]] = {"SetupContextParam": [], "BundleContextParam": []}
+        self._finalizers: list[Any] = []
+        self._loop: Consumer | None = None
+
+    def setup(self) -> None:
+        """Enters the contexts of the DoFn's life and calls ``setup``."""
+        self._enter("SetupContextParam")
+        self._call("setup", self.signature.setup)
+
+    def start_bundle(self) -> None:
+        """Enters the contexts of the bundle and calls ``start_bundle``."""
+        self._enter("BundleContextParam")
+        self._loop = None
+        self._call("start_bundle", self.signature.start_bundle)
+
+    def push(self, batch: Batch) -> Records:
+        """Takes a batch."""
+        if self._loop is None:
+            self._loop = self._choose_loop()
+        yield from self._loop.push(batch)
+
+    def finish_bundle(self) -> Records:
+        """Calls ``finish_bundle``, sends its outputs on, and leaves the bundle's contexts."""
+        results = self._call("finish_bundle", self.signature.finish_bundle)
+        if results is not None:
+            yield from self.outputs.route([(self._windowed(results), _NO_ROW)])
+        self._leave("BundleContextParam")
+
+    def _windowed(self, results: Any) -> Iterator[Any]:
+        for result in results:
+            inner = result.value if isinstance(result, TaggedOutput) else result
+            if not isinstance(inner, WindowedValue):
+                raise TypeError(
+                    three_parts(
+                        f"finish_bundle gave a {type(inner).__name__}, which has no timestamp and no window",
+                        hint="yield WindowedValue(value, timestamp, windows)",
+                    )
+                )
+            yield result
+
+    def finish(self) -> Records:
+        """Runs the callbacks of bundle finalizers: the output of a bounded task is complete."""
+        for finalizer in self._finalizers:
+            for callback in finalizer.callbacks:
+                self._guard(callback)
+        return iter(())
+
+    def teardown(self) -> None:
+        """Calls ``teardown`` and leaves all contexts, also after an error."""
+        try:
+            self._call("teardown", self.signature.teardown)
+        finally:
+            self._leave("BundleContextParam")
+            self._leave("SetupContextParam")
+
+    def _guard(self, call: Callable[..., Any], *args: Any, **kwargs: Any) -> Any:
+        set_current(self.metrics)
+        try:
+            return call(*args, **kwargs)
+        except Exception as error:
+            step_failed(error, self.spec.where)
+
+    def _call(self, name: str, method: MethodSignature | None) -> Any:
+        if method is None:
+            return None
+        kwargs = {p.name: self._contexts[p.default] for p in method.parameters if p.default in self._contexts}
+        return self._guard(getattr(self.dofn, name), **kwargs)
+
+    def _enter(self, kind: str) -> None:
+        for parameter in self.signature.contexts(kind):
+            manager, value = self._guard(parameter.create_and_enter)
+            self._managers[kind].append(manager)
+            self._contexts[parameter] = value
+
+    def _leave(self, kind: str) -> None:
+        while self._managers[kind]:
+            self._guard(self._managers[kind].pop().__exit__, None, None, None)
+
+    def _resolve(self, placeholder: Any) -> Any:
+        """A constant for what stays the same for the whole bundle; anything else as it is."""
+        if isinstance(placeholder, SideInputSlot) and self.views[placeholder.index].global_only:
+            return self._guard(self.views[placeholder.index].of, GLOBAL[0])
+        kind = kind_of(placeholder)
+        if kind in self._managers:
+            return self._contexts[placeholder]
+        if kind == "BundleFinalizerParam":
+            self._finalizers.append(placeholder())
+            return self._finalizers[-1]
+        return placeholder
+
+    def _choose_loop(self) -> Consumer:
+        """The plainest loop that does what the DoFn asks for."""
+        primitive: Any = self.spec.primitive
+        call = bind(self.dofn.process_signature(), primitive.args, dict(primitive.kwargs))
+        arguments = Arguments(
+            tuple(self._resolve(value) for value in call.args),
+            tuple((name, self._resolve(value)) for name, value in call.kwargs),
+            self.views,
+        )
+        if needs_row(arguments):
+            return RowLoop(arguments.row_call(self.dofn.process), arguments.needs_window, self)
+        return self._value_loop(arguments)
+
+    def _value_loop(self, arguments: Arguments) -> Consumer:
+        common = (self.outputs, self.metrics, self.spec.where)
+        kind, dofn = type(self.dofn), self.dofn
+        if kind in (MapTupleDoFn, FlatMapTupleDoFn) and arguments.element_only:
+            loop = MapStep if kind is MapTupleDoFn else FlatMapStep
+            return loop(dofn.fn, True, *common)  # type: ignore[attr-defined]
+        if kind is MapDoFn:
+            return MapStep(arguments.value_call(dofn.fn), False, *common)  # type: ignore[attr-defined]
+        if kind is FilterDoFn:
+            return FilterStep(arguments.value_call(dofn.fn), *common)  # type: ignore[attr-defined]
+        if kind is FlatMapDoFn:
+            return FlatMapStep(arguments.value_call(dofn.fn), False, *common)  # type: ignore[attr-defined]
+        return FlatMapStep(arguments.value_call(dofn.process), False, *common)
+
+
+class RowLoop:
+    """Calls a DoFn with arguments that differ from element to element: its timestamp, its window, a view of that."""
+
+    def __init__(self, call: Callable[[Any], Any], each_window: bool, step: DoFnStep) -> None:
+        self.call = call
+        self.each_window = each_window
+        self.step = step
+
+    def push(self, batch: Batch) -> Records:
+        """Takes a batch."""
+        yield from self.step.outputs.route(self._results(batch))
+
+    def _results(self, batch: Batch) -> Iterator[tuple[Any, Any]]:
+        metrics = self.step.metrics
+        for row in self._rows(batch):
+            set_current(metrics)
+            try:
+                result = self.call(row)
+                if result is not None:
+                    check_result(result)
+            except Exception as error:
+                step_failed(error, self.step.spec.where)
+            yield result, row
+
+    def _rows(self, batch: Batch) -> Iterator[Any]:
+        if not self.each_window:
+            yield from batch.rows()
+            return
+        for value, timestamp, windows, pane in batch.rows():
+            for window in windows:
+                yield value, timestamp, (window,), pane

@@ -1,0 +1,187 @@
+"""What a fused stage does, as values that travel to the workers: its roots, its steps and its writers.
+
+Edges are numbers, as in the graph. A root puts batches on an edge; a step reads the batches of its input edges and
+puts batches on its output edges; a writer turns the batches of its edge into rows of the stage's output frame.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from dataclasses import dataclass
+from typing import Any
+
+from penstock.graph import AssignWindows, ParDo
+
+
+@dataclass(frozen=True, eq=False)
+class InlineRoot:
+    """Values of the program; partition i of n takes slice i of n.
+
+    Attributes:
+        edge: Where the elements go.
+        values: The values; a TimestampedValue or WindowedValue brings its own timestamp.
+    """
+
+    edge: int
+    values: tuple[Any, ...]
+
+
+@dataclass(frozen=True, eq=False)
+class ScanRoot:
+    """Rows of a source's frame; `make_decoder()` gives the function from an Arrow batch to values, once a task."""
+
+    edge: int
+    make_decoder: Callable[[], Callable[[Any], list[Any]]]
+
+
+@dataclass(frozen=True, eq=False)
+class PageRoot:
+    """Rows that hold whole pickled batches (a `PageWriter`'s)."""
+
+    edge: int
+    tag: int = 0
+
+
+@dataclass(frozen=True, eq=False)
+class GroupRoot:
+    """Sorted rows of a grouping exchange, read one key and window at a time.
+
+    Attributes:
+        edge: Where the (key, values) or (key, result) elements go.
+        tag: The rows' tag; several groupings share one exchange.
+        windowing: The input's windowing.
+        combine: The CombineFn whose accumulators the rows hold; None for a GroupByKey.
+        where: The step, for errors.
+        label: The step's label, for metrics.
+    """
+
+    edge: int
+    tag: int
+    windowing: Any
+    combine: Any
+    where: str
+    label: str
+
+
+Root = InlineRoot | ScanRoot | PageRoot | GroupRoot
+
+
+@dataclass(frozen=True, eq=False)
+class ViewSpec:
+    """A side input in the worker.
+
+    Attributes:
+        edge: The number of its edge; the task has its pages under it.
+        kind: ``singleton``, ``iter``, ``list``, ``dict`` or ``multimap``.
+        default: As in `penstock.graph.SideInput`.
+        windowfn: The side input's WindowFn.
+        window_mapping_fn: As in `penstock.graph.SideInput`.
+        where: The consuming step, for errors.
+    """
+
+    edge: int
+    kind: str
+    default: tuple[Any, ...]
+    windowfn: Any
+    window_mapping_fn: Any
+    where: str
+
+
+@dataclass(frozen=True, eq=False)
+class StepSpec:
+    """A stateless step: a ParDo, an AssignWindows, or a Flatten (which only joins edges).
+
+    Attributes:
+        label: The full label.
+        where: The step, for errors.
+        primitive: What it does; None for a Flatten.
+        inputs: Edges it reads that this stage produces.
+        outputs: Tags and edges.
+        views: Its side inputs.
+        windowing: The input's windowing for a ParDo; the output's for an AssignWindows.
+    """
+
+    label: str
+    where: str
+    primitive: ParDo | AssignWindows | None
+    inputs: tuple[int, ...]
+    outputs: tuple[tuple[str | None, int], ...]
+    views: tuple[ViewSpec, ...] = ()
+    windowing: Any = None
+
+
+@dataclass(frozen=True, eq=False)
+class GroupWriterSpec:
+    """Rows for a grouping: values (or accumulators, if `combine` is set) by key and window."""
+
+    edge: int
+    port: int
+    tag: int
+    windowing: Any
+    combine: Any
+    where: str
+    label: str
+
+
+@dataclass(frozen=True, eq=False)
+class PageWriterSpec:
+    """Rows that hold whole pickled batches.
+
+    Attributes:
+        shards: Spread over so many keys, one page a key and batch (a Reshuffle); 0 writes batches as they come.
+        by_key: Whether the shard is a hash of the element's key; otherwise elements are dealt out in turn.
+    """
+
+    edge: int
+    port: int
+    tag: int
+    where: str
+    label: str
+    shards: int = 0
+    by_key: bool = False
+
+
+@dataclass(frozen=True, eq=False)
+class SinkWriterSpec:
+    """Rows of a sink's own schema; `make_encoder()` gives the encoder, once a task."""
+
+    edge: int
+    make_encoder: Callable[[], Any]
+    where: str
+
+
+@dataclass(frozen=True, eq=False)
+class ColumnWriterSpec:
+    """Rows of typed columns.
+
+    Attributes:
+        make_encoder: Gives, once a task, an object with ``add(batch)`` and ``flush()``, both giving Arrow batches.
+    """
+
+    edge: int
+    make_encoder: Callable[[], Any]
+    where: str
+
+
+WriterSpec = GroupWriterSpec | PageWriterSpec | SinkWriterSpec | ColumnWriterSpec
+
+
+@dataclass(frozen=True, eq=False)
+class Program:
+    """A fused stage.
+
+    Attributes:
+        run: Names the run; metrics of several runs share one accumulator.
+        stage: Its number in the plan.
+        roots: Where elements come from.
+        steps: In topological order.
+        writers: Where elements leave the stage.
+        partitions: The number of partitions that inline roots are dealt out to.
+    """
+
+    run: str
+    stage: int
+    roots: tuple[Root, ...]
+    steps: tuple[StepSpec, ...]
+    writers: tuple[WriterSpec, ...]
+    partitions: int = 1

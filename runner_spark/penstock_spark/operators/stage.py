@@ -1,0 +1,244 @@
+"""A fused stage at work in a Spark task: Arrow batches in, batches of elements through the steps, Arrow batches out."""
+
+from __future__ import annotations
+
+import gc
+import sys
+from collections.abc import Callable, Iterable, Iterator
+from typing import Any
+
+import pyarrow as pa
+
+from penstock.graph import AssignWindows, ParDo
+from penstock.metrics.execution import MetricsContainer, Snapshot, merge_snapshots
+from penstock_spark.operators.batch import Batch, decode_page, loads
+from penstock_spark.operators.combine_write import CombineWriter
+from penstock_spark.operators.group_read import GroupReader, read_groups
+from penstock_spark.operators.group_write import GroupWriter
+from penstock_spark.operators.inline import inline_batches
+from penstock_spark.operators.outputs import Outputs
+from penstock_spark.operators.pardo import DoFnStep
+from penstock_spark.operators.program import (
+    ColumnWriterSpec,
+    GroupRoot,
+    GroupWriterSpec,
+    InlineRoot,
+    PageRoot,
+    PageWriterSpec,
+    Program,
+    ScanRoot,
+    SinkWriterSpec,
+    StepSpec,
+    WriterSpec,
+)
+from penstock_spark.operators.pushing import Consumer, Fan, Node, Quiet, Records
+from penstock_spark.operators.windowing import AssignStep
+from penstock_spark.operators.writers import ColumnWriter, PageWriter, SinkWriter
+
+BUNDLE_ELEMENTS = 100_000
+"""Bundles end after about so many elements of a root, so that what a DoFn gathers in one stays bounded."""
+
+
+class Join(Quiet):
+    """A Flatten: passes batches on."""
+
+    def __init__(self, out: Consumer) -> None:
+        self.out = out
+
+    def push(self, batch: Batch) -> Records:
+        """Takes a batch."""
+        return self.out.push(batch)
+
+
+class Stage:
+    """The nodes of a program, wired up for one task."""
+
+    def __init__(self, program: Program, partition: int, pages: dict[int, Any]) -> None:
+        self.program = program
+        self.pages = pages
+        self.partition = partition
+        self.containers: dict[str, MetricsContainer] = {}
+        self._consumers: dict[int, list[Consumer]] = {}
+        self.nodes: list[Node] = []
+        # Writers and steps are made from the last to the first, so that each finds its consumers.
+        writers: list[Node] = [self._writer(spec) for spec in program.writers]
+        for spec, writer in zip(program.writers, writers, strict=True):
+            self._consumers.setdefault(spec.edge, []).append(writer)
+        steps = [self._step(step) for step in reversed(program.steps)]
+        self.readers = {
+            root.tag: GroupReader(root, self.fan(root.edge), self.container(root.label))
+            for root in program.roots
+            if isinstance(root, GroupRoot)
+        }
+        self.nodes = [*reversed(steps), *writers]
+
+    def container(self, label: str) -> MetricsContainer:
+        """The metrics of a step."""
+        if label not in self.containers:
+            self.containers[label] = MetricsContainer(label)
+        return self.containers[label]
+
+    def fan(self, edge: int) -> Consumer:
+        """Whatever reads an edge."""
+        consumers = self._consumers.get(edge, [])
+        return consumers[0] if len(consumers) == 1 else Fan(consumers)
+
+    def _step(self, spec: StepSpec) -> Node:
+        node: Node
+        match spec.primitive:
+            case None:
+                node = Join(self.fan(spec.outputs[0][1]))
+            case AssignWindows():
+                node = AssignStep(spec.windowing.windowfn, self.fan(spec.outputs[0][1]), spec.where)
+            case ParDo():
+                metrics = self.container(spec.label)
+                by_tag: dict[str | None, Consumer] = {tag: self.fan(edge) for tag, edge in spec.outputs}
+                node = DoFnStep(spec, Outputs(by_tag, metrics, spec.where), metrics, self.pages)
+        for edge in spec.inputs:
+            # Steps are made last to first; the first consumer of an edge must still come first.
+            self._consumers.setdefault(edge, []).insert(0, node)
+        return node
+
+    def _writer(self, spec: WriterSpec) -> Node:
+        match spec:
+            case GroupWriterSpec(combine=None):
+                return GroupWriter(spec, self.partition)
+            case GroupWriterSpec():
+                return CombineWriter(spec, self.partition, self.container(spec.label))
+            case PageWriterSpec():
+                return PageWriter(spec, self.partition)
+            case SinkWriterSpec():
+                return SinkWriter(spec)
+            case ColumnWriterSpec():
+                return ColumnWriter(spec)
+
+    def run(self, records: Iterator[Any]) -> Records:
+        """Everything the task puts out."""
+        lively: list[Any] = [*self.readers.values(), *self.nodes]
+        started: list[Any] = []
+        try:
+            for node in lively:
+                started.append(node)
+                node.setup()
+            for node in self.nodes:
+                if isinstance(node, SinkWriter):
+                    yield from node.start()
+            yield from self._bundles(records)
+            for node in self.nodes:
+                yield from node.finish()
+        finally:
+            for node in started:
+                node.teardown()
+
+    def _bundles(self, records: Iterator[Any]) -> Records:
+        """Bundles of the roots' batches, each started before its first batch and finished after its last."""
+        if self.readers:
+            yield from self._bundle(lambda: read_groups(records, self.readers))
+            return
+        batches = self._root_batches(records)
+        for first in batches:
+            yield from self._bundle(lambda first=first: self._push_some(first, batches))  # type: ignore[misc]
+
+    def _bundle(self, body: Callable[[], Records]) -> Records:
+        for node in self.nodes:
+            node.start_bundle()
+        yield from body()
+        for node in self.nodes:
+            yield from node.finish_bundle()
+
+    def _push_some(self, first: tuple[Consumer, Batch], rest: Iterator[tuple[Consumer, Batch]]) -> Records:
+        consumer, batch = first
+        pushed = len(batch.values)
+        yield from consumer.push(batch)
+        while pushed < BUNDLE_ELEMENTS:
+            for consumer, batch in rest:
+                pushed += len(batch.values)
+                yield from consumer.push(batch)
+                break
+            else:
+                return
+
+    def _root_batches(self, records: Iterator[Any]) -> Iterator[tuple[Consumer, Batch]]:
+        roots = self.program.roots
+        inline = [root for root in roots if isinstance(root, InlineRoot)]
+        if inline:
+            yield from self._inline(inline, records)
+        for scan in (root for root in roots if isinstance(root, ScanRoot)):
+            yield from self._scan(scan, records)
+        pages = {root.tag: self.fan(root.edge) for root in roots if isinstance(root, PageRoot)}
+        if pages:
+            for record in records:
+                tags, values = record.column("tag").to_pylist(), record.column("value").to_pylist()
+                for tag, page in zip(tags, values, strict=True):
+                    yield pages[tag], decode_page(page)
+
+    def _inline(self, inline: list[InlineRoot], records: Iterable[Any]) -> Iterator[tuple[Consumer, Batch]]:
+        """The slices whose numbers the task's rows have; the task's own number counts other frames' tasks too."""
+        for record in records:
+            for slice_number in record.column(0).to_pylist():
+                for root in inline:
+                    consumer = self.fan(root.edge)
+                    for batch in inline_batches(root.values, slice_number, self.program.partitions):
+                        yield consumer, batch
+
+    def _scan(self, scan: ScanRoot, records: Iterable[Any]) -> Iterator[tuple[Consumer, Batch]]:
+        consumer = self.fan(scan.edge)
+        decode = scan.make_decoder()
+        for record in records:
+            values = decode(record)
+            if values:
+                yield consumer, Batch(values)
+
+    def snapshot(self) -> Snapshot:
+        """The metrics of all steps."""
+        merged: Snapshot = {}
+        for container in self.containers.values():
+            merged = merge_snapshots(merged, container.snapshot())
+        return merged
+
+
+def stage_function(
+    program: bytes, pages: dict[int, Any], metrics: Any, sys_path: tuple[str, ...]
+) -> Callable[[Iterator[Any]], Iterator[Any]]:
+    """The function for Spark's ``mapInArrow``.
+
+    Args:
+        program: The pickled `Program`. It is unpickled only when the worker can import what the driver can.
+        pages: Broadcasts of the pages of side inputs, by edge.
+        metrics: A Spark accumulator that takes ``{(run, stage, partition): snapshot}``.
+        sys_path: Folders that the driver imports from and the worker should too.
+    """
+
+    def run(records: Iterator[Any]) -> Iterator[pa.RecordBatch]:
+        from pyspark import TaskContext
+
+        _collect_less_often()
+        sys.path.extend(folder for folder in sys_path if folder not in sys.path)
+        context = TaskContext.get()
+        partition = context.partitionId() if context else 0
+        loaded: Program = loads(program)
+        stage = Stage(loaded, partition, pages)
+        yield from stage.run(iter(records))
+        # Spark uses a worker again only if it has read all its input; in-memory values come with a row each.
+        for _ in records:
+            pass
+        snapshot = stage.snapshot()
+        if snapshot:
+            metrics.add({(loaded.run, loaded.stage, partition): snapshot})
+
+    return run
+
+
+_COLLECT_AFTER = 100_000
+
+
+def _collect_less_often() -> None:
+    """Spaces out Python's search for cycles.
+
+    Batches are made of very many small objects that hold no cycles; looking for some after every 700 new ones took up
+    to 40 % of a stage's time. A program that has set a larger number keeps it.
+    """
+    youngest, *older = gc.get_threshold()
+    if 0 < youngest < _COLLECT_AFTER:
+        gc.freeze()
+        gc.set_threshold(_COLLECT_AFTER, *older)

@@ -1,0 +1,151 @@
+"""Accumulators by key, with plain loops for the combiners that everybody uses.
+
+A table takes names and values of one batch at a time and gives, in the end, an accumulator of the CombineFn for each
+name. The special tables keep numbers and turn them into accumulators only then.
+"""
+
+from __future__ import annotations
+
+from collections import Counter
+from collections.abc import Callable
+from typing import Any, Protocol
+
+from penstock.transforms.core import CombineFn
+
+_FOLD_ELEMENTS = 50_000
+
+
+class Table(Protocol):
+    """Accumulators by name."""
+
+    def add(self, names: list[Any], values: list[Any]) -> None:
+        """Takes one value for each name; names repeat."""
+        ...
+
+    def accumulators(self) -> dict[Any, Any]:
+        """The accumulator of each name."""
+        ...
+
+    def __len__(self) -> int:
+        """The number of names."""
+        ...
+
+
+class FoldTable:
+    """Any CombineFn: values wait in lists, so that ``add_inputs`` sees many at a time."""
+
+    def __init__(self, fn: CombineFn) -> None:
+        self.fn = fn
+        self._accumulators: dict[Any, Any] = {}
+        self._waiting: dict[Any, list[Any]] = {}
+        self._waiting_count = 0
+
+    def add(self, names: list[Any], values: list[Any]) -> None:
+        """Takes one value for each name."""
+        waiting = self._waiting
+        for name, value in zip(names, values, strict=True):
+            try:
+                waiting[name].append(value)
+            except KeyError:
+                waiting[name] = [value]
+        self._waiting_count += len(names)
+        if self._waiting_count >= _FOLD_ELEMENTS:
+            self._fold()
+
+    def _fold(self) -> None:
+        fn, accumulators = self.fn, self._accumulators
+        for name, values in self._waiting.items():
+            accumulator = accumulators[name] if name in accumulators else fn.create_accumulator()
+            accumulators[name] = fn.add_inputs(accumulator, values)
+        self._waiting = {}
+        self._waiting_count = 0
+
+    def accumulators(self) -> dict[Any, Any]:
+        """The accumulator of each name, compacted."""
+        self._fold()
+        return {name: self.fn.compact(accumulator) for name, accumulator in self._accumulators.items()}
+
+    def __len__(self) -> int:
+        return len(self._accumulators) + len(self._waiting)
+
+
+class CountTable:
+    """The number of values of each name."""
+
+    def __init__(self, fn: CombineFn) -> None:
+        self.fn = fn
+        self._counts: Counter[Any] = Counter()
+
+    def add(self, names: list[Any], values: list[Any]) -> None:
+        """Takes one value for each name."""
+        self._counts.update(names)
+
+    def accumulators(self) -> dict[Any, Any]:
+        """The accumulator of a CountCombineFn is the count."""
+        return dict(self._counts)
+
+    def __len__(self) -> int:
+        return len(self._counts)
+
+
+class SumTable:
+    """The sum of the values of each name (``CombinePerKey(sum)``)."""
+
+    def __init__(self, fn: CombineFn) -> None:
+        self.fn = fn
+        self._sums: dict[Any, Any] = {}
+
+    def add(self, names: list[Any], values: list[Any]) -> None:
+        """Takes one value for each name."""
+        sums = self._sums
+        for name, value in zip(names, values, strict=True):
+            if name in sums:
+                # Not `+=`: that would change a value which belongs to the user.
+                sums[name] = sums[name] + value
+            else:
+                sums[name] = 0 + value
+
+    def accumulators(self) -> dict[Any, Any]:
+        """The sum of sums is the sum, and so each sum stands for its values."""
+        fn = self.fn
+        return {name: fn.add_inputs(fn.create_accumulator(), [total]) for name, total in self._sums.items()}
+
+    def __len__(self) -> int:
+        return len(self._sums)
+
+
+def table_for(fn: CombineFn) -> Callable[[], Table]:
+    """The best table for a CombineFn."""
+    kind = known(fn)
+    if kind == "count":
+        return lambda: CountTable(fn)
+    if kind == "sum":
+        return lambda: SumTable(fn)
+    return lambda: FoldTable(fn)
+
+
+def known(fn: CombineFn) -> str | None:
+    """The name of a combiner that the runner knows: ``sum``, ``min``, ``max``, ``count`` or ``mean``.
+
+    >>> known(CombineFn.from_callable(sum)), known(CombineFn.from_callable(len))
+    ('sum', None)
+    """
+    from penstock.transforms.combiners import CountCombineFn, MeanCombineFn
+    from penstock.transforms.core import CallableWrapperCombineFn
+
+    if type(fn) is CountCombineFn:
+        return "count"
+    if type(fn) is MeanCombineFn:
+        return "mean"
+    if isinstance(fn, CallableWrapperCombineFn):
+        function = fn.fn
+        return {sum: "sum", min: "min", max: "max"}.get(function) if _hashable(function) else None
+    return None
+
+
+def _hashable(value: Any) -> bool:
+    try:
+        hash(value)
+    except TypeError:
+        return False
+    return True

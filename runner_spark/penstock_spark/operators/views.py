@@ -1,0 +1,90 @@
+"""Side inputs in the worker: the view of a main input's window, built once and kept."""
+
+from __future__ import annotations
+
+from typing import Any
+
+from penstock.error import three_parts
+from penstock.pvalue import EmptySideInput
+from penstock.transforms.window import GlobalWindow, GlobalWindows
+from penstock_spark.operators.batch import decode_page
+from penstock_spark.operators.program import ViewSpec
+
+
+def by_window(pages: list[bytes]) -> dict[Any, list[Any]]:
+    """The elements of each window; an element of several windows is in the list of each."""
+    found: dict[Any, list[Any]] = {}
+    for page in pages:
+        batch = decode_page(page)
+        if isinstance(batch.windows, list):
+            for value, windows in zip(batch.values, batch.windows, strict=True):
+                for window in windows:
+                    found.setdefault(window, []).append(value)
+        else:
+            for window in batch.windows:
+                found.setdefault(window, []).extend(batch.values)
+    return found
+
+
+class View:
+    """The views of one side input, by window of the main input."""
+
+    def __init__(self, spec: ViewSpec, pages: Any) -> None:
+        """Takes the side input and a Spark broadcast of its pages."""
+        self.spec = spec
+        self.pages = pages
+        self.global_only = isinstance(spec.windowfn, GlobalWindows) and spec.window_mapping_fn is None
+        self._elements: dict[Any, list[Any]] | None = None
+        self._views: dict[Any, Any] = {}
+
+    def of(self, main_window: Any) -> Any:
+        """What the DoFn gets while it processes an element of that window."""
+        key = GlobalWindow() if self.global_only else main_window
+        if key not in self._views:
+            self._views[key] = self._build(self._map(key))
+        return self._views[key]
+
+    def _map(self, main_window: Any) -> Any:
+        """The side input's window for a main input's window: by default the one that holds its last instant."""
+        if self.spec.window_mapping_fn is not None:
+            return self.spec.window_mapping_fn(main_window)
+        if self.global_only:
+            return GlobalWindow()
+        context = self.spec.windowfn.AssignContext(main_window.max_timestamp())
+        return list(self.spec.windowfn.assign(context))[-1]
+
+    def _build(self, window: Any) -> Any:
+        if self._elements is None:
+            self._elements = by_window(self.pages.value)
+        elements = self._elements.get(window, [])
+        match self.spec.kind:
+            case "iter" | "list":
+                return list(elements)
+            case "dict":
+                return dict(elements)
+            case "multimap":
+                return _multimap(elements)
+            case "singleton":
+                return self._singleton(elements)
+            case kind:
+                raise AssertionError(f"no such view: {kind}")
+
+    def _singleton(self, elements: list[Any]) -> Any:
+        if len(elements) == 1:
+            return elements[0]
+        if not elements:
+            return self.spec.default[0] if self.spec.default else EmptySideInput()
+        raise ValueError(
+            three_parts(
+                f"a PCollection of {len(elements)} elements is read as a singleton side input",
+                where=self.spec.where,
+                hint="combine it to one element per window, or read it with AsIter or AsList",
+            )
+        )
+
+
+def _multimap(elements: list[Any]) -> dict[Any, list[Any]]:
+    found: dict[Any, list[Any]] = {}
+    for key, value in elements:
+        found.setdefault(key, []).append(value)
+    return found

@@ -1,0 +1,106 @@
+"""AssignWindows over a batch, with integer arithmetic for the window kinds that allow it."""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from typing import Any
+
+from penstock.error import three_parts
+from penstock.transforms.window import BoundedWindow, FixedWindows, GlobalWindows
+from penstock.utils.timestamp import Timestamp
+from penstock_spark.operators.batch import GLOBAL, Batch, Windows
+from penstock_spark.operators.failure import step_failed
+from penstock_spark.operators.pushing import Consumer, Quiet, Records
+
+_CACHE_LIMIT = 10_000
+
+
+class AssignStep(Quiet):
+    """Gives each element its windows (Beam's ``WindowInto``)."""
+
+    def __init__(self, windowfn: Any, out: Consumer, where: str) -> None:
+        self.out = out
+        self.where = where
+        self._assign = assigner(windowfn)
+
+    def push(self, batch: Batch) -> Records:
+        """Takes a batch."""
+        try:
+            windows = self._assign(batch)
+        except Exception as error:
+            step_failed(error, self.where)
+        yield from self.out.push(Batch(batch.values, batch.timestamps, windows, batch.panes))
+
+
+def assigner(windowfn: Any) -> Callable[[Batch], Windows | list[Windows]]:
+    """The function from a batch to its windows.
+
+    Exact types only are taken the fast way: a subclass may assign as it likes.
+    """
+    if type(windowfn) is GlobalWindows:
+        return lambda batch: GLOBAL
+    if type(windowfn) is FixedWindows:
+        return _fixed(windowfn)
+    if hasattr(windowfn, "assign_micros") and type(windowfn).__module__.startswith("penstock."):
+        return _by_timestamp(windowfn.assign_micros)
+    return _by_context(windowfn)
+
+
+def _fixed(windowfn: FixedWindows) -> Callable[[Batch], Windows | list[Windows]]:
+    size, offset = windowfn.size_micros, windowfn.offset_micros
+    cache: dict[int, Windows] = {}
+
+    def windows_at(start: int) -> Windows:
+        if len(cache) > _CACHE_LIMIT:
+            cache.clear()
+        made = cache[start] = tuple(windowfn.assign_micros(start))
+        return made
+
+    def assign(batch: Batch) -> Windows | list[Windows]:
+        timestamps = batch.timestamps
+        if not isinstance(timestamps, list):
+            return tuple(windowfn.assign_micros(timestamps))
+        starts = [at - (at - offset) % size for at in timestamps]
+        return [cache.get(start) or windows_at(start) for start in starts]
+
+    return assign
+
+
+def _by_timestamp(assign_micros: Callable[[int], Windows]) -> Callable[[Batch], Windows | list[Windows]]:
+    cache: dict[int, Windows] = {}
+
+    def windows_at(micros: int) -> Windows:
+        if len(cache) > _CACHE_LIMIT:
+            cache.clear()
+        made = cache[micros] = tuple(assign_micros(micros))
+        return made
+
+    def assign(batch: Batch) -> Windows | list[Windows]:
+        timestamps = batch.timestamps
+        if not isinstance(timestamps, list):
+            return windows_at(timestamps)
+        return [cache[at] if at in cache else windows_at(at) for at in timestamps]
+
+    return assign
+
+
+def _by_context(windowfn: Any) -> Callable[[Batch], Windows | list[Windows]]:
+    def assign(batch: Batch) -> list[Windows]:
+        assigned = []
+        for value, timestamp, windows, _ in batch.rows():
+            context = windowfn.AssignContext(
+                Timestamp.from_micros(timestamp), element=value, window=windows[0] if windows else None
+            )
+            made = tuple(windowfn.assign(context))
+            for window in made:
+                if not isinstance(window, BoundedWindow):
+                    raise TypeError(
+                        three_parts(
+                            f"{type(windowfn).__name__}.assign gave a {type(window).__name__}, not a window",
+                            hint="return a list of windows, for example [IntervalWindow(start, end)]",
+                        )
+                    )
+            assigned.append(made)
+        return assigned
+
+    return assign

@@ -1,0 +1,112 @@
+"""Writers of whole pages, of a sink's rows, and of typed columns."""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from typing import Any
+from zlib import crc32
+
+import pyarrow as pa
+
+from penstock.coders.deterministic import encode_keys
+from penstock_spark.operators.batch import Batch, encode_page
+from penstock_spark.operators.failure import step_failed
+from penstock_spark.operators.group_write import split_pairs
+from penstock_spark.operators.program import ColumnWriterSpec, PageWriterSpec, SinkWriterSpec
+from penstock_spark.operators.pushing import Quiet, Records
+from penstock_spark.rows import page_records
+
+
+class PageWriter(Quiet):
+    """Writes batches as pages, as they come or spread over shards."""
+
+    def __init__(self, spec: PageWriterSpec, partition: int) -> None:
+        self.spec = spec
+        self._next_shard = partition
+
+    def push(self, batch: Batch) -> Records:
+        """Takes a batch."""
+        try:
+            if self.spec.shards == 0:
+                pages, shards = [encode_page(batch)], None
+            else:
+                parts = self._by_key(batch) if self.spec.by_key else self._in_turn(batch)
+                pages = [encode_page(part) for part in parts.values()]
+                shards = list(parts)
+        except Exception as error:
+            step_failed(error, self.spec.where)
+        yield page_records(self.spec.port, self.spec.tag, pages, shards)
+
+    def _in_turn(self, batch: Batch) -> dict[int, Batch]:
+        count = self.spec.shards
+        start, self._next_shard = self._next_shard, (self._next_shard + len(batch.values)) % count
+        return {
+            (start + turn) % count: batch.every(turn, count) for turn in range(min(count, len(batch.values)))
+        }
+
+    def _by_key(self, batch: Batch) -> dict[int, Batch]:
+        keys, _ = split_pairs(batch, self.spec.where)
+        shards = [crc32(key) % self.spec.shards for key in encode_keys(keys)]
+        return {shard: batch.compressed([s == shard for s in shards]) for shard in set(shards)}
+
+
+class SinkWriter(Quiet):
+    """Encodes values as a sink's rows."""
+
+    def __init__(self, spec: SinkWriterSpec) -> None:
+        self.spec = spec
+        self._encoder: Any = None
+
+    def setup(self) -> None:
+        """Makes the encoder, so that an empty task still writes its header."""
+        self._encoder = self._guard(self.spec.make_encoder)
+
+    def _guard(self, call: Callable[..., Any], *args: Any) -> Any:
+        try:
+            return call(*args)
+        except Exception as error:
+            step_failed(error, self.spec.where)
+
+    def start(self) -> Records:
+        """The rows before the first element."""
+        yield from self._out(self._guard(self._encoder.start))
+
+    def push(self, batch: Batch) -> Records:
+        """Takes a batch."""
+        yield from self._out(self._guard(self._encoder.encode, batch.values))
+
+    def finish(self) -> Records:
+        """The rows after the last element."""
+        yield from self._out(self._guard(self._encoder.finish))
+
+    def _out(self, record: pa.RecordBatch | None) -> Records:
+        if record is not None:
+            yield record
+
+
+class ColumnWriter(Quiet):
+    """Writes typed columns."""
+
+    def __init__(self, spec: ColumnWriterSpec) -> None:
+        self.spec = spec
+        self._encoder: Any = None
+
+    def setup(self) -> None:
+        """Makes the encoder."""
+        self._encoder = self.spec.make_encoder()
+
+    def push(self, batch: Batch) -> Records:
+        """Takes a batch."""
+        try:
+            records = self._encoder.add(batch)
+        except Exception as error:
+            step_failed(error, self.spec.where)
+        yield from records
+
+    def finish(self) -> Records:
+        """Writes what the encoder holds."""
+        try:
+            records = self._encoder.flush()
+        except Exception as error:
+            step_failed(error, self.spec.where)
+        yield from records

@@ -1,0 +1,228 @@
+"""Which Spark operators run the units: the one place that decides; lowering obeys.
+
+Units that can share a frame become one stage: all in-memory reads of a level, and all groupings of a level, whose
+rows go through one exchange. That keeps a small pipeline to one Spark stage for each grouping in a row.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+from dataclasses import dataclass, field
+
+from penstock.graph import CombinePerKey, Graph, GroupByKey, InlineValues, Read, Reshuffle, Step, Write
+from penstock_spark.passes.fuse import Relay, Unit
+from penstock_spark.plan import (
+    Exchange,
+    Inline,
+    Kept,
+    Plan,
+    Port,
+    PortReference,
+    Scan,
+    Spread,
+    Stage,
+    StageRoot,
+    ViewNode,
+    WriteNode,
+    Writing,
+    Written,
+)
+
+_REASONS = {
+    "inline": "values of the program: one frame for all of a level",
+    "exchange": "groupings of one level: one exchange, sorted, one pass",
+    "scan": "a source's frame is read where it is",
+    "spread": "a Reshuffle ends fusion",
+    "kept": "a side input of this stage comes from the elements that this stage reads",
+    "written": "steps after a write see what was written",
+}
+_SHARED = ("inline", "exchange")
+
+
+@dataclass(eq=False)
+class _Draft:
+    """A stage on the way.
+
+    Attributes:
+        number: Its number in the plan.
+        kind: A key of `_REASONS`.
+        units: The units it runs; all of one level.
+        ports: What it puts out, by reader.
+        sources: What it reads: numbers of stages, and itself as their reader.
+    """
+
+    number: int
+    kind: str
+    units: list[Unit]
+    ports: dict[str, list[Writing]] = field(default_factory=dict)
+    sources: dict[tuple[int, str], None] = field(default_factory=dict)
+
+    @property
+    def level(self) -> int:
+        return self.units[0].level
+
+    @property
+    def reader(self) -> str:
+        """How it is called where it reads."""
+        root = self.units[0].root
+        if self.kind == "written":
+            assert isinstance(root, Step)
+            return f"write {root.label!r}"
+        return f"stage {self.number}"
+
+
+def choose(graph: Graph, units: tuple[Unit, ...]) -> Plan:
+    """The plan of a graph.
+
+    Args:
+        graph: The optimised graph.
+        units: What `fuse` made of it.
+
+    Returns:
+        The plan.
+    """
+    drafts = _drafts(units)
+    makers: dict[int, list[_Draft]] = {}
+    for draft in drafts:
+        for edge in sorted({edge for unit in draft.units for edge in unit.edges}):
+            makers.setdefault(edge, []).append(draft)
+    of_unit = {unit.number: draft for draft in drafts for unit in draft.units}
+    for draft in drafts:
+        for tag, unit in enumerate(draft.units):
+            _connect(draft, tag, unit, of_unit, makers)
+    view_edges = dict.fromkeys(side.edge for step in graph.steps for side in step.side_inputs)
+    for edge in view_edges:
+        for draft in makers[edge]:
+            draft.ports[_view_reader(edge)] = [Writing(edge, 0)]
+    views = [
+        (
+            max(draft.level for draft in makers[edge]) + 1,
+            ViewNode(graph.edge(edge), _view_sources(edge, makers[edge])),
+        )
+        for edge in view_edges
+    ]
+    return Plan(tuple(_ordered(graph, drafts, views)), graph)
+
+
+def _drafts(units: tuple[Unit, ...]) -> list[_Draft]:
+    """Units by the stage they share, in an order in which each comes after those it needs."""
+    found: dict[object, _Draft] = {}
+    for unit in sorted(units, key=lambda unit: (unit.level, unit.number)):
+        kind = _kind(unit)
+        key: object = (kind, unit.level) if kind in _SHARED else unit.number
+        if key in found:
+            found[key].units.append(unit)
+        else:
+            found[key] = _Draft(len(found), kind, [unit])
+    return list(found.values())
+
+
+def _kind(unit: Unit) -> str:
+    if isinstance(unit.root, Relay):
+        return "kept"
+    match unit.root.primitive:
+        case Read(InlineValues()):
+            return "inline"
+        case Read():
+            return "scan"
+        case GroupByKey() | CombinePerKey():
+            return "exchange"
+        case Reshuffle():
+            return "spread"
+        case Write():
+            return "written"
+        case other:
+            raise AssertionError(f"{other} starts no unit")
+
+
+def _connect(
+    target: _Draft, tag: int, unit: Unit, of_unit: dict[int, _Draft], makers: dict[int, list[_Draft]]
+) -> None:
+    """Gives each stage that feeds a unit a port, or a share of one, for it."""
+    if isinstance(unit.root, Relay):
+        feeds = [(unit.root.edge, of_unit[number]) for number in unit.root.sources]
+    else:
+        feeds = [(edge, draft) for edge in dict.fromkeys(unit.root.inputs) for draft in makers[edge]]
+    step = unit.root if isinstance(unit.root, Step) else None
+    for edge, draft in dict.fromkeys(feeds):
+        draft.ports.setdefault(target.reader, []).append(Writing(edge, tag, step))
+        target.sources[draft.number, target.reader] = None
+
+
+def _view_reader(edge: int) -> str:
+    return f"view of #{edge}"
+
+
+def _view_sources(edge: int, drafts: list[_Draft]) -> tuple[PortReference, ...]:
+    return tuple(PortReference(draft.number, list(draft.ports).index(_view_reader(edge))) for draft in drafts)
+
+
+def _ordered(
+    graph: Graph, drafts: list[_Draft], views: list[tuple[int, ViewNode]]
+) -> Iterator[Stage | ViewNode | WriteNode]:
+    """Nodes level by level: views of what came before, then writes, then stages."""
+    ranks = {step.label: rank for rank, step in enumerate(graph.steps)}
+    levels = sorted({draft.level for draft in drafts} | {level for level, _ in views})
+    kept = _kept_writes(drafts)
+    for level in levels:
+        yield from (view for at, view in views if at == level)
+        for draft in drafts:
+            if draft.level != level:
+                continue
+            stage = _stage(draft, drafts, ranks, kept)
+            if isinstance(stage.root, Written):
+                yield WriteNode(stage.root.step, _sources(draft, drafts), draft.reader in kept)
+            if not isinstance(stage.root, Written) or stage.steps or stage.ports:
+                yield stage
+
+
+def _kept_writes(drafts: list[_Draft]) -> set[str]:
+    """The writes that read pages which other stages kept.
+
+    A sink's rows are made in the job that writes them: its encoder may write files by itself, so that it must not run
+    when a frame is only kept for several readers.
+    """
+    return {
+        draft.reader
+        for draft in drafts
+        if draft.kind == "written" and any(len(drafts[number].ports) > 1 for number, _ in draft.sources)
+    }
+
+
+def _stage(draft: _Draft, drafts: list[_Draft], ranks: dict[str, int], kept: set[str]) -> Stage:
+    steps = {step.label: step for unit in draft.units for step in unit.steps}
+    ports = tuple(
+        Port(
+            number,
+            reader,
+            tuple(Writing(w.edge, w.tag) for w in writings) if reader in kept else tuple(writings),
+        )
+        for number, (reader, writings) in enumerate(draft.ports.items())
+    )
+    in_order = tuple(sorted(steps.values(), key=lambda step: ranks[step.label]))
+    return Stage(draft.number, draft.level, _root(draft, drafts), in_order, ports, _REASONS[draft.kind])
+
+
+def _root(draft: _Draft, drafts: list[_Draft]) -> StageRoot:
+    sources = _sources(draft, drafts)
+    first = draft.units[0].root
+    if isinstance(first, Relay):
+        return Kept(first.edge, sources)
+    steps = tuple(unit.root for unit in draft.units if isinstance(unit.root, Step))
+    match draft.kind:
+        case "inline":
+            return Inline(steps)
+        case "scan":
+            return Scan(first)
+        case "exchange":
+            return Exchange(tuple(enumerate(steps)), sources)
+        case "spread":
+            return Spread(first, sources)
+        case _:
+            return Written(first)
+
+
+def _sources(draft: _Draft, drafts: list[_Draft]) -> tuple[PortReference, ...]:
+    return tuple(
+        PortReference(number, list(drafts[number].ports).index(reader)) for number, reader in draft.sources
+    )

@@ -1,0 +1,32 @@
+"""Drops steps whose outputs nobody reads and that run no user code."""
+
+from __future__ import annotations
+
+from dataclasses import replace
+
+from penstock.graph import AssignWindows, Flatten, Graph, GroupByKey, Read, Reshuffle, Step
+
+_WITHOUT_EFFECT = (Read, GroupByKey, Reshuffle, Flatten, AssignWindows)
+
+
+def prune(graph: Graph) -> Graph:
+    """Drops reads, groupings, reshuffles, flattens and window assignments that lead nowhere.
+
+    Steps with user code stay: what they do besides their output is why they were written.
+
+    >>> from penstock.graph import Edge, GroupByKey, InlineValues, Output, Read, Step, show
+    >>> read = Step("Create", Read(InlineValues((1,))), outputs=(Output(None, 0),))
+    >>> group = Step("Group", GroupByKey(), inputs=(0,), outputs=(Output(None, 1),))
+    >>> show(prune(Graph((read, group), (Edge(0, int), Edge(1, int)))))
+    ''
+    """
+    kept: list[Step] = []
+    read_edges: set[int] = set()
+    for step in reversed(graph.steps):
+        wanted = any(output.edge in read_edges for output in step.outputs)
+        if not wanted and isinstance(step.primitive, _WITHOUT_EFFECT):
+            continue
+        kept.append(step)
+        read_edges.update(step.inputs)
+        read_edges.update(side.edge for side in step.side_inputs)
+    return replace(graph, steps=tuple(reversed(kept)))

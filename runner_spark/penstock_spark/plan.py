@@ -1,0 +1,217 @@
+"""The physical plan: what Spark runs, as frozen values in the order in which it is built.
+
+A stage is one Python pass over a frame. What leaves it goes through ports, one for each reader; a stage with several
+ports is computed once and kept. Views and writes are jobs of their own.
+"""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+from typing import Any
+
+from penstock.graph import Edge, Graph, Step, Write, describe
+
+
+@dataclass(frozen=True, eq=False)
+class Writing:
+    """One kind of rows that a port carries.
+
+    Attributes:
+        edge: The edge whose elements are written.
+        tag: Tells the writings of one port apart.
+        step: The step that will read them: a grouping, a Reshuffle or a Write; None for plain pages.
+    """
+
+    edge: int
+    tag: int
+    step: Step | None = None
+
+
+@dataclass(frozen=True, eq=False)
+class Port:
+    """Where rows leave a stage.
+
+    Attributes:
+        number: Its number in the stage.
+        reader: Who reads it, for people: ``stage 2``, ``view of #3``, ``write 'Out'``.
+        writings: What it carries.
+    """
+
+    number: int
+    reader: str
+    writings: tuple[Writing, ...]
+
+
+@dataclass(frozen=True)
+class PortReference:
+    """A port of a stage."""
+
+    stage: int
+    port: int
+
+
+@dataclass(frozen=True, eq=False)
+class Inline:
+    """Values of the program, dealt out to partitions."""
+
+    reads: tuple[Step, ...]
+
+
+@dataclass(frozen=True, eq=False)
+class Scan:
+    """A source's own frame."""
+
+    read: Step
+
+
+@dataclass(frozen=True, eq=False)
+class Exchange:
+    """Rows by key hash, sorted, read in one pass; several groupings share it."""
+
+    groupings: tuple[tuple[int, Step], ...]
+    sources: tuple[PortReference, ...]
+
+
+@dataclass(frozen=True, eq=False)
+class Spread:
+    """Pages dealt out anew over partitions (a Reshuffle)."""
+
+    step: Step
+    sources: tuple[PortReference, ...]
+
+
+@dataclass(frozen=True, eq=False)
+class Kept:
+    """Pages that earlier stages kept, read again because a side input had to come first."""
+
+    edge: int
+    sources: tuple[PortReference, ...]
+
+
+@dataclass(frozen=True, eq=False)
+class Written:
+    """What a write says it wrote."""
+
+    step: Step
+
+
+StageRoot = Inline | Scan | Exchange | Spread | Kept | Written
+
+
+@dataclass(frozen=True, eq=False)
+class Stage:
+    """One fused Python pass.
+
+    Attributes:
+        number: Its number in the plan.
+        level: How many stages have to come before it at least.
+        root: Where its elements come from.
+        steps: Stateless steps, in topological order.
+        ports: Where rows leave.
+        reason: Why this root was chosen.
+    """
+
+    number: int
+    level: int
+    root: StageRoot
+    steps: tuple[Step, ...]
+    ports: tuple[Port, ...]
+    reason: str
+
+
+@dataclass(frozen=True, eq=False)
+class ViewNode:
+    """A job: the elements of an edge, broadcast to the workers as a side input."""
+
+    edge: Edge
+    sources: tuple[PortReference, ...]
+
+
+@dataclass(frozen=True, eq=False)
+class WriteNode:
+    """A job: the elements of an edge, written to a sink.
+
+    Attributes:
+        step: The Write.
+        sources: Where its elements come from.
+        kept: Whether they come as pages, since their stages have other readers too; otherwise as the sink's own rows.
+    """
+
+    step: Step
+    sources: tuple[PortReference, ...]
+    kept: bool
+
+
+@dataclass(frozen=True, eq=False)
+class Plan:
+    """Nodes in the order in which they are built and run."""
+
+    nodes: tuple[Stage | ViewNode | WriteNode, ...]
+    graph: Graph
+
+    @property
+    def stages(self) -> tuple[Stage, ...]:
+        """The stages among the nodes."""
+        return tuple(node for node in self.nodes if isinstance(node, Stage))
+
+
+def show_plan(plan: Plan) -> str:
+    """The plan as text; golden tests and people read this."""
+    return "\n".join(line for node in plan.nodes for line in _show_node(node))
+
+
+def _show_node(node: Stage | ViewNode | WriteNode) -> list[str]:
+    if isinstance(node, ViewNode):
+        return [f"view of #{node.edge.id} = broadcast({_sources(node.sources)})"]
+    if isinstance(node, WriteNode):
+        assert isinstance(node.step.primitive, Write)
+        return [f"write {node.step.label!r} = {describe(node.step.primitive)}({_sources(node.sources)})"]
+    lines = [f"stage {node.number} = {_show_root(node.root)}  # {node.reason}"]
+    lines += [f"  {label}" for label in _root_labels(node.root)]
+    lines += [f"  {step.label} = {describe(step.primitive)}" for step in node.steps]
+    lines += [f"  -> {port.reader}: {_show_writings(port)}" for port in node.ports]
+    return lines
+
+
+def _show_root(root: StageRoot) -> str:
+    match root:
+        case Inline():
+            return "values of the program"
+        case Scan():
+            return "scan"
+        case Exchange(_, sources):
+            return f"exchange by key({_sources(sources)})"
+        case Spread(_, sources):
+            return f"spread({_sources(sources)})"
+        case Kept(edge, sources):
+            return f"kept #{edge}({_sources(sources)})"
+        case Written():
+            return "results of the write"
+
+
+def _root_labels(root: StageRoot) -> list[str]:
+    match root:
+        case Inline(reads):
+            steps: tuple[Step, ...] = reads
+        case Exchange(groupings, _):
+            steps = tuple(step for _, step in groupings)
+        case Scan(step) | Spread(step, _) | Written(step):
+            steps = (step,)
+        case Kept():
+            steps = ()
+    return [f"{step.label} = {describe(step.primitive)}" for step in steps]
+
+
+def _show_writings(port: Port) -> str:
+    return ", ".join(f"#{w.edge} for {w.step.label}" if w.step else f"#{w.edge}" for w in port.writings)
+
+
+def _sources(references: tuple[PortReference, ...]) -> str:
+    return ", ".join(f"stage {reference.stage}" for reference in references)
+
+
+def reads_of(stage: Stage) -> tuple[Any, ...]:
+    """The labels of everything that runs in a stage, root first; errors of Spark's own name them."""
+    return tuple(line.split(" = ")[0] for line in _root_labels(stage.root)) + tuple(
+        s.label for s in stage.steps
+    )

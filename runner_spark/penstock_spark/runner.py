@@ -1,0 +1,64 @@
+"""From a pipeline to finished Spark jobs, in the order of this file: construct, check, optimise, choose, lower, run."""
+
+from __future__ import annotations
+
+import copy
+from typing import Any
+
+from penstock.graph import Graph, show
+from penstock.options.pipeline_options import PipelineOptions
+from penstock.options.spark import SparkOptions
+from penstock.runners.runner import PipelineResult, PipelineRunner
+from penstock_spark.passes import optimise
+from penstock_spark.passes.choose import choose
+from penstock_spark.passes.fuse import fuse
+from penstock_spark.plan import Plan, show_plan
+from penstock_spark.supported import check
+
+
+class SparkRunner(PipelineRunner):
+    """Runs pipelines on Spark.
+
+    Args:
+        arguments: Options by name, such as ``spark=session`` or ``master="local[2]"``; they win over the pipeline's.
+    """
+
+    def __init__(self, **arguments: Any) -> None:
+        self.arguments = arguments
+
+    def run_pipeline(self, pipeline: Any, options: PipelineOptions) -> PipelineResult:
+        """Runs a pipeline; a bounded one has ended when this returns.
+
+        Raises:
+            UnsupportedByRunner: The pipeline asks for something that this runner does not do.
+            Exception: Whatever user code raised, with the step named.
+        """
+        from penstock_spark.execute import execute
+
+        settings = self._settings(options)
+        plan = self.plan(pipeline.to_graph(), settings)
+        return execute(plan, settings, local_only=self.local_only)
+
+    def plan(self, graph: Graph, settings: SparkOptions) -> Plan:
+        """The physical plan of a graph."""
+        check(graph, settings.mode)
+        optimised = optimise(graph)
+        return choose(optimised, fuse(optimised))
+
+    def explain(self, pipeline: Any, options: PipelineOptions) -> str:
+        """The graph, the optimised graph and the plan, as text; starts nothing."""
+        graph = pipeline.to_graph()
+        plan = self.plan(graph, self._settings(options))
+        parts = (("graph", show(graph)), ("optimised graph", show(plan.graph)), ("plan", show_plan(plan)))
+        return "\n\n".join(f"# {title}\n{text}" for title, text in parts)
+
+    def _settings(self, options: PipelineOptions) -> SparkOptions:
+        """The pipeline's options with the runner's own arguments over them, checked."""
+        settings = options.view_as(SparkOptions)
+        if self.arguments:
+            settings = copy.copy(settings)
+            settings._all_options = {**settings._all_options, **self.arguments}
+        errors = settings.validate()
+        if errors:
+            raise ValueError("\n".join(errors))
+        return settings

@@ -1,0 +1,276 @@
+"""The SparkSession that a pipeline runs in: the user's own, the active one, or a new one."""
+
+from __future__ import annotations
+
+import itertools
+import os
+import re
+import shlex
+import sys
+from collections.abc import Iterator, Mapping
+from contextlib import contextmanager
+from dataclasses import dataclass, field
+from pathlib import Path
+from typing import TYPE_CHECKING, NoReturn
+
+from penstock.error import UnsupportedByRunner
+from penstock_spark.class_archive import archive_arguments
+from penstock_spark.java import find_java, wrapped
+
+if TYPE_CHECKING:
+    from pyspark.sql import DataFrame, SparkSession
+
+DEFAULT_MASTER = "local[*]"
+
+_LOG_SETTINGS = Path(__file__).with_name("log4j2.properties")
+
+_FAST_START = ("-XX:TieredStopAtLevel=1", "-XX:+UseSerialGC")
+"""Only the quick compiler and the simplest memory manager: a start takes half the CPU, a long job is
+slower."""
+
+
+@dataclass(frozen=True)
+class SessionOptions:
+    """What a user can ask of the session.
+
+    Attributes:
+        spark: The user's own session; the rest is then not looked at.
+        master: Spark's master URL; None means what Spark's own configuration says, or else every local core.
+        app_name: The name in Spark's pages; None means the program's file name.
+        conf: Spark properties; they win over those of this module.
+        fast_start: Start a local session in half the time, at the cost of long jobs; for tests.
+    """
+
+    spark: SparkSession | None = None
+    master: str | None = None
+    app_name: str | None = None
+    conf: Mapping[str, str] = field(default_factory=dict)
+    fast_start: bool = False
+
+
+def session_for(options: SessionOptions) -> SparkSession:
+    """The session to run in.
+
+    The user's own session wins, then a session that is there already (on Databricks, in a notebook, in
+    spark-submit's shell); neither is changed. Else a new one is started.
+
+    Raises:
+        UnsupportedByRunner: The session is a Spark Connect session.
+        RunnerError: A new local session needs a Java and there is none.
+    """
+    existing = options.spark if options.spark is not None else _existing_session()
+    if existing is not None:
+        return _classic(existing)
+    return _start(options)
+
+
+def runner_session(spark: SparkSession, conf: Mapping[str, str]) -> SparkSession:
+    """A session beside the user's, with settings of its own.
+
+    It is a clone: the user's settings, temporary views and functions are seen in it, and what is set or
+    registered in it is not seen in the user's. It shares the SparkContext. Making one takes milliseconds, so
+    each run takes a new one and sees what the user has changed since.
+
+    Args:
+        spark: The user's session, as `session_for` returns it.
+        conf: SQL settings of the new session.
+    """
+    clone = type(spark)(spark.sparkContext, spark._jsparkSession.cloneSession())
+    for name, value in conf.items():
+        clone.conf.set(name, value)
+    return clone
+
+
+def moved(frame: DataFrame, spark: SparkSession) -> DataFrame:
+    """The same frame as one of another session of the same SparkContext.
+
+    A frame runs with the settings of the session it was made in; a user's frame must run with the runner's.
+
+    Args:
+        frame: Any frame.
+        spark: The session to move it to, such as a `runner_session`.
+    """
+    from pyspark.sql import DataFrame
+
+    plan = frame._jdf.queryExecution().analyzed()
+    dataset = getattr(spark.sparkContext._jvm, "org.apache.spark.sql.classic.Dataset")
+    return DataFrame(dataset.ofRows(spark._jsparkSession, plan), spark)
+
+
+def is_local(master: str) -> bool:
+    """Whether the driver's own process runs the tasks.
+
+    >>> is_local("local[2]"), is_local("local"), is_local("local-cluster[2,1,1024]"), is_local("yarn")
+    (True, True, False, False)
+    """
+    return re.fullmatch(r"local(\[.*\])?", master) is not None
+
+
+def local_cores(master: str) -> int:
+    """The number of tasks that a local master runs at once.
+
+    >>> local_cores("local"), local_cores("local[3]"), local_cores("local[4,2]"), local_cores("local[*]") >= 1
+    (1, 3, 4, True)
+    """
+    match = re.fullmatch(r"local\[\s*(\*|\d+)\s*(,.*)?\]", master)
+    if match is None:
+        return 1
+    if match[1] != "*":
+        return int(match[1])
+    # What this process may use, where the system tells: a container often has fewer cores than its machine.
+    return len(os.sched_getaffinity(0)) if hasattr(os, "sched_getaffinity") else (os.cpu_count() or 1)
+
+
+def _existing_session() -> SparkSession | None:
+    """The session that the process has already, without changing any of its settings."""
+    from pyspark import SparkContext
+    from pyspark.sql import SparkSession
+    from pyspark.sql.utils import is_remote
+
+    active = SparkSession.getActiveSession()
+    if active is not None:
+        return active
+    if is_remote() or "SPARK_REMOTE" in os.environ:
+        _refuse_connect()
+    if SparkContext._active_spark_context is None:
+        return None
+    # Another thread made it. A builder without options gives it back as it is.
+    return SparkSession.builder.getOrCreate()
+
+
+def _classic(spark: SparkSession) -> SparkSession:
+    if type(spark).__module__.startswith("pyspark.sql.connect"):
+        _refuse_connect()
+    return spark
+
+
+def _refuse_connect() -> NoReturn:
+    raise UnsupportedByRunner(
+        "the Spark session is a Spark Connect session, and penstock needs a classic one",
+        where="in the session that the pipeline would run in",
+        hint="use spark-submit, or pass spark=SparkSession.builder.master(...).getOrCreate()",
+    )
+
+
+def _start(options: SessionOptions) -> SparkSession:
+    """Starts a session, and with it a Java process, unless spark-submit has started that already."""
+    from pyspark.sql import SparkSession
+
+    submitted = "PYSPARK_GATEWAY_PORT" in os.environ
+    master = options.master or options.conf.get("spark.master")
+    if master is None and not submitted:
+        master = configured("spark.master") or os.environ.get("MASTER") or DEFAULT_MASTER
+    conf = {"spark.sql.session.timeZone": "UTC"}
+    if master is not None:
+        conf["spark.master"] = master
+        if is_local(master):
+            conf |= _local_conf(master)
+    conf["spark.app.name"] = options.app_name or os.path.basename(sys.argv[0]) or "penstock"
+    conf |= options.conf
+    with _environment(_python_environment(options.conf)):
+        if submitted:
+            return _classic(SparkSession.builder.config(map=conf).getOrCreate())
+        return _start_java(conf, options.fast_start)
+
+
+def _start_java(conf: dict[str, str], fast_start: bool) -> SparkSession:
+    from pyspark.find_spark_home import _find_spark_home
+    from pyspark.sql import SparkSession
+
+    java = find_java()
+    spark_home = _find_spark_home()
+    arguments: list[str] = []
+    if is_local(conf["spark.master"]):
+        arguments += archive_arguments(java, Path(spark_home, "jars"))
+        arguments += _FAST_START if fast_start else ()
+        arguments += _log_arguments(conf)
+    defaults = "spark.driver.defaultJavaOptions"
+    given = conf.get(defaults) or configured(defaults) or ""
+    conf = conf | {defaults: " ".join([*map(_quoted, arguments), given]).strip()}
+    launch = {
+        "JAVA_HOME": wrapped(java),
+        # The launcher is a Java that only builds a command line. Without SPARK_HOME, a Python looks for it.
+        "SPARK_LAUNCHER_OPTS": os.environ.get("SPARK_LAUNCHER_OPTS", " ".join(_FAST_START)),
+        "SPARK_HOME": spark_home,
+    }
+    with _environment(launch):
+        return SparkSession.builder.config(map=conf).getOrCreate()
+
+
+def _local_conf(master: str) -> dict[str, str]:
+    """Settings for a session whose driver runs the tasks."""
+    return {
+        "spark.ui.enabled": "false",
+        "spark.ui.showConsoleProgress": "false",
+        # Nothing outside of this machine has to reach the driver, and a laptop's own name may lead nowhere.
+        "spark.driver.host": "127.0.0.1",
+        "spark.driver.bindAddress": "127.0.0.1",
+        # Spark's 200 partitions are for a cluster; a small stateful query was 15 times slower with them.
+        "spark.sql.shuffle.partitions": str(local_cores(master)),
+    }
+
+
+def _python_environment(conf: Mapping[str, str]) -> dict[str, str]:
+    """Which Python the workers run.
+
+    Spark starts ``python3`` from the ``PATH`` unless ``PYSPARK_PYTHON`` is set, so a program in a virtual
+    environment would get workers outside of it. The property ``spark.pyspark.python`` has no effect on a
+    session that a Python program builds, so it is carried over.
+    """
+    workers = os.environ.get("PYSPARK_PYTHON") or conf.get("spark.pyspark.python") or sys.executable
+    driver = os.environ.get("PYSPARK_DRIVER_PYTHON") or sys.executable
+    return {"PYSPARK_PYTHON": workers, "PYSPARK_DRIVER_PYTHON": driver}
+
+
+def _log_arguments(conf: Mapping[str, str]) -> list[str]:
+    """Quiet logging, unless the user has set up logging."""
+    own = conf.get("spark.driver.extraJavaOptions", "") + (configured("spark.driver.extraJavaOptions") or "")
+    folder = _conf_folder()
+    if "log4j" in own or (folder is not None and any(folder.glob("log4j2*"))) or not _LOG_SETTINGS.is_file():
+        return []
+    return [f"-Dlog4j2.configurationFile={_LOG_SETTINGS.as_uri()}"]
+
+
+def configured(name: str) -> str | None:
+    """A Spark property from ``PYSPARK_SUBMIT_ARGS`` or ``spark-defaults.conf``; None if it is in neither."""
+    words = shlex.split(os.environ.get("PYSPARK_SUBMIT_ARGS", ""))
+    for flag, value in itertools.pairwise(words):
+        if flag == "--conf" and value.partition("=")[0] == name:
+            return value.partition("=")[2]
+        if flag == "--master" and name == "spark.master":
+            return value
+    folder = _conf_folder()
+    defaults = folder / "spark-defaults.conf" if folder else None
+    if defaults is None or not defaults.is_file():
+        return None
+    match = re.search(rf"^[ \t]*{re.escape(name)}[ \t=:]+(.*?)[ \t]*$", defaults.read_text(), re.MULTILINE)
+    return match[1] if match else None
+
+
+def _conf_folder() -> Path | None:
+    if own := os.environ.get("SPARK_CONF_DIR"):
+        return Path(own)
+    home = os.environ.get("SPARK_HOME")
+    return Path(home, "conf") if home else None
+
+
+def _quoted(argument: str) -> str:
+    """An argument as Spark's launcher reads it from a property."""
+    if re.fullmatch(r"[\w.,:=/+*%@-]+", argument):
+        return argument
+    return '"' + argument.replace("\\", "\\\\").replace('"', '\\"') + '"'
+
+
+@contextmanager
+def _environment(variables: Mapping[str, str]) -> Iterator[None]:
+    """Sets environment variables for a block: Java inherits them, the user's program keeps its own."""
+    before = {name: os.environ.get(name) for name in variables}
+    os.environ.update(variables)
+    try:
+        yield
+    finally:
+        for name, value in before.items():
+            if value is None:
+                os.environ.pop(name, None)
+            else:
+                os.environ[name] = value

@@ -1,0 +1,172 @@
+"""Records as Arrow columns: the schema of a row type, and rows, dicts and tuples as columns of it."""
+
+from __future__ import annotations
+
+import collections.abc
+import dataclasses
+import datetime
+import decimal
+import types
+import typing
+from collections.abc import Mapping, Sequence
+from typing import Any
+
+import pyarrow as pa
+
+from penstock.error import three_parts
+from penstock.utils.timestamp import Timestamp
+
+_PLAIN: dict[Any, pa.DataType] = {
+    int: pa.int64(),
+    float: pa.float64(),
+    str: pa.string(),
+    bytes: pa.binary(),
+    bool: pa.bool_(),
+    Timestamp: pa.timestamp("us", "UTC"),
+    datetime.datetime: pa.timestamp("us", "UTC"),
+    datetime.date: pa.date32(),
+    decimal.Decimal: pa.decimal128(38, 18),
+}
+
+
+def schema_of(element_type: Any, where: str) -> pa.Schema:
+    """The Arrow schema of a type with named fields: a NamedTuple, a dataclass, or a row type.
+
+    Raises:
+        ValueError: The type has no fields, or a field has a type that no column can hold.
+
+    >>> from typing import NamedTuple
+    >>> schema_of(NamedTuple("Score", [("team", str), ("points", int | None)]), "at step 'Write'")
+    team: string not null
+    points: int64
+    """
+    fields = _fields(element_type)
+    if not fields:
+        raise ValueError(
+            three_parts(
+                f"the columns of {element_type} are not known",
+                where=where,
+                hint="pass a schema, or give the elements a NamedTuple type",
+            )
+        )
+    return pa.schema([_field(name, hint, where) for name, hint in fields])
+
+
+def _fields(element_type: Any) -> list[tuple[str, Any]]:
+    if isinstance(element_type, type) and (
+        dataclasses.is_dataclass(element_type) or hasattr(element_type, "_fields")
+    ):
+        hints = typing.get_type_hints(element_type)
+        names = getattr(element_type, "_fields", None) or [
+            each.name for each in dataclasses.fields(element_type)
+        ]
+        return [(name, hints.get(name, Any)) for name in names]
+    declared = getattr(element_type, "_fields", ())
+    return [(each[0], each[1]) for each in declared] if isinstance(declared, tuple | list) else []
+
+
+def _field(name: str, hint: Any, where: str) -> pa.Field:
+    inner, nullable = _optional(hint)
+    return pa.field(name, _type(name, inner, where), nullable)
+
+
+def _optional(hint: Any) -> tuple[Any, bool]:
+    """The type without None, and whether there was None."""
+    members = getattr(hint, "union_types", None) or (
+        typing.get_args(hint) if typing.get_origin(hint) in (typing.Union, types.UnionType) else ()
+    )
+    others = [member for member in members if member is not type(None)]
+    return (others[0], True) if len(others) == 1 and len(others) < len(tuple(members)) else (hint, False)
+
+
+def _type(name: str, hint: Any, where: str) -> pa.DataType:
+    if isinstance(hint, collections.abc.Hashable) and hint in _PLAIN:
+        return _PLAIN[hint]
+    fields = _fields(hint)
+    if fields:
+        return pa.struct([_field(inner, each, where) for inner, each in fields])
+    origin = typing.get_origin(hint)
+    arguments = typing.get_args(hint)
+    if isinstance(origin, type) and issubclass(origin, collections.abc.Mapping) and len(arguments) == 2:
+        key, value = (
+            _field(part, each, where) for part, each in zip(("key", "value"), arguments, strict=True)
+        )
+        return pa.map_(key.type, value)
+    if isinstance(origin, type) and issubclass(origin, collections.abc.Iterable) and arguments:
+        return pa.list_(_field("item", arguments[0], where))
+    inner = getattr(hint, "inner_type", None)
+    if inner is not None:
+        return pa.list_(_field("item", inner, where))
+    pair = getattr(hint, "key_type", None), getattr(hint, "value_type", None)
+    if None not in pair:
+        return pa.map_(_field("key", pair[0], where).type, _field("value", pair[1], where))
+    raise ValueError(
+        three_parts(
+            f"no column can hold the type {hint} of the field {name}", where=where, hint="pass a schema"
+        )
+    )
+
+
+def plain(value: Any) -> Any:
+    """A value as Arrow takes it: records are dicts, at any depth, and timestamps datetimes.
+
+    >>> from penstock.pvalue import Row
+    >>> plain(Row(a=[Row(b=Timestamp(0))]))
+    {'a': [{'b': datetime.datetime(1970, 1, 1, 0, 0, tzinfo=datetime.timezone.utc)}]}
+    """
+    if isinstance(value, str | bytes | int | float | None):
+        return value
+    if isinstance(value, Timestamp):
+        epoch = datetime.datetime(1970, 1, 1, tzinfo=datetime.UTC)
+        return epoch + datetime.timedelta(microseconds=value.micros)
+    if isinstance(value, Mapping):
+        return {key: plain(each) for key, each in value.items()}
+    as_dict = getattr(value, "_asdict", None)
+    if as_dict is not None:
+        return {key: plain(each) for key, each in as_dict().items()}
+    if dataclasses.is_dataclass(value) and not isinstance(value, type):
+        return {each.name: plain(getattr(value, each.name)) for each in dataclasses.fields(value)}
+    return [plain(each) for each in value] if isinstance(value, list | tuple | set | frozenset) else value
+
+
+def to_batch(values: Sequence[Any], schema: pa.Schema, where: str) -> pa.RecordBatch:
+    """Records as columns; a field that a record lacks is null where the schema allows it.
+
+    Raises:
+        KeyError: A record lacks a field that cannot be null, as in Beam.
+        TypeError: A value does not fit its column.
+    """
+    records = [plain(value) for value in values]
+    return pa.RecordBatch.from_arrays([_column(records, field, where) for field in schema], schema=schema)
+
+
+def _column(records: list[Any], field: pa.Field, where: str) -> pa.Array:
+    name = field.name
+    try:
+        values = [record.get(name) if field.nullable else record[name] for record in records]
+    except KeyError:
+        raise KeyError(
+            three_parts(
+                f"a record has no field {name}", where=where, hint="make the field nullable in the schema"
+            )
+        ) from None
+    except (AttributeError, TypeError):
+        kind = type(next(record for record in records if not isinstance(record, dict))).__name__
+        raise TypeError(
+            three_parts(
+                f"a {kind} is no record with named fields", where=where, hint="make it a dict or a Row"
+            )
+        ) from None
+    try:
+        if isinstance(field.type, pa.MapType):
+            values = [list(value.items()) if isinstance(value, dict) else value for value in values]
+        return pa.array(values, field.type)
+    except (pa.ArrowException, TypeError, ValueError, OverflowError):
+        # Arrow's own text shows the value.
+        raise TypeError(
+            three_parts(
+                f"a value of the field {name} does not fit the type {field.type}",
+                where=where,
+                hint="correct the schema, or convert the value before the write",
+            )
+        ) from None

@@ -1,0 +1,240 @@
+"""CSV files: Spark's parser, with the types and the missing values that pandas would see."""
+
+from __future__ import annotations
+
+import re
+from dataclasses import dataclass
+from typing import Any
+
+import pyarrow as pa
+from pyspark.sql import Column, DataFrame, DataFrameReader, SparkSession
+from pyspark.sql import functions as F
+from pyspark.sql.types import StringType, StructType
+
+from penstock.error import three_parts
+from penstock.io.columnar import CsvSource
+from penstock.pvalue import Row
+from penstock_spark.sources.files import Files, Namer, find_files
+from penstock_spark.sources.scan import Scan, open_source
+
+# The texts that pandas takes for a missing value unless keep_default_na=False.
+_MISSING = [
+    "",
+    "#N/A",
+    "#N/A N/A",
+    "#NA",
+    "-1.#IND",
+    "-1.#QNAN",
+    "-NaN",
+    "-nan",
+    "1.#IND",
+    "1.#QNAN",
+    "<NA>",
+] + ["N/A", "NA", "NULL", "NaN", "None", "n/a", "nan", "null"]
+_INT = r"^\s*[+-]?[0-9]+\s*$"
+_FLOAT = (
+    r"^\s*[+-]?([0-9]+\.?[0-9]*|\.[0-9]+)([eE][+-]?[0-9]+)?\s*$|^\s*[+-]?(inf|Inf|INF|Infinity|infinity)\s*$"
+)
+_BOOL = r"^(true|True|TRUE|false|False|FALSE)$"
+_MALFORMED = "__malformed"
+_KINDS = {int: "int", float: "float", bool: "bool", str: "str", object: "str"}
+_NAMES = {"int": "int", "int64": "int", "float": "float", "float64": "float", "bool": "bool", "str": "str"}
+
+
+@open_source.register
+def open_csv(source: CsvSource, spark: SparkSession, where: str) -> Scan:
+    """Rows; finding the types and the malformed lines reads the data once."""
+    options = dict(source.options)
+    files = find_files(spark, source.file_pattern, where)
+    if source.splittable:
+        _check_quotes(spark, files, options, where)
+    texts = _texts(spark, files, source, options)
+    names = [name for name in texts.columns if name != _MALFORMED]
+    kinds = _kinds(texts, names, options, where, files.namer())
+    wanted = options.get("usecols") or names
+    columns = [_typed(_missing_as_null(name, options), kinds[name]).alias(name) for name in wanted]
+    if source.filename_column is not None:
+        columns.append(F.col("_metadata.file_path").alias(source.filename_column))
+        wanted = [*wanted, source.filename_column]
+    long_ints = frozenset(at for at, name in enumerate(wanted) if kinds.get(name) == "long int")
+    namer = None if source.filename_column is None else files.namer()
+    return Scan(texts.select(*columns), lambda: _Decoder(tuple(wanted), long_ints, namer))
+
+
+def _texts(spark: SparkSession, files: Files, source: CsvSource, options: dict[str, Any]) -> DataFrame:
+    """Every column as text, with the text of a malformed line in a column of its own."""
+    names = options.get("names")
+    header = options.get("header", "infer")
+    has_header = header == 0 or (header == "infer" and names is None)
+    reader = _reader(spark, options, multi_line=not source.splittable).option("header", has_header)
+    if names is None:
+        names = files.load(reader.option("inferSchema", False), "csv").columns
+        names = names if has_header else [str(number) for number in range(len(names))]
+    schema = StructType()
+    for name in [*names, _MALFORMED]:
+        schema.add(name, StringType())
+    # Names that the user gives replace the header; otherwise every file must have the same one.
+    reader = reader.option("enforceSchema", options.get("names") is not None or not has_header)
+    return files.load(reader.schema(schema).option("columnNameOfCorruptRecord", _MALFORMED), "csv")
+
+
+def _reader(spark: SparkSession, options: dict[str, Any], multi_line: bool) -> DataFrameReader:
+    quote = options.get("quotechar", '"')
+    chosen = {
+        "sep": options.get("sep") or options.get("delimiter") or ",",
+        "quote": quote,
+        # Within quotes a quote is written twice, unless there is an escape.
+        "escape": options.get("escapechar") or quote,
+        "comment": options.get("comment"),
+        "encoding": options.get("encoding"),
+        "ignoreLeadingWhiteSpace": options.get("skipinitialspace", False),
+        "multiLine": multi_line,
+        "mode": "PERMISSIVE",
+        # Text after a closing quote belongs to the field, as in pandas.
+        "unescapedQuoteHandling": "BACK_TO_DELIMITER",
+        # A line with too many fields is only noticed where all of them are parsed.
+        "columnPruning": False,
+    }
+    return spark.read.options(**{name: value for name, value in chosen.items() if value is not None})
+
+
+def malformed_lines(count: int, file: str, where: str) -> ValueError:
+    """The error of lines that are not CSV; `file` is the first that has any."""
+    return ValueError(
+        three_parts(
+            f"{count} malformed lines of CSV, the first file with one being {file}",
+            where=where,
+            hint="each line needs as many fields as the header; splittable=False allows line ends in quotes",
+        )
+    )
+
+
+def _check_quotes(spark: SparkSession, files: Files, options: dict[str, Any], where: str) -> None:
+    """Raises ValueError for a quote that is still open at the end of its line; Spark's parser takes it for
+    closed.
+    """
+    encoding = str(options.get("encoding") or "utf-8").lower().replace("_", "-")
+    if options.get("escapechar") or encoding not in {"utf-8", "utf8", "ascii"}:
+        return
+    quote, separator = (
+        re.escape(options.get(name) or default)
+        for name, default in (("quotechar", '"'), ("sep", options.get("delimiter") or ","))
+    )
+    quoted = f"{quote}(?:[^{quote}]++|{quote}{quote})*+"
+    rest = f"[^{separator}{quote}][^{separator}]*+"
+    field = f"(?:{quoted}{quote}(?:{rest})?+|{rest}|)"
+    is_open = F.col("value").rlike(f"^(?:{field}{separator})*+{quoted}$")
+    if options.get("comment"):
+        is_open = is_open & ~F.col("value").startswith(options["comment"])
+    lines = (
+        files.load(spark.read, "text")
+        .select("value", F.col("_metadata.file_path").alias("file"))
+        .where(is_open)
+    )
+    count, file = lines.agg(F.count("*"), F.min("file")).collect()[0]
+    if count:
+        raise malformed_lines(count, files.namer()(file), where)
+
+
+def _missing_as_null(name: str, options: dict[str, Any]) -> Column:
+    column = F.col(f"`{name}`")
+    keep = options.get("keep_default_na", True)
+    given = options.get("na_values") or []
+    given = given.get(name, []) if isinstance(given, dict) else given
+    missing = (_MISSING if keep else []) + [
+        str(value) for value in ([given] if isinstance(given, str) else given)
+    ]
+    # Spark cannot tell an empty field from a missing one; without the defaults it is an empty text.
+    column = column if keep else F.coalesce(column, F.lit(""))
+    return F.when(~column.isin(missing), column) if missing else column
+
+
+def _kinds(
+    texts: DataFrame, names: list[str], options: dict[str, Any], where: str, namer: Namer
+) -> dict[str, str]:
+    """The kind of each column: what the user says if the data agrees, otherwise what the data says."""
+    asked = {name: _asked(options.get("dtype"), name, where) for name in names}
+    values = [F.bool_and(test).alias(f"{at}") for name in names for at, test in _tests(name, options).items()]
+    malformed = F.col(_MALFORMED).isNotNull()
+    *answers, count, file = texts.agg(
+        *values, F.count_if(malformed), F.min(F.when(malformed, F.col("_metadata.file_path")))
+    ).collect()[0]
+    if count:
+        raise malformed_lines(count, namer(file), where)
+    found = {name: _kind(answers[at * 4 : at * 4 + 4]) for at, name in enumerate(names)}
+    for name, kind in asked.items():
+        if kind is not None and kind != "str" and not _agrees(kind, found[name]):
+            raise ValueError(
+                three_parts(
+                    f"the column {name} holds a value that is no {kind}", where=where, hint="correct dtype"
+                )
+            )
+    return {name: _settled(asked[name], found[name]) for name in names}
+
+
+def _settled(asked: str | None, found: str) -> str:
+    if asked is None or (asked == "int" and found == "long int"):
+        return "str" if found == "empty" else found
+    return asked
+
+
+def _agrees(asked: str, found: str) -> bool:
+    return found in {asked, "empty"} or found in {"int": {"long int"}, "float": {"int", "long int"}}.get(
+        asked, set()
+    )
+
+
+def _asked(dtype: Any, name: str, where: str) -> str | None:
+    kind = dtype.get(name) if isinstance(dtype, dict) else dtype
+    if kind is None:
+        return None
+    known = _NAMES.get(kind) if isinstance(kind, str) else _KINDS.get(kind)
+    if known is None:
+        raise ValueError(
+            three_parts(
+                f"the dtype {kind!r} of {name} is not supported",
+                where=where,
+                hint="take int, float, bool or str",
+            )
+        )
+    return known
+
+
+def _tests(name: str, options: dict[str, Any]) -> dict[str, Column]:
+    value = _missing_as_null(name, options)
+    whole = value.rlike(_INT)
+    fits = F.when(value.isNotNull(), whole & value.try_cast("bigint").isNotNull())
+    return {"fits": fits, "whole": whole, "float": value.rlike(_FLOAT), "bool": value.rlike(_BOOL)}
+
+
+def _kind(answers: list[bool | None]) -> str:
+    if answers[0] is None:
+        return "empty"
+    kinds = ["int", "long int", "float", "bool"]
+    return next((kind for kind, answer in zip(kinds, answers, strict=True) if answer), "str")
+
+
+def _typed(column: Column, kind: str) -> Column:
+    match kind:
+        case "int":
+            return F.trim(column).cast("bigint")
+        case "float":
+            return F.trim(column).cast("double")
+        case "bool":
+            return F.lower(column) == "true"
+    return column
+
+
+@dataclass(frozen=True)
+class _Decoder:
+    names: tuple[str, ...]
+    long_ints: frozenset[int]
+    namer: Namer | None
+
+    def __call__(self, batch: pa.RecordBatch) -> list[Row]:
+        columns = [column.to_pylist() for column in batch.columns]
+        for at in self.long_ints:
+            columns[at] = [None if value is None else int(value) for value in columns[at]]
+        if self.namer is not None:
+            columns[-1] = [self.namer(file) for file in columns[-1]]
+        return [Row(**dict(zip(self.names, record, strict=True))) for record in zip(*columns, strict=True)]

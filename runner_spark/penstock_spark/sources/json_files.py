@@ -1,0 +1,114 @@
+"""JSON files: Spark finds and splits them, Python's own parser gives the values."""
+
+from __future__ import annotations
+
+import json
+from collections.abc import Iterator
+from dataclasses import dataclass
+from typing import Any
+
+import pyarrow as pa
+from pyspark.sql import DataFrame, SparkSession
+from pyspark.sql import functions as F
+
+from penstock.error import three_parts
+from penstock.io.columnar import JsonSource
+from penstock.pvalue import Row
+from penstock_spark.sources.files import Files, Namer, find_files
+from penstock_spark.sources.scan import Scan, open_source
+
+_FOUND = "number long, name string, file string, problem string"
+
+
+@open_source.register
+def open_json(source: JsonSource, spark: SparkSession, where: str) -> Scan:
+    """Rows that all have every field of the data; finding the fields reads the data once."""
+    files = find_files(spark, source.file_pattern, where)
+    frame = _texts(spark, files, source)
+    found = frame.mapInArrow(_Survey(source, files.namer()), _FOUND).collect()
+    problems = sorted((row.file, row.problem) for row in found if row.problem)
+    if problems:
+        file, problem = problems[0]
+        raise ValueError(
+            three_parts(
+                f"{problem} in {file}"
+                + (f", and more of this in {len(problems)} places" if problems[1:] else ""),
+                where=where,
+                hint="each line is one JSON object; with lines=False each file is a list of objects",
+            )
+        )
+    # The order in which the first file has them; a field that only other files have comes after.
+    fields = dict.fromkeys(
+        row.name for row in sorted(found, key=lambda row: (row.file, row.number)) if row.name
+    )
+    return Scan(frame, lambda: _Decoder(source, tuple(fields)))
+
+
+def _texts(spark: SparkSession, files: Files, source: JsonSource) -> DataFrame:
+    """One row a text: a line, or a whole file."""
+    if source.lines:
+        frame, text = files.load(spark.read.option("lineSep", "\n"), "text"), F.col("value").cast("binary")
+    else:
+        frame, text = files.load(spark.read, "binaryFile"), F.col("content")
+    return frame.select(text.alias("text"), F.col("_metadata.file_path").alias("file"))
+
+
+def _objects(text: bytes, source: JsonSource) -> list[dict[str, Any]]:
+    """The objects of a text; ValueError if it holds anything else."""
+    plain = text.decode(source.encoding)
+    if source.lines and not plain.strip():
+        return []
+    parsed = json.loads(plain)
+    objects = parsed if isinstance(parsed, list) and not source.lines else [parsed]
+    if not all(isinstance(each, dict) for each in objects):
+        raise ValueError("there is a JSON value that is no object")
+    return objects
+
+
+@dataclass(frozen=True)
+class _Survey:
+    """Collects, in each task, the names of the fields, and the first text of each file that is wrong."""
+
+    source: JsonSource
+    namer: Namer
+
+    def __call__(self, batches: Iterator[pa.RecordBatch]) -> Iterator[pa.RecordBatch]:
+        names: dict[str, tuple[int, str]] = {}
+        problems: dict[str, str] = {}
+        for batch in batches:
+            texts, files = batch.column(0).to_pylist(), batch.column(1).to_pylist()
+            for text, file in zip(texts, files, strict=True):
+                try:
+                    for each in _objects(text, self.source):
+                        for name in each:
+                            names.setdefault(name, (len(names), file))
+                except ValueError as error:
+                    problems.setdefault(file, _what(error))
+        found: list[tuple[int, str | None, str, str | None]]
+        found = [(number, name, self.namer(file), None) for name, (number, file) in names.items()]
+        found += [(0, None, self.namer(file), problem) for file, problem in problems.items()]
+        columns = list(zip(*found, strict=True)) or [(), (), (), ()]
+        types = [pa.int64(), pa.string(), pa.string(), pa.string()]
+        yield pa.RecordBatch.from_arrays(
+            [pa.array(column, kind) for column, kind in zip(columns, types, strict=True)],
+            names=["number", "name", "file", "problem"],
+        )
+
+
+def _what(error: ValueError) -> str:
+    """What is wrong with a text, without the text."""
+    if isinstance(error, json.JSONDecodeError):
+        return f"a text is not JSON ({error.msg} at column {error.colno})"
+    if isinstance(error, UnicodeDecodeError):
+        return f"a text is not {error.encoding} (byte {error.start})"
+    return str(error)
+
+
+@dataclass(frozen=True)
+class _Decoder:
+    source: JsonSource
+    fields: tuple[str, ...]
+
+    def __call__(self, batch: pa.RecordBatch) -> list[Row]:
+        objects = (each for text in batch.column(0).to_pylist() for each in _objects(text, self.source))
+        return [Row(**{name: each.get(name) for name in self.fields}) for each in objects]

@@ -1,0 +1,49 @@
+"""What a source is once it is open: a DataFrame, and how its batches become elements."""
+
+from __future__ import annotations
+
+import functools
+from collections.abc import Callable
+from dataclasses import dataclass
+from typing import Any
+
+import pyarrow as pa
+from pyspark.sql import DataFrame, SparkSession
+
+from penstock.error import UnsupportedByRunner
+from penstock.graph import Source
+
+Decoder = Callable[[pa.RecordBatch], list[Any]]
+
+
+@dataclass(frozen=True)
+class Scan:
+    """An open source.
+
+    Attributes:
+        frame: What Spark reads; its columns are the decoder's business.
+        make_decoder: Called once in each task. Gives a function from each Arrow batch, which come in the
+            order of the partition, to the list of its elements. It may keep state from batch to batch.
+    """
+
+    frame: DataFrame
+    make_decoder: Callable[[], Decoder]
+
+
+@functools.singledispatch
+def open_source(source: Source, spark: SparkSession, where: str) -> Scan:
+    """Opens a source. All elements are in the global window, at the minimum timestamp.
+
+    Args:
+        source: A description from `penstock.io`.
+        spark: The session that reads it.
+        where: The step, for errors.
+
+    Raises:
+        OSError: No file matches.
+        ValueError: What is there cannot be read as described.
+        UnsupportedByRunner: The runner knows no such source.
+    """
+    raise UnsupportedByRunner(
+        f"the source {source.describe()} has no reader", where=where, hint="use a source from penstock.io"
+    )

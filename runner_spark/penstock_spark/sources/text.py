@@ -1,0 +1,232 @@
+"""Text files: Spark's line reader where it means the same as Beam's, whole files cut in Python where it does
+not.
+"""
+
+from __future__ import annotations
+
+import bz2
+import lzma
+import zlib
+from collections.abc import Callable, Iterator
+from dataclasses import dataclass
+from typing import Any
+
+import pyarrow as pa
+import pyarrow.compute as pc
+from pyspark.sql import DataFrame, SparkSession
+from pyspark.sql import functions as F
+
+from penstock.error import three_parts
+from penstock.io.compression import CompressionTypes, resolve_compression
+from penstock.io.records import records
+from penstock.io.text_source import TextSource
+from penstock_spark.sources.files import Files, Namer, find_files
+from penstock_spark.sources.scan import Scan, open_source
+
+# Hadoop reads these by the ending of the file's name.
+_READ_BY_SPARK = frozenset(
+    {
+        CompressionTypes.UNCOMPRESSED,
+        CompressionTypes.GZIP,
+        CompressionTypes.BZIP2,
+        CompressionTypes.DEFLATE,
+        CompressionTypes.ZSTD,
+    }
+)
+_NOT_UTF8 = "pass a coder whose decode() knows the encoding, e.g. a subclass of coders.Coder"
+
+
+@open_source.register
+def open_text(source: TextSource, spark: SparkSession, where: str) -> Scan:
+    """Lines, or (file name, line) pairs."""
+    files = find_files(spark, source.file_pattern, where, validate=source.validate)
+    if not files.paths:
+        return Scan(spark.createDataFrame([], "value string"), lambda: _nothing)
+    decode = None if source.coder is None else source.coder.decode
+    # A relative pattern is relative to the driver's folder, so the driver works the names out.
+    namer = files.namer()
+    if _spark_reads(source, files):
+        skip, strip = source.skip_header_lines, source.delimiter is None
+        return Scan(_lines(spark, files, source), lambda: _Lines(skip, namer, decode, strip, where))
+    return Scan(_whole_files(spark, files), lambda: _WholeFiles(source, namer, decode, where))
+
+
+def _nothing(batch: pa.RecordBatch) -> list[Any]:
+    return []
+
+
+def _spark_reads(source: TextSource, files: Files) -> bool:
+    """Whether Spark's line reader gives exactly Beam's lines."""
+    if not source.strip_trailing_newlines or source.escapechar is not None:
+        return False
+    return _is_text(source.delimiter or b"\n") and all(
+        _same_compression(source, path) for path in files.paths
+    )
+
+
+def _is_text(delimiter: bytes) -> bool:
+    try:
+        return bool(delimiter.decode("utf-8"))
+    except UnicodeDecodeError:
+        return False
+
+
+def _same_compression(source: TextSource, path: str) -> bool:
+    by_name = CompressionTypes.detect_compression_type(path)
+    # Hadoop has no codec for the longer of the two endings of Zstandard.
+    known = by_name in _READ_BY_SPARK and not path.lower().endswith(".zstd")
+    return known and resolve_compression(path, source.compression_type) == by_name
+
+
+def _lines(spark: SparkSession, files: Files, source: TextSource) -> DataFrame:
+    """One row a line: the line, then a number that stands for the file while in its first split, then the
+    file.
+    """
+    separator = (source.delimiter or b"\n").decode("utf-8")
+    frame = files.load(spark.read.option("lineSep", separator), "text")
+    value = F.col("value") if source.coder is None else F.col("value").cast("binary")
+    columns = [value.alias("value")]
+    if source.skip_header_lines:
+        first_split = F.col("_metadata.file_block_start") == 0
+        columns.append(F.when(first_split, F.xxhash64("_metadata.file_path")).alias("head"))
+    if source.with_filename:
+        columns.append(F.col("_metadata.file_path").alias("file"))
+    return frame.select(*columns)
+
+
+class _Lines:
+    """Decodes batches of lines.
+
+    Header lines are the first rows that carry a file's number. Spark gives the rows of a split in order and
+    one split after the other, and only a file's first split carries a number, so a change of the number is a
+    new file. (A header must fit into the first split: ``spark.sql.files.maxPartitionBytes``, 128 MB unless
+    set.)
+    """
+
+    def __init__(
+        self, skip: int, namer: Namer, decode: Callable[[bytes], Any] | None, strip: bool, where: str
+    ) -> None:
+        self._skip = skip
+        self._namer = namer
+        self._decode = decode
+        self._strip = strip
+        self._where = where
+        self._file: int | None = None
+        self._left = 0
+
+    def __call__(self, batch: pa.RecordBatch) -> list[Any]:
+        if self._skip:
+            batch = self._without_headers(batch)
+        lines = self._decoded(batch.column("value"))
+        if "file" not in batch.schema.names:
+            return lines
+        files = batch.column("file").dictionary_encode()
+        names = [self._namer(name) for name in files.dictionary.to_pylist()]
+        return [(names[at], line) for at, line in zip(files.indices.to_pylist(), lines, strict=True)]
+
+    def _decoded(self, column: pa.Array) -> list[Any]:
+        ends = b"\r" if pa.types.is_binary(column.type) else "\r"
+        try:
+            values: list[Any] = column.to_pylist()
+        except UnicodeDecodeError as error:
+            raise not_utf8(error, self._where) from None
+        if self._strip and pc.any(pc.ends_with(column, "\r")).as_py():
+            values = [value[:-1] if value.endswith(ends) else value for value in values]
+        return values if self._decode is None else [self._decode(value) for value in values]
+
+    def _without_headers(self, batch: pa.RecordBatch) -> pa.RecordBatch:
+        heads = batch.column("head")
+        if heads.null_count == len(heads) or (
+            not self._left and pc.all(pc.equal(heads, self._file or 0)).as_py()
+        ):
+            return batch
+        keep = [self._is_kept(head) for head in heads.to_pylist()]
+        return batch.filter(pa.array(keep, pa.bool_()))
+
+    def _is_kept(self, head: int | None) -> bool:
+        if head is None:
+            return True
+        if head != self._file:
+            self._file, self._left = head, self._skip
+        if self._left:
+            self._left -= 1
+            return False
+        return True
+
+
+def not_utf8(error: UnicodeDecodeError, where: str) -> UnicodeDecodeError:
+    """The error of a line that is not UTF-8, as Beam's default coder raises it, with where and what to do."""
+    reason = three_parts(error.reason, where=where, hint=_NOT_UTF8)
+    return UnicodeDecodeError(error.encoding, error.object, error.start, error.end, reason)
+
+
+def _whole_files(spark: SparkSession, files: Files) -> DataFrame:
+    """One row a file: its name and its bytes as stored."""
+    return files.load(spark.read, "binaryFile").select(F.col("_metadata.file_path").alias("file"), "content")
+
+
+@dataclass(frozen=True)
+class _WholeFiles:
+    """Cuts whole files into records; a file must fit into a task's memory, and Spark's limit is 2 GB."""
+
+    source: TextSource
+    namer: Namer
+    decode: Callable[[bytes], Any] | None
+    where: str
+
+    def __call__(self, batch: pa.RecordBatch) -> list[Any]:
+        rows = zip(batch.column("file").to_pylist(), batch.column("content").to_pylist(), strict=True)
+        return [element for file, content in rows for element in self._elements(file, content)]
+
+    def _elements(self, file: str, content: bytes) -> Iterator[Any]:
+        name = self.namer(file)
+        source = self.source
+        plain = decompress(content, resolve_compression(name, source.compression_type), name, self.where)
+        for record in records(
+            [plain],
+            delimiter=source.delimiter,
+            escapechar=source.escapechar,
+            strip=source.strip_trailing_newlines,
+            skip=source.skip_header_lines,
+        ):
+            value = self._decoded(record)
+            yield (name, value) if source.with_filename else value
+
+    def _decoded(self, record: bytes) -> Any:
+        if self.decode is not None:
+            return self.decode(record)
+        try:
+            return record.decode("utf-8")
+        except UnicodeDecodeError as error:
+            raise not_utf8(error, self.where) from None
+
+
+def decompress(content: bytes, compression: str, name: str, where: str) -> bytes:
+    """The bytes of a whole file without its compression; several compressed pieces in a row are one content.
+
+    Raises:
+        ValueError: The content is not of that compression.
+
+    >>> decompress(zlib.compress(b"a"), "deflate", "a.deflate", "at step 'Read'")
+    b'a'
+    """
+    try:
+        match compression:
+            case CompressionTypes.BZIP2:
+                return bz2.decompress(content)
+            case CompressionTypes.LZMA:
+                return lzma.decompress(content)
+            case CompressionTypes.DEFLATE:
+                return zlib.decompress(content)
+            case CompressionTypes.GZIP | CompressionTypes.ZSTD:
+                with pa.input_stream(pa.py_buffer(content), compression=compression) as stream:
+                    return bytes(stream.read())
+        return content
+    except (OSError, EOFError, zlib.error, lzma.LZMAError, ValueError) as error:
+        raise ValueError(
+            three_parts(
+                f"{name} is not a whole {compression} file",
+                where=where,
+                hint="check the file, or compression_type",
+            )
+        ) from error

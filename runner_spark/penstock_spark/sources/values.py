@@ -1,0 +1,114 @@
+"""Arrow columns as Python values: dicts or Rows, instants in UTC."""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from dataclasses import dataclass
+from typing import Any
+
+import pyarrow as pa
+
+from penstock.pvalue import Row
+
+Convert = Callable[[Any], Any]
+
+
+def in_utc(kind: pa.DataType) -> pa.DataType:
+    """The type with every time zone replaced by UTC: the instants are the same, and Python shows them in UTC.
+
+    >>> in_utc(pa.list_(pa.timestamp("us", "Europe/Berlin")))
+    ListType(list<item: timestamp[us, tz=UTC]>)
+    """
+    if pa.types.is_timestamp(kind) and kind.tz is not None:
+        return pa.timestamp(kind.unit, "UTC")
+    if pa.types.is_struct(kind):
+        return pa.struct([field.with_type(in_utc(field.type)) for field in kind])
+    if pa.types.is_list(kind):
+        return pa.list_(kind.value_field.with_type(in_utc(kind.value_type)))
+    if pa.types.is_map(kind):
+        return pa.map_(in_utc(kind.key_type), kind.item_field.with_type(in_utc(kind.item_type)))
+    return kind
+
+
+def table_in_utc(batch: pa.RecordBatch) -> pa.Table:
+    """The batch as a table, with instants in UTC."""
+    table = pa.Table.from_batches([batch])
+    wanted = pa.schema([field.with_type(in_utc(field.type)) for field in table.schema])
+    return table if wanted.equals(table.schema) else table.cast(wanted)
+
+
+def row_converter(kind: pa.DataType) -> Convert | None:
+    """Makes Rows of structs and dicts of maps, at any depth; None where values are right as they are."""
+    if pa.types.is_struct(kind):
+        return _Struct(tuple((field.name, row_converter(field.type)) for field in kind))
+    if pa.types.is_map(kind):
+        return _Map(row_converter(kind.key_type), row_converter(kind.item_type))
+    if pa.types.is_list(kind):
+        inner = row_converter(kind.value_type)
+        return None if inner is None else _List(inner)
+    return None
+
+
+@dataclass(frozen=True)
+class _Struct:
+    fields: tuple[tuple[str, Convert | None], ...]
+
+    def __call__(self, value: dict[str, Any] | None) -> Row | None:
+        if value is None:
+            return None
+        return Row(
+            **{
+                name: value[name] if convert is None else convert(value[name])
+                for name, convert in self.fields
+            }
+        )
+
+
+@dataclass(frozen=True)
+class _List:
+    inner: Convert
+
+    def __call__(self, value: list[Any] | None) -> list[Any] | None:
+        return None if value is None else [self.inner(each) for each in value]
+
+
+@dataclass(frozen=True)
+class _Map:
+    key: Convert | None
+    item: Convert | None
+
+    def __call__(self, value: list[tuple[Any, Any]] | None) -> dict[Any, Any] | None:
+        if value is None:
+            return None
+        return {_apply(self.key, key): _apply(self.item, item) for key, item in value}
+
+
+def _apply(convert: Convert | None, value: Any) -> Any:
+    return value if convert is None else convert(value)
+
+
+def to_tables(batch: pa.RecordBatch) -> list[pa.Table]:
+    """The batch as one table; none if it is empty."""
+    return [table_in_utc(batch)] if batch.num_rows else []
+
+
+def to_dicts(batch: pa.RecordBatch) -> list[dict[str, Any]]:
+    """One dict a record, as pyarrow makes it."""
+    records: list[dict[str, Any]] = table_in_utc(batch).to_pylist()
+    return records
+
+
+def to_rows(batch: pa.RecordBatch) -> list[Row]:
+    """One Row a record.
+
+    >>> to_rows(pa.RecordBatch.from_pylist([{"a": 1, "b": {"c": [2]}}]))
+    [Row(a=1, b=Row(c=[2]))]
+    """
+    table = table_in_utc(batch)
+    columns = []
+    for column in table.columns:
+        convert = row_converter(column.type)
+        values = column.to_pylist()
+        columns.append(values if convert is None else [convert(value) for value in values])
+    names = table.column_names
+    return [Row(**dict(zip(names, record, strict=True))) for record in zip(*columns, strict=True)]

@@ -1,0 +1,76 @@
+"""Every refusal: what this runner does not do, by name, with a hint, before anything starts."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+
+from penstock.error import UnsupportedByRunner
+from penstock.graph import CombinePerKey, Graph, GroupByKey, ParDo, Step
+from penstock.transforms.dofn import DoFnSignature, signature_of
+from penstock.transforms.trigger import AfterWatermark, DefaultTrigger, TriggerFn
+from penstock_spark.windowing import windowing_of
+
+
+def check(graph: Graph, mode: str | None) -> None:
+    """Refuses a pipeline that this runner cannot run.
+
+    Args:
+        graph: The pipeline.
+        mode: ``batch``, or None for the mode that fits; the other modes are refused.
+
+    Raises:
+        UnsupportedByRunner: Naming the step, what it asks for, and what to do instead.
+    """
+    if mode not in (None, "batch"):
+        raise UnsupportedByRunner(
+            f"the mode {mode!r} is not there yet", hint="use mode='batch', the only mode of this version"
+        )
+    for step in graph.steps:
+        for what, hint in _refusals(graph, step):
+            raise UnsupportedByRunner(what, where=step.where, hint=hint)
+
+
+def _refusals(graph: Graph, step: Step) -> Iterator[tuple[str, str]]:
+    yield from _unbounded(graph, step)
+    match step.primitive:
+        case ParDo(dofn):
+            yield from _dofn(signature_of(dofn))
+        case GroupByKey() | CombinePerKey():
+            for edge in step.inputs:
+                yield from _trigger(windowing_of(graph, edge).triggerfn)
+
+
+def _unbounded(graph: Graph, step: Step) -> Iterator[tuple[str, str]]:
+    if not step.inputs and any(not graph.edge(output.edge).is_bounded for output in step.outputs):
+        yield "an unbounded source cannot be read in batch mode", "read a bounded source"
+
+
+def _dofn(signature: DoFnSignature) -> Iterator[tuple[str, str]]:
+    if signature.is_stateful:
+        yield (
+            "a DoFn with state or timers is not supported yet",
+            "group by key and process the values of each key",
+        )
+    if signature.is_splittable:
+        yield (
+            "a splittable DoFn is not supported yet",
+            "create the parts of the work as elements and Reshuffle them",
+        )
+    if signature.process_batch is not None:
+        yield "process_batch is not supported yet", "define process; the runner batches elements by itself"
+    if "WatermarkEstimatorParam" in signature.kinds:
+        yield "a watermark estimator has no meaning in batch mode", "leave the parameter out"
+
+
+def _trigger(trigger: TriggerFn) -> Iterator[tuple[str, str]]:
+    """In batch, the watermark passes each window once, after all its input; only triggers that say no more than
+    that are understood so far.
+    """
+    at_watermark = isinstance(trigger, DefaultTrigger) or (
+        isinstance(trigger, AfterWatermark) and not trigger.early
+    )
+    if not at_watermark:
+        yield (
+            f"the trigger {type(trigger).__name__} is not supported yet",
+            "use the default trigger: each window fires once, with all its elements",
+        )

@@ -1,0 +1,67 @@
+"""The folders in which this package keeps files between runs of one user, or for the time of one process."""
+
+from __future__ import annotations
+
+import atexit
+import os
+import shutil
+import tempfile
+from collections.abc import Iterator
+from pathlib import Path
+
+
+def candidate_folders(name: str) -> Iterator[Path]:
+    """Folders to try in turn: one that is kept for the user, then one that goes with the process.
+
+    The kept one lies in ``$PENSTOCK_CACHE``, else in ``$XDG_CACHE_HOME/penstock``, else in
+    ``~/.cache/penstock``. It is left out if it cannot be made, cannot be written, or belongs to somebody
+    else, for programs are run from it.
+
+    Args:
+        name: The folder's own name.
+
+    Yields:
+        Existing folders that this process may write.
+    """
+    kept = kept_folder(name)
+    if kept is not None:
+        yield kept
+    yield temporary_folder(name)
+
+
+def temporary_folder(name: str) -> Path:
+    """A new folder that is deleted when the process ends.
+
+    >>> temporary_folder("example").is_dir()
+    True
+    """
+    folder = tempfile.mkdtemp(prefix=f"penstock-{name}-")
+    atexit.register(shutil.rmtree, folder, ignore_errors=True)
+    return Path(folder)
+
+
+def kept_folder(name: str) -> Path | None:
+    """The folder of that name that is kept for the user; None if there is no place for one.
+
+    >>> import tempfile
+    >>> before = os.environ.get("PENSTOCK_CACHE")
+    >>> os.environ["PENSTOCK_CACHE"] = tempfile.mkdtemp()
+    >>> kept_folder("java") == Path(os.environ["PENSTOCK_CACHE"], "java")
+    True
+    >>> _ = os.environ.pop("PENSTOCK_CACHE") if before is None else os.environ.update(PENSTOCK_CACHE=before)
+    """
+    try:
+        folder = _root() / name
+        folder.mkdir(mode=0o700, parents=True, exist_ok=True)
+        mine = folder.stat().st_uid == os.geteuid() and os.access(folder, os.W_OK | os.X_OK)
+    except (OSError, RuntimeError):
+        # RuntimeError is what Path.home raises for a user without a home.
+        return None
+    return folder if mine else None
+
+
+def _root() -> Path:
+    if own := os.environ.get("PENSTOCK_CACHE"):
+        return Path(own)
+    shared = os.environ.get("XDG_CACHE_HOME", "")
+    return (Path(shared) if os.path.isabs(shared) else Path.home() / ".cache") / "penstock"

@@ -1,0 +1,15 @@
+"""The windowing of an edge."""
+
+from __future__ import annotations
+
+from typing import Any
+
+from penstock.graph import Graph
+from penstock.transforms.core import Windowing
+from penstock.transforms.window import GlobalWindows
+
+
+def windowing_of(graph: Graph, edge: int) -> Any:
+    """The Windowing of an edge; an edge without one is in the global window with the default trigger."""
+    found = graph.edge(edge).windowing
+    return Windowing(GlobalWindows()) if found is None else found

@@ -1,0 +1,60 @@
+"""The Dataflow Model for PySpark: Apache Beam's Python names over one engine, Spark.
+
+>>> import penstock as beam
+>>> scores = beam.Create([("blue", 3), ("red", 5), ("blue", 1)]) | beam.CombinePerKey(sum)
+>>> scores.label
+'Create|CombinePerKey(sum)'
+"""
+
+from __future__ import annotations
+
+import importlib
+from typing import TYPE_CHECKING, Any
+
+# What every pipeline needs loads at once; inputs, outputs and runners load when a program first names them.
+from penstock import coders, pvalue, transforms, typehints
+from penstock.coders import RowCoder
+from penstock.pipeline import Pipeline, transform_annotations
+from penstock.pvalue import PCollection, Row, TaggedOutput
+from penstock.transforms import *  # noqa: F403
+from penstock.transforms import combiners, trigger, window
+from penstock.typehints import WithTypeHints
+
+if TYPE_CHECKING:
+    from penstock import io, metrics, options, runners
+    from penstock.io import Read, Write
+
+__version__ = "0.1.0"
+
+__all__ = [
+    "PCollection",
+    "Pipeline",
+    "Read",
+    "Row",
+    "RowCoder",
+    "TaggedOutput",
+    "WithTypeHints",
+    "Write",
+    "coders",
+    "combiners",
+    "io",
+    "metrics",
+    "options",
+    "pvalue",
+    "runners",
+    "transform_annotations",
+    "transforms",
+    "trigger",
+    "typehints",
+    "window",
+]
+__all__ += transforms.__all__
+_MODULES = ("io", "metrics", "options", "runners", "testing", "utils")
+
+
+def __getattr__(name: str) -> Any:
+    if name in _MODULES:
+        return importlib.import_module(f"penstock.{name}")
+    if name in ("Read", "Write"):
+        return getattr(importlib.import_module("penstock.io"), name)
+    raise AttributeError(f"module 'penstock' has no attribute {name!r}")

@@ -1,0 +1,151 @@
+"""What a coder is: values to bytes and back, with the questions a registry asks of it."""
+
+from __future__ import annotations
+
+from typing import TYPE_CHECKING, Any, Self
+
+from penstock.coders.stream import InputStream, OutputStream
+from penstock.error import three_parts
+
+if TYPE_CHECKING:
+    from penstock.coders.typecoders import CoderRegistry
+
+
+class Coder:
+    """Turns values of one kind into bytes and back (Beam's ``Coder``).
+
+    A subclass defines `encode` and `decode`, and `is_deterministic` if equal values always give equal bytes:
+    only then can it encode keys.
+
+    >>> class Hexadecimal(Coder):
+    ...     def encode(self, value):
+    ...         return b"%x" % value
+    ...     def decode(self, encoded):
+    ...         return int(encoded, 16)
+    >>> Hexadecimal().decode(Hexadecimal().encode(255))
+    255
+    """
+
+    def encode(self, value: Any) -> bytes:
+        """The bytes of a value."""
+        raise NotImplementedError(f"{self!r} does not encode")
+
+    def decode(self, encoded: bytes) -> Any:
+        """The value of the bytes."""
+        raise NotImplementedError(f"{self!r} does not decode")
+
+    def encode_to_stream(self, value: Any, stream: OutputStream, nested: bool) -> None:
+        """Writes a value; if `nested`, so that what follows it can be told apart."""
+        stream.write(self.encode(value), nested)
+
+    def decode_from_stream(self, stream: InputStream, nested: bool) -> Any:
+        """Reads the value that `encode_to_stream` wrote."""
+        return self.decode(stream.read_all(nested))
+
+    def encode_nested(self, value: Any) -> bytes:
+        """The bytes of a value that is a part of a larger one: they tell where they end."""
+        stream = OutputStream()
+        self.encode_to_stream(value, stream, True)
+        return stream.get()
+
+    def decode_nested(self, encoded: bytes) -> Any:
+        """The value of the bytes that `encode_nested` returned."""
+        return self.decode_from_stream(InputStream(encoded), True)
+
+    def is_deterministic(self) -> bool:
+        """Whether equal values always give equal bytes, in every process."""
+        return False
+
+    def as_deterministic_coder(self, step_label: str, error_message: str | None = None) -> Coder:
+        """This coder or one like it that is deterministic.
+
+        Args:
+            step_label: The step that needs it, for the error.
+            error_message: What the error says instead of the usual text.
+
+        Raises:
+            ValueError: There is none.
+        """
+        if self.is_deterministic():
+            return self
+        raise ValueError(
+            error_message
+            or three_parts(
+                f"{self!r} cannot be made deterministic",
+                where=f"at step {step_label!r}",
+                hint="give the keys a type hint whose coder is deterministic",
+            )
+        )
+
+    def estimate_size(self, value: Any) -> int:
+        """About how many bytes a value takes; by default it is encoded to find out."""
+        return len(self.encode(value))
+
+    def get_impl(self) -> Self:
+        """The object that does the work: the coder itself (Beam's name)."""
+        return self
+
+    def to_type_hint(self) -> Any:
+        """The type of the values; NotImplementedError where a coder does not say."""
+        raise NotImplementedError
+
+    @classmethod
+    def from_type_hint(cls, typehint: Any, registry: CoderRegistry) -> Coder:
+        """A coder of this class for values of a type; by default the type makes no difference."""
+        return cls()
+
+    def is_kv_coder(self) -> bool:
+        """Whether the values are pairs of key and value."""
+        return False
+
+    def key_coder(self) -> Coder:
+        """The coder of the keys; ValueError if the values are no pairs."""
+        raise self._not_of_pairs("key_coder")
+
+    def value_coder(self) -> Coder:
+        """The coder of the values; ValueError if the values are no pairs."""
+        raise self._not_of_pairs("value_coder")
+
+    def _not_of_pairs(self, method: str) -> Exception:
+        if self.is_kv_coder():
+            return NotImplementedError(f"{self!r} is a coder of pairs, and must define {method}")
+        return ValueError(
+            three_parts(f"{self!r} is not a coder of pairs", hint="use a TupleCoder of two coders")
+        )
+
+    def version_tag(self) -> str:
+        """A mark that changes when the format does (Beam's name); none."""
+        return ""
+
+    def __repr__(self) -> str:
+        return type(self).__name__
+
+    def __eq__(self, other: object) -> bool:
+        return type(self) is type(other) and self.__dict__ == other.__dict__
+
+    def __hash__(self) -> int:
+        return hash(type(self))
+
+
+class FastCoder(Coder):
+    """A coder that works on streams: a subclass defines `encode_to_stream` and `decode_from_stream` (Beam's
+    name).
+    """
+
+    def encode(self, value: Any) -> bytes:
+        """The bytes of a value."""
+        stream = OutputStream()
+        self.encode_to_stream(value, stream, False)
+        return stream.get()
+
+    def decode(self, encoded: bytes) -> Any:
+        """The value of the bytes."""
+        return self.decode_from_stream(InputStream(encoded), False)
+
+    def encode_to_stream(self, value: Any, stream: OutputStream, nested: bool) -> None:
+        """Writes a value; if `nested`, so that what follows it can be told apart."""
+        raise NotImplementedError(f"{self!r} does not encode")
+
+    def decode_from_stream(self, stream: InputStream, nested: bool) -> Any:
+        """Reads the value that `encode_to_stream` wrote."""
+        raise NotImplementedError(f"{self!r} does not decode")

@@ -1,0 +1,274 @@
+r"""Keys as bytes: a deterministic, self-describing encoding in which equal bytes mean equal keys.
+
+Grouping compares keys by these bytes, as Beam compares them by the bytes of its deterministic coder, and so
+two keys are one key exactly if Beam would say so: ``1``, ``1.0`` and ``True`` are three keys, ``0.0`` and
+``-0.0`` are two, and a NaN is the same key as a NaN with the same bits.
+
+An encoded key is a one-byte tag and what follows it. A part of a larger key comes after its size in bytes.
+
+==============  =====================================================================================
+tag             value
+==============  =====================================================================================
+``N 0 1``       None, False, True
+``i q I``       int: in 4 bytes, in 8 bytes, or in as few as it needs (always the shortest of the three)
+``f``           float, its 8 bytes
+``s b``         str in UTF-8 (lone surrogates kept), bytes
+``( [``         tuple, list: the parts
+``{ <``         dict: keys and values, in the order of the encoded keys; set: the sorted encoded members
+``n d e o``     the class's name; a named tuple's parts, a frozen dataclass's parts, an enum member's value,
+the state
+                of an object with ``__setstate__``
+``r``           Row: names and values in turn
+``t w g``       Timestamp, IntervalWindow (microseconds), GlobalWindow
+``D u y m``     Decimal, UUID, date, datetime (wall clock, fold, zone)
+``c``           the class's name and the bytes of the coder that the user registered for it
+==============  =====================================================================================
+
+A frozenset is refused, as in Beam. Beyond Beam, which refuses them, the types of the last lines from ``r`` on
+and dicts and sets whose members Python cannot order are keys. Two datetimes are one key if wall clock, fold
+and zone are the same; two Decimals, if their digits and exponent are.
+"""
+
+from __future__ import annotations
+
+import struct
+from collections.abc import Sequence
+from typing import TYPE_CHECKING, Any
+
+from penstock.coders.key_classes import class_named, key_classes, name_of, register_key_class
+from penstock.coders.key_forms import (
+    SHORT_SIZES,
+    Decoder,
+    Encoder,
+    class_encoder,
+    decoders,
+    framed,
+    library_encoder,
+    long_size,
+    refusal,
+    unframed,
+)
+from penstock.error import three_parts
+
+if TYPE_CHECKING:
+    from penstock.coders.base import Coder
+
+__all__ = ["decode_key", "encode_key", "encode_keys", "forget_encoders", "key_classes", "register_key_class"]
+
+_pack_short = struct.Struct(">ci").pack
+_pack_long = struct.Struct(">cq").pack
+_unpack_short = struct.Struct(">i").unpack_from
+_pack_float = struct.Struct(">cd").pack
+
+
+def encode_key(value: object) -> bytes:
+    r"""The bytes of a key.
+
+    Args:
+        value: A key of any of the types that this module's text lists.
+
+    Returns:
+        The encoding; equal for two keys if and only if they are the same key.
+
+    Raises:
+        TypeError: The key, or a part of it, is of a type that has no deterministic encoding.
+
+    >>> encode_key("a"), encode_key((1, "a"))
+    (b'sa', b'(\x05i\x00\x00\x00\x01\x02sa')
+    >>> encode_key(1) == encode_key(True)
+    False
+    """
+    encoder = _encoders.get(type(value))
+    if encoder is None:
+        encoder = _encoder_of(type(value))
+    return encoder(value)
+
+
+def decode_key(data: bytes) -> Any:
+    """The key that was encoded.
+
+    Args:
+        data: What `encode_key` returned.
+
+    Returns:
+        A key of the same type and the same encoding.
+
+    Raises:
+        ValueError: The bytes are no encoded key.
+        LookupError: The key's class cannot be found in this process; see `register_key_class`.
+
+    >>> decode_key(encode_key(("a", 1, None)))
+    ('a', 1, None)
+    """
+    try:
+        decoder = _decoders[data[0]]
+    except (IndexError, KeyError):
+        raise ValueError(f"not an encoded key: it begins with {bytes(data[:1])!r}") from None
+    return decoder(data)
+
+
+def encode_keys(values: Sequence[object]) -> list[bytes]:
+    """The bytes of many keys; faster than one by one if all are of one type.
+
+    Args:
+        values: The keys.
+
+    Returns:
+        The encodings, in the same order.
+
+    Raises:
+        TypeError: As `encode_key` does.
+
+    >>> encode_keys(["a", "b"])
+    [b'sa', b'sb']
+    """
+    kinds = set(map(type, values))
+    if len(kinds) != 1:
+        return [encode_key(value) for value in values]
+    kind = kinds.pop()
+    if kind is str:
+        try:
+            return [b"s" + text.encode() for text in values]  # type: ignore[attr-defined]
+        except UnicodeEncodeError:
+            return list(map(_encode_str, values))  # type: ignore[arg-type]
+    return list(map(_encoders.get(kind) or _encoder_of(kind), values))
+
+
+def forget_encoders() -> None:
+    """Drops what is remembered of the classes met so far, because a coder was registered for one."""
+    _registered_coders.clear()
+    for kind in _encoders.keys() - _BUILT_IN_ENCODERS.keys():
+        _encoders.pop(kind, None)
+
+
+def _encode_str(value: str) -> bytes:
+    try:
+        return b"s" + value.encode()
+    except UnicodeEncodeError:
+        return b"s" + value.encode("utf-8", "surrogatepass")
+
+
+def _encode_int(value: int) -> bytes:
+    if -0x80000000 <= value <= 0x7FFFFFFF:
+        return _pack_short(b"i", value)
+    try:
+        return _pack_long(b"q", value)
+    except struct.error:
+        return b"I" + value.to_bytes(value.bit_length() // 8 + 1, "big", signed=True)
+
+
+def _encode_tuple(value: tuple[object, ...]) -> bytes:
+    # This is `framed` once more, without its calls: most keys that are not a str or an int come this way.
+    out = [b"("]
+    for part in value:
+        data = (_encoders.get(type(part)) or _encoder_of(type(part)))(part)
+        size = len(data)
+        out.append(SHORT_SIZES[size] if size < 128 else long_size(size))
+        out.append(data)
+    return b"".join(out)
+
+
+def _encode_dict(value: dict[object, object]) -> bytes:
+    pairs = sorted((encode_key(key), encode_key(part)) for key, part in value.items())
+    return framed((part for pair in pairs for part in pair), b"{")
+
+
+_BUILT_IN_ENCODERS: dict[type, Encoder] = {
+    str: _encode_str,
+    int: _encode_int,
+    tuple: _encode_tuple,
+    bytes: lambda value: b"b" + value,
+    float: lambda value: _pack_float(b"f", value),
+    bool: lambda value: b"1" if value else b"0",
+    type(None): lambda value: b"N",
+    list: lambda value: framed(map(encode_key, value), b"["),
+    dict: _encode_dict,
+    set: lambda value: framed(sorted(map(encode_key, value)), b"<"),
+}
+_encoders: dict[type, Encoder] = dict(_BUILT_IN_ENCODERS)
+
+
+def _encoder_of(kind: type) -> Encoder:
+    """Finds, and remembers, how keys of a type that was not met before are encoded."""
+    encoder = (
+        _registered_encoder(kind) or library_encoder(kind, encode_key) or class_encoder(kind, encode_key)
+    )
+    register_key_class(kind)
+    _encoders[kind] = encoder
+    return encoder
+
+
+_registered_coders: dict[type, Coder] = {}
+
+
+def _registered_coder(kind: type) -> Coder | None:
+    """The deterministic coder of a type that the user registered one for."""
+    from penstock.coders.typecoders import registry
+
+    found = _registered_coders.get(kind) or registry.registered_coder(kind)
+    if found is not None:
+        try:
+            found = _registered_coders[kind] = found.as_deterministic_coder("grouping")
+        except (TypeError, ValueError) as error:
+            raise refusal(kind, f"its registered coder {found!r} is not deterministic") from error
+    return found
+
+
+def _registered_encoder(kind: type) -> Encoder | None:
+    coder = _registered_coder(kind)
+    if coder is None:
+        return None
+    encode = coder.encode
+    head = framed([name_of(kind)], b"c")
+    return lambda value: framed([encode(value)], head)
+
+
+def _decode_registered(data: bytes) -> Any:
+    name, payload = unframed(data, 1)
+    kind = class_named(bytes(name))
+    coder = _registered_coder(kind)
+    if coder is None:
+        raise LookupError(
+            three_parts(
+                f"no coder is registered for {kind.__qualname__} in the process that decodes the key",
+                hint="register it in a module that is imported there, too",
+            )
+        )
+    return coder.decode(bytes(payload))
+
+
+def _decode_str(data: bytes) -> str:
+    try:
+        return data[1:].decode()
+    except UnicodeDecodeError:
+        return data[1:].decode("utf-8", "surrogatepass")
+
+
+def _decode_long(data: bytes) -> int:
+    return int.from_bytes(data[1:], "big", signed=True)
+
+
+def _decode_dict(data: bytes) -> dict[Any, Any]:
+    parts = [decode_key(part) for part in unframed(data, 1)]
+    return dict(zip(parts[::2], parts[1::2], strict=True))
+
+
+_BUILT_IN_DECODERS: dict[bytes, Decoder] = {
+    b"s": _decode_str,
+    b"i": lambda data: _unpack_short(data, 1)[0],
+    b"q": _decode_long,
+    b"I": _decode_long,
+    b"(": lambda data: tuple(map(decode_key, unframed(data, 1))),
+    b"b": lambda data: bytes(data[1:]),
+    b"f": lambda data: struct.unpack_from(">d", data, 1)[0],
+    b"1": lambda data: True,
+    b"0": lambda data: False,
+    b"N": lambda data: None,
+    b"[": lambda data: list(map(decode_key, unframed(data, 1))),
+    b"{": _decode_dict,
+    b"<": lambda data: set(map(decode_key, unframed(data, 1))),
+    b"c": _decode_registered,
+}
+_decoders: dict[int, Decoder] = {tag[0]: form for tag, form in _BUILT_IN_DECODERS.items()} | decoders(
+    decode_key
+)

@@ -1,0 +1,287 @@
+"""How the keys that are not built-in values are written: named tuples, dataclasses, enums, times, windows,
+rows.
+"""
+
+from __future__ import annotations
+
+import dataclasses
+import datetime
+import enum
+import struct
+from collections.abc import Callable, Iterable
+from typing import Any
+
+from penstock.coders.key_classes import class_named, name_of
+from penstock.error import three_parts
+
+Encoder = Callable[[Any], bytes]
+Decoder = Callable[[bytes], Any]
+
+_pack_micros = struct.Struct(">q").pack
+_pack_interval = struct.Struct(">qq").pack
+_UUID_SAFETY = {None: b"", 0: b"\x00", -1: b"\xff"}
+# The sizes that take one byte, ready made.
+SHORT_SIZES = tuple(bytes([size]) for size in range(128))
+
+
+def framed(parts: Iterable[bytes], head: bytes) -> bytes:
+    r"""`head`, then each part after its size; a size is a base-128 number, low digits first, as Beam's VarInt
+    is.
+
+    >>> framed([b"ab", b""], b"(")
+    b'(\x02ab\x00'
+    """
+    out = [head]
+    for part in parts:
+        size = len(part)
+        if size < 128:
+            out.append(SHORT_SIZES[size])
+        else:
+            out.append(long_size(size))
+        out.append(part)
+    return b"".join(out)
+
+
+def long_size(size: int) -> bytes:
+    """A size of 128 or more, as `framed` writes it."""
+    digits = bytearray()
+    while size > 127:
+        digits.append(size & 127 | 128)
+        size >>= 7
+    digits.append(size)
+    return bytes(digits)
+
+
+def unframed(data: bytes, position: int) -> list[bytes]:
+    r"""The parts that `framed` wrote, from `position` to the end.
+
+    >>> unframed(b"(\x02ab\x00", 1)
+    [b'ab', b'']
+    """
+    parts = []
+    end = len(data)
+    while position < end:
+        size = data[position]
+        position += 1
+        if size > 127:
+            size &= 127
+            shift = 7
+            while True:
+                digit = data[position]
+                position += 1
+                size |= (digit & 127) << shift
+                if digit < 128:
+                    break
+                shift += 7
+        parts.append(data[position : position + size])
+        position += size
+    return parts
+
+
+def refusal(kind: type, why: str = "") -> TypeError:
+    """The error for a key whose type has no deterministic encoding.
+
+    Args:
+        kind: The type of the key, or of the part of it that is refused.
+        why: A clause that says more, for types that are nearly right.
+    """
+    name = kind.__qualname__ if kind.__module__ == "builtins" else f"{kind.__module__}.{kind.__qualname__}"
+    return TypeError(
+        three_parts(
+            f"keys of type {name} have no deterministic encoding" + (f": {why}" if why else ""),
+            hint="use a tuple, a NamedTuple or a frozen dataclass of plain values, or register a "
+            "deterministic coder with penstock.coders.registry.register_coder",
+        )
+    )
+
+
+def library_encoder(kind: type, encode_key: Encoder) -> Encoder | None:
+    """The encoder of a class of the standard library or of penstock itself, by its name, so nothing is
+    imported.
+    """
+    match f"{kind.__module__.partition('.')[0]}.{kind.__qualname__}":
+        case "penstock.Timestamp":
+            return lambda value: b"t" + _pack_micros(value.micros)
+        case "penstock.IntervalWindow":
+            return lambda value: b"w" + _pack_interval(value.start_micros, value.end_micros)
+        case "penstock.GlobalWindow":
+            return lambda value: b"g"
+        case "penstock.Row":
+            return lambda row: framed((encode_key(part) for item in vars(row).items() for part in item), b"r")
+        case "decimal.Decimal":
+            return lambda value: b"D" + str(value).encode()
+        case "uuid.UUID":
+            return lambda value: b"u" + value.bytes + _UUID_SAFETY[value.is_safe.value]
+        case "datetime.date":
+            return lambda value: b"y" + value.isoformat().encode()
+        case "datetime.datetime":
+            return lambda value: (
+                b"m"
+                + encode_key(
+                    (value.replace(tzinfo=None, fold=0).isoformat(), value.fold, _zone_parts(value.tzinfo))
+                )
+            )
+    return None
+
+
+def _zone_parts(zone: datetime.tzinfo | None) -> object:
+    """A zone as plain values: a key of the zone database as a str, a fixed offset as (microseconds, name or
+    None).
+    """
+    if zone is None:
+        return None
+    if type(zone) is datetime.timezone:
+        offset = zone.utcoffset(None)
+        nameless = datetime.timezone(offset)
+        name = None if zone.tzname(None) == nameless.tzname(None) else zone.tzname(None)
+        return (offset // datetime.timedelta(microseconds=1), name)
+    key = getattr(zone, "key", None)
+    if type(zone).__module__.startswith("zoneinfo") and isinstance(key, str):
+        return key
+    raise refusal(
+        type(zone), "a datetime's zone must be a datetime.timezone or a zoneinfo.ZoneInfo with a key"
+    )
+
+
+def _zone(parts: Any) -> datetime.tzinfo | None:
+    if parts is None:
+        return None
+    if isinstance(parts, str):
+        import zoneinfo
+
+        return zoneinfo.ZoneInfo(parts)
+    offset = datetime.timedelta(microseconds=parts[0])
+    return datetime.timezone(offset) if parts[1] is None else datetime.timezone(offset, parts[1])
+
+
+def class_encoder(kind: type, encode_key: Encoder) -> Encoder:
+    """The encoder of a user's class that Beam encodes deterministically.
+
+    These are enums, frozen dataclasses (their ``init`` fields), named tuples, and classes with
+    ``__setstate__`` that do not define ``__reduce__``.
+
+    Raises:
+        TypeError: Beam has no deterministic encoding of this class either.
+    """
+    name = name_of(kind)
+    if issubclass(kind, enum.Enum):
+        head = framed([name], b"e")
+        return lambda member: head + encode_key(member.value)
+    if dataclasses.is_dataclass(kind):
+        if not kind.__dataclass_params__.frozen:  # type: ignore[attr-defined]
+            raise refusal(kind, "the dataclass is not frozen")
+        head = framed([name], b"d")
+        fields = [field.name for field in dataclasses.fields(kind) if field.init]
+        return lambda value: framed([encode_key(getattr(value, field)) for field in fields], head)
+    if issubclass(kind, tuple) and hasattr(kind, "_fields") and hasattr(kind, "_make"):
+        head = framed([name], b"n")
+        return lambda value: framed(map(encode_key, value), head)
+    if kind.__reduce__ is object.__reduce__ and hasattr(kind, "__setstate__"):
+        head = framed([name], b"o")
+        return lambda value: head + encode_key(value.__getstate__())
+    raise refusal(kind)
+
+
+def decoders(decode_key: Decoder) -> dict[int, Decoder]:
+    """The decoders of this module's forms, by the code of the tag they begin with."""
+
+    def of_class(data: bytes) -> tuple[Any, int]:
+        # A class's name is framed as a part is; names of more than 127 bytes take two or more bytes of size.
+        end = 1
+        size = shift = 0
+        while True:
+            digit = data[end]
+            end += 1
+            size |= (digit & 127) << shift
+            shift += 7
+            if digit < 128:
+                break
+        return class_named(bytes(data[end : end + size])), end + size
+
+    def named_tuple(data: bytes) -> Any:
+        cls, position = of_class(data)
+        return cls._make(map(decode_key, unframed(data, position)))
+
+    def dataclass(data: bytes) -> Any:
+        cls, position = of_class(data)
+        fields = [field for field in dataclasses.fields(cls) if field.init]
+        values = dict(zip(fields, map(decode_key, unframed(data, position)), strict=True))
+        positional = [value for field, value in values.items() if not field.kw_only]
+        return cls(*positional, **{field.name: value for field, value in values.items() if field.kw_only})
+
+    def enumeration(data: bytes) -> Any:
+        cls, position = of_class(data)
+        return cls(decode_key(data[position:]))
+
+    def stateful(data: bytes) -> Any:
+        cls, position = of_class(data)
+        value: Any = cls.__new__(cls)
+        value.__setstate__(decode_key(data[position:]))
+        return value
+
+    forms: dict[bytes, Decoder] = {
+        b"n": named_tuple,
+        b"d": dataclass,
+        b"e": enumeration,
+        b"o": stateful,
+        b"r": lambda data: _row(list(map(decode_key, unframed(data, 1)))),
+        b"m": lambda data: _datetime(*decode_key(data[1:])),
+    }
+    return {tag[0]: form for tag, form in (forms | _PLAIN_FORMS).items()}
+
+
+def _row(parts: list[Any]) -> Any:
+    from penstock.pvalue import Row
+
+    return Row(**dict(zip(parts[::2], parts[1::2], strict=True)))
+
+
+def _datetime(text: str, fold: int, zone: Any) -> datetime.datetime:
+    return datetime.datetime.fromisoformat(text).replace(fold=fold, tzinfo=_zone(zone))
+
+
+def _timestamp(data: bytes) -> Any:
+    from penstock.utils.timestamp import Timestamp
+
+    return Timestamp.from_micros(int.from_bytes(data[1:], "big", signed=True))
+
+
+def _interval(data: bytes) -> Any:
+    from penstock.transforms.window import IntervalWindow
+    from penstock.utils.timestamp import Timestamp
+
+    start, end = struct.unpack_from(">qq", data, 1)
+    return IntervalWindow(Timestamp.from_micros(start), Timestamp.from_micros(end))
+
+
+def _global(data: bytes) -> Any:
+    from penstock.transforms.window import GlobalWindow
+
+    return GlobalWindow()
+
+
+def _decimal(data: bytes) -> Any:
+    from decimal import Decimal
+
+    return Decimal(str(data[1:], "ascii"))
+
+
+def _uuid(data: bytes) -> Any:
+    import uuid
+
+    safety = {form: uuid.SafeUUID(value) for value, form in _UUID_SAFETY.items()}
+    return uuid.UUID(bytes=bytes(data[1:17]), is_safe=safety[bytes(data[17:])])
+
+
+def _date(data: bytes) -> datetime.date:
+    return datetime.date.fromisoformat(str(data[1:], "ascii"))
+
+
+_PLAIN_FORMS: dict[bytes, Decoder] = {
+    b"t": _timestamp,
+    b"w": _interval,
+    b"g": _global,
+    b"D": _decimal,
+    b"u": _uuid,
+    b"y": _date,
+}

@@ -1,0 +1,201 @@
+"""Which coder values of a type are encoded with."""
+
+from __future__ import annotations
+
+from collections.abc import Iterable
+from typing import Any, TypeVar
+
+from penstock.coders import pickles, primitives
+from penstock.coders.base import Coder
+from penstock.coders.composites import IterableCoder, ListCoder, MapCoder, NullableCoder, TupleCoder
+from penstock.coders.deterministic import forget_encoders
+from penstock.coders.row_coder import RowCoder, row_hint
+from penstock.coders.times import PaneInfoCoder, WindowedValueCoder
+from penstock.error import three_parts
+
+__all__ = ["registry"]
+
+TypeT = TypeVar("TypeT", bound=type)
+
+_STANDARD_CODERS: dict[Any, type[Coder]] = {
+    int: primitives.VarIntCoder,
+    float: primitives.FloatCoder,
+    bytes: primitives.BytesCoder,
+    bool: primitives.BooleanCoder,
+    str: primitives.StrUtf8Coder,
+}
+
+
+class CoderRegistry:
+    """Coders by type (Beam's ``CoderRegistry``); `registry` is the one in use.
+
+    Args:
+        fallback_coder: The coder class for types without one; by default `FastPrimitivesCoder`.
+
+    >>> CoderRegistry().get_coder(int)
+    VarIntCoder
+    """
+
+    def __init__(self, fallback_coder: Any = None) -> None:
+        self._coders: dict[Any, type[Coder]] = {}
+        self.custom_types: list[Any] = []
+        self.register_standard_coders(fallback_coder)
+
+    def register_standard_coders(self, fallback_coder: Any) -> None:
+        """Sets the coders of the basic types, and the fallback."""
+        self._coders.update(_STANDARD_CODERS)
+        self._fallback_coder = fallback_coder or FirstOf([pickles.FastPrimitivesCoder])
+
+    def register_fallback_coder(self, fallback_coder: Any) -> None:
+        """Puts a coder class before the fallback there is; its ``from_type_hint`` may raise to pass a type
+        on.
+        """
+        self._fallback_coder = FirstOf([fallback_coder, self._fallback_coder])
+
+    def register_coder(self, typehint_type: Any, typehint_coder_class: type[Coder]) -> None:
+        """Sets the coder class of a user's type.
+
+        Its ``from_type_hint`` makes the coder. If the coder is deterministic, keys of exactly this type are
+        compared by what it encodes.
+
+        Args:
+            typehint_type: The type.
+            typehint_coder_class: A class derived from `Coder`.
+
+        Raises:
+            TypeError: The second argument is no class, for instance a coder object.
+        """
+        if not isinstance(typehint_coder_class, type):
+            raise TypeError(
+                three_parts(
+                    f"a coder is registered by its class, not by {typehint_coder_class!r}",
+                    hint="leave the parentheses away: register_coder(MyType, MyCoder)",
+                )
+            )
+        if typehint_type not in self.custom_types:
+            self.custom_types.append(typehint_type)
+        self._coders[_lookup_key(typehint_type)] = typehint_coder_class
+        forget_encoders()
+
+    def register_row(self, typehint_type: TypeT) -> TypeT:
+        """Sets a `RowCoder` as the coder of a dataclass or NamedTuple; usable as a decorator.
+
+        Raises:
+            TypeError: The type is neither.
+        """
+        row_hint(typehint_type)
+        self.register_coder(typehint_type, RowCoder)
+        return typehint_type
+
+    def registered_coder(self, kind: Any) -> Coder | None:
+        """The coder that the user registered for exactly this type; None if there is none."""
+        key = _lookup_key(kind)
+        if not any(_lookup_key(custom) == key for custom in self.custom_types):
+            return None
+        return self._coders[key].from_type_hint(kind, self)
+
+    def get_coder(self, typehint: Any) -> Coder:
+        """The coder of a type or type hint; the fallback if it is unknown.
+
+        >>> CoderRegistry().get_coder(None)
+        FastPrimitivesCoder
+        """
+        coder_class = self._coders.get(_lookup_key(typehint)) or _class_for_hint(typehint)
+        coder: Coder = (coder_class or self._fallback_coder).from_type_hint(typehint, self)
+        return coder
+
+    def get_custom_type_coder_tuples(
+        self, types: Iterable[Any] | None = None
+    ) -> list[tuple[Any, type[Coder]]]:
+        """The user's types, or those of them that are in `types`, each with its coder class."""
+        wanted = None if types is None else list(types)
+        return [
+            (kind, self._coders[_lookup_key(kind)])
+            for kind in self.custom_types
+            if wanted is None or kind in wanted
+        ]
+
+    def load_custom_type_coder_tuples(self, type_coder: Iterable[tuple[Any, type[Coder]]]) -> None:
+        """Registers what `get_custom_type_coder_tuples` returned, in another process."""
+        for kind, coder_class in type_coder:
+            self.register_coder(kind, coder_class)
+
+    def verify_deterministic(self, key_coder: Coder, op_name: str, silent: bool = True) -> Coder:
+        """The coder for the keys of a step: `key_coder`, or a deterministic one like it.
+
+        Args:
+            key_coder: The coder of the keys' type.
+            op_name: The step.
+            silent: Has no effect, as in Beam.
+
+        Raises:
+            ValueError: There is no deterministic coder like it.
+        """
+        if key_coder.is_deterministic():
+            return key_coder
+        message = three_parts(
+            f"the key coder {key_coder!r} is not deterministic, so equal keys might not be grouped",
+            where=f"at step {op_name!r}",
+            hint="give the step before a type hint, or the class of the keys a deterministic coder",
+        )
+        return key_coder.as_deterministic_coder(op_name, message)
+
+
+class FirstOf:
+    """The first of several coder classes that takes a type (Beam's ``FirstOf``).
+
+    Args:
+        coders: Coder classes, or other things with a ``from_type_hint``.
+    """
+
+    def __init__(self, coders: Iterable[Any]) -> None:
+        self._coders = list(coders)
+
+    def from_type_hint(self, typehint: Any, registry: CoderRegistry) -> Coder:
+        """The coder of the first class that makes one; ValueError if none does."""
+        reasons = []
+        for coder_class in self._coders:
+            try:
+                coder: Coder = coder_class.from_type_hint(typehint, registry)
+            except Exception as error:
+                reasons.append(f"{coder_class}: {error}")
+            else:
+                return coder
+        raise ValueError(
+            three_parts(f"no coder takes {typehint!r}: {'; '.join(reasons)}", hint="register a coder")
+        )
+
+
+def _lookup_key(kind: Any) -> Any:
+    # A class of __main__ is another object in a worker than in the program, under the same name.
+    if getattr(kind, "__module__", None) == "__main__" and isinstance(kind, type):
+        return kind.__qualname__
+    try:
+        hash(kind)
+    except TypeError:
+        return None
+    return kind
+
+
+def _class_for_hint(typehint: Any) -> Any:
+    from penstock.typehints import row_type, typehints
+    from penstock.utils.windowed_value import PaneInfo
+
+    if typehint is PaneInfo:
+        return PaneInfoCoder
+    if isinstance(typehint, row_type.RowTypeConstraint):
+        return RowCoder
+    classes: tuple[tuple[Any, type[Coder]], ...] = (
+        (typehints.TupleConstraint, TupleCoder),
+        (typehints.DictConstraint, MapCoder),
+        (typehints.WindowedTypeConstraint, WindowedValueCoder),
+        (typehints.IterableTypeConstraint, IterableCoder),
+        (typehints.ListConstraint, ListCoder),
+    )
+    for constraint, coder_class in classes:
+        if type(typehint) is constraint:
+            return coder_class
+    return NullableCoder if typehints.is_nullable(typehint) else None
+
+
+registry = CoderRegistry()

@@ -1,0 +1,68 @@
+"""The errors penstock raises, each with three parts: what is wrong, where, and what to do.
+
+Beam documents some errors as plain ``ValueError`` or ``TypeError``; those keep their Python type and get the same
+three-part text from `three_parts`. The rest derive from `BeamError` (the name is Beam's, so that ``except`` clauses
+move over unchanged).
+"""
+
+from __future__ import annotations
+
+
+def three_parts(what: str, *, where: str | None = None, hint: str | None = None) -> str:
+    """The text of an error.
+
+    Args:
+        what: What is wrong, as a short clause.
+        where: The step's label and the user's file and line, as `penstock.where.at_step` formats them.
+        hint: What the user can do about it.
+
+    Returns:
+        One to three lines.
+
+    >>> print(three_parts("the label 'A' is used twice", where="at step 'A' (game.py:41)", hint="give it a label"))
+    the label 'A' is used twice
+      at step 'A' (game.py:41)
+      hint: give it a label
+    """
+    lines = [what]
+    if where:
+        lines.append(f"  {where}")
+    if hint:
+        lines.append(f"  hint: {hint}")
+    return "\n".join(lines)
+
+
+class BeamError(Exception):
+    """The base of penstock's own errors (Beam's ``apache_beam.error.BeamError``).
+
+    >>> print(BeamError("no data", hint="check the path"))
+    no data
+      hint: check the path
+    """
+
+    def __init__(self, what: str = "", *, where: str | None = None, hint: str | None = None) -> None:
+        super().__init__(three_parts(what, where=where, hint=hint))
+
+
+class PipelineError(BeamError):
+    """The pipeline cannot be built or run as written (Beam's name)."""
+
+
+class PValueError(BeamError):
+    """A PCollection is used where it cannot be (Beam's name)."""
+
+
+class RunnerError(BeamError):
+    """The runner failed (Beam's name)."""
+
+
+class TransformError(BeamError):
+    """A transform is built or applied wrongly (Beam's name)."""
+
+
+class SideInputError(BeamError):
+    """A side input is used wrongly (Beam's name)."""
+
+
+class UnsupportedByRunner(RunnerError):
+    """The pipeline asks for something this runner does not do; raised before anything starts."""

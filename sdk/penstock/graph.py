@@ -1,0 +1,267 @@
+"""The pipeline as a value: steps over a closed set of eight primitives, and the edges between them.
+
+Everything a user can write is a composite of these primitives. Each interpreter (explain, check, optimise, lower)
+matches on them; a ninth needs a decision record.
+
+>>> source = Step("Create", Read(InlineValues((1, 2))), outputs=(Output(None, 0),))
+>>> show(Graph((source,), (Edge(0, int),)))
+'Create = Read(InlineValues(2 values)) -> #0 int'
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+from dataclasses import dataclass, field
+from typing import Any
+
+from penstock.where import Location, at_step
+
+
+class Source:
+    """What a `Read` reads: a frozen dataclass in `penstock.io`, opened by the runner."""
+
+    is_bounded: bool = True
+
+    def describe(self) -> str:
+        """One line for `explain`."""
+        return type(self).__name__
+
+
+class Sink:
+    """What a `Write` writes to: a frozen dataclass in `penstock.io`, written by the runner."""
+
+    def describe(self) -> str:
+        """One line for `explain`."""
+        return type(self).__name__
+
+
+@dataclass(frozen=True, eq=False)
+class InlineValues(Source):
+    """Values that the program holds in memory (Beam's ``Create`` and ``Impulse``)."""
+
+    values: tuple[Any, ...]
+
+    def describe(self) -> str:
+        """The count, never the values: they may be private."""
+        return f"InlineValues({len(self.values)} value{'s' * (len(self.values) != 1)})"
+
+
+@dataclass(frozen=True, eq=False)
+class DriverList(Sink):
+    """Appends every element to a list of the program that runs the pipeline (``[1, 2] | transform`` needs it)."""
+
+    into: list[Any]
+
+
+@dataclass(frozen=True)
+class SideInputSlot:
+    """Stands in a step's arguments where the view of side input number `index` goes."""
+
+    index: int
+
+
+@dataclass(frozen=True, eq=False)
+class Read:
+    """A root: elements come from `source`, in the global window, at the minimum timestamp unless it says otherwise."""
+
+    source: Source
+
+
+@dataclass(frozen=True, eq=False)
+class ParDo:
+    """A DoFn over each element (Beam's ``ParDo``).
+
+    Attributes:
+        dofn: A `penstock.transforms.core.DoFn`.
+        args: Further positional arguments of ``process``; a `SideInputSlot` where a view goes.
+        kwargs: Further keyword arguments, likewise, as sorted pairs.
+    """
+
+    dofn: Any
+    args: tuple[Any, ...] = ()
+    kwargs: tuple[tuple[str, Any], ...] = ()
+
+
+@dataclass(frozen=True, eq=False)
+class GroupByKey:
+    """All values of a key and window together (Beam's ``GroupByKey``)."""
+
+
+@dataclass(frozen=True, eq=False)
+class CombinePerKey:
+    """A CombineFn over the values of each key and window (Beam's ``CombinePerKey``).
+
+    Attributes:
+        fn: A `penstock.transforms.core.CombineFn` whose further arguments are already bound.
+    """
+
+    fn: Any
+
+
+@dataclass(frozen=True, eq=False)
+class AssignWindows:
+    """Gives every element the windows of the output edge's windowing (Beam's ``WindowInto``)."""
+
+
+@dataclass(frozen=True, eq=False)
+class Flatten:
+    """The union of its inputs (Beam's ``Flatten``)."""
+
+
+@dataclass(frozen=True, eq=False)
+class Reshuffle:
+    """Spreads elements evenly anew and stops fusion; elements keep windows and timestamps (Beam's ``Reshuffle``).
+
+    Attributes:
+        partitions: The number of partitions to spread over; None lets the runner decide.
+        by_key: Whether elements are KVs that stay together by key.
+    """
+
+    partitions: int | None = None
+    by_key: bool = False
+
+
+@dataclass(frozen=True, eq=False)
+class Write:
+    """Writes every element to `sink`; the output edge carries what was written (file names, for files)."""
+
+    sink: Sink
+
+
+Primitive = Read | ParDo | GroupByKey | CombinePerKey | AssignWindows | Flatten | Reshuffle | Write
+PRIMITIVES: tuple[type, ...] = (Read, ParDo, GroupByKey, CombinePerKey, AssignWindows, Flatten, Reshuffle, Write)
+
+
+@dataclass(frozen=True, eq=False)
+class Edge:
+    """A PCollection as the compiler sees it.
+
+    Attributes:
+        id: Its number in the graph.
+        element_type: The type hint of its elements (`penstock.typehints.Any` where unknown).
+        windowing: A `penstock.transforms.core.Windowing`; None means the default (global window, default trigger).
+        is_bounded: Whether it ends.
+    """
+
+    id: int
+    element_type: Any
+    windowing: Any = None
+    is_bounded: bool = True
+
+
+@dataclass(frozen=True)
+class Output:
+    """One output of a step: its tag (None for the main output) and its edge's number."""
+
+    tag: str | None
+    edge: int
+
+
+@dataclass(frozen=True, eq=False)
+class SideInput:
+    """A PCollection seen as a whole by each call of another step.
+
+    Attributes:
+        edge: The number of the edge it is made of.
+        view: ``singleton``, ``iter``, ``list``, ``dict`` or ``multimap``.
+        default: For ``singleton``: a 1-tuple of the value an empty PCollection gives; () if there is none.
+        window_mapping_fn: From a window of the main input to the window of the side input; None means: the side
+            input's own WindowFn decides (Beam's default mapping).
+    """
+
+    edge: int
+    view: str
+    default: tuple[Any, ...] = ()
+    window_mapping_fn: Any = None
+
+
+@dataclass(frozen=True, eq=False)
+class Step:
+    """One primitive at work.
+
+    Attributes:
+        label: The full label, unique in the graph, parts joined with ``/``.
+        primitive: What it does.
+        inputs: Edge numbers, in order.
+        side_inputs: Views, numbered as the `SideInputSlot` values in the primitive's arguments are.
+        outputs: Tags and edges; the main output first.
+        location: Where in the user's program the step was written.
+        resource_hints: Beam's resource hints, as pairs; the runner may use or ignore them.
+    """
+
+    label: str
+    primitive: Primitive
+    inputs: tuple[int, ...] = ()
+    side_inputs: tuple[SideInput, ...] = ()
+    outputs: tuple[Output, ...] = ()
+    location: Location | None = None
+    resource_hints: tuple[tuple[str, Any], ...] = field(default=())
+
+    @property
+    def where(self) -> str:
+        """The middle part of an error about this step."""
+        return at_step(self.label, self.location)
+
+
+@dataclass(frozen=True, eq=False)
+class Graph:
+    """Steps in an order in which every step comes after those it reads from, and the edges, by number."""
+
+    steps: tuple[Step, ...]
+    edges: tuple[Edge, ...]
+
+    def edge(self, number: int) -> Edge:
+        """The edge of that number."""
+        return self.edges[number]
+
+    def producer(self, number: int) -> Step:
+        """The step that an edge comes out of."""
+        return next(step for step in self.steps if any(out.edge == number for out in step.outputs))
+
+    def consumers(self, number: int) -> Iterator[Step]:
+        """The steps that read an edge, as main or as side input."""
+        for step in self.steps:
+            if number in step.inputs or any(side.edge == number for side in step.side_inputs):
+                yield step
+
+
+def describe(primitive: Primitive) -> str:
+    """A primitive in one line, without any user data."""
+    match primitive:
+        case Read(source):
+            return f"Read({source.describe()})"
+        case Write(sink):
+            return f"Write({sink.describe()})"
+        case ParDo(dofn):
+            return f"ParDo({_name(dofn)})"
+        case CombinePerKey(fn):
+            return f"CombinePerKey({_name(fn)})"
+        case _:
+            return type(primitive).__name__
+
+
+def show(graph: Graph) -> str:
+    """The graph as text, a line a step; golden tests and people read this."""
+    return "\n".join(_show_step(graph, step) for step in graph.steps)
+
+
+def _show_step(graph: Graph, step: Step) -> str:
+    ins = "".join(f"#{number} " for number in step.inputs)
+    sides = "".join(f"+{side.view}#{side.edge} " for side in step.side_inputs)
+    outs = ", ".join(
+        f"{out.tag}:#{out.edge} {_type_name(graph.edge(out.edge).element_type)}"
+        if out.tag
+        else f"#{out.edge} {_type_name(graph.edge(out.edge).element_type)}"
+        for out in step.outputs
+    )
+    arrow = "-> " if outs else ""
+    return f"{step.label} = {ins}{sides}{describe(step.primitive)} {arrow}{outs}".rstrip()
+
+
+def _type_name(hint: Any) -> str:
+    return hint.__name__ if isinstance(hint, type) else str(hint)
+
+
+def _name(user_object: Any) -> str:
+    described = getattr(user_object, "describe", None)
+    return str(described()) if callable(described) else type(user_object).__name__

@@ -1,0 +1,93 @@
+"""From a pipeline as it was written to the graph that the runner compiles."""
+
+from __future__ import annotations
+
+from typing import TYPE_CHECKING, Any
+
+from penstock import graph, pvalue
+from penstock.error import TransformError
+
+if TYPE_CHECKING:
+    from penstock.applied import AppliedPTransform
+
+__all__ = ["graph_of"]
+
+
+def graph_of(root: AppliedPTransform) -> graph.Graph:
+    """The graph below a node of the pipeline's tree.
+
+    Steps come in the order in which the transforms were applied, and no transform can be applied before
+    those it reads from, so the order is topological.
+
+    Args:
+        root: The pipeline's root.
+
+    Returns:
+        The graph.
+
+    Raises:
+        TransformError: If a transform makes an output of its own, but is no primitive.
+    """
+    builder = _Builder()
+    for leaf in root.leaves():
+        if leaf.transform is not None:
+            builder.add(leaf)
+    return graph.Graph(tuple(builder.steps), tuple(builder.edges))
+
+
+class _Builder:
+    """The steps and edges so far, and the edge of each PCollection."""
+
+    def __init__(self) -> None:
+        self.steps: list[graph.Step] = []
+        self.edges: list[graph.Edge] = []
+        self._numbers: dict[int, int] = {}
+
+    def add(self, leaf: AppliedPTransform) -> None:
+        """Adds the step of a leaf; one that only hands its input on adds nothing."""
+        assert leaf.transform is not None
+        primitive = leaf.transform.to_primitive()
+        if primitive is None:
+            if not leaf.is_composite():
+                raise TransformError(
+                    f"{type(leaf.transform).__name__} gives a PCollection that no transform makes",
+                    where=leaf.where,
+                    hint="let expand return what the transforms applied in it return",
+                )
+            return
+        inputs = tuple(
+            self._edge(leaf, value) for value in leaf.inputs if not isinstance(value, pvalue.PBegin)
+        )
+        sides = tuple(
+            graph.SideInput(self._edge(leaf, side.pvalue), side.view, side.default)
+            for side in leaf.side_inputs
+        )
+        # The main output comes first, whenever a tagged one was asked for.
+        tags = sorted(leaf.outputs, key=lambda tag: tag is not None)
+        outputs = tuple(
+            graph.Output(None if tag is None else str(tag), self._new_edge(leaf.outputs[tag]))
+            for tag in tags
+            if isinstance(leaf.outputs[tag], pvalue.PCollection)
+        )
+        hints = tuple(sorted(leaf.resource_hints.items()))
+        self.steps.append(
+            graph.Step(leaf.full_label, primitive, inputs, sides, outputs, leaf.location, hints)
+        )
+
+    def _new_edge(self, pcoll: pvalue.PCollection[Any]) -> int:
+        from penstock.typehints import typehints
+
+        number = self._numbers[id(pcoll)] = len(self.edges)
+        element_type = typehints.Any if pcoll.element_type is None else pcoll.element_type
+        self.edges.append(graph.Edge(number, element_type, pcoll.windowing, pcoll.is_bounded))
+        return number
+
+    def _edge(self, leaf: AppliedPTransform, value: Any) -> int:
+        number = self._numbers.get(id(value))
+        if number is None:
+            raise TransformError(
+                f"the input {value} comes out of no step",
+                where=leaf.where,
+                hint="apply a transform that makes it",
+            )
+        return number

@@ -1,0 +1,68 @@
+"""Sources and sinks as descriptions, under Beam's names; the runner opens and writes them."""
+
+from __future__ import annotations
+
+from penstock.io import fileio, filesystem, filesystems, iobase, range_trackers, restriction_trackers
+from penstock.io.filesystem import CompressionTypes
+from penstock.io.iobase import Read, Sink, Write, Writer
+from penstock.io.parquetio import (
+    ReadAllFromParquet,
+    ReadAllFromParquetBatched,
+    ReadFromParquet,
+    ReadFromParquetBatched,
+    WriteToParquet,
+    WriteToParquetBatched,
+)
+from penstock.io.range_trackers import (
+    LexicographicKeyRangeTracker,
+    OffsetRangeTracker,
+    OrderedPositionRangeTracker,
+    UnsplittableRangeTracker,
+)
+from penstock.io.sparkio import ReadFromSpark, WriteToSpark
+from penstock.io.textio import (
+    ReadAllFromText,
+    ReadAllFromTextContinuously,
+    ReadFromCsv,
+    ReadFromJson,
+    ReadFromText,
+    ReadFromTextWithFilename,
+    WriteToCsv,
+    WriteToJson,
+    WriteToText,
+)
+
+__all__ = [
+    "CompressionTypes",
+    "LexicographicKeyRangeTracker",
+    "OffsetRangeTracker",
+    "OrderedPositionRangeTracker",
+    "Read",
+    "ReadAllFromParquet",
+    "ReadAllFromParquetBatched",
+    "ReadAllFromText",
+    "ReadAllFromTextContinuously",
+    "ReadFromCsv",
+    "ReadFromJson",
+    "ReadFromParquet",
+    "ReadFromParquetBatched",
+    "ReadFromSpark",
+    "ReadFromText",
+    "ReadFromTextWithFilename",
+    "Sink",
+    "UnsplittableRangeTracker",
+    "Write",
+    "WriteToCsv",
+    "WriteToJson",
+    "WriteToParquet",
+    "WriteToParquetBatched",
+    "WriteToSpark",
+    "WriteToText",
+    "Writer",
+    "fileio",
+    "filesystem",
+    "filesystems",
+    "iobase",
+    "range_trackers",
+    "restriction_trackers",
+]

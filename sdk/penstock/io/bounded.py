@@ -1,0 +1,203 @@
+"""Sources that the user writes: how they are split and read, one piece at a time."""
+
+from __future__ import annotations
+
+import math
+from collections.abc import Iterator
+from typing import Any, NamedTuple
+
+from penstock import graph
+from penstock.error import three_parts
+from penstock.pvalue import PCollection
+from penstock.transforms.core import Create, DoFn, ParDo
+from penstock.transforms.ptransform import PTransform
+from penstock.transforms.util import Reshuffle
+
+
+class SourceBundle(NamedTuple):
+    """A piece of a source: about how many bytes, which source, from which position to which (Beam's name)."""
+
+    weight: Any
+    source: Any
+    start_position: Any
+    stop_position: Any
+
+
+class SourceBase:
+    """The base of sources for ``Read`` (Beam's ``SourceBase``)."""
+
+    def default_output_coder(self) -> Any:
+        """The coder of the elements."""
+        raise NotImplementedError
+
+    def is_bounded(self) -> bool:
+        """Whether the source ends."""
+        raise NotImplementedError
+
+
+class BoundedSource(SourceBase):
+    """A source that ends; override these to read something of your own (Beam's ``BoundedSource``).
+
+    >>> class Count(BoundedSource):
+    ...     def estimate_size(self): return 2
+    ...     def split(self, desired_bundle_size, start_position=None, stop_position=None):
+    ...         yield SourceBundle(2, self, 0, 2)
+    ...     def get_range_tracker(self, start_position, stop_position):
+    ...         from penstock.io.range_trackers import OffsetRangeTracker
+    ...         return OffsetRangeTracker(start_position or 0, stop_position or 2)
+    ...     def read(self, range_tracker):
+    ...         yield from (n for n in range(2) if range_tracker.try_claim(n))
+    >>> list(read_bundle(next(Count().split(1))))
+    [0, 1]
+    """
+
+    def estimate_size(self) -> int | None:
+        """The size in bytes, as stored, or None."""
+        raise NotImplementedError
+
+    def split(
+        self, desired_bundle_size: int, start_position: Any = None, stop_position: Any = None
+    ) -> Iterator[SourceBundle]:
+        """Pieces of about that many bytes, between the positions (None: from the beginning, to the end)."""
+        raise NotImplementedError
+
+    def get_range_tracker(self, start_position: Any, stop_position: Any) -> RangeTracker:
+        """The tracker of a range of positions (None: from the beginning, to the end)."""
+        raise NotImplementedError
+
+    def read(self, range_tracker: RangeTracker) -> Iterator[Any]:
+        """The elements in the tracker's range; each one's position is claimed before it is given."""
+        raise NotImplementedError
+
+    def default_output_coder(self) -> Any:
+        """The coder for values of any type."""
+        from penstock.coders import typecoders
+
+        return typecoders.registry.get_coder(object)
+
+    def is_bounded(self) -> bool:
+        """Always true."""
+        return True
+
+
+class RangeTracker:
+    """The positions that a reader has been given and has claimed (Beam's ``RangeTracker``)."""
+
+    SPLIT_POINTS_UNKNOWN = object()
+
+    def start_position(self) -> Any:
+        """The first position of the range."""
+        raise NotImplementedError(type(self))
+
+    def stop_position(self) -> Any:
+        """The position after the range."""
+        raise NotImplementedError(type(self))
+
+    def try_claim(self, position: Any) -> bool:
+        """Claims a position at which reading can start; False if it is beyond the range."""
+        raise NotImplementedError
+
+    def set_current_position(self, position: Any) -> None:
+        """Notes a position at which reading cannot start."""
+        raise NotImplementedError
+
+    def position_at_fraction(self, fraction: float) -> Any:
+        """The position at a fraction of the range."""
+        raise NotImplementedError
+
+    def try_split(self, position: Any) -> Any:
+        """Ends the range earlier; gives (position, fraction), or None if that is refused."""
+        raise NotImplementedError
+
+    def fraction_consumed(self) -> float:
+        """How much of the range is behind the reader, between 0 and 1."""
+        raise NotImplementedError
+
+    def split_points(self) -> tuple[Any, Any]:
+        """How many positions at which reading can start are behind, and how many are ahead."""
+        raise NotImplementedError
+
+    def set_split_points_unclaimed_callback(self, callback: Any) -> None:
+        """The reader's own answer to how many are ahead, given the end of the range."""
+        raise NotImplementedError
+
+
+def read_bundle(bundle: SourceBundle) -> Iterator[Any]:
+    """The elements of one piece of a source."""
+    yield from bundle.source.read(
+        bundle.source.get_range_tracker(bundle.start_position, bundle.stop_position)
+    )
+
+
+class _SplitSource(DoFn):
+    def process(self, element: BoundedSource) -> Iterator[SourceBundle]:
+        yield from element.split(Read.get_desired_chunk_size(element.estimate_size()))
+
+
+class _ReadBundle(DoFn):
+    def process(self, element: SourceBundle) -> Iterator[Any]:
+        yield from read_bundle(element)
+
+
+class SDFBoundedSourceReader(PTransform[Any, Any]):
+    """Reads each `BoundedSource` in a PCollection: splits it, spreads the pieces, reads them (Beam's
+    name).
+    """
+
+    def __init__(self, data_to_display: Any = None) -> None:
+        super().__init__()
+        self._data_to_display = data_to_display or {}
+
+    def expand(self, pcoll: Any) -> Any:
+        """Split, spread, read."""
+        return (
+            pcoll
+            | "Split" >> ParDo(_SplitSource())
+            | "Spread" >> Reshuffle()
+            | "Read" >> ParDo(_ReadBundle())
+        )
+
+
+class Read(PTransform[Any, Any]):
+    """Reads a source (Beam's ``Read``).
+
+    Args:
+        source: A `BoundedSource`, a transform that reads (which is applied as it is), or a description that
+            the runner knows (`penstock.graph.Source`).
+
+    Raises:
+        TypeError: It is none of these, when it is applied.
+    """
+
+    def __init__(self, source: Any) -> None:
+        super().__init__()
+        self.source = source
+
+    @staticmethod
+    def get_desired_chunk_size(total_size: int | None) -> int:
+        """How many bytes a piece should have: more for a larger source (Beam's rule).
+
+        >>> Read.get_desired_chunk_size(1 << 40)
+        1048576000
+        """
+        return max(1 << 20, 1000 * int(math.sqrt(total_size))) if total_size else 64 << 20
+
+    def expand(self, pbegin: Any) -> Any:
+        """What the kind of source asks for."""
+        if isinstance(self.source, graph.Source):
+            return PCollection(pbegin.pipeline, is_bounded=self.source.is_bounded)
+        if isinstance(self.source, BoundedSource):
+            return pbegin | "Source" >> Create([self.source], reshuffle=False) | SDFBoundedSourceReader()
+        if isinstance(self.source, PTransform):
+            return pbegin.pipeline | self.source
+        raise TypeError(
+            three_parts(
+                f"Read cannot read a {type(self.source).__name__}",
+                where=self._where(),
+                hint="give it a BoundedSource, or use a transform such as ReadFromText",
+            )
+        )
+
+    def to_primitive(self) -> graph.Read | None:
+        """The source, if the runner is to read it itself."""
+        return graph.Read(self.source) if isinstance(self.source, graph.Source) else None

@@ -1,0 +1,158 @@
+"""The descriptions behind the CSV and JSON transforms, and the two transforms that carry them."""
+
+from __future__ import annotations
+
+from collections.abc import Iterable
+from dataclasses import dataclass, is_dataclass, replace
+from dataclasses import fields as dataclass_fields
+from typing import Any
+
+from penstock.error import three_parts
+from penstock.graph import Sink, Source
+from penstock.io.paths import check_path, require_match
+from penstock.io.primitive import SinkTransform, SourceTransform
+from penstock.pvalue import Row
+
+
+@dataclass(frozen=True)
+class CsvSource(Source):
+    """CSV files as rows.
+
+    Attributes:
+        file_pattern: The path, with wildcards.
+        splittable: Whether every record is one line.
+        filename_column: A column to add with the file's name, or None.
+        options: Arguments of ``pandas.read_csv``, as sorted pairs.
+    """
+
+    file_pattern: Any
+    splittable: bool = True
+    filename_column: str | None = None
+    options: tuple[tuple[str, Any], ...] = ()
+
+    def describe(self) -> str:
+        """One line for `explain`."""
+        return f"csv {self.file_pattern}"
+
+
+@dataclass(frozen=True)
+class JsonSource(Source):
+    """JSON files as rows.
+
+    Attributes:
+        file_pattern: The path, with wildcards.
+        lines: Whether each line is an object; otherwise each file is a list of objects, or one object.
+        encoding: The encoding of the files.
+    """
+
+    file_pattern: Any
+    lines: bool = True
+    encoding: str = "utf-8"
+
+    def describe(self) -> str:
+        """One line for `explain`."""
+        return f"json {self.file_pattern}"
+
+
+@dataclass(frozen=True)
+class ColumnSink(Sink):
+    """Rows in CSV or JSON files, as pandas writes them.
+
+    Attributes:
+        format: ``"csv"`` or ``"json"``.
+        path: What the files' paths begin with, or, with a naming, their folder.
+        num_shards: How many files; None leaves it to the runner.
+        file_naming: A function (window, pane, shard, shards, compression, destination) -> file name, or None.
+        options: Arguments of the pandas writer, as sorted pairs.
+        columns: The columns, where the element type tells them: a file without rows then still has its
+            header.
+    """
+
+    format: str
+    path: Any
+    num_shards: int | None = None
+    file_naming: Any = None
+    options: tuple[tuple[str, Any], ...] = ()
+    columns: tuple[str, ...] | None = None
+
+    def describe(self) -> str:
+        """One line for `explain`."""
+        return f"{self.format} {self.path}"
+
+
+def check_options(transform: str, given: Iterable[str], known: frozenset[str]) -> None:
+    """Raises TypeError that names each argument which is not supported.
+
+    >>> check_options("ReadFromCsv", ["nrows"], frozenset({"sep"}))
+    Traceback (most recent call last):
+        ...
+    TypeError: ReadFromCsv does not support the arguments nrows
+      hint: it supports sep
+    """
+    unknown = sorted(set(given) - known)
+    if unknown:
+        raise TypeError(
+            three_parts(
+                f"{transform} does not support the arguments {', '.join(unknown)}",
+                hint=f"it supports {', '.join(sorted(known))}",
+            )
+        )
+
+
+class ReadColumns(SourceTransform):
+    """Reads a source of rows; `ReadFromCsv` and `ReadFromJson` make it.
+
+    Raises:
+        OSError: No file matches, when it is applied.
+    """
+
+    source: CsvSource | JsonSource
+
+    def __init__(self, source: CsvSource | JsonSource, label: str) -> None:
+        super().__init__(source, label)
+        check_path(source.file_pattern, "path")
+
+    def expand(self, pbegin: Any) -> Any:
+        """The new PCollection; by now the files must be there."""
+        require_match(self.source.file_pattern)
+        return super().expand(pbegin)
+
+    def infer_output_type(self, input_type: Any) -> Any:
+        """Rows whose fields only the data tells."""
+        return Row
+
+
+class WriteColumns(SinkTransform):
+    """Writes rows to a sink; `WriteToCsv` and `WriteToJson` make it."""
+
+    sink: ColumnSink
+
+    def __init__(self, sink: ColumnSink, label: str) -> None:
+        super().__init__(sink, label)
+        check_path(sink.path, "path")
+
+    def expand(self, pcoll: Any) -> Any:
+        """The new PCollection; the columns are those of the element type, where it tells them."""
+        self.sink = replace(self.sink, columns=field_names(getattr(pcoll, "element_type", None)))
+        return super().expand(pcoll)
+
+    def infer_output_type(self, input_type: Any) -> Any:
+        """Records of the files."""
+        from penstock.io.fileio import FileResult
+
+        return FileResult
+
+
+def field_names(element_type: Any) -> tuple[str, ...] | None:
+    """The names of a record type's fields, in order; None for any other type.
+
+    >>> from typing import NamedTuple
+    >>> field_names(NamedTuple("Score", [("team", str), ("points", int)]))
+    ('team', 'points')
+    """
+    fields = getattr(element_type, "_fields", None)
+    if not fields and is_dataclass(element_type):
+        fields = [each.name for each in dataclass_fields(element_type)]
+    if not isinstance(fields, tuple | list):
+        return None
+    return tuple(each if isinstance(each, str) else each[0] for each in fields)

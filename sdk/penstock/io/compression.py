@@ -1,0 +1,173 @@
+"""The compressions that files are read and written with, and how a file's name tells which."""
+
+from __future__ import annotations
+
+import bz2
+import gzip
+import io
+import lzma
+import zlib
+from typing import BinaryIO, cast
+
+from penstock.error import three_parts
+
+_BY_SUFFIX = {
+    ".bz2": "bzip2",
+    ".deflate": "deflate",
+    ".gz": "gzip",
+    ".zst": "zstd",
+    ".zstd": "zstd",
+    ".xz": "lzma",
+    ".lzma": "lzma",
+}
+_MIME_TYPES = {
+    "bzip2": "application/x-bz2",
+    "deflate": "application/x-deflate",
+    "gzip": "application/x-gzip",
+    "zstd": "application/zstd",
+    "lzma": "application/lzma",
+}
+
+
+class CompressionTypes:
+    """The names of the compressions (Beam's ``CompressionTypes``); `AUTO` goes by the file's name.
+
+    >>> CompressionTypes.detect_compression_type("/logs/a.TXT.GZ")
+    'gzip'
+    """
+
+    AUTO = "auto"
+    BZIP2 = "bzip2"
+    DEFLATE = "deflate"
+    ZSTD = "zstd"
+    GZIP = "gzip"
+    LZMA = "lzma"
+    UNCOMPRESSED = "uncompressed"
+
+    @classmethod
+    def is_valid_compression_type(cls, compression_type: object) -> bool:
+        """Whether this is one of the names above."""
+        return compression_type in {cls.AUTO, cls.UNCOMPRESSED, *_MIME_TYPES}
+
+    @classmethod
+    def mime_type(cls, compression_type: str, default: str = "application/octet-stream") -> str:
+        """The MIME type of a compression, or `default` where there is none."""
+        return _MIME_TYPES.get(compression_type, default)
+
+    @classmethod
+    def detect_compression_type(cls, file_path: str) -> str:
+        """The compression that a file's last suffix stands for; `UNCOMPRESSED` for any other suffix."""
+        name = file_path.lower()
+        return next((kind for suffix, kind in _BY_SUFFIX.items() if name.endswith(suffix)), cls.UNCOMPRESSED)
+
+
+def check_compression(compression_type: object) -> str:
+    """The compression type itself.
+
+    Raises:
+        TypeError: It is not one of `CompressionTypes`, as Beam says it.
+
+    >>> check_compression("gzip")
+    'gzip'
+    """
+    if not CompressionTypes.is_valid_compression_type(compression_type):
+        raise TypeError(
+            three_parts(
+                f"compression_type must be CompressionType object but was {type(compression_type)}",
+                hint="take one of the names in penstock.io.filesystem.CompressionTypes",
+            )
+        )
+    return cast(str, compression_type)
+
+
+def resolve_compression(path: str, compression_type: str) -> str:
+    """What `compression_type` means for this path: `AUTO` looks at the name.
+
+    >>> resolve_compression("a.bz2", CompressionTypes.AUTO)
+    'bzip2'
+    """
+    check_compression(compression_type)
+    if compression_type == CompressionTypes.AUTO:
+        return CompressionTypes.detect_compression_type(path)
+    return compression_type
+
+
+def open_compressed(path: str, mode: str, compression_type: str) -> BinaryIO:
+    """A local file opened as plain bytes, through its compression.
+
+    Args:
+        path: A local path.
+        mode: ``"rb"`` or ``"wb"``.
+        compression_type: A name of `CompressionTypes`; `AUTO` goes by the path.
+
+    Raises:
+        OSError: The file cannot be opened.
+        NotImplementedError: Zstandard, which the standard library of this Python does not have.
+    """
+    kind = resolve_compression(path, compression_type)
+    match kind:
+        case CompressionTypes.UNCOMPRESSED:
+            return cast(BinaryIO, open(path, mode))
+        case CompressionTypes.GZIP:
+            return cast(BinaryIO, gzip.open(path, mode))
+        case CompressionTypes.BZIP2:
+            return cast(BinaryIO, bz2.open(path, mode))
+        case CompressionTypes.LZMA:
+            return cast(BinaryIO, lzma.open(path, mode))
+        case CompressionTypes.DEFLATE:
+            return _open_deflate(path, mode)
+    raise NotImplementedError(
+        three_parts(
+            f"{kind} files cannot be opened one by one in Python",
+            where=f"at file {path}",
+            hint="ReadFromText reads them through Spark; elsewhere use gzip, bzip2 or lzma",
+        )
+    )
+
+
+def _open_deflate(path: str, mode: str) -> BinaryIO:
+    if mode == "wb":
+        return cast(BinaryIO, _DeflateWriter(cast(BinaryIO, open(path, mode))))
+    with open(path, mode) as file:
+        return io.BytesIO(zlib.decompress(file.read()))
+
+
+class _DeflateWriter(io.RawIOBase):
+    """Compresses what is written with zlib, which the standard library offers no file object for."""
+
+    def __init__(self, file: BinaryIO) -> None:
+        self._file = file
+        self._compressor = zlib.compressobj()
+
+    def writable(self) -> bool:
+        return True
+
+    def write(self, data: bytes) -> int:  # type: ignore[override]
+        self._file.write(self._compressor.compress(data))
+        return len(data)
+
+    def close(self) -> None:
+        if not self.closed:
+            self._file.write(self._compressor.flush())
+            self._file.close()
+        super().close()
+
+
+def compress(data: bytes, compression_type: str) -> bytes | None:
+    """`data` as the whole content of a file of that compression; None if only others can do it.
+
+    >>> compress(b"", CompressionTypes.UNCOMPRESSED)
+    b''
+    """
+    match compression_type:
+        case CompressionTypes.UNCOMPRESSED:
+            return data
+        case CompressionTypes.GZIP:
+            return gzip.compress(data)
+        case CompressionTypes.BZIP2:
+            return bz2.compress(data)
+        case CompressionTypes.LZMA:
+            return lzma.compress(data)
+        case CompressionTypes.DEFLATE:
+            return zlib.compress(data)
+    return None

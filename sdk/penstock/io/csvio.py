@@ -1,0 +1,81 @@
+"""Reading and writing CSV files, with the arguments of pandas that matter (Beam's ``ReadFromCsv``,
+``WriteToCsv``).
+"""
+
+from __future__ import annotations
+
+from typing import Any
+
+from penstock.io.columnar import ColumnSink, CsvSource, ReadColumns, WriteColumns, check_options
+
+_READ_OPTIONS = frozenset(
+    [
+        "sep",
+        "delimiter",
+        "header",
+        "names",
+        "usecols",
+        "dtype",
+        "na_values",
+        "keep_default_na",
+        "quotechar",
+        "escapechar",
+        "comment",
+        "encoding",
+        "skipinitialspace",
+    ]
+)
+
+
+def ReadFromCsv(
+    path: str, *, splittable: bool = True, filename_column: str | None = None, **kwargs: Any
+) -> ReadColumns:
+    """A transform that reads CSV files into rows with one attribute a column (Beam's ``ReadFromCsv``).
+
+    Column types are found by reading all of the data once: whole numbers become int, other numbers float,
+    ``true`` and ``false`` (in any case) bool, everything else str. What pandas takes for a missing value (an
+    empty field, ``NA``, ``null`` ...) is None, in columns of every type; pandas turns such a column of whole
+    numbers into floats, this does not. A line with more or fewer fields than the header is an error that
+    names the file.
+
+    Args:
+        path: The path, with wildcards as in ``ReadFromText``.
+        splittable: Whether every record is one line; False allows line ends within quotes.
+        filename_column: A column to add, with the name of the file.
+        kwargs: These arguments of ``pandas.read_csv``: sep, delimiter, header (0, None or "infer"), names,
+            usecols, dtype (one type, or one for each column: int, float, bool, str), na_values,
+            keep_default_na, quotechar, escapechar, comment, encoding, skipinitialspace.
+
+    Raises:
+        TypeError: Another argument is given.
+        OSError: No file matches.
+
+    >>> ReadFromCsv("/data/*.csv", sep=";").source.describe()
+    'csv /data/*.csv'
+    """
+    check_options("ReadFromCsv", kwargs, _READ_OPTIONS)
+    return ReadColumns(
+        CsvSource(path, splittable, filename_column, tuple(sorted(kwargs.items()))), label="ReadFromCsv"
+    )
+
+
+def WriteToCsv(
+    path: Any, num_shards: int | None = None, file_naming: Any = None, **kwargs: Any
+) -> WriteColumns:
+    """A transform that writes rows as CSV files with a header (Beam's ``WriteToCsv``).
+
+    Args:
+        path: What the files' paths begin with.
+        num_shards: How many files; None leaves it to Spark.
+        file_naming: A naming of `penstock.io.fileio`; `path` is then the folder.
+        kwargs: Further arguments of ``pandas.DataFrame.to_csv``, e.g. ``sep``, ``header``, ``columns``.
+
+    Returns:
+        A transform whose output are ``FileResult`` records, as in Beam.
+
+    >>> WriteToCsv("/out/a", num_shards=1).sink.describe()
+    'csv /out/a'
+    """
+    return WriteColumns(
+        ColumnSink("csv", path, num_shards, file_naming, tuple(sorted(kwargs.items()))), label="WriteToCsv"
+    )

@@ -1,0 +1,202 @@
+"""Sinks that the user writes: begin, write pieces in parallel, finish once."""
+
+from __future__ import annotations
+
+import uuid
+from collections.abc import Iterable, Iterator
+from typing import Any
+
+from penstock import graph
+from penstock.error import three_parts
+from penstock.pvalue import AsIter, AsSingleton, PCollection
+from penstock.transforms.core import Create, DoFn, FlatMap, GroupByKey, Map, ParDo, WindowInto
+from penstock.transforms.ptransform import PTransform
+from penstock.transforms.window import GlobalWindow, GlobalWindows
+from penstock.utils.windowed_value import WindowedValue
+
+
+class Writer:
+    """Writes one piece for a `Sink` (Beam's ``Writer``)."""
+
+    def write(self, value: Any) -> None:
+        """Writes one element."""
+        raise NotImplementedError
+
+    def close(self) -> Any:
+        """Ends the piece; what it returns reaches ``Sink.finalize_write``."""
+        raise NotImplementedError
+
+    def at_capacity(self) -> bool:
+        """Whether another piece should be begun."""
+        return False
+
+
+class Sink:
+    """A sink of your own; override these (Beam's ``iobase.Sink``).
+
+    Attributes:
+        skip_if_empty: Whether nothing at all is written for an empty collection.
+        num_shards: How many pieces; 0, or no such attribute, leaves it to the runner.
+    """
+
+    skip_if_empty = False
+
+    def initialize_write(self) -> Any:
+        """Called once before anything is written; what it returns reaches the other methods."""
+        raise NotImplementedError
+
+    def open_writer(self, init_result: Any, uid: str) -> Writer:
+        """A writer for one piece; `uid` is different for each."""
+        raise NotImplementedError
+
+    def pre_finalize(self, init_result: Any, writer_results: Iterable[Any]) -> Any:
+        """Called once when all pieces are written, before `finalize_write`, e.g. to clear the destination."""
+
+    def finalize_write(
+        self, init_result: Any, writer_results: Iterable[Any], pre_finalize_result: Any
+    ) -> Any:
+        """Called once with what all writers returned; may give elements for the output of ``Write``."""
+        raise NotImplementedError
+
+    def pre_finalize_windowed(
+        self, init_result: Any, writer_results: Iterable[Any], window: Any = None
+    ) -> Any:
+        """Like `pre_finalize`, for one window of an unbounded collection."""
+        raise NotImplementedError
+
+    def finalize_windowed_write(
+        self, init_result: Any, writer_results: Iterable[Any], pre_finalize_result: Any, w: Any = None
+    ) -> Any:
+        """Like `finalize_write`, for one window of an unbounded collection."""
+        raise NotImplementedError
+
+
+class Write(PTransform[Any, Any]):
+    """Writes to a sink (Beam's ``Write``).
+
+    Args:
+        sink: A `Sink`, a transform that writes (which is applied as it is), or a description that the runner
+            knows (`penstock.graph.Sink`).
+
+    Raises:
+        ValueError: It is none of these, when it is applied.
+    """
+
+    def __init__(self, sink: Any) -> None:
+        super().__init__()
+        self.sink = sink
+
+    def expand(self, pcoll: Any) -> Any:
+        """What the kind of sink asks for."""
+        if isinstance(self.sink, graph.Sink):
+            return PCollection.from_(pcoll)
+        if isinstance(self.sink, Sink):
+            return pcoll | WriteImpl(self.sink)
+        if isinstance(self.sink, PTransform):
+            return pcoll | self.sink
+        raise ValueError(
+            three_parts(
+                f"A sink must inherit iobase.Sink or be a PTransform. Received: {self.sink!r}",
+                where=self._where(),
+                hint="use a transform such as WriteToText",
+            )
+        )
+
+    def to_primitive(self) -> graph.Write | None:
+        """The sink, if the runner is to write to it itself."""
+        return graph.Write(self.sink) if isinstance(self.sink, graph.Sink) else None
+
+
+class WriteImpl(PTransform[Any, Any]):
+    """Writes a bounded collection to a `Sink` (Beam's ``WriteImpl``); unbounded ones are refused.
+
+    Args:
+        sink: The sink.
+    """
+
+    def __init__(self, sink: Sink) -> None:
+        super().__init__()
+        self.sink = sink
+
+    def expand(self, pcoll: Any) -> Any:
+        """Begin, write the pieces, finish."""
+        if not pcoll.is_bounded:
+            raise NotImplementedError(
+                three_parts(
+                    "a Sink of your own takes bounded collections only",
+                    where=self._where(),
+                    hint="write in a DoFn",
+                )
+            )
+        shards = getattr(self.sink, "num_shards", 0) or 0
+        once = pcoll.pipeline | "DoOnce" >> Create([None])
+        begun = once | "InitializeWrite" >> Map(_initialize, self.sink)
+        everywhere = pcoll | WindowInto(GlobalWindows())
+        if shards:
+            keyed = everywhere | "Shard" >> ParDo(_RoundRobin(shards)) | GroupByKey()
+            pieces = keyed | "WriteShards" >> ParDo(_WriteShard(self.sink), AsSingleton(begun))
+        else:
+            pieces = everywhere | "WriteBundles" >> ParDo(_WriteBundle(self.sink), AsSingleton(begun))
+        return once | "FinalizeWrite" >> FlatMap(
+            _finalize, self.sink, AsSingleton(begun), AsIter(pieces), max(shards, 1)
+        )
+
+
+def _initialize(_: Any, sink: Sink) -> Any:
+    return sink.initialize_write()
+
+
+def _finalize(_: Any, sink: Sink, init_result: Any, pieces: Iterable[Any], shards: int) -> Iterable[Any]:
+    results = list(pieces)
+    if results or not sink.skip_if_empty:
+        missing = range(shards - len(results))
+        results += [sink.open_writer(init_result, str(uuid.uuid4())).close() for _ in missing]
+    prepared = sink.pre_finalize(init_result, results)
+    return sink.finalize_write(init_result, results, prepared) or ()
+
+
+class _RoundRobin(DoFn):
+    """Deals the elements out to the shards."""
+
+    def __init__(self, shards: int) -> None:
+        self._shards = shards
+        self._next = 0
+
+    def process(self, element: Any) -> Iterator[tuple[int, Any]]:
+        self._next = (self._next + 1) % self._shards
+        yield self._next, element
+
+
+class _WriteShard(DoFn):
+    def __init__(self, sink: Sink) -> None:
+        self._sink = sink
+
+    def process(self, element: tuple[int, Iterable[Any]], init_result: Any) -> Iterator[Any]:
+        writer = self._sink.open_writer(init_result, str(uuid.uuid4()))
+        for value in element[1]:
+            writer.write(value)
+        yield writer.close()
+
+
+class _WriteBundle(DoFn):
+    """Writes the elements of a bundle; begins another piece where the writer is full."""
+
+    def __init__(self, sink: Sink) -> None:
+        self._sink = sink
+        self._writer: Writer | None = None
+
+    def start_bundle(self) -> None:
+        self._writer = None
+
+    def process(self, element: Any, init_result: Any) -> Iterator[Any]:
+        if self._writer is None:
+            self._writer = self._sink.open_writer(init_result, str(uuid.uuid4()))
+        self._writer.write(element)
+        if self._writer.at_capacity():
+            yield self._writer.close()
+            self._writer = None
+
+    def finish_bundle(self) -> Iterator[WindowedValue]:
+        if self._writer is not None:
+            window = GlobalWindow()
+            yield WindowedValue(self._writer.close(), window.max_timestamp(), (window,))

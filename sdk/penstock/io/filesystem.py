@@ -1,0 +1,333 @@
+"""What a file system can do for a pipeline: the interface, the records it answers with, and the local one."""
+
+from __future__ import annotations
+
+import os
+import re
+import shutil
+from collections.abc import Callable, Iterable, Iterator, Sequence
+from dataclasses import dataclass
+from typing import Any, BinaryIO
+
+from penstock.io.compression import CompressionTypes, open_compressed
+
+__all__ = [
+    "BeamIOError",
+    "CompressionTypes",
+    "FileMetadata",
+    "FileSystem",
+    "LocalFileSystem",
+    "MatchResult",
+    "translate_pattern",
+]
+
+
+class BeamIOError(IOError):
+    """A file operation failed (Beam's name).
+
+    Attributes:
+        exception_details: The failure of each single file, by path (or by source and destination); None if
+            not known.
+
+    >>> str(BeamIOError("Delete operation failed"))
+    'Delete operation failed with exceptions None'
+    """
+
+    def __init__(self, msg: str, exception_details: dict[Any, Exception] | None = None) -> None:
+        super().__init__(f"{msg} with exceptions {exception_details}")
+        self.exception_details = exception_details
+
+
+@dataclass(frozen=True)
+class FileMetadata:
+    """A file that was found (Beam's ``FileMetadata``).
+
+    Attributes:
+        path: The path, with the scheme that the pattern had.
+        size_in_bytes: As stored, before any decompression.
+        last_updated_in_seconds: Seconds since 1970; 0.0 where the file system does not tell.
+    """
+
+    path: str
+    size_in_bytes: int
+    last_updated_in_seconds: float = 0.0
+
+
+@dataclass(frozen=True)
+class MatchResult:
+    """The files that one pattern matches (Beam's ``MatchResult``)."""
+
+    pattern: str
+    metadata_list: list[FileMetadata]
+
+
+def translate_pattern(pattern: str) -> str:
+    r"""The regular expression of a path pattern, with Beam's meaning of each wildcard.
+
+    ``*`` matches within one folder, ``**`` across folders, ``?`` any one character, ``[ab]`` and ``[!ab]`` a
+    set.
+
+    >>> bool(re.match(translate_pattern("/logs/**.txt"), "/logs/2024/may.txt"))
+    True
+    >>> bool(re.match(translate_pattern("/logs/*.txt"), "/logs/2024/may.txt"))
+    False
+    """
+    parts = re.findall(r"\*\*|\*|\?|\[[!]?\]?[^\]]*\]|.", pattern, re.DOTALL)
+    return "(?s)" + "".join(map(_translate_part, parts)) + r"\Z"
+
+
+def _translate_part(part: str) -> str:
+    match part:
+        case "**":
+            return ".*"
+        case "*":
+            return r"[^/\\]*"
+        case "?":
+            return "."
+        case _ if len(part) == 1:
+            return re.escape(part)
+        case _:
+            inside = re.sub(r"([\\\[&~|])", r"\\\1", part[1:-1])
+            if inside.startswith("!"):
+                return f"[^{inside[1:]}]"
+            return f"[{chr(92) if inside.startswith('^') else ''}{inside}]"
+
+
+class FileSystem:
+    """How one scheme's files are reached (Beam's ``FileSystem``); a subclass is found by its `scheme`.
+
+    A subclass that is defined (or imported) anywhere is used by `penstock.io.filesystems.FileSystems` from
+    then on.
+    """
+
+    CHUNK_SIZE = 1
+
+    def __init__(self, pipeline_options: Any = None) -> None:
+        self._pipeline_options = pipeline_options
+
+    @classmethod
+    def scheme(cls) -> str | None:
+        """The part of a path before ``://``; None for the local file system."""
+        raise NotImplementedError
+
+    @classmethod
+    def get_all_subclasses(cls) -> list[type[FileSystem]]:
+        """Every subclass that is defined, nearest first."""
+        direct = cls.__subclasses__()
+        return direct + [deeper for subclass in direct for deeper in subclass.get_all_subclasses()]
+
+    def join(self, basepath: str, *paths: str) -> str:
+        """The parts as one path."""
+        raise NotImplementedError
+
+    def split(self, path: str) -> tuple[str, str]:
+        """The folder, and the last part."""
+        raise NotImplementedError
+
+    def mkdirs(self, path: str) -> None:
+        """Makes a folder and those above it; OSError if it is there."""
+        raise NotImplementedError
+
+    def has_dirs(self) -> bool:
+        """Whether there are folders at all, or only names with slashes."""
+        return True
+
+    def _list(self, dir_or_prefix: str) -> Iterable[FileMetadata]:
+        raise NotImplementedError
+
+    def match(self, patterns: Sequence[str], limits: Sequence[int | None] | None = None) -> list[MatchResult]:
+        """The files that each pattern matches, in the order of their paths.
+
+        Args:
+            patterns: Paths with wildcards as `translate_pattern` has them; one that ends in a slash means its
+                files.
+            limits: How many files to answer with at most, for each pattern.
+
+        Raises:
+            BeamIOError: A folder cannot be listed.
+        """
+        bounds = limits or [None] * len(patterns)
+        return [self._match_one(pattern, bound) for pattern, bound in zip(patterns, bounds, strict=True)]
+
+    def _match_one(self, pattern: str, limit: int | None) -> MatchResult:
+        pattern += "*" if pattern.endswith(("/", "\\")) else ""
+        fixed = re.match(r"[^\[*?]*", pattern)
+        prefix = fixed.group(0) if fixed else ""
+        if prefix == pattern:
+            found = [self.metadata(pattern)] if self.exists(pattern) else []
+        else:
+            matches = re.compile(translate_pattern(pattern)).match
+            listed = self._list(self._folder_of(prefix))
+            found = sorted((each for each in listed if matches(each.path)), key=lambda each: each.path)
+        return MatchResult(pattern, found if limit is None else found[:limit])
+
+    def _folder_of(self, prefix: str) -> str:
+        return prefix.rpartition("/")[0] if self.has_dirs() else prefix
+
+    def create(
+        self,
+        path: str,
+        mime_type: str = "application/octet-stream",
+        compression_type: str = CompressionTypes.AUTO,
+    ) -> BinaryIO:
+        """A new file, open for writing bytes."""
+        raise NotImplementedError
+
+    def open(
+        self,
+        path: str,
+        mime_type: str = "application/octet-stream",
+        compression_type: str = CompressionTypes.AUTO,
+    ) -> BinaryIO:
+        """A file, open for reading bytes."""
+        raise NotImplementedError
+
+    def copy(self, source_file_names: Sequence[str], destination_file_names: Sequence[str]) -> None:
+        """Copies each source, a file or a whole folder, to its destination."""
+        raise NotImplementedError
+
+    def rename(self, source_file_names: Sequence[str], destination_file_names: Sequence[str]) -> None:
+        """Moves each source to its destination."""
+        raise NotImplementedError
+
+    def exists(self, path: str) -> bool:
+        """Whether there is a file or folder of that path."""
+        raise NotImplementedError
+
+    def size(self, path: str) -> int:
+        """The size in bytes."""
+        return self.metadata(path).size_in_bytes
+
+    def last_updated(self, path: str) -> float:
+        """Seconds since 1970 at which the file was last changed."""
+        return self.metadata(path).last_updated_in_seconds
+
+    def checksum(self, path: str) -> str:
+        """A text that changes when the content does, as far as the file system knows; here, the size."""
+        return str(self.size(path))
+
+    def metadata(self, path: str) -> FileMetadata:
+        """What is known of a file."""
+        raise NotImplementedError
+
+    def delete(self, paths: Sequence[str]) -> None:
+        """Deletes the files and folders that the patterns match."""
+        raise NotImplementedError
+
+
+class LocalFileSystem(FileSystem):
+    """The files of this machine (Beam's ``LocalFileSystem``): paths without a scheme.
+
+    >>> LocalFileSystem().join("/logs", "may.txt")
+    '/logs/may.txt'
+    """
+
+    @classmethod
+    def scheme(cls) -> str | None:
+        """The scheme of these paths."""
+        return None
+
+    def join(self, basepath: str, *paths: str) -> str:
+        """The parts as one path."""
+        return os.path.join(basepath, *paths)
+
+    def split(self, path: str) -> tuple[str, str]:
+        """The folder, and the last part."""
+        return os.path.split(os.path.abspath(path))
+
+    def mkdirs(self, path: str) -> None:
+        """Makes a folder and those above it."""
+        os.makedirs(path)
+
+    def _folder_of(self, prefix: str) -> str:
+        return os.path.dirname(prefix)
+
+    def _list(self, dir_or_prefix: str) -> Iterator[FileMetadata]:
+        for folder, _, names in os.walk(dir_or_prefix or "."):
+            for name in names:
+                path = (
+                    os.path.join(folder, name)
+                    if dir_or_prefix
+                    else os.path.normpath(os.path.join(folder, name))
+                )
+                try:
+                    yield self.metadata(path)
+                except OSError:
+                    # A file may go away between the listing and the look at it; then it was never there.
+                    continue
+
+    def create(
+        self,
+        path: str,
+        mime_type: str = "application/octet-stream",
+        compression_type: str = CompressionTypes.AUTO,
+    ) -> BinaryIO:
+        """A new file, open for writing bytes, in a folder that is made if need be."""
+        if os.path.dirname(path):
+            os.makedirs(os.path.dirname(path), exist_ok=True)
+        return open_compressed(path, "wb", compression_type)
+
+    def open(
+        self,
+        path: str,
+        mime_type: str = "application/octet-stream",
+        compression_type: str = CompressionTypes.AUTO,
+    ) -> BinaryIO:
+        """A file, open for reading bytes."""
+        return open_compressed(path, "rb", compression_type)
+
+    def copy(self, source_file_names: Sequence[str], destination_file_names: Sequence[str]) -> None:
+        """Copies each source to its destination."""
+        _for_each("Copy", _copy, source_file_names, destination_file_names)
+
+    def rename(self, source_file_names: Sequence[str], destination_file_names: Sequence[str]) -> None:
+        """Moves each source to its destination."""
+        _for_each("Rename", os.rename, source_file_names, destination_file_names)
+
+    def exists(self, path: str) -> bool:
+        """Whether there is a file or folder of that path."""
+        return os.path.exists(path)
+
+    def metadata(self, path: str) -> FileMetadata:
+        """What is known of a file."""
+        try:
+            status = os.stat(path)
+        except OSError as error:
+            raise BeamIOError(f"Path does not exist: {path}") from error
+        return FileMetadata(path, status.st_size, status.st_mtime)
+
+    def delete(self, paths: Sequence[str]) -> None:
+        """Deletes what the patterns match."""
+        failures: dict[Any, Exception] = {}
+        for result in self.match(paths):
+            if not result.metadata_list:
+                failures[result.pattern] = OSError(f"No files found to delete under: {result.pattern}")
+            for found in result.metadata_list:
+                try:
+                    shutil.rmtree(found.path) if os.path.isdir(found.path) else os.remove(found.path)
+                except OSError as error:
+                    failures[found.path] = error
+        if failures:
+            raise BeamIOError("Delete operation failed", failures)
+
+
+def _copy(source: str, destination: str) -> None:
+    if os.path.isdir(destination):
+        shutil.rmtree(destination)
+    if os.path.isdir(source):
+        shutil.copytree(source, destination)
+    else:
+        shutil.copy2(source, destination)
+
+
+def _for_each(
+    operation: str, act: Callable[[str, str], object], sources: Sequence[str], destinations: Sequence[str]
+) -> None:
+    failures: dict[Any, Exception] = {}
+    for source, destination in zip(sources, destinations, strict=True):
+        try:
+            act(source, destination)
+        except OSError as error:
+            failures[source, destination] = error
+    if failures:
+        raise BeamIOError(f"{operation} operation failed", failures)

@@ -1,0 +1,131 @@
+"""File operations by path, whatever file system the path is on."""
+
+from __future__ import annotations
+
+import re
+from collections.abc import Sequence
+from typing import Any, BinaryIO
+
+from penstock.error import three_parts
+from penstock.io.filesystem import BeamIOError, CompressionTypes, FileSystem, MatchResult
+
+_SCHEME = re.compile(r"([a-zA-Z][-a-zA-Z0-9+.]*)://")
+
+
+class FileSystems:
+    """Beam's ``FileSystems``: each function picks the file system by the path's scheme.
+
+    Local paths work out of the box; another scheme needs a `FileSystem` subclass that names it. (The
+    transforms that Spark reads and writes, such as ``ReadFromText``, go to Hadoop's file systems instead and
+    need none.)
+
+    >>> FileSystems.get_scheme("hdfs://host/logs"), FileSystems.get_scheme("/logs")
+    ('hdfs', None)
+    """
+
+    _pipeline_options: Any = None
+
+    @classmethod
+    def set_options(cls, pipeline_options: Any) -> None:
+        """The pipeline options that a file system is made with."""
+        cls._pipeline_options = pipeline_options
+
+    @staticmethod
+    def get_scheme(path: str) -> str | None:
+        """The part before ``://``, or None."""
+        found = _SCHEME.match(path.strip())
+        return found.group(1) if found else None
+
+    @staticmethod
+    def get_filesystem(path: str) -> FileSystem:
+        """The file system of a path.
+
+        Raises:
+            ValueError: None is known for its scheme.
+        """
+        scheme = FileSystems.get_scheme(path)
+        for kind in FileSystem.get_all_subclasses():
+            if kind.scheme() == scheme:
+                return kind(FileSystems._pipeline_options)
+        raise ValueError(
+            three_parts(
+                f"Unable to get filesystem from specified path: {path}",
+                hint=f"define a subclass of penstock.io.filesystem.FileSystem whose scheme() is {scheme!r}",
+            )
+        )
+
+    @staticmethod
+    def join(basepath: str, *paths: str) -> str:
+        """The parts as one path."""
+        return FileSystems.get_filesystem(basepath).join(basepath, *paths)
+
+    @staticmethod
+    def split(path: str) -> tuple[str, str]:
+        """The folder, and the last part."""
+        return FileSystems.get_filesystem(path).split(path)
+
+    @staticmethod
+    def mkdirs(path: str) -> None:
+        """Makes a folder and those above it; OSError if it is there already."""
+        FileSystems.get_filesystem(path).mkdirs(path)
+
+    @staticmethod
+    def match(patterns: Sequence[str], limits: Sequence[int | None] | None = None) -> list[MatchResult]:
+        """The files that each pattern matches; wildcards as `penstock.io.filesystem.translate_pattern` has
+        them.
+        """
+        return FileSystems.get_filesystem(patterns[0]).match(patterns, limits) if patterns else []
+
+    @staticmethod
+    def create(
+        path: str, mime_type: str = "application/octet-stream", compression_type: str = CompressionTypes.AUTO
+    ) -> BinaryIO:
+        """A new file, open for writing bytes; close it when done."""
+        return FileSystems.get_filesystem(path).create(path, mime_type, compression_type)
+
+    @staticmethod
+    def open(
+        path: str, mime_type: str = "application/octet-stream", compression_type: str = CompressionTypes.AUTO
+    ) -> BinaryIO:
+        """A file, open for reading bytes; close it when done."""
+        return FileSystems.get_filesystem(path).open(path, mime_type, compression_type)
+
+    @staticmethod
+    def copy(source_file_names: Sequence[str], destination_file_names: Sequence[str]) -> None:
+        """Copies each source to its destination; BeamIOError names each that failed."""
+        if source_file_names:
+            FileSystems.get_filesystem(source_file_names[0]).copy(source_file_names, destination_file_names)
+
+    @staticmethod
+    def rename(source_file_names: Sequence[str], destination_file_names: Sequence[str]) -> None:
+        """Moves each source to its destination; BeamIOError names each that failed."""
+        if source_file_names:
+            FileSystems.get_filesystem(source_file_names[0]).rename(source_file_names, destination_file_names)
+
+    @staticmethod
+    def exists(path: str) -> bool:
+        """Whether there is a file or folder of that path."""
+        return FileSystems.get_filesystem(path).exists(path)
+
+    @staticmethod
+    def last_updated(path: str) -> float:
+        """Seconds since 1970 at which the file was last changed; BeamIOError if it is not there."""
+        return FileSystems.get_filesystem(path).last_updated(path)
+
+    @staticmethod
+    def checksum(path: str) -> str:
+        """A text that changes when the content does; BeamIOError if the file is not there."""
+        return FileSystems.get_filesystem(path).checksum(path)
+
+    @staticmethod
+    def delete(paths: Sequence[str]) -> None:
+        """Deletes the files and folders that the patterns match; BeamIOError names each that failed."""
+        if isinstance(paths, str):
+            raise BeamIOError(f"Delete passed string argument instead of list: {paths}")
+        if paths:
+            FileSystems.get_filesystem(paths[0]).delete(paths)
+
+    @staticmethod
+    def get_chunk_size(path: str) -> int:
+        """How many files one batch operation takes."""
+        return FileSystems.get_filesystem(path).CHUNK_SIZE

@@ -1,0 +1,350 @@
+"""Reading and writing Parquet files (Beam's ``apache_beam.io.parquetio``)."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Iterator
+from dataclasses import dataclass, replace
+from typing import Any, BinaryIO
+
+from penstock.error import RunnerError, three_parts
+from penstock.graph import Sink, Source
+from penstock.io.columnar import field_names
+from penstock.io.filesystem import CompressionTypes, FileMetadata
+from penstock.io.filesystems import FileSystems
+from penstock.io.paths import Path, check_path, files_of, require_match
+from penstock.io.primitive import SinkTransform, SourceTransform
+from penstock.io.text_sink import Shards
+from penstock.pvalue import Row
+from penstock.transforms.core import DoFn, ParDo
+from penstock.transforms.ptransform import PTransform
+from penstock.transforms.util import Reshuffle
+from penstock.typehints import typehints
+
+__all__ = [
+    "ReadAllFromParquet",
+    "ReadAllFromParquetBatched",
+    "ReadFromParquet",
+    "ReadFromParquetBatched",
+    "WriteToParquet",
+    "WriteToParquetBatched",
+]
+
+_ROW_GROUP_BYTES = 64 * 1024 * 1024
+
+
+@dataclass(frozen=True)
+class ParquetSource(Source):
+    """Records of Parquet files.
+
+    Attributes:
+        file_pattern: The path, with wildcards.
+        validate: Whether a pattern that matches nothing is an error.
+        columns: The columns to read, ``a`` or ``a.b`` for a field of a struct; None means all.
+        elements: What an element is: ``"dict"``, ``"row"``, or ``"table"``, a ``pyarrow.Table`` of many
+            records.
+
+    >>> ParquetSource("/data/*.parquet").describe()
+    'parquet /data/*.parquet'
+    """
+
+    file_pattern: Path
+    validate: bool = True
+    columns: tuple[str, ...] | None = None
+    elements: str = "dict"
+
+    def describe(self) -> str:
+        """One line for `explain`."""
+        return f"parquet {self.file_pattern}" + (f" [{', '.join(self.columns)}]" if self.columns else "")
+
+
+@dataclass(frozen=True)
+class ParquetSink(Sink):
+    """Records in Parquet files; the arguments of Beam's ``WriteToParquet``.
+
+    Attributes:
+        shards: Where the files go.
+        schema: A ``pyarrow.Schema``, or None to take it from `element_type`.
+        codec: The compression inside the file, by pyarrow's name.
+        row_group_buffer_size: Bytes in memory after which a row group is written.
+        record_batch_size: Records to collect before they become columns.
+        use_deprecated_int96_timestamps: Whether timestamps are written as INT96.
+        use_compliant_nested_type: Whether lists are named as the Parquet specification has it.
+        batched: Whether the elements are ``pyarrow.Table`` values.
+        element_type: The type of the elements.
+        triggering_frequency: Seconds between files of an unbounded collection.
+    """
+
+    shards: Shards
+    schema: Any = None
+    codec: str = "none"
+    row_group_buffer_size: int = _ROW_GROUP_BYTES
+    record_batch_size: int = 1000
+    use_deprecated_int96_timestamps: bool = False
+    use_compliant_nested_type: bool = False
+    batched: bool = False
+    element_type: Any = None
+    triggering_frequency: float | None = None
+
+    def describe(self) -> str:
+        """One line for `explain`."""
+        shards = self.shards
+        return f"parquet {shards.file_path_prefix}{shards.template}{shards.file_name_suffix}"
+
+
+class _ReadParquet(SourceTransform):
+    source: ParquetSource
+
+    def __init__(self, file_pattern: Any, validate: bool, columns: Any, elements: str) -> None:
+        check_path(file_pattern, "file_pattern")
+        if validate:
+            require_match(file_pattern)
+        super().__init__(
+            ParquetSource(file_pattern, validate, None if columns is None else tuple(columns), elements)
+        )
+
+
+class ReadFromParquet(_ReadParquet):
+    """The records of Parquet files (Beam's ``ReadFromParquet``).
+
+    Values are the Python values that ``pyarrow`` makes of the columns: lists and dicts where nested,
+    ``Decimal``, ``datetime`` (in UTC where the file says that it is an instant), None for null.
+
+    Args:
+        file_pattern: The path, with wildcards as in ``ReadFromText``.
+        min_bundle_size: Taken for Beam's sake; Spark decides.
+        validate: Whether a pattern that matches nothing is an error.
+        columns: The columns to read; ``a`` also stands for ``a.b``.
+        as_rows: Whether the elements are ``Row`` values rather than dicts.
+
+    Raises:
+        OSError: No file matches.
+
+    >>> ReadFromParquet("/data/*", validate=False, columns=["a"]).source.describe()
+    'parquet /data/* [a]'
+    """
+
+    def __init__(
+        self,
+        file_pattern: Any = None,
+        min_bundle_size: int = 0,
+        validate: bool = True,
+        columns: Any = None,
+        as_rows: bool = False,
+    ) -> None:
+        super().__init__(file_pattern, validate, columns, "row" if as_rows else "dict")
+
+    def infer_output_type(self, input_type: Any) -> Any:
+        """Rows or dicts whose fields only the files tell."""
+        return Row if self.source.elements == "row" else typehints.Dict[str, Any]
+
+
+class ReadFromParquetBatched(_ReadParquet):
+    """The records of Parquet files, many at a time, as ``pyarrow.Table`` values (Beam's name).
+
+    A table is one of Spark's batches of records; Beam gives a table for each row group.
+
+    Args:
+        file_pattern: The path, with wildcards as in ``ReadFromText``.
+        min_bundle_size: Taken for Beam's sake; Spark decides.
+        validate: Whether a pattern that matches nothing is an error.
+        columns: The columns to read.
+
+    Raises:
+        OSError: No file matches.
+    """
+
+    def __init__(
+        self, file_pattern: Any = None, min_bundle_size: int = 0, validate: bool = True, columns: Any = None
+    ) -> None:
+        super().__init__(file_pattern, validate, columns, "table")
+
+
+class _ReadParquetFiles(DoFn):
+    """Reads each file that an element names, a row group at a time, with the runner's reader of Parquet.
+
+    The model knows no file format. The runner's reader goes along when the DoFn is pickled for the workers.
+    """
+
+    def __init__(self, columns: Any, with_filename: bool, as_tables: bool) -> None:
+        self._columns = None if columns is None else list(columns)
+        self._with_filename = with_filename
+        self._as_tables = as_tables
+        self._row_groups: Any = None
+
+    def __getstate__(self) -> dict[str, Any]:
+        return {**self.__dict__, "_row_groups": self._row_groups or _provided.get("row_groups")}
+
+    def process(self, element: str | FileMetadata) -> Iterator[Any]:
+        row_groups = self._row_groups or _provided.get("row_groups")
+        if row_groups is None:
+            raise RunnerError("the runner has no reader of Parquet", hint="run the pipeline with SparkRunner")
+        for found in files_of(element):
+            with FileSystems.open(found.path, compression_type=CompressionTypes.UNCOMPRESSED) as file:
+                for table in row_groups(file, self._columns):
+                    for value in [table] if self._as_tables else table.to_pylist():
+                        yield (found.path, value) if self._with_filename else value
+
+
+_provided: dict[str, Any] = {}
+
+
+def provide_row_groups(row_groups: Callable[[BinaryIO, list[str] | None], Iterator[Any]]) -> None:
+    """Called by the runner with its reader of Parquet.
+
+    Args:
+        row_groups: From an open file and the wanted columns (None: all) to one table for each row group. It
+            must be a function that the workers can import.
+    """
+    _provided["row_groups"] = row_groups
+
+
+class ReadAllFromParquetBatched(PTransform[Any, Any]):
+    """The tables of the files that the elements name, one ``pyarrow.Table`` for each row group (Beam's name).
+
+    Args:
+        min_bundle_size: Taken for Beam's sake.
+        desired_bundle_size: Taken for Beam's sake.
+        columns: The columns to read.
+        with_filename: Whether the elements are (file name, table).
+        label: The name of the step that reads.
+    """
+
+    DEFAULT_DESIRED_BUNDLE_SIZE = _ROW_GROUP_BYTES
+    _as_tables = True
+
+    def __init__(
+        self,
+        min_bundle_size: int = 0,
+        desired_bundle_size: int = DEFAULT_DESIRED_BUNDLE_SIZE,
+        columns: Any = None,
+        with_filename: bool = False,
+        label: str = "ReadAllFiles",
+    ) -> None:
+        super().__init__()
+        self._read = label, _ReadParquetFiles(columns, with_filename, self._as_tables)
+
+    def expand(self, pcoll: Any) -> Any:
+        """Spread, read."""
+        label, dofn = self._read
+        return pcoll | "Spread" >> Reshuffle() | label >> ParDo(dofn)
+
+
+class ReadAllFromParquet(ReadAllFromParquetBatched):
+    """The records, as dicts, of the files that the elements name (Beam's ``ReadAllFromParquet``).
+
+    Args:
+        with_filename: Whether the elements are (file name, record).
+        kwargs: The other arguments of `ReadAllFromParquetBatched`.
+    """
+
+    _as_tables = False
+
+    def __init__(self, with_filename: bool = False, **kwargs: Any) -> None:
+        super().__init__(with_filename=with_filename, **kwargs)
+
+
+class WriteToParquet(SinkTransform):
+    """Writes dicts, or rows of a known type, to Parquet files (Beam's ``WriteToParquet``); gives the files'
+    names.
+
+    Args:
+        file_path_prefix: What every file's path begins with.
+        schema: A ``pyarrow.Schema``; None takes it from the element type, which must then be a type of rows.
+        row_group_buffer_size: Bytes in memory after which a row group is written.
+        record_batch_size: Records to collect before they become columns.
+        codec: The compression, by pyarrow's name.
+        use_deprecated_int96_timestamps: Whether timestamps are written as INT96.
+        use_compliant_nested_type: Whether lists are named as the Parquet specification has it.
+        file_name_suffix: What every file's path ends with.
+        num_shards: How many files; 0 leaves it to Spark.
+        shard_name_template: The middle of a file's name.
+        mime_type: Taken for Beam's sake; no file system here keeps it.
+        triggering_frequency: Seconds between files of an unbounded collection.
+
+    Raises:
+        ValueError: There is no schema, and the element type tells none (when the transform is applied).
+    """
+
+    sink: ParquetSink
+
+    def __init__(
+        self,
+        file_path_prefix: Any,
+        schema: Any = None,
+        row_group_buffer_size: int = _ROW_GROUP_BYTES,
+        record_batch_size: int = 1000,
+        codec: str = "none",
+        use_deprecated_int96_timestamps: bool = False,
+        use_compliant_nested_type: bool = False,
+        file_name_suffix: Any = "",
+        num_shards: int = 0,
+        shard_name_template: str | None = None,
+        mime_type: str = "application/x-parquet",
+        triggering_frequency: float | None = None,
+    ) -> None:
+        sink = ParquetSink(
+            Shards(file_path_prefix, file_name_suffix, num_shards, shard_name_template).check(),
+            schema,
+            codec,
+            row_group_buffer_size,
+            record_batch_size,
+            use_deprecated_int96_timestamps,
+            use_compliant_nested_type,
+            triggering_frequency=triggering_frequency,
+        )
+        super().__init__(sink)
+
+    def expand(self, pcoll: Any) -> Any:
+        """The new PCollection; the element type must tell a schema if none was given."""
+        if self.sink.schema is None:
+            element_type = getattr(pcoll, "element_type", None)
+            if field_names(element_type) is None:
+                raise ValueError(
+                    three_parts(
+                        "A schema is required to write non-schema'd data.",
+                        where=self._where(),
+                        hint="pass schema=pyarrow.schema([...]), or give the elements a NamedTuple type",
+                    )
+                )
+            self.sink = replace(self.sink, element_type=element_type)
+        return super().expand(pcoll)
+
+    def infer_output_type(self, input_type: Any) -> Any:
+        """The names of the files."""
+        return str
+
+
+class WriteToParquetBatched(SinkTransform):
+    """Writes ``pyarrow.Table`` values to Parquet files (Beam's ``WriteToParquetBatched``); gives the files'
+    names.
+
+    The arguments are those of `WriteToParquet`, less the sizes of buffers.
+    """
+
+    def __init__(
+        self,
+        file_path_prefix: Any,
+        schema: Any = None,
+        codec: str = "none",
+        use_deprecated_int96_timestamps: bool = False,
+        use_compliant_nested_type: bool = False,
+        file_name_suffix: Any = "",
+        num_shards: int = 0,
+        shard_name_template: str | None = None,
+        mime_type: str = "application/x-parquet",
+        triggering_frequency: float | None = None,
+    ) -> None:
+        sink = ParquetSink(
+            Shards(file_path_prefix, file_name_suffix, num_shards, shard_name_template).check(),
+            schema,
+            codec,
+            use_deprecated_int96_timestamps=use_deprecated_int96_timestamps,
+            use_compliant_nested_type=use_compliant_nested_type,
+            batched=True,
+            triggering_frequency=triggering_frequency,
+        )
+        super().__init__(sink)
+
+    def infer_output_type(self, input_type: Any) -> Any:
+        """The names of the files."""
+        return str

@@ -1,0 +1,300 @@
+"""Trackers of ranges of positions (Beam's ``apache_beam.io.range_trackers``)."""
+
+from __future__ import annotations
+
+import math
+import threading
+from typing import Any
+
+from penstock.error import three_parts
+from penstock.io.bounded import RangeTracker
+
+__all__ = [
+    "LexicographicKeyRangeTracker",
+    "OffsetRangeTracker",
+    "OrderedPositionRangeTracker",
+    "UnsplittableRangeTracker",
+]
+
+
+class OffsetRangeTracker(RangeTracker):
+    """Tracks offsets, whole numbers from `start` up to, without, `end` (Beam's name).
+
+    Raises:
+        ValueError: A limit is None.
+
+    >>> tracker = OffsetRangeTracker(0, 10)
+    >>> tracker.try_claim(3), tracker.try_split(8), tracker.try_claim(8)
+    (True, (8, 0.8), False)
+    """
+
+    OFFSET_INFINITY = float("inf")
+
+    def __init__(self, start: int, end: float) -> None:
+        if start is None or end is None:
+            raise ValueError(
+                three_parts(
+                    f"the offsets of a range are {start!r} and {end!r}",
+                    hint="give both; OFFSET_INFINITY is an end",
+                )
+            )
+        if start > end:
+            raise ValueError(
+                three_parts(f"the range [{start}, {end}) ends before it starts", hint="exchange the offsets")
+            )
+        self._start, self._stop = start, end
+        self._last_record = self._last_attempt = -1
+        self._split_points_seen = 0
+        self._unclaimed: Any = None
+        self._lock = threading.Lock()
+
+    def start_position(self) -> int:
+        """The first position."""
+        return self._start
+
+    def stop_position(self) -> float:
+        """The position after the range."""
+        return self._stop
+
+    @property
+    def last_record_start(self) -> int:
+        """The offset of the last record that was claimed; -1 before the first."""
+        return self._last_record
+
+    @property
+    def last_attempted_record_start(self) -> int:
+        """The last offset that somebody tried to claim; -1 before the first."""
+        return self._last_attempt
+
+    def try_claim(self, position: int) -> bool:
+        """Claims a position; ValueError if it comes before one that was claimed."""
+        with self._lock:
+            if position <= self._last_attempt:
+                raise ValueError(
+                    three_parts(
+                        f"Trying to return a record [starting at {position}] which is not greater than the "
+                        f"last-attempted record [starting at {self._last_attempt}]",
+                        hint="claim offsets in increasing order, each once",
+                    )
+                )
+            self._last_attempt = position
+            if position >= self._stop:
+                return False
+            self._last_record = position
+            self._split_points_seen += 1
+            return True
+
+    def set_current_position(self, position: int) -> None:
+        """Notes a position inside of what was claimed."""
+        with self._lock:
+            if self._last_record == -1 or position < self._last_record:
+                raise ValueError(
+                    three_parts(
+                        f"the record at offset {position} comes before one that was claimed",
+                        hint="claim the first record with try_claim, and go on in order",
+                    )
+                )
+            self._last_record = position
+
+    def try_split(self, position: int) -> tuple[float, float] | None:
+        """Splits off the rest, or gives None if it cannot."""
+        with self._lock:
+            started = self._last_record != -1
+            inside = max(self._start, self._last_record + 1) <= position < self._stop
+            if self._stop == self.OFFSET_INFINITY or not started or not inside:
+                return None
+            fraction = (position - self._start) / (self._stop - self._start)
+            self._stop = position
+            return position, fraction
+
+    def fraction_consumed(self) -> float:
+        """How much is behind the reader."""
+        with self._lock:
+            return self.position_to_fraction(self._last_record, self._start, self._stop)
+
+    def position_to_fraction(self, pos: float, start: float, stop: float) -> float:
+        """Where in the range a position is, between 0 and 1."""
+        return max(0.0, min(1.0, (pos - start) / (stop - start) if start != stop else 0.0))
+
+    def position_at_fraction(self, fraction: float) -> int:
+        """The position at a fraction of the range."""
+        if self._stop == self.OFFSET_INFINITY:
+            raise ValueError(
+                three_parts("a range without an end has no fractions", hint="ask only for finite ranges")
+            )
+        return math.ceil(self._start + fraction * (self._stop - self._start))
+
+    def split_points(self) -> tuple[int, Any]:
+        """How many places to start reading at are behind and ahead."""
+        with self._lock:
+            unclaimed: Any = self._unclaimed(self._stop) if self._unclaimed else self.SPLIT_POINTS_UNKNOWN
+            ahead = unclaimed if unclaimed is self.SPLIT_POINTS_UNKNOWN else unclaimed + 1
+            return max(0, self._split_points_seen - 1), ahead
+
+    def set_split_points_unclaimed_callback(self, callback: Any) -> None:
+        """The reader's own answer to how many are ahead."""
+        self._unclaimed = callback
+
+
+class OrderedPositionRangeTracker(RangeTracker):
+    """Tracks positions of any ordered type; a subclass says what a fraction of a range is (Beam's name)."""
+
+    UNSTARTED = object()
+
+    def __init__(self, start_position: Any = None, stop_position: Any = None) -> None:
+        self._start_position = start_position
+        self._stop_position = stop_position
+        self._last_claim: Any = self.UNSTARTED
+        self._lock = threading.Lock()
+
+    def start_position(self) -> Any:
+        """The first position."""
+        return self._start_position
+
+    def stop_position(self) -> Any:
+        """The position after the range."""
+        with self._lock:
+            return self._stop_position
+
+    def try_claim(self, position: Any) -> bool:
+        """Claims a position; ValueError if it comes before one that was claimed."""
+        with self._lock:
+            behind = self._last_claim is not self.UNSTARTED and position < self._last_claim
+            if behind or (self._start_position is not None and position < self._start_position):
+                raise ValueError(
+                    three_parts(
+                        f"position {position!r} was claimed after {self._last_claim!r}, or before the start",
+                        hint="claim positions in order",
+                    )
+                )
+            if self._stop_position is not None and position >= self._stop_position:
+                return False
+            self._last_claim = position
+            return True
+
+    def position_at_fraction(self, fraction: float) -> Any:
+        """The position at a fraction of the range."""
+        return self.fraction_to_position(fraction, self._start_position, self._stop_position)
+
+    def try_split(self, position: Any) -> tuple[Any, float] | None:
+        """Splits off the rest, or gives None if it cannot."""
+        with self._lock:
+            late = self._stop_position is not None and position >= self._stop_position
+            early = self._start_position is not None and position <= self._start_position
+            claimed = self._last_claim is not self.UNSTARTED and self._last_claim >= position
+            if late or early or claimed:
+                return None
+            fraction = self.position_to_fraction(position, self._start_position, self._stop_position)
+            self._stop_position = position
+            return position, fraction
+
+    def fraction_consumed(self) -> float:
+        """How much is behind the reader."""
+        if self._last_claim is self.UNSTARTED:
+            return 0
+        return self.position_to_fraction(self._last_claim, self._start_position, self._stop_position)
+
+    def fraction_to_position(self, fraction: float, start: Any, end: Any) -> Any:
+        """The position at a fraction between two positions."""
+        raise NotImplementedError
+
+    def position_to_fraction(self, position: Any, start: Any, end: Any) -> float:
+        """The fraction at which a position is between two."""
+        raise NotImplementedError
+
+
+class UnsplittableRangeTracker(RangeTracker):
+    """A tracker that refuses to be split, over another one (Beam's name).
+
+    >>> UnsplittableRangeTracker(OffsetRangeTracker(0, 10)).try_split(5) is None
+    True
+    """
+
+    def __init__(self, range_tracker: RangeTracker) -> None:
+        self._tracker = range_tracker
+
+    def start_position(self) -> Any:
+        """The first position."""
+        return self._tracker.start_position()
+
+    def stop_position(self) -> Any:
+        """The position after the range."""
+        return self._tracker.stop_position()
+
+    def position_at_fraction(self, fraction: float) -> Any:
+        """The position at a fraction of the range."""
+        return self._tracker.position_at_fraction(fraction)
+
+    def try_claim(self, position: Any) -> bool:
+        """Claims a position; ValueError if it comes before one that was claimed."""
+        return self._tracker.try_claim(position)
+
+    def try_split(self, position: Any) -> None:
+        """Splits off the rest, or gives None if it cannot."""
+        return
+
+    def set_current_position(self, position: Any) -> None:
+        """Notes a position inside of what was claimed."""
+        self._tracker.set_current_position(position)
+
+    def fraction_consumed(self) -> float:
+        """How much is behind the reader."""
+        return self._tracker.fraction_consumed()
+
+    def split_points(self) -> tuple[int, int]:
+        """How many places to start reading at are behind and ahead."""
+        # There is one place to start reading at, and it is the beginning.
+        return 0, 1
+
+    def set_split_points_unclaimed_callback(self, callback: Any) -> None:
+        """The reader's own answer to how many are ahead."""
+        self._tracker.set_split_points_unclaimed_callback(callback)
+
+
+class LexicographicKeyRangeTracker(OrderedPositionRangeTracker):
+    """Tracks keys in the order of their bytes (Beam's name).
+
+    >>> LexicographicKeyRangeTracker(b"a", b"c").position_at_fraction(0.5)
+    b'b'
+    """
+
+    @classmethod
+    def fraction_to_position(cls, fraction: float, start: Any = None, end: Any = None) -> Any:
+        """The key at a fraction between two keys."""
+        first = b"" if start is None else start
+        if fraction in (0, 1):
+            return end if fraction else first
+        digits = _common_prefix(first, end) + int(-math.log(fraction, 256)) + 7
+        low = _number(first, digits)
+        high = _number(end, digits) if end else 1 << (digits * 8)
+        key = low + int((high - low) * fraction)
+        # Rounding must not give one of the ends.
+        key += (key == low) - (key == high)
+        position = key.to_bytes(digits, "big").rstrip(b"\0")
+        return position if isinstance(first, bytes) else position.decode("unicode_escape", errors="replace")
+
+    @classmethod
+    def position_to_fraction(cls, key: Any = None, start: Any = None, end: Any = None) -> float:
+        """The fraction at which a key is between two."""
+        if not key:
+            return 0
+        first = key[:0] if start is None else start
+        digits = max(len(first), len(key)) + 7
+        low = _number(first, digits)
+        high = _number(end, digits) if end else 1 << (digits * 8)
+        return (_number(key, digits) - low) / (high - low)
+
+
+def _common_prefix(start: Any, end: Any) -> int:
+    if not end:
+        data = start.encode() if isinstance(start, str) else start
+        return len(data) - len(data.lstrip(b"\xff"))
+    return next(
+        (at for at, (a, b) in enumerate(zip(start, end, strict=False)) if a != b), min(len(start), len(end))
+    )
+
+
+def _number(key: Any, digits: int) -> int:
+    """The key as a number in base 256 with that many digits."""
+    data = key.encode() if isinstance(key, str) else key
+    return int.from_bytes(data[:digits].ljust(digits, b"\0"), "big")

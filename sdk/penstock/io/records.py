@@ -1,0 +1,120 @@
+r"""Cutting bytes into records at a delimiter, as Beam's text source does it: escapes, ``\r\n``, headers.
+
+>>> list(records([b"a\r\nb\\\nc", b"\n\nd"], escapechar=b"\\"))
+[b'a', b'b\\\nc', b'', b'd']
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterable, Iterator
+
+from penstock.error import three_parts
+
+
+def check_delimiters(delimiter: object, escapechar: object, skip_header_lines: int) -> None:
+    r"""Raises ValueError for what Beam's text source refuses.
+
+    That is: a delimiter that is not bytes, is empty, or begins as it ends; an escape of other than one byte;
+    a negative number of header lines.
+
+    >>> check_delimiters(b"||", b"\\", 0)
+    Traceback (most recent call last):
+        ...
+    ValueError: Delimiter must not self-overlap.
+      hint: no beginning of the delimiter may also be its end
+    """
+    if skip_header_lines < 0:
+        raise ValueError(
+            three_parts(
+                f"Cannot skip negative number of header lines: {skip_header_lines}", hint="take 0 or more"
+            )
+        )
+    if delimiter is not None:
+        if not isinstance(delimiter, bytes) or not delimiter:
+            raise ValueError(
+                three_parts(
+                    "Delimiter must be a non-empty bytes sequence.",
+                    hint=f"write delimiter=b'|', not {delimiter!r}",
+                )
+            )
+        if any(delimiter.startswith(delimiter[-size:]) for size in range(1, len(delimiter))):
+            raise ValueError(
+                three_parts(
+                    "Delimiter must not self-overlap.",
+                    hint="no beginning of the delimiter may also be its end",
+                )
+            )
+    if escapechar is not None and not (isinstance(escapechar, bytes) and len(escapechar) == 1):
+        raise ValueError(
+            three_parts(
+                f"escapechar must be bytes of size 1: '{escapechar!r}'",
+                hint="write, e.g., escapechar=b'\\\\'",
+            )
+        )
+
+
+def records(
+    chunks: Iterable[bytes],
+    *,
+    delimiter: bytes | None = None,
+    escapechar: bytes | None = None,
+    strip: bool = True,
+    skip: int = 0,
+) -> Iterator[bytes]:
+    r"""The records of one file.
+
+    Args:
+        chunks: The file's bytes, in order, cut anywhere.
+        delimiter: What ends a record; None means ``\n``, or ``\r\n`` where the return is there (and not
+            escaped).
+        escapechar: A byte that makes a delimiter right after it part of the record (and also itself).
+        strip: Whether the delimiter is taken off.
+        skip: How many records at the beginning to leave out.
+
+    Yields:
+        Each record; nothing for an empty rest after the last delimiter.
+    """
+    for number, (record, end) in enumerate(_cut(chunks, delimiter or b"\n", escapechar)):
+        if number < skip:
+            continue
+        if not strip:
+            yield record + end
+        elif (
+            delimiter is None
+            and end
+            and record.endswith(b"\r")
+            and not _is_escaped(record, len(record) - 1, escapechar)
+        ):
+            yield record[:-1]
+        else:
+            yield record
+
+
+def _cut(
+    chunks: Iterable[bytes], delimiter: bytes, escapechar: bytes | None
+) -> Iterator[tuple[bytes, bytes]]:
+    """Records with the delimiter that ended them, b"" for the last one if the file ends without."""
+    pending = b""
+    for chunk in chunks:
+        # A delimiter may straddle two chunks, and a search never needs to start over further back than its
+        # length.
+        search_from = max(0, len(pending) - len(delimiter) + 1)
+        pending += chunk
+        start = 0
+        while (found := pending.find(delimiter, search_from)) >= 0:
+            search_from = found + len(delimiter)
+            if _is_escaped(pending, found, escapechar, start):
+                continue
+            yield pending[start:found], delimiter
+            start = search_from
+        pending = pending[start:]
+    if pending:
+        yield pending, b""
+
+
+def _is_escaped(data: bytes, position: int, escapechar: bytes | None, start: int = 0) -> bool:
+    """Whether an odd number of escapes stands right before the position."""
+    if escapechar is None:
+        return False
+    before = data[start:position]
+    return (len(before) - len(before.rstrip(escapechar))) % 2 == 1

@@ -1,0 +1,160 @@
+"""Any of Spark's own sources and sinks, by the name of its format."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass, replace
+from typing import Any
+
+from penstock.error import three_parts
+from penstock.graph import Sink, Source
+from penstock.io.columnar import field_names
+from penstock.io.primitive import SinkTransform, SourceTransform
+from penstock.pvalue import Row
+
+__all__ = ["ReadFromSpark", "WriteToSpark"]
+
+_MODES = ("append", "overwrite", "error", "errorifexists", "ignore")
+
+
+@dataclass(frozen=True)
+class SparkSource(Source):
+    """A table that Spark reads: ``spark.read.format(...).options(...).load(path)``.
+
+    Attributes:
+        format: The name of the format, e.g. ``"orc"`` or ``"jdbc"``.
+        path: A path, a list of paths, or None.
+        schema: A Spark schema, as an object or as text such as ``"a int, b string"``; None lets Spark find
+            it.
+        options: The reader's options, as sorted pairs.
+    """
+
+    format: str
+    path: Any = None
+    schema: Any = None
+    options: tuple[tuple[str, Any], ...] = ()
+
+    def describe(self) -> str:
+        """One line for `explain`."""
+        return f"spark {self.format}" + (f" {self.path}" if self.path else "")
+
+
+@dataclass(frozen=True)
+class DataFrameSource(Source):
+    """A Spark DataFrame that the program already has; its rows become ``Row`` values.
+
+    Attributes:
+        frame: The ``pyspark.sql.DataFrame``.
+    """
+
+    frame: Any
+
+    def describe(self) -> str:
+        """One line for `explain`."""
+        return f"dataframe [{', '.join(self.frame.columns)}]"
+
+
+@dataclass(frozen=True)
+class SparkSink(Sink):
+    """A table that Spark writes:
+    ``frame.write.format(...).mode(...).partitionBy(...).options(...).save(path)``.
+
+    Attributes:
+        format: The name of the format.
+        path: A path, or None.
+        mode: One of Spark's save modes.
+        partition_by: Columns whose values become folders.
+        options: The writer's options, as sorted pairs.
+        schema: The Spark schema of the rows; None takes it from `element_type`.
+        element_type: The type of the elements.
+    """
+
+    format: str
+    path: Any = None
+    mode: str = "error"
+    partition_by: tuple[str, ...] = ()
+    options: tuple[tuple[str, Any], ...] = ()
+    schema: Any = None
+    element_type: Any = None
+
+    def describe(self) -> str:
+        """One line for `explain`."""
+        return f"spark {self.format}" + (f" {self.path}" if self.path else "")
+
+
+class ReadFromSpark(SourceTransform):
+    """Rows of any source that Spark can read (penstock's own; Beam has none).
+
+    Elements are ``Row`` values: nested structs are ``Row`` values too, arrays lists, maps dicts, timestamps
+    ``datetime`` in UTC (without a time zone where Spark's type has none), decimals ``Decimal``, null None.
+
+    Args:
+        format: The name of the format, e.g. ``"orc"``, ``"avro"``, ``"jdbc"``, ``"delta"``.
+        path: A path, a list of paths, or None.
+        schema: A Spark schema, as an object or as text; None lets Spark find it.
+        options: The reader's options.
+
+    >>> ReadFromSpark("orc", "/data/scores").source.describe()
+    'spark orc /data/scores'
+    """
+
+    def __init__(self, format: str, path: Any = None, schema: Any = None, **options: Any) -> None:
+        super().__init__(SparkSource(format, path, schema, tuple(sorted(options.items()))))
+
+    def infer_output_type(self, input_type: Any) -> Any:
+        """Rows whose fields only the table tells."""
+        return Row
+
+
+class WriteToSpark(SinkTransform):
+    """Writes rows to any sink that Spark can write (penstock's own; Beam has none); gives nothing.
+
+    Args:
+        format: The name of the format.
+        path: A path, or None.
+        mode: What to do if there is something already: ``"append"``, ``"overwrite"``, ``"error"`` or
+            ``"ignore"``.
+        partition_by: A column, or columns, whose values become folders.
+        schema: The Spark schema of the rows, as an object or as text; None takes it from the element type,
+            which must then be a type of rows, e.g. a NamedTuple.
+        options: The writer's options.
+
+    Raises:
+        ValueError: The mode is none of these; or there is no schema and the element type tells none (when the
+            transform is applied).
+
+    >>> WriteToSpark("orc", "/out", mode="append", schema="a int").sink.describe()
+    'spark orc /out'
+    """
+
+    sink: SparkSink
+
+    def __init__(
+        self,
+        format: str,
+        path: Any = None,
+        mode: str = "error",
+        partition_by: Any = (),
+        schema: Any = None,
+        **options: Any,
+    ) -> None:
+        if mode not in _MODES:
+            raise ValueError(
+                three_parts(f"{mode!r} is no save mode of Spark's", hint=f"take one of {', '.join(_MODES)}")
+            )
+        columns = (partition_by,) if isinstance(partition_by, str) else tuple(partition_by)
+        super().__init__(SparkSink(format, path, mode, columns, tuple(sorted(options.items())), schema))
+
+    def expand(self, pcoll: Any) -> Any:
+        """The new PCollection, which stays empty."""
+        if self.sink.schema is None:
+            element_type = getattr(pcoll, "element_type", None)
+            if field_names(element_type) is None:
+                raise ValueError(
+                    three_parts(
+                        "WriteToSpark does not know the columns",
+                        where=self._where(),
+                        hint="pass schema='name string, points int', or give the elements a NamedTuple type",
+                    )
+                )
+            self.sink = replace(self.sink, element_type=element_type)
+        return super().expand(pcoll)

@@ -1,0 +1,178 @@
+"""Text files as a sink: what ``WriteToText`` hands to the runner, and the naming of shards that all file
+sinks share.
+"""
+
+from __future__ import annotations
+
+import os
+import re
+from dataclasses import dataclass, field
+from typing import Any
+
+from penstock.error import three_parts
+from penstock.graph import Sink
+from penstock.io.compression import CompressionTypes, check_compression, resolve_compression
+from penstock.io.paths import Path, check_path, known_path
+
+DEFAULT_SHARD_NAME_TEMPLATE = "-SSSSS-of-NNNNN"
+DEFAULT_WINDOW_SHARD_NAME_TEMPLATE = "-W-SSSSS-of-NNNNN"
+
+
+@dataclass(frozen=True)
+class Shards:
+    """Where the files of a sink go and what they are called (the arguments that Beam's file sinks share).
+
+    Attributes:
+        file_path_prefix: What every file's path begins with.
+        file_name_suffix: What it ends with.
+        num_shards: How many files; 0 leaves it to the runner.
+        shard_name_template: What stands between: ``S`` is the shard's number, ``N`` the number of shards,
+            both padded with zeros to as many digits as there are letters; "" means one file without a number;
+            None means ``-SSSSS-of-NNNNN``.
+
+    >>> Shards("/out/a", ".txt").name(1, 3)
+    '/out/a-00001-of-00003.txt'
+    """
+
+    file_path_prefix: Path
+    file_name_suffix: Path = ""
+    num_shards: int = 0
+    shard_name_template: str | None = None
+
+    def check(self) -> Shards:
+        """Itself, with a template; raises TypeError or ValueError for what Beam refuses."""
+        check_path(self.file_path_prefix, "file_path_prefix")
+        check_path(self.file_name_suffix, "file_name_suffix")
+        template = self.shard_name_template
+        if template and "S" not in template:
+            raise ValueError(
+                three_parts(
+                    f"Shard number pattern S+ not found in shard_name_template: {template}",
+                    hint=f"write, e.g., {DEFAULT_SHARD_NAME_TEMPLATE}",
+                )
+            )
+        return self
+
+    @property
+    def count(self) -> int:
+        """How many files are asked for; 0 if that is the runner's choice."""
+        return 1 if self.shard_name_template == "" else self.num_shards or 0
+
+    @property
+    def template(self) -> str:
+        """The template, with Beam's default for a bounded collection."""
+        return DEFAULT_SHARD_NAME_TEMPLATE if self.shard_name_template is None else self.shard_name_template
+
+    @property
+    def prefix(self) -> str:
+        """The prefix as text; ValueError while it has no value."""
+        return _text(self.file_path_prefix)
+
+    @property
+    def suffix(self) -> str:
+        """The suffix as text; ValueError while it has no value."""
+        return _text(self.file_name_suffix)
+
+    def name(self, shard: int, shards: int) -> str:
+        """The path of one file."""
+        return self.prefix + self._fill(str(shard).zfill, shards) + self.suffix
+
+    def old_names(self, shards: int) -> re.Pattern[str]:
+        """Matches, as a whole, the names that a run with the same number of shards writes; they are
+        replaced.
+        """
+        middle = re.escape(self._fill(lambda width: "\0", shards)).replace(re.escape("\0"), r"[^/\\]*")
+        return re.compile(re.escape(os.path.basename(self.prefix)) + middle + re.escape(self.suffix) + r"\Z")
+
+    def compression(self, compression_type: str) -> str:
+        """What ``AUTO`` means: the ending of prefix and suffix counts, not that of the template, as in
+        Beam.
+        """
+        return resolve_compression(os.path.basename(self.prefix) + self.suffix, compression_type)
+
+    def _fill(self, shard: Any, shards: int) -> str:
+        filled = _fill_first("N", self.template, str(shards).zfill)
+        return _fill_first("S", filled, shard)
+
+
+def _fill_first(letter: str, template: str, text: Any) -> str:
+    """Replaces the first run of a letter, and whatever equals it, as Beam's templates do."""
+    found = re.search(f"{letter}+", template)
+    return template.replace(found.group(), text(len(found.group()))) if found else template
+
+
+def _text(path: Path) -> str:
+    text = known_path(path)
+    if text is None:
+        raise ValueError(
+            three_parts(f"the path {path} has no value yet", hint="give the option that it stands for")
+        )
+    return text
+
+
+@dataclass(frozen=True)
+class TextSink(Sink):
+    """Lines of text in files; the arguments of Beam's ``WriteToText``.
+
+    Attributes:
+        shards: Where the files go.
+        append_trailing_newlines: Whether each element, the header and the footer are followed by a line end.
+        coder: What turns an element into bytes; None means: bytes as they are, anything else as ``str`` gives
+            it.
+        compression_type: A name of `CompressionTypes`.
+        header: A text at the beginning of every file.
+        footer: A text at the end of every file.
+        max_records_per_shard: After how many elements to begin another file.
+        max_bytes_per_shard: After how many bytes, before compression, to begin another file.
+        skip_if_empty: Whether an empty collection writes no file at all; otherwise it writes an empty one.
+        triggering_frequency: Seconds between files of an unbounded collection.
+
+    >>> TextSink(Shards("/out/a", ".txt")).describe()
+    'text /out/a-SSSSS-of-NNNNN.txt'
+    """
+
+    shards: Shards
+    append_trailing_newlines: bool = True
+    coder: Any = None
+    compression_type: str = CompressionTypes.AUTO
+    header: Any = None
+    footer: Any = None
+    max_records_per_shard: int | None = None
+    max_bytes_per_shard: int | None = None
+    skip_if_empty: bool = False
+    triggering_frequency: float | None = field(default=None)
+
+    def describe(self) -> str:
+        """One line for `explain`."""
+        shards = self.shards
+        return f"text {shards.file_path_prefix}{shards.template}{shards.file_name_suffix}"
+
+    def check(self) -> TextSink:
+        """Itself, if Beam would take the arguments; raises TypeError or ValueError otherwise."""
+        self.shards.check()
+        check_compression(self.compression_type)
+        return self
+
+    def encode(self, element: Any) -> bytes:
+        """An element's bytes, without the line end."""
+        return to_bytes(element) if self.coder is None else self.coder.encode(element)
+
+    def frame_of(self, text: Any) -> bytes:
+        """The bytes of the header or the footer; none if there is none."""
+        if text is None:
+            return b""
+        return to_bytes(text) + (b"\n" if self.append_trailing_newlines else b"")
+
+
+def to_bytes(value: Any) -> bytes:
+    """Bytes as they are; anything else as its ``str`` in UTF-8 (Beam's ``ToBytesCoder``).
+
+    >>> to_bytes(3), to_bytes(b"x")
+    (b'3', b'x')
+    """
+    return value if isinstance(value, bytes) else str(value).encode("utf-8")
+
+
+def plain_coder(coder: Any) -> Any:
+    """None for Beam's default coder of text sinks, any other coder as it is."""
+    return None if coder is None or type(coder).__name__ == "ToBytesCoder" else coder

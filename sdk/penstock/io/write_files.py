@@ -1,0 +1,264 @@
+"""Writing elements to files that a function chooses, also one set of files for each window."""
+
+from __future__ import annotations
+
+import copy
+import uuid
+from collections.abc import Callable, Iterable, Iterator
+from typing import Any, BinaryIO, NamedTuple
+
+from penstock.io.file_naming import default_file_naming
+from penstock.io.filesystem import CompressionTypes
+from penstock.io.filesystems import FileSystems
+from penstock.io.paths import check_path, known_path
+from penstock.pvalue import TaggedOutput
+from penstock.transforms.core import DoFn, Flatten, GroupByKey, Map, ParDo
+from penstock.transforms.ptransform import PTransform
+from penstock.utils.windowed_value import WindowedValue
+
+_SPILLED = "spilled_records"
+_WRITTEN = "written_files"
+
+
+class FileMetadata(NamedTuple):
+    """How a file is made: its MIME type and its compression (Beam's ``fileio.FileMetadata``)."""
+
+    mime_type: str
+    compression_type: str
+
+
+class FileResult(NamedTuple):
+    """A file that was written (Beam's ``FileResult``)."""
+
+    file_name: str
+    shard_index: int
+    total_shards: int
+    window: Any
+    pane: Any
+    destination: Any
+
+
+class FileSink:
+    """Writes elements to one open file; override these (Beam's ``FileSink``)."""
+
+    def create_metadata(self, destination: Any, full_file_name: str) -> FileMetadata:
+        """The MIME type and the compression of a file that is about to be made."""
+        return FileMetadata("application/octet-stream", CompressionTypes.AUTO)
+
+    def open(self, fh: BinaryIO) -> None:
+        """Begins a file that is open for writing bytes."""
+        raise NotImplementedError
+
+    def write(self, record: Any) -> None:
+        """Writes one element."""
+        raise NotImplementedError
+
+    def flush(self) -> None:
+        """Ends the file; it is closed afterwards."""
+        raise NotImplementedError
+
+
+class TextSink(FileSink):
+    r"""Writes each element, a string, as a line of UTF-8 text (Beam's ``TextSink``).
+
+    >>> import io; file = io.BytesIO(); sink = TextSink(); sink.open(file); sink.write("é"); file.getvalue()
+    b'\xc3\xa9\n'
+    """
+
+    def open(self, fh: BinaryIO) -> None:
+        """A file, open for reading bytes."""
+        self._file = fh
+
+    def write(self, record: str) -> None:
+        """Writes a line."""
+        self._file.write(record.encode("utf8") + b"\n")
+
+    def flush(self) -> None:
+        """Hands what was written to the file."""
+        self._file.flush()
+
+
+class WriteToFiles(PTransform[Any, Any]):
+    """Writes elements to files that functions name and fill (Beam's ``WriteToFiles``).
+
+    The files are written in Python, through `penstock.io.filesystems.FileSystems`, to a temporary folder, and
+    get their names only when they are whole.
+
+    Args:
+        path: The folder.
+        file_naming: A function (window, pane, shard_index, total_shards, compression, destination) -> file
+            name.
+        destination: A function of an element, or one value for all; elements of one destination share files.
+        temp_directory: Where files are until they are whole; by default a folder within `path`.
+        sink: A `FileSink`, its class, or a function of the destination that gives one; by default a
+            `TextSink`.
+        shards: How many files for each destination and window hold what did not fit into open files.
+        output_fn: Taken for Beam's sake; Beam does not use it either.
+        max_writers_per_bundle: How many files a task has open at once; 0 sends all elements through `shards`.
+
+    Returns:
+        A PCollection of `FileResult`.
+    """
+
+    MAX_NUM_WRITERS_PER_BUNDLE = 20
+    DEFAULT_SHARDING = 5
+
+    def __init__(
+        self,
+        path: Any,
+        file_naming: Any = None,
+        destination: Any = None,
+        temp_directory: Any = None,
+        sink: Any = None,
+        shards: int | None = None,
+        output_fn: Any = None,
+        max_writers_per_bundle: int = MAX_NUM_WRITERS_PER_BUNDLE,
+    ) -> None:
+        super().__init__()
+        check_path(path, "path")
+        self.path = path
+        self.file_naming_fn = file_naming or default_file_naming("output")
+        self.destination_fn: Callable[[Any], Any] = (
+            destination if callable(destination) else lambda _: destination
+        )
+        self.sink_fn = _sink_function(sink)
+        self.shards = shards or self.DEFAULT_SHARDING
+        self._temp_directory = temp_directory
+        self._max_writers = max_writers_per_bundle
+
+    def expand(self, pcoll: Any) -> Any:
+        """Write open files, shuffle what did not fit, move all to their names."""
+        folder = known_path(self.path) or str(self.path)
+        temporary = self._temp_directory or FileSystems.join(folder, f".temp{uuid.uuid4()}")
+        temporary = known_path(temporary) or str(temporary)
+        first = pcoll | "WriteOpenFiles" >> ParDo(
+            _WriteOpenFiles(temporary, self.destination_fn, self.sink_fn, self._max_writers)
+        ).with_outputs(_SPILLED, _WRITTEN)
+        shuffled = first[_SPILLED] | "Shard" >> ParDo(_Shard(self.destination_fn, self.shards))
+        second = (
+            shuffled
+            | "GroupByShard" >> GroupByKey()
+            | "WriteShards" >> ParDo(_WriteShard(temporary, self.sink_fn, self.shards))
+        )
+        return (
+            (first[_WRITTEN], second)
+            | Flatten()
+            | "ByDestination" >> Map(_with_destination)
+            | "GroupByDestination" >> GroupByKey()
+            | "Move" >> ParDo(_Move(folder, self.file_naming_fn)).with_output_types(FileResult)
+        )
+
+
+def _sink_function(sink: Any) -> Callable[[Any], FileSink]:
+    if isinstance(sink, type) and issubclass(sink, FileSink):
+        return lambda _: sink()
+    if isinstance(sink, FileSink):
+        return lambda _: copy.deepcopy(sink)
+    return sink if callable(sink) else lambda _: TextSink()
+
+
+def _with_destination(result: FileResult) -> tuple[Any, FileResult]:
+    return result.destination, result
+
+
+class _OpenFile:
+    """A temporary file with the sink that fills it."""
+
+    def __init__(self, folder: str, destination: Any, sink: FileSink) -> None:
+        self.name = FileSystems.join(folder, str(uuid.uuid4()))
+        metadata = sink.create_metadata(destination, self.name)
+        self._handle = FileSystems.create(self.name, metadata.mime_type, metadata.compression_type)
+        self.sink = sink
+        sink.open(self._handle)
+
+    def close(self) -> str:
+        self.sink.flush()
+        self._handle.close()
+        return self.name
+
+
+class _WriteOpenFiles(DoFn):
+    """Writes to one file for each destination and window; sends elements on for which there are too many."""
+
+    def __init__(self, folder: str, destination_fn: Any, sink_fn: Any, max_writers: int) -> None:
+        self._folder = folder
+        self._destination_fn = destination_fn
+        self._sink_fn = sink_fn
+        self._max_writers = max_writers
+        self._files: dict[tuple[Any, Any], _OpenFile] = {}
+
+    def start_bundle(self) -> None:
+        self._files = {}
+
+    def process(self, element: Any, window: Any = DoFn.WindowParam) -> Iterable[Any] | None:
+        destination = self._destination_fn(element)
+        file = self._files.get((destination, window))
+        if file is None:
+            if len(self._files) >= self._max_writers:
+                return [TaggedOutput(_SPILLED, element)]
+            file = _OpenFile(self._folder, destination, self._sink_fn(destination))
+            self._files[destination, window] = file
+        file.sink.write(element)
+        return None
+
+    def finish_bundle(self) -> Iterator[TaggedOutput[str, WindowedValue]]:
+        for (destination, window), file in self._files.items():
+            result = FileResult(file.close(), -1, 0, window, None, destination)
+            yield TaggedOutput(_WRITTEN, WindowedValue(result, window.max_timestamp(), (window,)))
+        self._files = {}
+
+
+class _Shard(DoFn):
+    """Deals the elements of each destination out to its shards."""
+
+    def __init__(self, destination_fn: Any, shards: int) -> None:
+        self._destination_fn = destination_fn
+        self._shards = shards
+        self._next: dict[Any, int] = {}
+
+    def process(self, element: Any) -> Iterator[tuple[tuple[Any, int], Any]]:
+        destination = self._destination_fn(element)
+        shard = (self._next.get(destination, -1) + 1) % self._shards
+        self._next[destination] = shard
+        yield (destination, shard), element
+
+
+class _WriteShard(DoFn):
+    def __init__(self, folder: str, sink_fn: Any, shards: int) -> None:
+        self._folder = folder
+        self._sink_fn = sink_fn
+        self._shards = shards
+
+    def process(
+        self, element: Any, window: Any = DoFn.WindowParam, pane: Any = DoFn.PaneInfoParam
+    ) -> Iterator[FileResult]:
+        (destination, shard), records = element
+        file = _OpenFile(self._folder, destination, self._sink_fn(destination))
+        for record in records:
+            file.sink.write(record)
+        yield FileResult(file.close(), shard, self._shards, window, pane, destination)
+
+
+class _Move(DoFn):
+    """Gives the files of a destination and window their names."""
+
+    def __init__(self, folder: str, naming: Any) -> None:
+        self._folder = folder
+        self._naming = naming
+
+    def process(self, element: tuple[Any, Iterable[FileResult]]) -> Iterator[FileResult]:
+        destination, values = element
+        files = sorted(values, key=lambda each: each.file_name)
+        names = [
+            self._naming(each.window, each.pane, at, len(files), "", destination)
+            for at, each in enumerate(files)
+        ]
+        # A task that is run again finds that the first run has moved its files already.
+        moves = [
+            (each.file_name, FileSystems.join(self._folder, name))
+            for each, name in zip(files, names, strict=True)
+            if FileSystems.exists(each.file_name)
+        ]
+        FileSystems.rename([source for source, _ in moves], [target for _, target in moves])
+        for at, (each, name) in enumerate(zip(files, names, strict=True)):
+            yield FileResult(name, at, len(files), each.window, each.pane, destination)

@@ -1,0 +1,258 @@
+"""How workers count: the container of the step at work, its snapshots, and what a query makes of them.
+
+A runner makes a `MetricsContainer` for each step of a task, makes it current while the step works, and sends
+its snapshot to the driver, which keeps one snapshot for each partition of a stage, so that a retried task
+counts once.
+"""
+
+from __future__ import annotations
+
+import contextlib
+import threading
+import time
+from collections.abc import Callable, Iterable, Iterator, Mapping
+from dataclasses import dataclass
+from typing import Any
+
+from penstock.metrics.cells import (
+    BoundedTrieData,
+    DistributionData,
+    DistributionResult,
+    GaugeData,
+    GaugeResult,
+    StringSetData,
+)
+from penstock.metrics.histogram import BucketType, HistogramData, HistogramResult
+from penstock.metrics.metricbase import MetricName
+
+COUNTERS = "counters"
+DISTRIBUTIONS = "distributions"
+GAUGES = "gauges"
+STRING_SETS = "string_sets"
+BOUNDED_TRIES = "bounded_tries"
+HISTOGRAMS = "histograms"
+KINDS = (COUNTERS, DISTRIBUTIONS, GAUGES, STRING_SETS, BOUNDED_TRIES, HISTOGRAMS)
+
+Snapshot = dict[tuple[str, str, str, str], Any]
+"""Values by kind, step, namespace and name: whole numbers for counters, else the frozen data of `cells`."""
+
+_Name = tuple[str, str]
+# So many strings or paths wait in a set before they are cut to their limits.
+_WAITING_ITEMS = 10_000
+
+
+@dataclass(frozen=True)
+class MetricKey:
+    """A metric at a step (Beam's ``MetricKey``).
+
+    Attributes:
+        step: The step's full label.
+        metric: The metric's `MetricName`.
+        labels: Beam's; further names, usually none.
+    """
+
+    step: str
+    metric: MetricName
+    labels: Mapping[str, str] | None = None
+
+    def __post_init__(self) -> None:
+        object.__setattr__(self, "labels", dict(self.labels or {}))
+
+    def __hash__(self) -> int:
+        return hash((self.step, self.metric))
+
+    def __repr__(self) -> str:
+        return f"MetricKey(step={self.step}, metric={self.metric}, labels={self.labels})"
+
+
+@dataclass(frozen=True)
+class MetricResult:
+    """What a query gives for a metric at a step (Beam's ``MetricResult``).
+
+    Attributes:
+        key: The `MetricKey`.
+        committed: The value over work that succeeded; None if the runner does not know.
+        attempted: The value over all work, also that which was done again.
+
+    >>> MetricResult(MetricKey("Count", MetricName("game", "moves")), None, 5).result
+    5
+    """
+
+    key: MetricKey
+    committed: Any
+    attempted: Any
+
+    @property
+    def result(self) -> Any:
+        """The committed value, or the attempted one if there is none (as Beam: or if it is zero)."""
+        return self.committed or self.attempted
+
+    def __repr__(self) -> str:
+        return f"MetricResult(key={self.key}, committed={self.committed}, attempted={self.attempted})"
+
+
+class MetricsContainer:
+    """The metrics of one step in one task, by (namespace, name); one thread writes to it.
+
+    Args:
+        step_name: The step's full label.
+
+    >>> container = MetricsContainer("Count")
+    >>> container.inc(("game", "moves"), 2)
+    >>> container.snapshot()
+    {('counters', 'Count', 'game', 'moves'): 2}
+    """
+
+    __slots__ = ("counters", "distributions", "gauges", "histograms", "many", "step_name", "waiting")
+
+    def __init__(self, step_name: str) -> None:
+        self.step_name = step_name
+        self.counters: dict[_Name, int] = {}
+        self.distributions: dict[_Name, list[int]] = {}
+        self.gauges: dict[_Name, GaugeData] = {}
+        self.histograms: dict[_Name, HistogramData] = {}
+        self.many: dict[tuple[str, _Name], StringSetData | BoundedTrieData] = {}
+        self.waiting: dict[tuple[str, _Name], set[Any]] = {}
+
+    def inc(self, name: _Name, n: int = 1) -> None:
+        """Adds to a counter."""
+        try:
+            self.counters[name] += n
+        except KeyError:
+            self.counters[name] = n
+
+    def update_distribution(self, name: _Name, value: int) -> None:
+        """Takes a number into a distribution."""
+        cell = self.distributions.get(name)
+        if cell is None:
+            self.distributions[name] = [value, 1, value, value]
+            return
+        cell[0] += value
+        cell[1] += 1
+        if value < cell[2]:
+            cell[2] = value
+        elif value > cell[3]:
+            cell[3] = value
+
+    def set_gauge(self, name: _Name, value: int) -> None:
+        """Sets a gauge now."""
+        self.gauges[name] = GaugeData(value, time.time())
+
+    def update_histogram(self, name: _Name, bucket_type: BucketType, value: float) -> None:
+        """Takes a number into a histogram."""
+        self.histograms[name] = (self.histograms.get(name) or HistogramData(bucket_type)).record(value)
+
+    def add(self, kind: str, name: _Name, item: Any) -> None:
+        """Takes an item into a string set or a bounded trie; `kind` says which."""
+        waiting = self.waiting.setdefault((kind, name), set())
+        waiting.add(item)
+        if len(waiting) >= _WAITING_ITEMS:
+            self._fold(kind, name)
+
+    def snapshot(self) -> Snapshot:
+        """Everything counted so far, as plain frozen data that can be pickled."""
+        for kind, name in list(self.waiting):
+            self._fold(kind, name)
+        distributions = {name: DistributionData(*cell) for name, cell in self.distributions.items()}
+        by_kind: tuple[tuple[str, Mapping[_Name, Any]], ...] = (
+            (COUNTERS, self.counters),
+            (DISTRIBUTIONS, distributions),
+            (GAUGES, self.gauges),
+            (HISTOGRAMS, self.histograms),
+        )
+        step = self.step_name
+        taken = {(kind, step, *name): value for kind, values in by_kind for name, value in values.items()}
+        return {**taken, **{(kind, step, *name): value for (kind, name), value in self.many.items()}}
+
+    def _fold(self, kind: str, name: _Name) -> None:
+        items = self.waiting.pop((kind, name))
+        more = StringSetData.of(items) if kind == STRING_SETS else BoundedTrieData.of(items)
+        self.many[kind, name] = _combine(more, self.many.get((kind, name)))
+
+
+class _Current(threading.local):
+    container: MetricsContainer | None = None
+
+
+_current = _Current()
+
+
+def current_container() -> MetricsContainer | None:
+    """The container of the step at work in this thread; None outside of a running pipeline."""
+    return _current.container
+
+
+def set_current(container: MetricsContainer | None) -> None:
+    """Makes a container the current one of this thread; a runner calls it when it goes from step to step."""
+    _current.container = container
+
+
+@contextlib.contextmanager
+def using_container(container: MetricsContainer) -> Iterator[MetricsContainer]:
+    """Makes a container current in a block, and the one before it again afterwards.
+
+    >>> with using_container(MetricsContainer("Count")) as container:
+    ...     current_container() is container
+    True
+    """
+    before = _current.container
+    _current.container = container
+    try:
+        yield container
+    finally:
+        _current.container = before
+
+
+def merge_snapshots(first: Snapshot, second: Snapshot) -> Snapshot:
+    """Both snapshots together; associative and commutative, and ``{}`` changes nothing.
+
+    >>> merge_snapshots({("counters", "A", "n", "x"): 2}, {("counters", "A", "n", "x"): 3})
+    {('counters', 'A', 'n', 'x'): 5}
+    """
+    merged = dict(first)
+    for key, value in second.items():
+        merged[key] = _combine(value, merged.get(key))
+    return merged
+
+
+def merge_all(snapshots: Iterable[Snapshot]) -> Snapshot:
+    """Any number of snapshots together.
+
+    >>> merge_all([])
+    {}
+    """
+    merged: Snapshot = {}
+    for snapshot in snapshots:
+        merged = merge_snapshots(merged, snapshot)
+    return merged
+
+
+def _combine(value: Any, so_far: Any) -> Any:
+    if so_far is None:
+        return value
+    return so_far + value if isinstance(value, int) else so_far.combine(value)
+
+
+_SHOWN: Mapping[str, Callable[[Any], Any]] = {
+    COUNTERS: int,
+    DISTRIBUTIONS: DistributionResult,
+    GAUGES: GaugeResult,
+    STRING_SETS: StringSetData.get_result,
+    BOUNDED_TRIES: lambda data: data,
+    HISTOGRAMS: HistogramResult,
+}
+
+
+def results_of(committed: Snapshot, attempted: Snapshot) -> dict[str, list[MetricResult]]:
+    """What a query without a filter gives: results by kind, in the order of steps and names.
+
+    >>> found = results_of({}, {("counters", "A", "n", "x"): 2})
+    >>> found["counters"][0].attempted, found["gauges"]
+    (2, [])
+    """
+    found: dict[str, list[MetricResult]] = {kind: [] for kind in KINDS}
+    for key in sorted({*committed, *attempted}):
+        kind, step, namespace, name = key
+        shown = [_SHOWN[kind](taken[key]) if key in taken else None for taken in (committed, attempted)]
+        found[kind].append(MetricResult(MetricKey(step, MetricName(namespace, name)), *shown))
+    return found

@@ -1,0 +1,188 @@
+"""Counts of numbers by bucket, and percentiles estimated from them."""
+
+from __future__ import annotations
+
+import math
+from collections.abc import Mapping
+from dataclasses import dataclass, field
+from typing import Protocol, runtime_checkable
+
+from penstock.error import three_parts
+
+
+@runtime_checkable
+class BucketType(Protocol):
+    """How numbers fall into buckets (Beam's ``apache_beam.utils.histogram.BucketType``)."""
+
+    def range_from(self) -> float:
+        """The lower bound of the first bucket."""
+
+    def range_to(self) -> float:
+        """The upper bound of the last bucket."""
+
+    def num_buckets(self) -> int:
+        """The number of buckets."""
+
+    def bucket_index(self, value: float) -> int:
+        """The number of the bucket that a value falls into, from 0."""
+
+    def bucket_size(self, index: int) -> float:
+        """The width of a bucket."""
+
+    def accumulated_bucket_size(self, end_index: int) -> float:
+        """The widths of the first `end_index` buckets together."""
+
+
+@dataclass(frozen=True, init=False)
+class LinearBucket:
+    """Buckets of one width (Beam's ``LinearBucket``).
+
+    Args:
+        start: The lower bound of the first bucket.
+        width: The width of each.
+        num_buckets: How many there are.
+
+    >>> LinearBucket(0, 10, 5).bucket_index(25)
+    2
+    """
+
+    start: float
+    width: float
+    count: int
+
+    def __init__(self, start: float, width: float, num_buckets: int) -> None:
+        for name, value in (("start", start), ("width", width), ("count", num_buckets)):
+            object.__setattr__(self, name, value)
+
+    def range_from(self) -> float:
+        """The lower bound of the first bucket."""
+        return self.start
+
+    def range_to(self) -> float:
+        """The upper bound of the last bucket."""
+        return self.start + self.width * self.count
+
+    def num_buckets(self) -> int:
+        """The number of buckets."""
+        return self.count
+
+    def bucket_index(self, value: float) -> int:
+        """The number of the bucket that a value falls into, from 0."""
+        return math.floor((value - self.start) / self.width)
+
+    def bucket_size(self, index: int) -> float:
+        """The width of a bucket."""
+        return self.width
+
+    def accumulated_bucket_size(self, end_index: int) -> float:
+        """The widths of the first `end_index` buckets together."""
+        return self.width * end_index
+
+
+@dataclass(frozen=True)
+class HistogramData:
+    """How many numbers fell into each bucket, below all and above all (Beam's ``HistogramData``).
+
+    >>> data = HistogramData(LinearBucket(0, 10, 5)).record(3).record(4).record(99)
+    >>> data.total_count(), data.above, data.percentile(0.5)
+    (3, 1, 7.5)
+    """
+
+    bucket_type: BucketType
+    counts: Mapping[int, int] = field(default_factory=dict)
+    below: int = 0
+    above: int = 0
+
+    def record(self, value: float) -> HistogramData:
+        """These counts and one more number."""
+        if value >= self.bucket_type.range_to():
+            return HistogramData(self.bucket_type, self.counts, self.below, self.above + 1)
+        if value < self.bucket_type.range_from():
+            return HistogramData(self.bucket_type, self.counts, self.below + 1, self.above)
+        index = self.bucket_type.bucket_index(value)
+        counts = {**self.counts, index: self.counts.get(index, 0) + 1}
+        return HistogramData(self.bucket_type, counts, self.below, self.above)
+
+    def combine(self, other: HistogramData | None) -> HistogramData:
+        """Both counts together.
+
+        Raises:
+            ValueError: If the buckets differ.
+        """
+        if other is None:
+            return self
+        if self.bucket_type != other.bucket_type:
+            raise ValueError(
+                three_parts(
+                    f"histograms of different buckets: {self.bucket_type} and {other.bucket_type}",
+                    hint="give a histogram of one name the same buckets everywhere",
+                )
+            )
+        indexes = {*self.counts, *other.counts}
+        counts = {index: self.counts.get(index, 0) + other.counts.get(index, 0) for index in indexes}
+        return HistogramData(self.bucket_type, counts, self.below + other.below, self.above + other.above)
+
+    def total_count(self) -> int:
+        """How many numbers there are."""
+        return sum(self.counts.values()) + self.below + self.above
+
+    def percentile(self, fraction: float) -> float:
+        """The number that a fraction of the numbers lies below, as if each bucket were evenly filled.
+
+        Args:
+            fraction: From 0 to 1.
+
+        Returns:
+            Minus or plus infinity where it lies outside of the buckets.
+
+        Raises:
+            ValueError: If the fraction is out of range, or there are no numbers.
+        """
+        if not 0 <= fraction <= 1:
+            raise ValueError(three_parts(f"the fraction is {fraction}", hint="use a number from 0 to 1"))
+        total = self.total_count()
+        if not total:
+            raise ValueError(three_parts("the histogram is empty", hint="update it before you read it"))
+        rank = fraction * total
+        if self.below >= rank:
+            return -math.inf
+        so_far = self.below
+        for index in sorted(self.counts):
+            count = self.counts[index]
+            if so_far + count >= rank:
+                inside = self.bucket_type.bucket_size(index) * (rank - so_far) / count
+                before = self.bucket_type.accumulated_bucket_size(index)
+                return self.bucket_type.range_from() + before + inside
+            so_far += count
+        return math.inf
+
+
+@dataclass(frozen=True)
+class HistogramResult:
+    """What a query gives for a histogram (Beam's ``HistogramResult``).
+
+    >>> HistogramResult(HistogramData(LinearBucket(0, 10, 1)).record(5)).p90
+    9.0
+    """
+
+    data: HistogramData
+
+    @property
+    def histogram(self) -> HistogramData:
+        """The counts."""
+        return self.data
+
+    @property
+    def p99(self) -> float:
+        """The 99th percentile."""
+        return self.data.percentile(0.99)
+
+    @property
+    def p95(self) -> float:
+        """The 95th percentile."""
+        return self.data.percentile(0.95)
+
+    @property
+    def p90(self) -> float:
+        """The 90th percentile."""
+        return self.data.percentile(0.90)

@@ -1,0 +1,339 @@
+"""The metrics that a pipeline takes, and the queries for them (Beam's ``apache_beam.metrics.metric``)."""
+
+from __future__ import annotations
+
+from collections.abc import Iterable
+from typing import Any, ClassVar
+
+from penstock.error import three_parts
+from penstock.metrics.execution import (
+    BOUNDED_TRIES,
+    COUNTERS,
+    DISTRIBUTIONS,
+    GAUGES,
+    HISTOGRAMS,
+    STRING_SETS,
+    MetricKey,
+    MetricResult,
+    Snapshot,
+    _current,
+    current_container,
+    results_of,
+)
+from penstock.metrics.histogram import BucketType
+from penstock.metrics.lineage import Lineage
+from penstock.metrics.metricbase import (
+    BoundedTrie,
+    Counter,
+    Distribution,
+    Gauge,
+    Histogram,
+    Metric,
+    MetricName,
+    StringSet,
+)
+
+__all__ = ["Lineage", "MetricResults", "Metrics", "MetricsFilter"]
+
+
+def _namespace_and_name(metric_name: MetricName) -> tuple[str, str]:
+    return metric_name.namespace or "", metric_name.name or ""
+
+
+class DelegatingCounter(Counter):
+    """A counter that counts at the step at work, and nowhere outside of a running pipeline."""
+
+    def __init__(self, metric_name: MetricName) -> None:
+        super().__init__(metric_name)
+        self._key = _namespace_and_name(metric_name)
+
+    def inc(self, n: int = 1) -> None:
+        """Adds `n`."""
+        # The container's own method is written out here, since this is called for every element.
+        container = _current.container
+        if container is not None:
+            try:
+                container.counters[self._key] += n
+            except KeyError:
+                container.counters[self._key] = n
+
+
+class DelegatingDistribution(Distribution):
+    """A distribution over what the step at work gives it."""
+
+    def __init__(self, metric_name: MetricName) -> None:
+        super().__init__(metric_name)
+        self._key = _namespace_and_name(metric_name)
+
+    def update(self, value: Any) -> None:
+        """Takes a number in; a fraction is cut off."""
+        container = _current.container
+        if container is not None:
+            container.update_distribution(self._key, int(value))
+
+
+class DelegatingGauge(Gauge):
+    """A gauge that the step at work sets."""
+
+    def __init__(self, metric_name: MetricName) -> None:
+        super().__init__(metric_name)
+        self._key = _namespace_and_name(metric_name)
+
+    def set(self, value: Any) -> None:
+        """Sets the number; a fraction is cut off."""
+        container = current_container()
+        if container is not None:
+            container.set_gauge(self._key, int(value))
+
+
+class DelegatingStringSet(StringSet):
+    """A set of strings that the step at work adds to."""
+
+    def __init__(self, metric_name: MetricName) -> None:
+        super().__init__(metric_name)
+        self._key = _namespace_and_name(metric_name)
+
+    def add(self, value: str) -> None:
+        """Takes a string in.
+
+        Raises:
+            TypeError: If it is not a string.
+        """
+        if not isinstance(value, str):
+            raise TypeError(
+                three_parts(
+                    f"a string set takes strings, not {type(value).__name__}", hint="convert it with str()"
+                )
+            )
+        container = current_container()
+        if container is not None:
+            container.add(STRING_SETS, self._key, value)
+
+
+class DelegatingBoundedTrie(BoundedTrie):
+    """A set of paths that the step at work adds to."""
+
+    def __init__(self, metric_name: MetricName) -> None:
+        super().__init__(metric_name)
+        self._key = _namespace_and_name(metric_name)
+
+    def add(self, value: Iterable[str]) -> None:
+        """Takes a path in."""
+        container = current_container()
+        if container is not None:
+            container.add(BOUNDED_TRIES, self._key, tuple(value))
+
+
+class DelegatingHistogram(Histogram):
+    """A histogram over what the step at work gives it."""
+
+    def __init__(self, metric_name: MetricName, bucket_type: BucketType) -> None:
+        super().__init__(metric_name)
+        self._key = _namespace_and_name(metric_name)
+        self._bucket_type = bucket_type
+
+    def update(self, value: float) -> None:
+        """Takes a number in."""
+        container = current_container()
+        if container is not None:
+            container.update_histogram(self._key, self._bucket_type, value)
+
+
+class Metrics:
+    """Makes metrics, which count at whichever step uses them (Beam's ``Metrics``).
+
+    Metrics can be pickled, so a DoFn may hold them. Each function takes a `namespace`, a text or the class
+    that counts, and a `name`; both must not be empty, or ``ValueError`` is raised.
+
+    >>> moves = Metrics.counter("game", "moves")
+    >>> moves.inc()
+    >>> str(moves.metric_name)
+    'MetricName(namespace=game, name=moves)'
+    """
+
+    DelegatingBoundedTrie = DelegatingBoundedTrie
+    DelegatingCounter = DelegatingCounter
+    DelegatingDistribution = DelegatingDistribution
+    DelegatingGauge = DelegatingGauge
+    DelegatingHistogram = DelegatingHistogram
+    DelegatingStringSet = DelegatingStringSet
+
+    @staticmethod
+    def get_namespace(namespace: type | str) -> str:
+        """The text of a namespace: a class gives its module and name.
+
+        Raises:
+            ValueError: If it is neither a class nor a text.
+
+        >>> Metrics.get_namespace(dict)
+        'builtins.dict'
+        """
+        if isinstance(namespace, type):
+            return f"{namespace.__module__}.{namespace.__name__}"
+        if isinstance(namespace, str):
+            return namespace
+        raise ValueError(
+            three_parts(
+                f"Unknown namespace type: {type(namespace).__name__}", hint="pass a class or a string"
+            )
+        )
+
+    @staticmethod
+    def counter(namespace: type | str, name: str) -> Counter:
+        """A sum of whole numbers."""
+        return DelegatingCounter(_name(namespace, name))
+
+    @staticmethod
+    def distribution(namespace: type | str, name: str, process_wide: bool = False) -> Distribution:
+        """Sum, count, least and greatest of whole numbers; `process_wide` is Beam's and of no effect."""
+        return DelegatingDistribution(_name(namespace, name))
+
+    @staticmethod
+    def gauge(namespace: type | str, name: str, process_wide: bool = False) -> Gauge:
+        """The latest of whole numbers; `process_wide` is Beam's and of no effect."""
+        return DelegatingGauge(_name(namespace, name))
+
+    @staticmethod
+    def string_set(namespace: type | str, name: str) -> StringSet:
+        """The different strings seen, up to a million characters together."""
+        return DelegatingStringSet(_name(namespace, name))
+
+    @staticmethod
+    def bounded_trie(namespace: type | str, name: str) -> BoundedTrie:
+        """The different paths seen; more than a hundred are cut shorter."""
+        return DelegatingBoundedTrie(_name(namespace, name))
+
+    @staticmethod
+    def histogram(namespace: type | str, name: str, bucket_type: BucketType, logger: Any = None) -> Histogram:
+        """How many numbers fall into each bucket; `logger` is Beam's and of no effect."""
+        return DelegatingHistogram(_name(namespace, name), bucket_type)
+
+
+def _name(namespace: type | str, name: str) -> MetricName:
+    return MetricName(Metrics.get_namespace(namespace), name)
+
+
+class MetricsFilter:
+    """What a query asks for; each method narrows it and gives the filter back (Beam's ``MetricsFilter``).
+
+    Several names, namespaces or steps mean any of them. A step is a part of a label at its ``/`` marks.
+
+    >>> sorted(MetricsFilter().with_name("moves").with_names(["wins"]).names)
+    ['moves', 'wins']
+    """
+
+    def __init__(self) -> None:
+        self._names: set[str] = set()
+        self._namespaces: set[str] = set()
+        self._steps: set[str] = set()
+
+    @property
+    def names(self) -> frozenset[str]:
+        """The names asked for; none means any."""
+        return frozenset(self._names)
+
+    @property
+    def namespaces(self) -> frozenset[str]:
+        """The namespaces asked for; none means any."""
+        return frozenset(self._namespaces)
+
+    @property
+    def steps(self) -> frozenset[str]:
+        """The steps asked for; none means any."""
+        return frozenset(self._steps)
+
+    def with_metric(self, metric: Metric) -> MetricsFilter:
+        """Asks for the name and namespace of a metric."""
+        namespace, name = _namespace_and_name(metric.metric_name)
+        return self.with_name(name).with_namespace(namespace)
+
+    def with_name(self, name: str) -> MetricsFilter:
+        """Asks for a name."""
+        return self.with_names([name])
+
+    def with_names(self, names: Iterable[str]) -> MetricsFilter:
+        """Asks for several names; ``ValueError`` if they are one string."""
+        self._names.update(_several(names, "names"))
+        return self
+
+    def with_namespace(self, namespace: type | str) -> MetricsFilter:
+        """Asks for a namespace."""
+        return self.with_namespaces([namespace])
+
+    def with_namespaces(self, namespaces: Iterable[type | str]) -> MetricsFilter:
+        """Asks for several namespaces; ``ValueError`` if they are one string."""
+        self._namespaces.update(Metrics.get_namespace(each) for each in _several(namespaces, "namespaces"))
+        return self
+
+    def with_step(self, step: str) -> MetricsFilter:
+        """Asks for a step."""
+        return self.with_steps([step])
+
+    def with_steps(self, steps: Iterable[str]) -> MetricsFilter:
+        """Asks for several steps; ``ValueError`` if they are one string."""
+        self._steps.update(_several(steps, "steps"))
+        return self
+
+
+def _several(values: Iterable[Any], what: str) -> Iterable[Any]:
+    if isinstance(values, str):
+        raise ValueError(
+            three_parts(f"{what} must be a collection, not a string", hint=f"write [{values!r}]")
+        )
+    return values
+
+
+class MetricResults:
+    """The metrics of a run of a pipeline (Beam's ``MetricResults``).
+
+    Args:
+        committed: The snapshots of work that succeeded, merged.
+        attempted: Those of all work; the same by default.
+
+    >>> results = MetricResults({("counters", "A", "game", "moves"): 2})
+    >>> results.query(MetricsFilter().with_name("moves"))["counters"][0].committed
+    2
+    """
+
+    COUNTERS: ClassVar[str] = COUNTERS
+    DISTRIBUTIONS: ClassVar[str] = DISTRIBUTIONS
+    GAUGES: ClassVar[str] = GAUGES
+    STRINGSETS: ClassVar[str] = STRING_SETS
+    BOUNDED_TRIES: ClassVar[str] = BOUNDED_TRIES
+    HISTOGRAMS: ClassVar[str] = HISTOGRAMS
+
+    def __init__(self, committed: Snapshot | None = None, attempted: Snapshot | None = None) -> None:
+        self._committed = committed or {}
+        self._attempted = self._committed if attempted is None else attempted
+
+    @staticmethod
+    def matches(filter: MetricsFilter | None, metric_key: MetricKey) -> bool:
+        """Whether a filter asks for a metric; no filter asks for all."""
+        if filter is None:
+            return True
+        metric = metric_key.metric
+        return (
+            (not filter.namespaces or metric.namespace in filter.namespaces)
+            and (not filter.names or metric.name in filter.names)
+            and (not filter.steps or any(_lies_in(step, metric_key.step) for step in filter.steps))
+        )
+
+    def query(self, filter: MetricsFilter | None = None) -> dict[str, list[MetricResult]]:
+        """The metrics that a filter asks for, by kind.
+
+        Args:
+            filter: None asks for all.
+
+        Returns:
+            A list for each kind, empty if nothing is found: ``counters`` of ints, ``distributions``,
+            ``gauges``, ``string_sets`` of sets, ``bounded_tries`` and ``histograms``.
+        """
+        everything = results_of(self._committed, self._attempted)
+        return {
+            kind: [result for result in results if self.matches(filter, result.key)]
+            for kind, results in everything.items()
+        }
+
+
+def _lies_in(part: str, label: str) -> bool:
+    return f"/{part}/" in f"/{label}/"

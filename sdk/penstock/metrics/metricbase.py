@@ -1,0 +1,121 @@
+"""The names and interfaces of metrics (Beam's ``apache_beam.metrics.metricbase``)."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from dataclasses import dataclass
+from typing import Any
+
+from penstock.error import three_parts
+
+__all__ = [
+    "BoundedTrie",
+    "Counter",
+    "Distribution",
+    "Gauge",
+    "Histogram",
+    "Metric",
+    "MetricName",
+    "StringSet",
+]
+
+
+@dataclass(frozen=True)
+class MetricName:
+    """The name of a metric within a namespace (Beam's ``MetricName``).
+
+    Args:
+        namespace: Usually the class that counts.
+        name: Unique in the namespace.
+        urn: Beam's; a metric of the system has one instead.
+        labels: Beam's; further names of such a metric.
+
+    Raises:
+        ValueError: If namespace or name is empty and there is no urn.
+
+    >>> str(MetricName("game", "moves"))
+    'MetricName(namespace=game, name=moves)'
+    """
+
+    namespace: str | None
+    name: str | None
+    urn: str | None = None
+    labels: Mapping[str, str] | None = None
+
+    def __post_init__(self) -> None:
+        for part in ("namespace", "name"):
+            if not self.urn and not getattr(self, part):
+                raise ValueError(
+                    three_parts(f"Metric {part} must be non-empty", hint=f"give a {part}, such as 'game'")
+                )
+        object.__setattr__(self, "labels", dict(self.labels or {}))
+
+    def __hash__(self) -> int:
+        return hash((self.namespace, self.name, self.urn))
+
+    def __str__(self) -> str:
+        system = f", urn={self.urn}, labels={self.labels}" if self.urn else ""
+        return f"MetricName(namespace={self.namespace}, name={self.name}{system})"
+
+
+class Metric:
+    """Something that is measured (Beam's ``Metric``); made by `penstock.metrics.metric.Metrics`.
+
+    Attributes:
+        metric_name: Its `MetricName`.
+    """
+
+    def __init__(self, metric_name: MetricName) -> None:
+        self.metric_name = metric_name
+
+
+class Counter(Metric):
+    """A sum of whole numbers (Beam's ``Counter``)."""
+
+    def inc(self, n: int = 1) -> None:
+        """Adds `n`."""
+        raise NotImplementedError
+
+    def dec(self, n: int = 1) -> None:
+        """Takes `n` off."""
+        self.inc(-n)
+
+
+class Distribution(Metric):
+    """Sum, count, least and greatest of whole numbers (Beam's ``Distribution``)."""
+
+    def update(self, value: Any) -> None:
+        """Takes a number in; a fraction is cut off."""
+        raise NotImplementedError
+
+
+class Gauge(Metric):
+    """The latest of whole numbers (Beam's ``Gauge``)."""
+
+    def set(self, value: Any) -> None:
+        """Sets the number; a fraction is cut off."""
+        raise NotImplementedError
+
+
+class StringSet(Metric):
+    """The different strings seen (Beam's ``StringSet``)."""
+
+    def add(self, value: str) -> None:
+        """Takes a string in."""
+        raise NotImplementedError
+
+
+class BoundedTrie(Metric):
+    """The different paths seen, cut shorter when there are many (Beam's ``BoundedTrie``)."""
+
+    def add(self, value: Any) -> None:
+        """Takes a path in: an iterable of strings."""
+        raise NotImplementedError
+
+
+class Histogram(Metric):
+    """How many numbers fell into each of some buckets (Beam's ``Histogram``)."""
+
+    def update(self, value: Any) -> None:
+        """Takes a number in."""
+        raise NotImplementedError

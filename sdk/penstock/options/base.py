@@ -1,0 +1,353 @@
+"""The mechanism of options: parsing flags, views that share one store, and defaults of a block of code."""
+
+from __future__ import annotations
+
+import argparse
+import contextvars
+import difflib
+import functools
+import json
+import logging
+import sys
+from collections.abc import Callable, Iterable, Iterator, Mapping
+from typing import Any, TypeVar
+
+from penstock.error import three_parts
+from penstock.options.value_provider import RuntimeValueProvider, StaticValueProvider, ValueProvider
+from penstock.transforms.display import HasDisplayData
+
+_LOGGER = logging.getLogger(__name__)
+_STORES = ("_flags", "_all_options", "_visible_options")
+_ViewT = TypeVar("_ViewT", bound="PipelineOptions")
+_block_defaults: contextvars.ContextVar[tuple[Mapping[str, Any], ...]] = contextvars.ContextVar(
+    "penstock_block_defaults", default=()
+)
+
+
+class OptionsParser(argparse.ArgumentParser):
+    """The parser that ``_add_argparse_args`` receives: argparse's, plus arguments whose value may come later.
+
+    A flag that is defined twice takes its later definition.
+    """
+
+    def __init__(self) -> None:
+        super().__init__(allow_abbrev=False, conflict_handler="resolve")
+
+    def add_value_provider_argument(self, *args: str, **kwargs: Any) -> None:
+        """Adds an argument whose value is a ValueProvider (Beam's method).
+
+        Args:
+            *args: As of ``add_argument``.
+            **kwargs: As of ``add_argument``; `type` and `default` are those of the value, not of the
+                provider.
+
+        Raises:
+            ValueError: If no name is given.
+        """
+        if not args or not args[0]:
+            raise ValueError(three_parts("a value provider argument has no name", hint="write '--name'"))
+        if args[0].startswith("-"):
+            option_name = next((name for name in args if name.startswith("--")), args[0]).lstrip("-")
+        else:
+            option_name = args[0]
+            kwargs["nargs"] = kwargs.get("nargs") or "?"
+        value_type = kwargs.get("type") or str
+        default = RuntimeValueProvider(option_name, value_type, kwargs.get("default"))
+        convert = functools.partial(StaticValueProvider, value_type)
+        self.add_argument(*args, **{**kwargs, "type": convert, "default": default})
+
+
+class PipelineOptions(HasDisplayData):
+    """Options of a pipeline, from flags and keyword arguments (Beam's ``PipelineOptions``).
+
+    A subclass names its options in ``_add_argparse_args(cls, parser)``. One object can be seen as any
+    subclass with `view_as`; all its views share the values. Flags that no class knows are left alone.
+
+    Args:
+        flags: Command line arguments; None means those of the program (``sys.argv``).
+        **kwargs: Values by option name; they win over flags.
+
+    Raises:
+        ValueError: If `flags` is one string or a mapping.
+        AttributeError: On reading or setting an option that this view does not have.
+        SystemExit: From argparse, with the usage on standard error, if a known flag has a wrong value.
+
+    >>> class GameOptions(PipelineOptions):
+    ...     @classmethod
+    ...     def _add_argparse_args(cls, parser):
+    ...         parser.add_argument("--team", default="red")
+    >>> PipelineOptions(["--team=blue"]).view_as(GameOptions).team
+    'blue'
+    """
+
+    _flags: list[str]
+    _all_options: dict[str, Any]
+    _visible_options: frozenset[str]
+
+    def __init__(self, flags: Iterable[str] | None = None, **kwargs: Any) -> None:
+        if isinstance(flags, str | Mapping):
+            raise ValueError(
+                three_parts(
+                    f"flags are a list of strings, not a {type(flags).__name__}",
+                    hint="write PipelineOptions(['--name=value']) or PipelineOptions.from_dictionary({...})",
+                )
+            )
+        self._flags = list(sys.argv[1:] if flags is None else flags)
+        parsed = _parse(type(self), self._flags)
+        defaults = {name: value for block in _block_defaults.get() for name, value in block.items()}
+        self._visible_options = frozenset(parsed)
+        self._all_options = {**parsed, **defaults, **kwargs}
+
+    @classmethod
+    def _add_argparse_args(cls, parser: OptionsParser) -> None:
+        """Adds this class's options to a parser; a subclass overrides it."""
+
+    @classmethod
+    def from_dictionary(cls: type[_ViewT], options: Mapping[str, Any]) -> _ViewT:
+        """Options from values by name (Beam's ``from_dictionary``).
+
+        Args:
+            options: True gives the flag alone; False the flag that switches the option off, if there is one;
+                a list repeats the flag; a dict becomes JSON; None is left out with a warning.
+
+        Returns:
+            An object of this class.
+
+        >>> PipelineOptions.from_dictionary({"streaming": True, "label": ["a", "b"]})._flags
+        ['--streaming', '--label=a', '--label=b']
+        """
+        return cls([flag for name, value in options.items() for flag in _flags_of(name, value)])
+
+    def get_all_options(
+        self,
+        drop_default: bool = False,
+        add_extra_args_fn: Callable[[OptionsParser], None] | None = None,
+        retain_unknown_options: bool = False,
+        display_warnings: bool = False,
+        current_only: bool = False,
+    ) -> dict[str, Any]:
+        """Every option's value by name, of all classes of options that are defined (Beam's method).
+
+        Args:
+            drop_default: Leaves out values that equal their default.
+            add_extra_args_fn: Adds further arguments to the parser.
+            retain_unknown_options: Keeps flags that no class knows: alone they are True, else strings.
+            display_warnings: Logs each unknown flag, with the closest known one.
+            current_only: Only the options of this class.
+
+        Returns:
+            A new dictionary.
+        """
+        parser = _parser_of([type(self)] if current_only else _all_classes())
+        if add_extra_args_fn:
+            add_extra_args_fn(parser)
+        known, unknown = parser.parse_known_args(self._flags)
+        if display_warnings:
+            _warn_of_unknown(unknown, parser)
+        if retain_unknown_options:
+            _add_unknown(unknown, parser)
+            known, unknown = parser.parse_known_args(self._flags)
+        elif unknown and not current_only:
+            _LOGGER.warning("Left out: arguments that no options class knows: %s", unknown)
+        result = {name: self._all_options.get(name, value) for name, value in vars(known).items()}
+        extra = {name: value for name, value in self._all_options.items() if name not in result}
+        if extra and not retain_unknown_options and not current_only:
+            _LOGGER.warning("Left out: values of options that no options class knows: %s", sorted(extra))
+        if drop_default:
+            result = {name: value for name, value in result.items() if not _is_default(parser, name, value)}
+        return {**result, **extra} if retain_unknown_options else result
+
+    def display_data(self) -> dict[str, Any]:
+        """The options that differ from their defaults."""
+        return self.get_all_options(drop_default=True, retain_unknown_options=True)
+
+    def view_as(self, cls: type[_ViewT]) -> _ViewT:
+        """The same options seen as another class; a value set in one view shows in all (Beam's ``view_as``).
+
+        Args:
+            cls: `PipelineOptions` or a subclass.
+
+        Returns:
+            A view.
+
+        Raises:
+            TypeError: If `cls` is not such a class.
+        """
+        if not (isinstance(cls, type) and issubclass(cls, PipelineOptions)):
+            raise TypeError(
+                three_parts(f"view_as takes a class of options, not {cls!r}", hint="pass the class itself")
+            )
+        view = cls(self._flags)
+        for name in view._visible_options:
+            self._all_options.setdefault(name, view._all_options[name])
+        view._all_options = self._all_options
+        return view
+
+    def is_compat_version_prior_to(self, breaking_change_version: str) -> bool:
+        """Whether ``--update_compatibility_version`` is set and earlier than a version such as ``2.72.0``."""
+        from penstock.options.standard import StreamingOptions
+
+        wanted = self.view_as(StreamingOptions).update_compatibility_version
+        return wanted is not None and _version(wanted) < _version(breaking_change_version)
+
+    def __dir__(self) -> list[str]:
+        return sorted({*dir(type(self)), *self.__dict__, *self._visible_options})
+
+    def __getattr__(self, name: str) -> Any:
+        # Python asks for private names before the stores exist, while it copies or unpickles an object.
+        if not name.startswith("_") and name in self._visible_options:
+            return self._all_options[name]
+        raise AttributeError(_no_option(type(self), name))
+
+    def __setattr__(self, name: str, value: Any) -> None:
+        if name in _STORES:
+            super().__setattr__(name, value)
+        elif name in self._visible_options:
+            self._all_options[name] = value
+        else:
+            raise AttributeError(_no_option(type(self), name))
+
+    def __str__(self) -> str:
+        values = ", ".join(f"{name}={self._all_options[name]}" for name in sorted(self._visible_options))
+        return f"{type(self).__name__}({values})"
+
+
+class OptionsContext:
+    """Defaults of the options of pipelines that are made in a block (Beam's ``OptionsContext``).
+
+    Also a decorator of functions. Flags do not override it; keyword arguments do.
+
+    Args:
+        **options: Values by option name.
+
+    >>> class SizeOptions(PipelineOptions):
+    ...     @classmethod
+    ...     def _add_argparse_args(cls, parser):
+    ...         parser.add_argument("--size", type=int, default=1)
+    >>> with OptionsContext(size=3):
+    ...     SizeOptions([]).size
+    3
+    """
+
+    def __init__(self, **options: Any) -> None:
+        self.options = options
+
+    def __enter__(self) -> None:
+        _block_defaults.set((*_block_defaults.get(), self.options))
+
+    def __exit__(self, *exception: object) -> None:
+        _block_defaults.set(_block_defaults.get()[:-1])
+
+    def __call__(self, function: Callable[..., Any]) -> Callable[..., Any]:
+        """The function, run inside such a block."""
+
+        @functools.wraps(function)
+        def wrapper(*args: Any, **kwargs: Any) -> Any:
+            with self:
+                return function(*args, **kwargs)
+
+        return wrapper
+
+    @classmethod
+    def augment_options(cls, options: PipelineOptions) -> PipelineOptions:
+        """Sets the defaults of the surrounding blocks in `options` and returns it."""
+        for block in _block_defaults.get():
+            options._all_options.update(block)
+        return options
+
+
+def _parse(options_class: type[PipelineOptions], flags: list[str]) -> dict[str, Any]:
+    parser = OptionsParser()
+    # Bases come first, so that a class can define a flag of its base anew.
+    for base in reversed(options_class.__mro__):
+        if issubclass(base, PipelineOptions) and "_add_argparse_args" in base.__dict__:
+            base._add_argparse_args(parser)
+    return vars(parser.parse_known_args(flags)[0])
+
+
+def _all_classes() -> Iterator[type[PipelineOptions]]:
+    # A class that a notebook defines again counts once, in its latest form.
+    latest: dict[str, type[PipelineOptions]] = {}
+    waiting = list(PipelineOptions.__subclasses__())
+    while waiting:
+        options_class = waiting.pop(0)
+        latest[f"{options_class.__module__}.{options_class.__qualname__}"] = options_class
+        waiting.extend(options_class.__subclasses__())
+    yield from latest.values()
+
+
+def _flags_of(name: str, value: Any) -> Iterator[str]:
+    if value is True:
+        yield f"--{name}"
+    elif value is False:
+        yield from _off_switch(name)
+    elif value is None:
+        _LOGGER.warning("Left out: the option %s, whose value is None", name)
+    elif isinstance(value, dict):
+        yield f"--{name}={json.dumps(value)}"
+    elif isinstance(value, list):
+        yield from (f"--{name}={item}" for item in value)
+    else:
+        yield f"--{name}={value}"
+
+
+def _parser_of(classes: Iterable[type[PipelineOptions]]) -> OptionsParser:
+    """A parser of the options of several classes; none is required, since no program uses all of them."""
+    parser = OptionsParser()
+    for options_class in classes:
+        options_class._add_argparse_args(parser)
+    for action in parser._actions:
+        action.required = False
+    return parser
+
+
+def _off_switch(name: str) -> Iterator[str]:
+    for action in _parser_of(_all_classes())._actions:
+        if action.dest == name and action.const is False:
+            yield action.option_strings[0]
+
+
+def _is_default(parser: OptionsParser, name: str, value: Any) -> bool:
+    default = parser.get_default(name)
+    return not isinstance(default, ValueProvider) and bool(default == value)
+
+
+def _add_unknown(unknown: list[str], parser: OptionsParser) -> None:
+    seen: set[str] = set()
+    for position, flag in enumerate(unknown):
+        if flag == "--":
+            break
+        name, equals, _ = flag.partition("=")
+        if not flag.startswith("-") or name in seen:
+            continue
+        following = unknown[position + 1] if position + 1 < len(unknown) else "-"
+        if equals or (flag.startswith("--") and not following.startswith("-")):
+            parser.add_argument(name, type=str)
+        elif following.startswith("-"):
+            parser.add_argument(name, action="store_true")
+        else:
+            _LOGGER.warning("Left out: %s; a flag with a value starts with two dashes", flag)
+        seen.add(name)
+
+
+def _warn_of_unknown(unknown: list[str], parser: OptionsParser) -> None:
+    known = [text for action in parser._actions for text in action.option_strings]
+    for argument in unknown:
+        close = difflib.get_close_matches(argument.partition("=")[0], known, n=1)
+        _LOGGER.warning("Unknown argument: %s%s", argument, f"; did you mean {close[0]}?" if close else "")
+
+
+def _no_option(options_class: type[PipelineOptions], name: str) -> str:
+    what = f"{options_class.__name__!r} object has no attribute {name!r}"
+    if name.startswith("_"):
+        return what
+    homes = [
+        other.__name__
+        for other in _all_classes()
+        if any(action.dest == name for action in _parser_of([other])._actions)
+    ]
+    return three_parts(what, hint=f"write options.view_as({homes[0]}).{name}" if homes else None)
+
+
+def _version(text: str) -> tuple[int, ...]:
+    return tuple(int(part) for part in (text.split(".") + ["0", "0"])[:3])

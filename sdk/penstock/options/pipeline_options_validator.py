@@ -1,0 +1,36 @@
+"""The check of all options before a pipeline is built (Beam's ``PipelineOptionsValidator``)."""
+
+from __future__ import annotations
+
+from typing import Any
+
+from penstock.options.pipeline_options import (
+    DebugOptions,
+    PipelineOptions,
+    SetupOptions,
+    SparkOptions,
+    TypeOptions,
+)
+
+
+class PipelineOptionsValidator:
+    """Asks each class of options what is wrong.
+
+    Args:
+        options: The options to check.
+        runner: The runner they are for; Beam's argument, without effect.
+
+    >>> print(*PipelineOptionsValidator(PipelineOptions(["--mode=turbo"]), None).validate())
+    mode is 'turbo'
+      hint: use one of batch, micro_batch, streaming
+    """
+
+    OPTIONS = (DebugOptions, SetupOptions, SparkOptions, TypeOptions)
+
+    def __init__(self, options: PipelineOptions, runner: Any = None) -> None:
+        self.options = options
+        self.runner = runner
+
+    def validate(self) -> list[str]:
+        """What is wrong, a text each; an empty list if all is well."""
+        return [error for cls in self.OPTIONS for error in self.options.view_as(cls).validate(self)]

@@ -1,0 +1,142 @@
+"""The options of the Spark runner."""
+
+from __future__ import annotations
+
+import argparse
+import json
+from collections.abc import Iterable, Mapping
+from typing import Any
+
+from penstock.error import three_parts
+from penstock.options.base import OptionsParser, PipelineOptions
+
+MODES = ("batch", "micro_batch", "streaming")
+
+
+class _SparkProperties(argparse.Action):
+    """Collects ``key=value`` texts, and JSON objects, into one dictionary; a later value wins."""
+
+    def __call__(
+        self,
+        parser: argparse.ArgumentParser,
+        namespace: argparse.Namespace,
+        values: Any,
+        option_string: str | None = None,
+    ) -> None:
+        try:
+            properties = spark_properties([str(values)])
+        except ValueError as error:
+            parser.error(f"argument {option_string}: {error}")
+        setattr(namespace, self.dest, {**(getattr(namespace, self.dest) or {}), **properties})
+
+
+def spark_properties(given: Mapping[str, Any] | Iterable[str] | None) -> dict[str, str]:
+    """Spark properties as a dictionary of strings, however they were written.
+
+    Args:
+        given: A mapping, or texts that are each ``key=value`` or a JSON object; None for none. Booleans
+            become ``true`` and ``false``, as Spark writes them.
+
+    Returns:
+        A new dictionary; a later text wins.
+
+    Raises:
+        ValueError: If a text has no ``=``, or `given` is one string.
+
+    >>> spark_properties(["spark.ui.enabled=false", '{"spark.task.cpus": 2}'])
+    {'spark.ui.enabled': 'false', 'spark.task.cpus': '2'}
+    """
+    if isinstance(given, Mapping):
+        return {
+            key: str(value).lower() if isinstance(value, bool) else str(value) for key, value in given.items()
+        }
+    if isinstance(given, str):
+        raise ValueError(
+            three_parts("spark_conf is a string", hint=f"write spark_conf=[{given!r}] or a dict")
+        )
+    result: dict[str, str] = {}
+    for text in given or ():
+        if text.startswith("{"):
+            result.update(spark_properties(json.loads(text)))
+            continue
+        key, equals, value = text.partition("=")
+        if not (key and equals):
+            raise ValueError(
+                three_parts(f"{text!r} is not key=value", hint="write spark.some.property=value")
+            )
+        result[key.strip()] = value
+    return result
+
+
+class SparkOptions(PipelineOptions):
+    """Options of the Spark runner. `SparkRunnerOptions`, Beam's name, is the same class.
+
+    Attributes:
+        mode: ``batch``, ``micro_batch`` or ``streaming``; None means batch when every input is bounded.
+        master: Spark's master URL, such as ``local[4]``; None leaves it to the Spark configuration.
+        spark_master_url: Beam's name for `master`; `master` wins.
+        app_name: The application's name in Spark's pages; None lets the runner name it.
+        spark_conf: Spark properties; ``--spark_conf=key=value``, repeatable.
+        shuffle_partitions: The number of partitions of a shuffle; None leaves it to Spark.
+        checkpoint_location: The folder in which a streaming pipeline keeps its progress and state.
+        show_elements_in_errors: Puts the failing element into the error's text; off, since elements may be
+            private.
+
+    >>> options = PipelineOptions(["--master=local[2]", "--spark_conf=spark.ui.enabled=false"])
+    >>> spark = options.view_as(SparkOptions)
+    >>> spark.master_url(), spark.properties()
+    ('local[2]', {'spark.ui.enabled': 'false'})
+    """
+
+    @classmethod
+    def _add_argparse_args(cls, parser: OptionsParser) -> None:
+        parser.add_argument("--mode", default=None, help=f"One of {', '.join(MODES)}.")
+        parser.add_argument("--master", default=None, help="Spark's master URL, such as local[4].")
+        parser.add_argument("--spark_master_url", default=None, help="The same, by Beam's name.")
+        parser.add_argument("--app_name", default=None, help="The application's name in Spark's pages.")
+        parser.add_argument(
+            "--spark_conf",
+            action=_SparkProperties,
+            default=None,
+            help="A Spark property, key=value; repeatable.",
+        )
+        parser.add_argument("--shuffle_partitions", type=int, default=None, help="Partitions of a shuffle.")
+        parser.add_argument(
+            "--checkpoint_location", default=None, help="The folder of a streaming pipeline's state."
+        )
+        parser.add_argument(
+            "--show_elements_in_errors",
+            action="store_true",
+            default=False,
+            help="Puts the failing element into the error's text.",
+        )
+
+    def master_url(self) -> str | None:
+        """The master URL under either name; None if neither is set."""
+        url: str | None = self.master or self.spark_master_url
+        return url
+
+    def properties(self) -> dict[str, str]:
+        """The Spark properties.
+
+        Raises:
+            ValueError: If `spark_conf` was set to something that `spark_properties` refuses.
+        """
+        return spark_properties(self.spark_conf)
+
+    def validate(self, validator: Any = None) -> list[str]:
+        """What is wrong with these options, a text each."""
+        errors = []
+        if self.mode is not None and self.mode not in MODES:
+            errors.append(three_parts(f"mode is {self.mode!r}", hint=f"use one of {', '.join(MODES)}"))
+        count = self.shuffle_partitions
+        if count is not None and (not isinstance(count, int) or isinstance(count, bool) or count < 1):
+            errors.append(three_parts(f"shuffle_partitions is {count!r}", hint="use a whole number above 0"))
+        try:
+            self.properties()
+        except ValueError as error:
+            errors.append(str(error))
+        return errors
+
+
+SparkRunnerOptions = SparkOptions

@@ -1,0 +1,216 @@
+"""Values that may be known only when the pipeline runs (Beam's ``apache_beam.options.value_provider``)."""
+
+from __future__ import annotations
+
+import functools
+from collections.abc import Callable, Mapping
+from typing import Any, ClassVar
+
+from penstock.error import three_parts
+
+__all__ = [
+    "NestedValueProvider",
+    "RuntimeValueProvider",
+    "RuntimeValueProviderError",
+    "StaticValueProvider",
+    "ValueProvider",
+    "check_accessible",
+]
+
+_ONLY_AT_RUN_TIME = "read it inside a DoFn, or give the option on the command line"
+
+
+class RuntimeValueProviderError(RuntimeError):
+    """A value was asked for before it is known (Beam's name, and Beam's base class)."""
+
+
+class ValueProvider:
+    """A value that may come later (Beam's ``ValueProvider``); the base of the three below.
+
+    >>> ValueProvider().is_accessible()
+    Traceback (most recent call last):
+        ...
+    NotImplementedError: ValueProvider does not define is_accessible
+    """
+
+    def is_accessible(self) -> bool:
+        """Whether `get` works now.
+
+        Raises:
+            NotImplementedError: In this base class.
+        """
+        raise NotImplementedError(f"{type(self).__name__} does not define is_accessible")
+
+    def get(self) -> Any:
+        """The value.
+
+        Raises:
+            NotImplementedError: In this base class.
+        """
+        raise NotImplementedError(f"{type(self).__name__} does not define get")
+
+
+class StaticValueProvider(ValueProvider):
+    """A value that is known from the start (Beam's ``StaticValueProvider``).
+
+    Args:
+        value_type: Called on `value` to convert it.
+        value: The value, or its text.
+
+    >>> StaticValueProvider(int, "7").get()
+    7
+    """
+
+    def __init__(self, value_type: Callable[[Any], Any], value: Any) -> None:
+        self.value_type = value_type
+        self.value = value_type(value)
+
+    def is_accessible(self) -> bool:
+        """True, always."""
+        return True
+
+    def get(self) -> Any:
+        """The converted value."""
+        return self.value
+
+    def __str__(self) -> str:
+        return str(self.value)
+
+    def __eq__(self, other: object) -> bool:
+        if isinstance(other, StaticValueProvider):
+            return bool(self.value_type == other.value_type and self.value == other.value)
+        return bool(self.value == other)
+
+    def __hash__(self) -> int:
+        return hash(self.value)
+
+
+class RuntimeValueProvider(ValueProvider):
+    """A value that the runner hands out when the pipeline runs (Beam's ``RuntimeValueProvider``).
+
+    Args:
+        option_name: The option it stands for.
+        value_type: Called on the option's value to convert it.
+        default_value: What `get` gives if the option is not set.
+
+    >>> rate = RuntimeValueProvider("rate", int, 3)
+    >>> rate.is_accessible()
+    False
+    >>> RuntimeValueProvider.set_runtime_options({"rate": "5"})
+    >>> rate.get()
+    5
+    >>> RuntimeValueProvider.set_runtime_options(None)
+    """
+
+    runtime_options: ClassVar[Mapping[str, Any] | None] = None
+    experiments: ClassVar[set[str]] = set()
+
+    def __init__(self, option_name: str, value_type: Callable[[Any], Any], default_value: Any) -> None:
+        self.option_name = option_name
+        self.value_type = value_type
+        self.default_value = default_value
+
+    def is_accessible(self) -> bool:
+        """Whether a runner has set the options of this process."""
+        return RuntimeValueProvider.runtime_options is not None
+
+    @classmethod
+    def get_value(cls, option_name: str, value_type: Callable[[Any], Any], default_value: Any) -> Any:
+        """An option of the running pipeline, converted; the default if it is unset, empty or unknown."""
+        value = (RuntimeValueProvider.runtime_options or {}).get(option_name)
+        return value_type(value) if value else default_value
+
+    def get(self) -> Any:
+        """The option's value.
+
+        Raises:
+            RuntimeValueProviderError: Outside of a running pipeline.
+        """
+        if RuntimeValueProvider.runtime_options is None:
+            raise RuntimeValueProviderError(
+                three_parts(f"{self}.get() is called before the pipeline runs", hint=_ONLY_AT_RUN_TIME)
+            )
+        return self.get_value(self.option_name, self.value_type, self.default_value)
+
+    @classmethod
+    def set_runtime_options(cls, pipeline_options: Mapping[str, Any] | None) -> None:
+        """Called by a runner in each process: the options by name, or None to forget them."""
+        RuntimeValueProvider.runtime_options = pipeline_options
+        RuntimeValueProvider.experiments = cls.get_value("experiments", set, set())
+
+    def __str__(self) -> str:
+        type_name = getattr(self.value_type, "__name__", str(self.value_type))
+        return (
+            f"{type(self).__name__}(option: {self.option_name}, type: {type_name}, "
+            f"default_value: {self.default_value!r})"
+        )
+
+
+class NestedValueProvider(ValueProvider):
+    """Another provider's value, translated once, when it is first asked for (Beam's ``NestedValueProvider``).
+
+    Args:
+        value: The provider to read.
+        translator: A function of its value.
+
+    >>> NestedValueProvider(StaticValueProvider(str, "a"), str.upper).get()
+    'A'
+    """
+
+    def __init__(self, value: ValueProvider, translator: Callable[[Any], Any]) -> None:
+        self.value = value
+        self.translator = translator
+
+    def is_accessible(self) -> bool:
+        """Whether the inner provider is accessible."""
+        return self.value.is_accessible()
+
+    def get(self) -> Any:
+        """The translated value.
+
+        Raises:
+            RuntimeValueProviderError: If the inner provider is not accessible.
+        """
+        if not hasattr(self, "cached_value"):
+            self.cached_value = self.translator(self.value.get())
+        return self.cached_value
+
+    def __str__(self) -> str:
+        translator = getattr(self.translator, "__name__", str(self.translator))
+        return f"{type(self).__name__}(value: {self.value}, translator: {translator})"
+
+
+def check_accessible(value_provider_list: list[str]) -> Callable[[Callable[..., Any]], Callable[..., Any]]:
+    """A decorator of methods that need some value providers (Beam's ``check_accessible``).
+
+    Args:
+        value_provider_list: The names of the object's attributes that hold the providers.
+
+    Returns:
+        The decorator; the decorated method raises `RuntimeValueProviderError` while one is not accessible.
+
+    Raises:
+        TypeError: If the names are not given as a list.
+    """
+    if not isinstance(value_provider_list, list):
+        raise TypeError(
+            three_parts(
+                f"check_accessible takes a list of attribute names, not {type(value_provider_list).__name__}",
+                hint="write check_accessible(['name'])",
+            )
+        )
+
+    def decorate(method: Callable[..., Any]) -> Callable[..., Any]:
+        @functools.wraps(method)
+        def checked(self: Any, *args: Any, **kwargs: Any) -> Any:
+            for name in value_provider_list:
+                provider = getattr(self, name)
+                if not provider.is_accessible():
+                    raise RuntimeValueProviderError(
+                        three_parts(f"{provider} is not accessible", hint=_ONLY_AT_RUN_TIME)
+                    )
+            return method(self, *args, **kwargs)
+
+        return checked
+
+    return decorate

@@ -1,0 +1,53 @@
+"""Checks of what a pipeline is constructed with."""
+
+from __future__ import annotations
+
+import copy
+from collections.abc import Mapping
+from typing import Any
+
+from penstock.error import three_parts
+from penstock.options.pipeline_options import PipelineOptions
+from penstock.transforms.resources import parse_resource_hints
+
+__all__ = ["checked_arguments", "hints_of", "own_options"]
+
+
+def own_options(options: Any, argv: Any) -> PipelineOptions:
+    """A copy of options, or options made of command line arguments; ValueError if neither is of its type."""
+    if options is not None and not isinstance(options, PipelineOptions):
+        raise ValueError(
+            three_parts(
+                f"Parameter options, if specified, must be of type PipelineOptions. Received: {options!r}",
+                hint="PipelineOptions.from_dictionary makes options of a dictionary",
+            )
+        )
+    if argv is not None and not isinstance(argv, list):
+        raise ValueError(three_parts(f"Parameter argv, if specified, must be a list. Received: {argv!r}"))
+    if options is None:
+        return PipelineOptions(argv or [])
+    own = copy.copy(options)
+    own._all_options = dict(options._all_options)
+    return own
+
+
+def checked_arguments(arguments: dict[str, Any]) -> dict[str, Any]:
+    """The keyword arguments of a pipeline; TypeError if one is neither ``spark`` nor an option."""
+    if arguments:
+        known = {"spark", *PipelineOptions([]).get_all_options()}
+        for name in arguments:
+            if name not in known:
+                raise TypeError(
+                    three_parts(
+                        f"Pipeline has no argument or option {name!r}", hint=f"options are {sorted(known)}"
+                    )
+                )
+    return arguments
+
+
+def hints_of(options: Any) -> dict[str, Any]:
+    """The resource hints among the options."""
+    given = options.resource_hints or {}
+    if not isinstance(given, Mapping):
+        given = {name: value for name, _, value in (hint.partition("=") for hint in given)}
+    return parse_resource_hints(given)

@@ -1,0 +1,58 @@
+"""The Row: a record with named fields."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+from typing import Any
+
+__all__ = ["Row"]
+
+
+class Row:
+    """A record with named fields (Beam's ``Row``); field order matters for equality.
+
+    Args:
+        fields: Names and values.
+
+    >>> Row(x=3, y="b")
+    Row(x=3, y='b')
+    >>> Row(x=3, y="b").as_dict()
+    {'x': 3, 'y': 'b'}
+    >>> Row(x=1, y=2) == Row(y=2, x=1)
+    False
+    """
+
+    def __init__(self, **fields: Any) -> None:
+        self.__dict__.update(fields)
+
+    def as_dict(self) -> dict[str, Any]:
+        """The fields by name, in order."""
+        return dict(self.__dict__)
+
+    # Named tuples spell it with an underscore, and code that takes either relies on that.
+    _asdict = as_dict
+
+    def __getattr__(self, name: str) -> Any:
+        # Only reached for fields that are not there; it lets type checkers accept those that are.
+        raise AttributeError(f"a Row with the fields {tuple(self.__dict__)} has no field {name!r}")
+
+    def __iter__(self) -> Iterator[Any]:
+        return iter(tuple(self.__dict__.values()))
+
+    def __repr__(self) -> str:
+        return f"Row({', '.join(f'{name}={value!r}' for name, value in self.__dict__.items())})"
+
+    def __hash__(self) -> int:
+        return hash(tuple(self.__dict__.items()))
+
+    def __eq__(self, other: object) -> bool:
+        if type(other) is not type(self):
+            return NotImplemented
+        return tuple(self.__dict__.items()) == tuple(other.__dict__.items())
+
+    def __reduce__(self) -> tuple[Any, ...]:
+        return _make_row, (tuple(self.__dict__), tuple(self.__dict__.values()))
+
+
+def _make_row(names: tuple[str, ...], values: tuple[Any, ...]) -> Row:
+    return Row(**dict(zip(names, values, strict=True)))

@@ -1,0 +1,243 @@
+"""Runners, what they give back, and how a name becomes one (Beam's ``apache_beam.runners.runner``)."""
+
+from __future__ import annotations
+
+import difflib
+import importlib
+import logging
+from typing import TYPE_CHECKING, Any
+
+from penstock.error import three_parts
+from penstock.options.pipeline_options import PipelineOptions
+
+if TYPE_CHECKING:
+    from penstock.metrics.metric import MetricResults
+    from penstock.pipeline import Pipeline
+
+__all__ = ["PipelineResult", "PipelineRunner", "PipelineState", "create_runner"]
+
+_LOGGER = logging.getLogger(__name__)
+SPARK_RUNNER = ("penstock_spark.runner", "SparkRunner")
+SPARK_NAMES = ("SparkRunner",)
+LOCAL_NAMES = (
+    "DirectRunner",
+    "BundleBasedDirectRunner",
+    "SwitchingDirectRunner",
+    "FnApiRunner",
+    "PrismRunner",
+    "InProcessRunner",
+    "TestDirectRunner",
+)
+
+
+class PipelineState:
+    """The states of a run (Beam's ``PipelineState``), as strings.
+
+    >>> PipelineState.is_terminal(PipelineState.DONE), PipelineState.is_terminal(PipelineState.RUNNING)
+    (True, False)
+    """
+
+    UNKNOWN = "UNKNOWN"
+    STARTING = "STARTING"
+    STOPPED = "STOPPED"
+    RUNNING = "RUNNING"
+    DONE = "DONE"
+    FAILED = "FAILED"
+    CANCELLED = "CANCELLED"
+    UPDATED = "UPDATED"
+    DRAINING = "DRAINING"
+    DRAINED = "DRAINED"
+    PENDING = "PENDING"
+    CANCELLING = "CANCELLING"
+    RESOURCE_CLEANING_UP = "RESOURCE_CLEANING_UP"
+    PAUSING = "PAUSING"
+    PAUSED = "PAUSED"
+    UNRECOGNIZED = "UNRECOGNIZED"
+
+    @classmethod
+    def is_terminal(cls, state: str | None) -> bool:
+        """Whether a run in this state has ended for good."""
+        return state in (cls.DONE, cls.FAILED, cls.CANCELLED, cls.UPDATED, cls.DRAINED)
+
+
+class PipelineResult:
+    """A run of a pipeline (Beam's ``PipelineResult``); a runner gives a subclass.
+
+    Args:
+        state: One of `PipelineState`.
+
+    >>> PipelineResult(PipelineState.DONE).wait_until_finish()
+    'DONE'
+    """
+
+    def __init__(self, state: str) -> None:
+        self._state = state
+
+    @property
+    def state(self) -> str:
+        """The state the run is in now."""
+        return self._state
+
+    def wait_until_finish(self, duration: int | None = None) -> str | None:
+        """Waits for the run to end.
+
+        Args:
+            duration: How long at most, in milliseconds; None waits for ever.
+
+        Returns:
+            The state at the end; None if the time was up before.
+
+        Raises:
+            NotImplementedError: If the run has not ended and the runner cannot wait.
+        """
+        if PipelineState.is_terminal(self.state):
+            return self.state
+        raise self._cannot("wait for a run")
+
+    def cancel(self) -> str:
+        """Ends the run.
+
+        Returns:
+            The state at the end.
+
+        Raises:
+            NotImplementedError: If the run has not ended and the runner cannot end it.
+        """
+        if PipelineState.is_terminal(self.state):
+            return self.state
+        raise self._cannot("cancel a run")
+
+    def metrics(self) -> MetricResults:
+        """The metrics of the run, to query.
+
+        Raises:
+            NotImplementedError: If the runner has none.
+        """
+        raise self._cannot("tell metrics")
+
+    def aggregated_values(self, aggregator_or_name: Any) -> dict[str, Any]:
+        """Beam's old way to metrics: always empty, with a warning; use `metrics`."""
+        _LOGGER.warning("%s has no aggregated values; query metrics() instead", type(self).__name__)
+        return {}
+
+    def _cannot(self, what: str) -> NotImplementedError:
+        return NotImplementedError(
+            three_parts(f"{type(self).__name__} cannot {what}", where=f"in state {self.state}")
+        )
+
+
+class PipelineRunner:
+    """The base of runners (Beam's ``PipelineRunner``).
+
+    Attributes:
+        local_only: Whether the runner must stay on this machine, since the program named one of Beam's local
+            runners.
+    """
+
+    local_only: bool = False
+
+    def run_pipeline(self, pipeline: Pipeline, options: PipelineOptions) -> PipelineResult:
+        """Starts a pipeline.
+
+        Args:
+            pipeline: The pipeline.
+            options: Its options.
+
+        Returns:
+            The run, ended or not.
+
+        Raises:
+            NotImplementedError: In this base class.
+        """
+        raise NotImplementedError(f"{type(self).__name__} does not define run_pipeline")
+
+    def explain(self, pipeline: Pipeline, options: PipelineOptions) -> str:
+        """What the runner would do, as text, without running anything.
+
+        Raises:
+            NotImplementedError: In this base class.
+        """
+        raise NotImplementedError(f"{type(self).__name__} does not define explain")
+
+    def run(self, transform: Any, options: PipelineOptions | None = None) -> PipelineResult:
+        """Runs a transform at the start of a pipeline of its own and waits for the end.
+
+        Args:
+            transform: A PTransform, or a function of the pipeline's start.
+            options: The pipeline's options.
+
+        Returns:
+            The run.
+        """
+        result = self.run_async(transform, options)
+        result.wait_until_finish()
+        return result
+
+    def run_async(self, transform: Any, options: PipelineOptions | None = None) -> PipelineResult:
+        """As `run`, without waiting."""
+        from penstock.pipeline import Pipeline
+        from penstock.pvalue import PBegin
+        from penstock.transforms.ptransform import PTransform
+
+        pipeline = Pipeline(runner=self, options=options)
+        if isinstance(transform, PTransform):
+            _ = pipeline | transform
+        else:
+            transform(PBegin(pipeline))
+        result: PipelineResult = pipeline.run()
+        return result
+
+
+def create_runner(runner_name: str | None = None) -> PipelineRunner:
+    """The runner of a name (Beam's ``create_runner``); case does not matter, nor does a missing ``Runner``.
+
+    This function is the only place where the SDK reaches its runner, and it does so by name, on first use.
+
+    Args:
+        runner_name: ``SparkRunner``, ``spark``, or none for the Spark runner. The names of Beam's local
+            runners, such as ``DirectRunner``, give the Spark runner on this machine.
+
+    Returns:
+        A new runner; its `local_only` tells which of both was asked for.
+
+    Raises:
+        ValueError: If the name is another.
+        ImportError: If the runner's package cannot be imported.
+    """
+    wanted = (runner_name or SPARK_NAMES[0]).lower()
+    spellings = {spelling: name for name in (*SPARK_NAMES, *LOCAL_NAMES) for spelling in _spellings(name)}
+    name = spellings.get(wanted)
+    if name is None:
+        raise ValueError(
+            three_parts(f"Unexpected pipeline runner: {runner_name}", hint=_hint(str(runner_name)))
+        )
+    runner = _spark_runner()
+    runner.local_only = name in LOCAL_NAMES
+    return runner
+
+
+def _spellings(name: str) -> tuple[str, str]:
+    return name.lower(), name.lower().removesuffix("runner")
+
+
+def _hint(runner_name: str) -> str:
+    short = runner_name.rpartition(".")[2]
+    close = difflib.get_close_matches(short, (*SPARK_NAMES, *LOCAL_NAMES), n=1, cutoff=0.85)
+    if close:
+        return f"did you mean {close[0]}?"
+    return "the one runner is SparkRunner; DirectRunner stands for it on this machine"
+
+
+def _spark_runner() -> PipelineRunner:
+    module, name = SPARK_RUNNER
+    try:
+        runner: PipelineRunner = getattr(importlib.import_module(module), name)()
+    except ImportError as error:
+        raise ImportError(
+            three_parts(
+                f"the Spark runner cannot be imported: {error}",
+                where=f"in {module}",
+                hint="pip install penstock, which brings the runner and Spark",
+            )
+        ) from error
+    return runner

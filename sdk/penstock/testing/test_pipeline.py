@@ -1,0 +1,136 @@
+"""A Pipeline for tests (Beam's ``apache_beam.testing.test_pipeline``)."""
+
+from __future__ import annotations
+
+import argparse
+import base64
+import pickle
+import shlex
+import sys
+from collections.abc import Sequence
+from typing import Any, ClassVar
+from unittest import SkipTest
+
+from penstock.error import three_parts
+from penstock.options.pipeline_options import PipelineOptions
+from penstock.pipeline import Pipeline
+from penstock.runners.runner import PipelineState
+
+__all__ = ["TestPipeline"]
+
+
+class TestPipeline(Pipeline):
+    """A pipeline whose `run` waits and checks that the run succeeded (Beam's ``TestPipeline``).
+
+    The command line argument ``--test-pipeline-options="--runner=... --mode=..."`` gives options to all
+    tests.
+
+    Args:
+        runner: As of `Pipeline`.
+        options: As of `Pipeline`; by default those of the command line argument.
+        argv: Arguments to look for ``--test-pipeline-options`` in; by default those of the program.
+        is_integration_test: Skips the test if there is no such argument.
+        blocking: Whether `run` waits.
+        additional_pipeline_args: Further options, as flags.
+        display_data: As of `Pipeline`.
+        timeout: How long to wait, in milliseconds; None waits for ever.
+        runner_arguments: As of `Pipeline`.
+
+    Raises:
+        unittest.SkipTest: See `is_integration_test`.
+    """
+
+    __test__ = False  # The name begins with Test, and pytest would take the class for tests.
+    pytest_test_pipeline_options: ClassVar[str | None] = None
+
+    def __init__(
+        self,
+        runner: Any = None,
+        options: PipelineOptions | None = None,
+        argv: Sequence[str] | None = None,
+        is_integration_test: bool = False,
+        blocking: bool = True,
+        additional_pipeline_args: Sequence[str] | None = None,
+        display_data: dict[str, Any] | None = None,
+        timeout: int | None = None,
+        **runner_arguments: Any,
+    ) -> None:
+        given = self.get_options_list(argv)
+        if is_integration_test and not given:
+            raise SkipTest("an integration test needs --test-pipeline-options")
+        self.is_integration_test = is_integration_test
+        self.options_list = [*given, *(additional_pipeline_args or ())]
+        self.blocking = blocking
+        self.timeout = timeout
+        if options is None:
+            options = PipelineOptions(self.options_list)
+        super().__init__(runner, options, display_data=display_data, **runner_arguments)
+
+    def run(self, test_runner_api: Any = True) -> Any:
+        """Runs the pipeline and, unless `blocking` is off, waits.
+
+        Args:
+            test_runner_api: Has no meaning here; it is Beam's.
+
+        Returns:
+            The run.
+
+        Raises:
+            AssertionError: If the run failed, or the time was up.
+        """
+        result = super().run()
+        if self.blocking:
+            state = result.wait_until_finish(duration=self.timeout)
+            if state not in (PipelineState.DONE, PipelineState.CANCELLED):
+                what = "the time was up" if state is None else f"the run ended as {state}"
+                raise AssertionError(three_parts(f"Pipeline execution failed: {what}"))
+        return result
+
+    def get_pipeline_options(self) -> PipelineOptions:
+        """The pipeline's options."""
+        return self.options
+
+    @classmethod
+    def get_options_list(cls, argv: Sequence[str] | None = None) -> list[str]:
+        """The flags in ``--test-pipeline-options``; an empty list if it is not there.
+
+        Args:
+            argv: Where to look; by default the program's arguments.
+
+        >>> TestPipeline.get_options_list(["--test-pipeline-options=--mode=batch --streaming"])
+        ['--mode=batch', '--streaming']
+        """
+        parser = argparse.ArgumentParser(allow_abbrev=False, add_help=False)
+        parser.add_argument("--test-pipeline-options")
+        known, _ = parser.parse_known_args(sys.argv if argv is None else argv)
+        return shlex.split(known.test_pipeline_options or cls.pytest_test_pipeline_options or "")
+
+    def get_full_options_as_args(self, **extra_opts: Any) -> list[str]:
+        """The test's flags, and further options by name as flags.
+
+        Empty and false options are left out; one whose name has ``matcher`` in it is pickled.
+        """
+        flags = list(self.options_list)
+        for name, value in extra_opts.items():
+            if value is True:
+                flags.append(f"--{name}")
+            elif "matcher" in name and value:
+                flags.append(f"--{name}={base64.b64encode(pickle.dumps(value)).decode()}")
+            elif value:
+                flags.append(f"--{name}={value}")
+        return flags
+
+    def get_option(self, opt_name: str, bool_option: bool = False) -> Any:
+        """One option of the test's flags.
+
+        Args:
+            opt_name: Its name, with or without dashes.
+            bool_option: Whether it is a flag without a value.
+
+        Returns:
+            Its text, or whether the flag is there; None if an option with a value is not there.
+        """
+        parser = argparse.ArgumentParser(allow_abbrev=False, add_help=False)
+        action = "store_true" if bool_option else "store"
+        parser.add_argument(f"--{opt_name.removeprefix('--')}", dest="wanted", action=action)
+        return parser.parse_known_args(self.options_list)[0].wanted

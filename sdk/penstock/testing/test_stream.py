@@ -1,0 +1,258 @@
+"""A stream that is written down event by event (Beam's ``apache_beam.testing.test_stream``)."""
+
+from __future__ import annotations
+
+from collections.abc import Iterable
+from dataclasses import dataclass
+from typing import Any
+
+from penstock import graph
+from penstock.coders.coders import FastPrimitivesCoder
+from penstock.error import three_parts
+from penstock.pvalue import PBegin, PCollection
+from penstock.transforms.ptransform import PTransform
+from penstock.transforms.window import TimestampedValue
+from penstock.utils.timestamp import MAX_TIMESTAMP, MIN_TIMESTAMP, Duration, Timestamp
+from penstock.utils.windowed_value import WindowedValue
+
+__all__ = [
+    "ElementEvent",
+    "Event",
+    "ProcessingTimeEvent",
+    "RecordedStream",
+    "TestStream",
+    "TimingInfo",
+    "WatermarkEvent",
+]
+
+
+class Event:
+    """Something that happens in a `TestStream`: one of the three below (Beam's ``Event``)."""
+
+
+@dataclass(frozen=True, order=True)
+class ElementEvent(Event):
+    """Elements arrive (Beam's ``ElementEvent``).
+
+    Attributes:
+        timestamped_values: The elements with their event times.
+        tag: The output they arrive at; None for the main one.
+    """
+
+    timestamped_values: tuple[TimestampedValue[Any], ...]
+    tag: str | None = None
+
+    def __post_init__(self) -> None:
+        object.__setattr__(self, "timestamped_values", tuple(self.timestamped_values))
+
+
+@dataclass(frozen=True, order=True)
+class WatermarkEvent(Event):
+    """An output's watermark advances (Beam's ``WatermarkEvent``).
+
+    Attributes:
+        new_watermark: Where to; a number is in seconds since 1970.
+        tag: The output; None for the main one.
+
+    >>> WatermarkEvent(5).new_watermark
+    Timestamp(5)
+    """
+
+    new_watermark: Timestamp
+    tag: str | None = None
+
+    def __post_init__(self) -> None:
+        object.__setattr__(self, "new_watermark", Timestamp.of(self.new_watermark))
+
+
+@dataclass(frozen=True, order=True)
+class ProcessingTimeEvent(Event):
+    """Processing time passes (Beam's ``ProcessingTimeEvent``).
+
+    Attributes:
+        advance_by: How much; a number is in seconds.
+
+    >>> ProcessingTimeEvent(1.5).advance_by
+    Duration(1.5)
+    """
+
+    advance_by: Duration
+
+    def __post_init__(self) -> None:
+        object.__setattr__(self, "advance_by", Duration.of(self.advance_by))
+
+
+@dataclass(frozen=True, eq=False)
+class RecordedStream(graph.Source):
+    """The source of a `TestStream`, as the compiler sees it.
+
+    Attributes:
+        events: The events, in order.
+        tags: The outputs, None, for the main one, first.
+    """
+
+    events: tuple[Event, ...]
+    tags: tuple[str | None, ...] = (None,)
+
+    is_bounded = False
+
+    def describe(self) -> str:
+        """The count, never the elements: they may be private."""
+        return f"RecordedStream({len(self.events)} event{'s' * (len(self.events) != 1)})"
+
+
+class TestStream(PTransform[Any, Any]):
+    """An unbounded PCollection of which a test says what happens when (Beam's ``TestStream``).
+
+    The methods add an event each and give the stream itself back. Applied, it gives a PCollection; with
+    several outputs, a dictionary of them by tag.
+
+    Args:
+        coder: Beam's; elements are not encoded.
+        events: Events to begin with.
+        output_tags: The outputs; those of events and of the methods below are added.
+        endpoint: Beam's address of a service that gives events; there is none here.
+
+    Raises:
+        AssertionError: If an event has a tag that is not in `output_tags`, or the coder is None.
+        ValueError: If an endpoint is given.
+
+    >>> stream = TestStream().add_elements(["a"]).advance_watermark_to(10).advance_watermark_to_infinity()
+    >>> stream.to_primitive().source.describe()
+    'RecordedStream(3 events)'
+    """
+
+    __test__ = False  # The name begins with Test, and pytest would take the class for tests.
+
+    def __init__(
+        self,
+        coder: Any = FastPrimitivesCoder(),
+        events: Iterable[Event] | None = None,
+        output_tags: Iterable[str | None] | None = None,
+        endpoint: str | None = None,
+    ) -> None:
+        super().__init__()
+        _demand(coder is not None, "a TestStream's coder is None", "leave it out")
+        if endpoint:
+            raise ValueError(three_parts("a TestStream takes no endpoint", hint="pass the events"))
+        self.coder = coder
+        self.watermarks: dict[str | None, Timestamp] = {None: MIN_TIMESTAMP}
+        self._events = list(events or ())
+        event_tags = {event.tag for event in self._events if isinstance(event, ElementEvent | WatermarkEvent)}
+        self.output_tags = event_tags if output_tags is None else set(output_tags)
+        _demand(
+            event_tags <= self.output_tags,
+            f"{event_tags} is not a subset of {self.output_tags}",
+            "name the tags of all events in output_tags",
+        )
+
+    def expand(self, pbegin: Any) -> Any:
+        """One PCollection, or a dictionary of several by tag."""
+        _demand(
+            isinstance(pbegin, PBegin), "a TestStream is applied to a PCollection", "apply it to the pipeline"
+        )
+        outputs: dict[str | None, PCollection[Any]] = {
+            tag: PCollection(pbegin.pipeline, tag=tag, is_bounded=False) for tag in self._tags()
+        }
+        return outputs[None] if outputs.keys() == {None} else outputs
+
+    def to_primitive(self) -> graph.Read:
+        """The events as the compiler sees them."""
+        return graph.Read(RecordedStream(tuple(self._events), self._tags()))
+
+    def _tags(self) -> tuple[str | None, ...]:
+        return tuple(sorted(self.output_tags or {None}, key=lambda tag: (tag is not None, tag)))
+
+    def add_elements(
+        self, elements: Iterable[Any], tag: str | None = None, event_timestamp: Any = None
+    ) -> TestStream:
+        """Elements arrive.
+
+        Args:
+            elements: `TimestampedValue` and `WindowedValue` keep their time (the windows are dropped).
+            tag: The output they arrive at.
+            event_timestamp: The time of other elements; by default the output's watermark.
+
+        Raises:
+            AssertionError: If a time is not before ``MAX_TIMESTAMP``.
+        """
+        time = self.watermarks.setdefault(tag, MIN_TIMESTAMP) if event_timestamp is None else event_timestamp
+        values = []
+        for element in elements:
+            if isinstance(element, WindowedValue):
+                element = TimestampedValue(element.value, element.timestamp)
+            values.append(
+                element if isinstance(element, TimestampedValue) else TimestampedValue(element, time)
+            )
+        return self._add(ElementEvent(tuple(values), tag))
+
+    def advance_watermark_to(self, new_watermark: Any, tag: str | None = None) -> TestStream:
+        """The watermark advances.
+
+        Args:
+            new_watermark: Where to: a Timestamp, or seconds since 1970.
+            tag: The output it is of.
+
+        Raises:
+            AssertionError: If it is not later than before.
+        """
+        return self._add(WatermarkEvent(new_watermark, tag))
+
+    def advance_watermark_to_infinity(self, tag: str | None = None) -> TestStream:
+        """The watermark advances to the end of time: the output is complete."""
+        return self.advance_watermark_to(MAX_TIMESTAMP, tag)
+
+    def advance_processing_time(self, advance_by: Any) -> TestStream:
+        """Processing time passes.
+
+        Args:
+            advance_by: How much: a Duration, or seconds.
+
+        Raises:
+            AssertionError: If it is not more than 0.
+        """
+        return self._add(ProcessingTimeEvent(advance_by))
+
+    def _add(self, event: Event) -> TestStream:
+        match event:
+            case ElementEvent(values, tag):
+                in_time = all(value.timestamp < MAX_TIMESTAMP for value in values)
+                _demand(in_time, "an element's timestamp is MAX_TIMESTAMP or later", "give it an earlier one")
+                self.output_tags.add(tag)
+            case WatermarkEvent(new_watermark, tag):
+                before = self.watermarks.get(tag, MIN_TIMESTAMP)
+                _demand(
+                    new_watermark > before,
+                    f"the watermark goes from {before} to {new_watermark}",
+                    "let it advance strictly",
+                )
+                self.watermarks[tag] = new_watermark
+                self.output_tags.add(tag)
+            case ProcessingTimeEvent(advance_by):
+                _demand(
+                    advance_by > Duration(0), f"processing time goes on by {advance_by}", "use more than 0"
+                )
+        self._events.append(event)
+        return self
+
+
+@dataclass(frozen=True)
+class TimingInfo:
+    """Processing time and watermark at one moment (Beam's ``TimingInfo``); numbers are seconds since 1970.
+
+    >>> TimingInfo(1, 2).watermark
+    Timestamp(2)
+    """
+
+    processing_time: Timestamp
+    watermark: Timestamp
+
+    def __post_init__(self) -> None:
+        object.__setattr__(self, "processing_time", Timestamp.of(self.processing_time))
+        object.__setattr__(self, "watermark", Timestamp.of(self.watermark))
+
+
+def _demand(condition: bool, what: str, hint: str) -> None:
+    # Beam asserts these, and tests may expect its AssertionError.
+    if not condition:
+        raise AssertionError(three_parts(what, hint=hint))

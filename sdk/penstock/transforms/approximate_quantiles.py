@@ -1,0 +1,247 @@
+"""Quantiles of large inputs, within a known error, in little memory."""
+
+# These CombineFns take no further arguments, so their methods are narrower than those they override.
+# mypy: disable-error-code="override"
+
+from __future__ import annotations
+
+import math
+from collections.abc import Callable, Iterable, Iterator
+from dataclasses import replace
+from itertools import chain
+from typing import Any, TypeVar
+
+from penstock.error import three_parts
+from penstock.transforms.chunks import in_chunks
+from penstock.transforms.core import CombineFn, CombineGlobally, CombinePerKey
+from penstock.transforms.display import DisplayDataItem
+from penstock.transforms.ptransform import PTransform
+from penstock.transforms.quantile_sketch import Sketch, SketchSettings
+from penstock.typehints import KV, List, Tuple, with_input_types
+from penstock.typehints.trivial_inference import key_value_types
+
+K = TypeVar("K")
+V = TypeVar("V")
+
+Key = Callable[[Any], Any] | None
+
+
+class ApproximateQuantilesCombineFn(CombineFn):
+    """A list of quantiles: the least input, evenly spaced ones in between, and the greatest (Beam's name).
+
+    An input of up to ``buffer_size * num_buffers`` elements gives exact quantiles. An empty input gives an
+    empty list. Use `create` to get the two sizes from a wished error.
+
+    Args:
+        num_quantiles: The length of the output, at least 2.
+        buffer_size: Half the number of entries that a level of the sketch must have to be thinned.
+        num_buffers: So many times `buffer_size` are the entries above which the sketch is thinned.
+        key: From an element to what is compared, as in `sorted`.
+        reverse: Whether the output descends.
+        weighted: Whether inputs are pairs of an element and its weight.
+        input_batched: Whether inputs are lists of elements, or, if weighted, pairs of a list of elements and
+            a list of weights.
+
+    Raises:
+        ValueError: If `num_quantiles` is below 2.
+
+    >>> ApproximateQuantilesCombineFn.create(5).apply(range(101))
+    [0, 25, 50, 75, 100]
+    """
+
+    _MAX_NUM_ELEMENTS = 1e9
+
+    def __init__(
+        self,
+        num_quantiles: int,
+        buffer_size: int,
+        num_buffers: int,
+        key: Key = None,
+        reverse: bool = False,
+        weighted: bool = False,
+        input_batched: bool = False,
+    ) -> None:
+        super().__init__()
+        if num_quantiles < 2:
+            what = f"num_quantiles must be 2 or more, got {num_quantiles}"
+            hint = "the least and the greatest element are two of them"
+            raise ValueError(three_parts(what, where="at ApproximateQuantiles", hint=hint))
+        self.num_quantiles = num_quantiles
+        self.num_buffers = num_buffers
+        self._settings = SketchSettings(
+            max(2, buffer_size), max(2, buffer_size) * max(2, num_buffers), key, reverse, weighted
+        )
+        self._input_batched = input_batched
+
+    @classmethod
+    def create(
+        cls,
+        num_quantiles: int,
+        epsilon: float | None = None,
+        max_num_elements: float | None = None,
+        key: Key = None,
+        reverse: bool = False,
+        weighted: bool = False,
+        input_batched: bool = False,
+    ) -> ApproximateQuantilesCombineFn:
+        """The CombineFn whose error is at most `epsilon`.
+
+        Args:
+            num_quantiles: The length of the output, at least 2.
+            epsilon: How far, as a share of all inputs (or weight), the rank of an output may be from the
+                wished rank; by default ``1 / num_quantiles``, and at most 0.01 if weighted.
+            max_num_elements: Up to how many inputs the error must hold; by default 10**9.
+            key: As in the constructor.
+            reverse: As in the constructor.
+            weighted: As in the constructor.
+            input_batched: As in the constructor.
+        """
+        most = max_num_elements or cls._MAX_NUM_ELEMENTS
+        wished = epsilon or (min(1e-2, 1 / num_quantiles) if weighted else 1 / num_quantiles)
+        # A level of weighted entries may cost twice as much rank as one of entries that weigh the same.
+        allowed = most * (wished / 2 if weighted else wished)
+        levels = 1
+        while (levels - 1) * 2.0 ** (levels - 1) < allowed:
+            levels += 1
+        buffer_size = max(2, math.ceil(most / 2.0 ** (levels - 1)))
+        return cls(num_quantiles, buffer_size, levels, key, reverse, weighted, input_batched)
+
+    def create_accumulator(self) -> Sketch:
+        """A sketch of nothing."""
+        return Sketch()
+
+    def add_input(self, accumulator: Sketch, element: Any) -> Sketch:
+        """Adds one element, or one batch."""
+        accumulator.add(list(self._entries([element])), self._settings)
+        return accumulator
+
+    def add_inputs(self, accumulator: Sketch, elements: Iterable[Any]) -> Sketch:
+        """Adds many elements, or many batches, chunk by chunk."""
+        for chunk in in_chunks(self._entries(elements)):
+            accumulator.add(chunk, self._settings)
+        return accumulator
+
+    def merge_accumulators(self, accumulators: Iterable[Sketch]) -> Sketch:
+        """A sketch of all that the sketches have seen."""
+        merged = Sketch()
+        for accumulator in accumulators:
+            merged.absorb(accumulator, self._settings)
+        return merged
+
+    def extract_output(self, accumulator: Sketch) -> list[Any]:
+        """The quantiles."""
+        if not accumulator.bounds:
+            return []
+        first, last = accumulator.bounds
+        return [first, *self._between(accumulator), last]
+
+    def _entries(self, elements: Iterable[Any]) -> Iterator[Any]:
+        if not self._input_batched:
+            return iter(elements)
+        if self._settings.weighted:
+            return chain.from_iterable(zip(values, weights, strict=True) for values, weights in elements)
+        return chain.from_iterable(elements)
+
+    def _between(self, sketch: Sketch) -> Iterator[Any]:
+        """The quantiles but for the first and the last."""
+        pairs = list(sketch.entries(self._settings))
+        replace(self._settings, weighted=True).sort(pairs)
+        total = sum(weight for _, weight in pairs)
+        step = total / (self.num_quantiles - 1)
+        # Of n inputs that weigh 1, those before the wished rank weigh up to (total - 1) * share; lighter
+        # inputs are finer steps, so that less than 1 is taken off.
+        offset = (total - min(1, total / len(pairs))) / (self.num_quantiles - 1)
+        rest = iter(pairs)
+        value, passed = next(rest)
+        for number in range(self.num_quantiles - 2):
+            while passed <= number * step + offset:
+                following = next(rest, None)
+                if following is None:
+                    break
+                value = following[0]
+                passed += following[1]
+            yield value
+
+
+class _Quantiles(PTransform[Any, Any]):
+    """What the two transforms share: the arguments."""
+
+    def __init__(
+        self,
+        num_quantiles: int,
+        key: Key = None,
+        reverse: bool = False,
+        weighted: bool = False,
+        input_batched: bool = False,
+    ) -> None:
+        super().__init__()
+        self._arguments = {
+            "num_quantiles": num_quantiles,
+            "key": key,
+            "reverse": reverse,
+            "weighted": weighted,
+            "input_batched": input_batched,
+        }
+        self._fn = ApproximateQuantilesCombineFn.create(
+            num_quantiles, key=key, reverse=reverse, weighted=weighted, input_batched=input_batched
+        )
+
+    def value_type(self, input_type: Any) -> Any:
+        """The type of the quantiles: that of the inputs; unknown for batches or with weights."""
+        return Any if self._arguments["weighted"] or self._arguments["input_batched"] else input_type
+
+    def display_data(self) -> dict[str, Any]:
+        """The arguments."""
+        labels = {
+            "num_quantiles": "Quantile Count",
+            "key": "Record Comparer Key",
+            "reverse": "Is Reversed",
+            "weighted": "Is Weighted",
+            "input_batched": "Is Input Batched",
+        }
+        shown: dict[str, Any] = dict(self._arguments)
+        key = shown["key"]
+        shown["key"] = getattr(key, "__name__", type(key).__name__)
+        return {
+            name: DisplayDataItem(value if name == "num_quantiles" else str(value), label=labels[name])
+            for name, value in shown.items()
+        }
+
+
+class ApproximateQuantiles:
+    """Quantiles within a known error (Beam's ``ApproximateQuantiles``).
+
+    Both transforms take:
+        num_quantiles: The length of the output, at least 2: quartiles are 5.
+        key: From an element to what is compared, as in `sorted`.
+        reverse: Whether the output descends.
+        weighted: Whether elements are pairs of a value and its weight.
+        input_batched: Whether elements are lists of values, or, if weighted, pairs of a list of values and a
+            list of weights.
+
+    The rank of each output is within ``1 / num_quantiles`` of the wished one (within 0.01, if that is less,
+    when weighted), as a share of all elements, for up to 10**9 of them.
+
+    Example: ``latencies | ApproximateQuantiles.Globally(5)`` over 0 to 100 gives ``[0, 25, 50, 75, 100]``.
+
+    >>> ApproximateQuantiles.PerKey(5).default_label()
+    'PerKey'
+    """
+
+    class Globally(_Quantiles):
+        """One list of quantiles of all elements; an empty input gives an empty list."""
+
+        def expand(self, pcoll: Any) -> Any:
+            """Combines the elements with `ApproximateQuantilesCombineFn`."""
+            output_type = List[self.value_type(pcoll.element_type)]
+            return pcoll | CombineGlobally(self._fn).with_output_types(output_type)
+
+    @with_input_types(Tuple[K, V])
+    class PerKey(_Quantiles):
+        """For each key, a list of quantiles of its values."""
+
+        def expand(self, pcoll: Any) -> Any:
+            """Combines the values with `ApproximateQuantilesCombineFn`."""
+            key_type, value_type = key_value_types(pcoll.element_type)
+            output_type = KV[key_type, List[self.value_type(value_type)]]
+            return pcoll | CombinePerKey(self._fn).with_output_types(output_type)

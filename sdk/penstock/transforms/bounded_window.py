@@ -1,0 +1,228 @@
+"""Windows in event time, and values that say their own timestamp.
+
+Windows are half-open: the start belongs to a window, the end to the next one. All is whole microseconds.
+"""
+
+from __future__ import annotations
+
+from functools import total_ordering
+from typing import Any, Generic, Self, SupportsIndex, TypeVar
+
+from penstock.utils.timestamp import MAX_TIMESTAMP, MIN_TIMESTAMP, Timestamp, TimestampTypes
+
+_MIN_MICROS = MIN_TIMESTAMP.micros
+_MAX_MICROS = MAX_TIMESTAMP.micros
+V = TypeVar("V")
+
+
+class BoundedWindow:
+    """A window that ends (Beam's ``BoundedWindow``); subclasses define ``__eq__`` and ``__hash__``.
+
+    Windows are ordered by their ends, then in some fixed way.
+
+    Args:
+        end: The first moment after the window.
+    """
+
+    __slots__ = ("end_micros",)
+    end_micros: int
+
+    def __init__(self, end: TimestampTypes) -> None:
+        self.end_micros = Timestamp.of(end).micros
+
+    @property
+    def start(self) -> Timestamp:
+        """The window's first moment."""
+        raise NotImplementedError
+
+    @property
+    def end(self) -> Timestamp:
+        """The first moment after the window."""
+        return Timestamp.from_micros(self.end_micros)
+
+    def max_timestamp(self) -> Timestamp:
+        """The window's last moment.
+
+        >>> IntervalWindow(0, 60).max_timestamp()
+        Timestamp(59.999999)
+        """
+        return Timestamp.from_micros(self.end_micros - 1)
+
+    def _order(self) -> tuple[int, str, int]:
+        return self.end_micros, type(self).__qualname__, hash(self)
+
+    def __eq__(self, other: object) -> bool:
+        raise NotImplementedError
+
+    def __hash__(self) -> int:
+        raise NotImplementedError
+
+    def __lt__(self, other: BoundedWindow) -> bool:
+        return self._order() < other._order()
+
+    def __le__(self, other: BoundedWindow) -> bool:
+        return self._order() <= other._order()
+
+    def __gt__(self, other: BoundedWindow) -> bool:
+        return self._order() > other._order()
+
+    def __ge__(self, other: BoundedWindow) -> bool:
+        return self._order() >= other._order()
+
+    def __repr__(self) -> str:
+        return f"[?, {float(self.end)})"
+
+
+class IntervalWindow(BoundedWindow):
+    """The moments from `start` up to, not including, `end` (Beam's ``IntervalWindow``).
+
+    A start before `MIN_TIMESTAMP` or an end after `MAX_TIMESTAMP` is moved there: Beam takes them for equal.
+
+    Args:
+        start: The first moment; a number is in seconds since the epoch.
+        end: The first moment after it.
+
+    >>> IntervalWindow(0, 60) < IntervalWindow(30, 90), IntervalWindow(0, 60).union(IntervalWindow(30, 90))
+    (True, [0.0, 90.0))
+    """
+
+    __slots__ = ("start_micros",)
+    start_micros: int
+
+    def __init__(self, start: TimestampTypes, end: TimestampTypes) -> None:
+        self.start_micros = max(Timestamp.of(start).micros, _MIN_MICROS)
+        self.end_micros = min(Timestamp.of(end).micros, _MAX_MICROS)
+
+    @classmethod
+    def from_micros(cls, start_micros: int, end_micros: int) -> Self:
+        """The window between two counts of microseconds: the fast constructor (penstock's own).
+
+        >>> IntervalWindow.from_micros(0, 1_500_000)
+        [0.0, 1.5)
+        """
+        window = object.__new__(cls)
+        window.start_micros = start_micros if start_micros > _MIN_MICROS else _MIN_MICROS
+        window.end_micros = end_micros if end_micros < _MAX_MICROS else _MAX_MICROS
+        return window
+
+    @property
+    def start(self) -> Timestamp:
+        """The window's first moment."""
+        return Timestamp.from_micros(self.start_micros)
+
+    def intersects(self, other: IntervalWindow) -> bool:
+        """Whether some moment is in both; windows that only touch share none.
+
+        >>> IntervalWindow(0, 2).intersects(IntervalWindow(1, 3)), IntervalWindow(0, 1).intersects(
+        ...     IntervalWindow(1, 2)
+        ... )
+        (True, False)
+        """
+        return max(self.start_micros, other.start_micros) < min(self.end_micros, other.end_micros)
+
+    def union(self, other: IntervalWindow) -> IntervalWindow:
+        """The smallest window that contains both."""
+        return IntervalWindow.from_micros(
+            min(self.start_micros, other.start_micros), max(self.end_micros, other.end_micros)
+        )
+
+    def _order(self) -> tuple[int, str, int]:
+        return self.end_micros, "IntervalWindow", self.start_micros
+
+    def __eq__(self, other: object) -> bool:
+        if type(other) is not type(self):
+            return False
+        return self.start_micros == other.start_micros and self.end_micros == other.end_micros
+
+    def __hash__(self) -> int:
+        return hash((self.start_micros, self.end_micros))
+
+    def __reduce_ex__(self, protocol: SupportsIndex) -> str | tuple[Any, ...]:
+        if type(self) is IntervalWindow:
+            return IntervalWindow.from_micros, (self.start_micros, self.end_micros)
+        # A subclass of the user's may have further attributes.
+        return super().__reduce_ex__(protocol)
+
+    def __repr__(self) -> str:
+        return f"[{float(self.start)}, {float(self.end)})"
+
+
+class GlobalWindow(BoundedWindow):
+    """The one window of all time, which elements are in unless windowed otherwise (Beam's ``GlobalWindow``).
+
+    It ends a day before `MAX_TIMESTAMP`, so that there is time left for what fires at its end.
+
+    >>> GlobalWindow() is GlobalWindow()
+    True
+    """
+
+    __slots__ = ()
+    start_micros = _MIN_MICROS
+    _instance: GlobalWindow | None = None
+
+    def __new__(cls) -> GlobalWindow:
+        """The only instance."""
+        if GlobalWindow._instance is None:
+            GlobalWindow._instance = super().__new__(cls)
+        return GlobalWindow._instance
+
+    def __init__(self) -> None:
+        self.end_micros = 9223371950454775 * 1000
+
+    @property
+    def start(self) -> Timestamp:
+        """The first moment of all time."""
+        return MIN_TIMESTAMP
+
+    def __eq__(self, other: object) -> bool:
+        return self is other
+
+    def __hash__(self) -> int:
+        return hash(self.end_micros)
+
+    def __reduce__(self) -> tuple[type[GlobalWindow], tuple[()]]:
+        return GlobalWindow, ()
+
+    def __repr__(self) -> str:
+        return "GlobalWindow"
+
+
+@total_ordering
+class TimestampedValue(Generic[V]):
+    """A value that a DoFn yields to give its output another timestamp (Beam's ``TimestampedValue``).
+
+    Args:
+        value: The element.
+        timestamp: Its event time; a number is in seconds since the epoch.
+
+    >>> TimestampedValue("a", 1.5)
+    TimestampedValue('a', Timestamp(1.5))
+    """
+
+    __slots__ = ("timestamp_micros", "value")
+
+    def __init__(self, value: V, timestamp: TimestampTypes) -> None:
+        self.value = value
+        # One is made for each element of many pipelines, and mostly of whole seconds.
+        self.timestamp_micros = timestamp * 1_000_000 if type(timestamp) is int else Timestamp.of(timestamp).micros
+
+    @property
+    def timestamp(self) -> Timestamp:
+        """Its event time."""
+        return Timestamp.from_micros(self.timestamp_micros)
+
+    def __eq__(self, other: object) -> bool:
+        if not isinstance(other, TimestampedValue):
+            return NotImplemented
+        return bool(self.value == other.value) and self.timestamp == other.timestamp
+
+    def __hash__(self) -> int:
+        return hash((self.value, self.timestamp))
+
+    def __lt__(self, other: TimestampedValue[Any]) -> bool:
+        if not isinstance(other, TimestampedValue):
+            return NotImplemented
+        return bool((self.value, self.timestamp) < (other.value, other.timestamp))
+
+    def __repr__(self) -> str:
+        return f"TimestampedValue({self.value!r}, {self.timestamp})"

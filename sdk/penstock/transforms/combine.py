@@ -1,0 +1,380 @@
+"""Combining the values of each key, of groups, or of a whole PCollection."""
+
+from __future__ import annotations
+
+import copy
+import enum
+from collections.abc import Callable, Iterable, Sequence
+from typing import Any
+
+from penstock import graph, pvalue
+from penstock.error import three_parts
+from penstock.transforms.combinefn import CombineFn, curry_combine_fn
+from penstock.transforms.create import Create
+from penstock.transforms.dofn import DoFn
+from penstock.transforms.grouping import Flatten, GroupByKey, check_grouping, key_value_types
+from penstock.transforms.pardo import ParDo
+from penstock.transforms.ptransform import PTransform, PTransformWithSideInputs, label_from_callable
+from penstock.transforms.window import GlobalWindows, TimestampedValue
+from penstock.transforms.windowing import Windowing, WindowInto
+from penstock.typehints import typehints
+from penstock.utils.timestamp import MIN_TIMESTAMP
+
+__all__ = ["CombineGlobally", "CombinePerKey", "CombineValues", "CombineValuesDoFn", "DefaultingCombineFn"]
+
+
+class _NoValue(enum.Enum):
+    """Stands for no value where an empty PCollection needs an element; equal to its pickled copies."""
+
+    MARKER = enum.auto()
+
+
+class CombinePerKey(PTransformWithSideInputs):
+    """Combines the values of each key and window, from ``(k, v)`` to ``(k, result)`` (Beam's name).
+
+    Args:
+        fn: A `CombineFn`, or a function from an iterable to a value such as ``sum``.
+        args: Further arguments of the CombineFn, side inputs among them.
+        kwargs: Likewise, by name.
+
+    Raises:
+        TypeError: If `fn` is neither.
+
+    >>> CombinePerKey(sum).label
+    'CombinePerKey(sum)'
+    """
+
+    def make_fn(self, fn: Any, has_side_inputs: bool) -> CombineFn:
+        """The CombineFn, or one of a function."""
+        return CombineFn.maybe_from_callable(fn, has_side_inputs)
+
+    def default_label(self) -> str:
+        """The class's name, and the function's in parentheses."""
+        return f"CombinePerKey({label_from_callable(self.fn)})"
+
+    def display_data(self) -> dict[str, Any]:
+        """The CombineFn's name, and what the CombineFn tells."""
+        return {"combine_fn": type(self.fn).__name__, "combine_fn_dd": self.fn}
+
+    def with_hot_key_fanout(self, fanout: int | Callable[[Any], int] | None) -> PTransform[Any, Any]:
+        """Combines in two rounds, so that one key with very many values keeps several machines busy.
+
+        Args:
+            fanout: The number of parts per key, or a function from the key to it; None for one round.
+
+        Returns:
+            A transform.
+        """
+        from penstock.transforms.fanout import CombinePerKeyWithFanout
+
+        if fanout is None:
+            return self
+        return CombinePerKeyWithFanout(curry_combine_fn(self.fn, self.args, self.kwargs), fanout)
+
+    def default_type_hints(self) -> Any:
+        """From pairs of a key and the CombineFn's input to pairs of the key and its output."""
+        hints = self.fn.get_type_hints()
+        key = typehints.TypeVariable("K")
+        args, kwargs = hints.input_types or ((typehints.Any,), {})
+        hints = hints.with_input_types(typehints.Tuple[key, args[0]], *args[1:], **kwargs)
+        output = hints.simple_output_type("")
+        return hints.with_output_types(typehints.Tuple[key, output]) if output is not None else hints
+
+    def infer_output_type(self, input_type: Any) -> Any:
+        """Pairs of the key's type and what the CombineFn gives, as far as that is known."""
+        key_type, value_type = key_value_types(self, input_type)
+        return typehints.KV[key_type, _result_type(self.fn, value_type)]
+
+    def type_check_inputs(self, pvalueish: Any) -> None:
+        """Checks that the elements are pairs, of a type that the CombineFn takes."""
+        self._check_pcollection(pvalueish)
+        key_value_types(self, pvalueish.element_type)
+        super().type_check_inputs(pvalueish)
+
+    def get_windowing(self, inputs: Sequence[Any]) -> Windowing:
+        """The input's, with the trigger's continuation."""
+        return super().get_windowing(inputs).after_grouping()
+
+    def to_primitive(self) -> graph.Primitive | None:
+        """A `penstock.graph.CombinePerKey`, unless there are side inputs."""
+        if self.side_inputs:
+            return None
+        return graph.CombinePerKey(curry_combine_fn(self.fn, self.args, self.kwargs))
+
+    def expand(self, pcoll: Any) -> Any:
+        """The results; with side inputs, by way of groups, since views are only there after the grouping."""
+        if self.side_inputs:
+            args, kwargs = self.raw_side_inputs
+            return pcoll | GroupByKey() | "Combine" >> CombineValues(self.fn, *args, **kwargs)
+        check_grouping(self, pcoll)
+        return pvalue.PCollection.from_(pcoll)
+
+    def _process_argspec_fn(self) -> Callable[..., Any]:
+        return lambda element, *args, **kwargs: None
+
+
+def _result_type(fn: Any, value_type: Any) -> Any:
+    """What a CombineFn gives for values of a type: known where Python's own functions do it."""
+    function = getattr(fn, "fn", None)
+    if isinstance(function, CombineFn):
+        return _result_type(function, value_type)
+    if function in (any, all):
+        return bool
+    keeps_type = function in (min, max) or (function is sum and value_type in (int, float))
+    return value_type if keeps_type else typehints.Any
+
+
+class CombineValues(PTransformWithSideInputs):
+    """Combines the values of groups, from ``(k, iterable of v)`` to ``(k, result)`` (Beam's name).
+
+    Args:
+        fn: A `CombineFn`, or a function from an iterable to a value.
+        args: Further arguments of the CombineFn, side inputs among them.
+        kwargs: Likewise, by name.
+    """
+
+    def make_fn(self, fn: Any, has_side_inputs: bool) -> CombineFn:
+        """The CombineFn, or one of a function."""
+        return CombineFn.maybe_from_callable(fn, has_side_inputs)
+
+    def default_label(self) -> str:
+        """The class's name, and the function's in parentheses."""
+        return f"CombineValues({label_from_callable(self.fn)})"
+
+    def default_type_hints(self) -> Any:
+        """Those of the DoFn that does it."""
+        return CombineValuesDoFn(None, self.fn, False).get_type_hints()
+
+    def expand(self, pcoll: Any) -> Any:
+        """The results."""
+        args, kwargs = self.raw_side_inputs
+        key_type, _ = key_value_types(self, pcoll.element_type)
+        output = typehints.KV[key_type, self.fn.get_type_hints().simple_output_type("") or typehints.Any]
+        pardo = ParDo(CombineValuesDoFn(key_type, self.fn, False), *args, **kwargs)
+        return pcoll | pardo.with_output_types(output)
+
+    def _process_argspec_fn(self) -> Callable[..., Any]:
+        return lambda element, *args, **kwargs: None
+
+
+class CombineValuesDoFn(DoFn):
+    """Combines the values of one group (Beam's ``CombineValuesDoFn``)."""
+
+    def __init__(self, input_pcoll_type: Any, combinefn: CombineFn, runtime_type_check: bool) -> None:
+        super().__init__()
+        self.combinefn = combinefn
+
+    def setup(self) -> None:
+        """See `CombineFn.setup`."""
+        self.combinefn.setup()
+
+    def process(self, element: Any, *args: Any, **kwargs: Any) -> Iterable[Any]:
+        """The key with the result."""
+        key, values = element
+        return [(key, self.combinefn.apply(values, *args, **kwargs))]
+
+    def teardown(self) -> None:
+        """See `CombineFn.teardown`."""
+        self.combinefn.teardown()
+
+    def default_type_hints(self) -> Any:
+        """From groups of the CombineFn's input to pairs of the key and its output."""
+        hints = self.combinefn.get_type_hints()
+        key: Any = typehints.Any
+        if hints.input_types:
+            key = typehints.TypeVariable("K")
+            args, kwargs = hints.input_types
+            hints = hints.with_input_types(
+                typehints.Tuple[key, typehints.Iterable[args[0]]], *args[1:], **kwargs
+            )
+        if hints.output_types:
+            hints = hints.with_output_types(typehints.Tuple[key, hints.simple_output_type("")])
+        return hints
+
+
+class CombineGlobally(PTransform[Any, Any]):
+    """Combines all elements, per window, to one (Beam's ``CombineGlobally``).
+
+    An empty PCollection in the global window gives the result of no elements, unless `without_defaults`.
+
+    Args:
+        fn: A `CombineFn`, or a function from an iterable to a value.
+        args: Further arguments of the CombineFn, side inputs among them.
+        kwargs: Likewise, by name.
+
+    Raises:
+        TypeError: If `fn` is neither.
+        ValueError: When applied to windows other than the global one, with defaults.
+
+    >>> CombineGlobally(sum).label
+    'CombineGlobally(sum)'
+    """
+
+    has_defaults = True
+    as_view = False
+    fanout: int | None = None
+
+    def __init__(self, fn: Any, *args: Any, **kwargs: Any) -> None:
+        super().__init__()
+        self.fn = fn
+        if not (isinstance(fn, CombineFn) or callable(fn)):
+            raise TypeError(
+                three_parts(
+                    f"CombineGlobally can be used only with combineFn objects. Received {fn!r} instead",
+                    where=self._where(),
+                    hint="e.g. sum, or MeanCombineFn()",
+                )
+            )
+        self.args = args
+        self.kwargs = kwargs
+
+    def display_data(self) -> dict[str, Any]:
+        """The function's name."""
+        return {"combine_fn": label_from_callable(self.fn)}
+
+    def default_label(self) -> str:
+        """The class's name, and the function's in parentheses."""
+        fanout = "" if self.fanout is None else f", fanout={self.fanout}"
+        return f"CombineGlobally({label_from_callable(self.fn)}{fanout})"
+
+    def _with(self, **attributes: Any) -> CombineGlobally:
+        clone = copy.copy(self)
+        clone.__dict__.update(attributes)
+        return clone
+
+    def with_fanout(self, fanout: int) -> CombineGlobally:
+        """The same, combining in two rounds with `fanout` parts in the first."""
+        return self._with(fanout=fanout)
+
+    def with_defaults(self, has_defaults: bool = True) -> CombineGlobally:
+        """The same, with a result for an empty PCollection, or without."""
+        return self._with(has_defaults=has_defaults)
+
+    def without_defaults(self) -> CombineGlobally:
+        """The same, with no result for an empty PCollection."""
+        return self.with_defaults(False)
+
+    def as_singleton_view(self) -> CombineGlobally:
+        """The same, giving a `penstock.pvalue.AsSingleton` for use as a side input."""
+        return self._with(as_view=True)
+
+    def expand(self, pcoll: Any) -> Any:
+        """The result as a PCollection, or as a view of it."""
+        self._check_pcollection(pcoll)
+        combine_fn = CombineFn.maybe_from_callable(self.fn, bool(self.args or self.kwargs))
+        if not self.has_defaults or self.as_view:
+            combined = self._combined(pcoll, combine_fn)
+            if not self.as_view:
+                return combined
+            default = (self._default_of(combine_fn),) if self.has_defaults else ()
+            return pvalue.AsSingleton(combined, *default)
+        if pcoll.windowing.windowfn != GlobalWindows():
+            raise ValueError(
+                three_parts(
+                    "Default values are not yet supported in CombineGlobally() if the output PCollection "
+                    "is not windowed by GlobalWindows",
+                    where=self._where(),
+                    hint="use CombineGlobally().without_defaults() to give nothing for an empty window, or "
+                    "CombineGlobally().as_singleton_view() to get the default as a side input",
+                )
+            )
+        if not pcoll.is_bounded:
+            # Nobody can say of an unbounded collection that it is empty, so there is never a default to give.
+            return self._combined(pcoll, combine_fn)
+        return self._combined(pcoll, DefaultingCombineFn(combine_fn), with_marker=True)
+
+    def _combined(self, pcoll: Any, combine_fn: CombineFn, with_marker: bool = False) -> Any:
+        """All elements combined under one key, None; a marker makes sure that there is an element."""
+        element_type = pcoll.element_type or typehints.Any
+        key = ParDo(_KeyWithNone()).with_output_types(typehints.KV[None, element_type])
+        input_types = self.get_type_hints().input_types or combine_fn.get_type_hints().input_types
+        keyed = pcoll | "KeyWithVoid" >> (key.with_input_types(input_types[0][0]) if input_types else key)
+        if with_marker:
+            marker = (
+                pcoll.pipeline
+                | "DoOnce" >> Create([(None, _NoValue.MARKER)]).with_output_types(typehints.Any)
+                | "WindowDefault" >> WindowInto(pcoll.windowing)
+            )
+            keyed = (keyed, marker) | "WithDefault" >> Flatten().with_output_types(typehints.Any)
+        combine: PTransform[Any, Any] = CombinePerKey(combine_fn, *self.args, **self.kwargs)
+        if self.fanout:
+            combine = CombinePerKey(combine_fn, *self.args, **self.kwargs).with_hot_key_fanout(self.fanout)
+        combined = keyed | "CombinePerKey" >> combine
+        declared = combine_fn.get_type_hints().simple_output_type("") or _result_type(
+            combine_fn, element_type
+        )
+        unkey = ParDo(_Unkey(at_start=with_marker)).with_output_types(declared)
+        return combined | "UnKey" >> unkey
+
+    def _default_of(self, combine_fn: CombineFn) -> Any:
+        """The result of no elements; found here, since a view has it for windows that nobody has seen."""
+        try:
+            combine_fn.setup(*self.args, **self.kwargs)
+            return combine_fn.apply([], *self.args, **self.kwargs)
+        finally:
+            combine_fn.teardown(*self.args, **self.kwargs)
+
+
+class _KeyWithNone(DoFn):
+    """Pairs each element with the key None."""
+
+    def process(self, element: Any) -> Iterable[Any]:  # type: ignore[override]
+        """The pair."""
+        return [(None, element)]
+
+
+class _Unkey(DoFn):
+    """Drops the key; the result of a whole bounded collection is at the start of time, as in Beam."""
+
+    def __init__(self, at_start: bool = False) -> None:
+        super().__init__()
+        self._at_start = at_start
+
+    def process(self, element: Any) -> Iterable[Any]:  # type: ignore[override]
+        """The value."""
+        return [TimestampedValue(element[1], MIN_TIMESTAMP) if self._at_start else element[1]]
+
+
+class DefaultingCombineFn(CombineFn):
+    """A CombineFn that leaves the marker of an otherwise empty PCollection out.
+
+    Args:
+        fn: The CombineFn inside.
+    """
+
+    def __init__(self, fn: CombineFn) -> None:
+        super().__init__()
+        self.fn = fn
+        for name in (
+            "setup",
+            "create_accumulator",
+            "merge_accumulators",
+            "compact",
+            "extract_output",
+            "teardown",
+        ):
+            setattr(self, name, getattr(fn, name))
+
+    def default_label(self) -> str:
+        """The label of the one inside."""
+        return self.fn.default_label()
+
+    def describe(self) -> str:
+        """The name of the one inside, for people."""
+        described = getattr(self.fn, "describe", None)
+        return str(described()) if described else type(self.fn).__name__
+
+    def add_input(self, mutable_accumulator: Any, element: Any, *args: Any, **kwargs: Any) -> Any:
+        """The accumulator, with the element unless it is the marker."""
+        if element is _NoValue.MARKER:
+            return mutable_accumulator
+        return self.fn.add_input(mutable_accumulator, element, *args, **kwargs)
+
+    def add_inputs(self, mutable_accumulator: Any, elements: Iterable[Any], *args: Any, **kwargs: Any) -> Any:
+        """The accumulator, with the elements that are not the marker."""
+        values = [element for element in elements if element is not _NoValue.MARKER]
+        return self.fn.add_inputs(mutable_accumulator, values, *args, **kwargs)
+
+    def default_type_hints(self) -> Any:
+        """The type hints of the one inside."""
+        return self.fn.get_type_hints()

@@ -1,0 +1,92 @@
+"""Beam's ``transforms.core``: the transforms that all others are made of, under Beam's module path."""
+
+from __future__ import annotations
+
+from typing import TypeVar
+
+from penstock.transforms.combine import CombineGlobally, CombinePerKey, CombineValues, CombineValuesDoFn
+from penstock.transforms.combinefn import (
+    CallableWrapperCombineFn,
+    CombineFn,
+    NoSideInputsCallableWrapperCombineFn,
+)
+from penstock.transforms.create import Create, Impulse
+from penstock.transforms.dead_letters import DeadLetter, ExceptionInfo
+from penstock.transforms.dofn import (
+    CallableWrapperDoFn,
+    DoFn,
+    DoFnContext,
+    DoFnProcessContext,
+    DoFnSignature,
+    FilterDoFn,
+    FlatMapDoFn,
+    FlatMapTupleDoFn,
+    MapDoFn,
+    MapTupleDoFn,
+    ProcessContinuation,
+    RestrictionProvider,
+    WatermarkEstimatorProvider,
+    get_function_args_defaults,
+    get_function_arguments,
+    identity,
+    signature_of,
+)
+from penstock.transforms.fields import CallableWrapperPartitionFn, GroupBy, Partition, PartitionFn, Select
+from penstock.transforms.grouping import Flatten, FlattenWith, GroupByKey
+from penstock.transforms.pardo import Filter, FlatMap, FlatMapTuple, Map, MapTuple, ParDo
+from penstock.transforms.windowing import Windowing, WindowInto, WindowIntoFn
+
+K = TypeVar("K")
+T = TypeVar("T")
+V = TypeVar("V")
+
+__all__ = [
+    "CallableWrapperCombineFn",
+    "CallableWrapperDoFn",
+    "CallableWrapperPartitionFn",
+    "CombineFn",
+    "CombineGlobally",
+    "CombinePerKey",
+    "CombineValues",
+    "CombineValuesDoFn",
+    "Create",
+    "DeadLetter",
+    "DoFn",
+    "DoFnContext",
+    "DoFnProcessContext",
+    "DoFnSignature",
+    "ExceptionInfo",
+    "Filter",
+    "FilterDoFn",
+    "FlatMap",
+    "FlatMapDoFn",
+    "FlatMapTuple",
+    "FlatMapTupleDoFn",
+    "Flatten",
+    "FlattenWith",
+    "GroupBy",
+    "GroupByKey",
+    "Impulse",
+    "K",
+    "Map",
+    "MapDoFn",
+    "MapTuple",
+    "MapTupleDoFn",
+    "NoSideInputsCallableWrapperCombineFn",
+    "ParDo",
+    "Partition",
+    "PartitionFn",
+    "ProcessContinuation",
+    "RestrictionProvider",
+    "Select",
+    "T",
+    "V",
+    "WatermarkEstimatorProvider",
+    "WindowInto",
+    "WindowIntoFn",
+    "Windowing",
+    "get_function_args_defaults",
+    "get_function_arguments",
+    "identity",
+    "signature_of",
+]

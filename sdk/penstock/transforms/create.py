@@ -1,0 +1,121 @@
+"""PCollections made of values that the program holds."""
+
+from __future__ import annotations
+
+from collections.abc import Iterable, Mapping, Sequence
+from typing import Any
+
+from penstock import graph, pvalue
+from penstock.error import three_parts
+from penstock.transforms.ptransform import PTransform
+from penstock.transforms.windowing import Windowing, default_windowing
+from penstock.typehints import trivial_inference, typehints
+from penstock.typehints.row_type import RowTypeConstraint
+
+__all__ = ["Create", "Impulse"]
+
+_PLAIN_TYPES = frozenset({bool, bytes, complex, float, int, str})
+
+
+class Create(PTransform[Any, Any]):
+    """A PCollection of values (Beam's ``Create``), in the global window at the minimum timestamp.
+
+    Args:
+        values: An iterable; of a dict, its items.
+        reshuffle: Has no meaning here: the runner spreads the values anyway.
+
+    Raises:
+        TypeError: If `values` is a string or bytes, or cannot be iterated.
+
+    >>> Create([1, "a"]).get_output_type()
+    Union[int, str]
+    """
+
+    def __init__(self, values: Iterable[Any], reshuffle: bool = True) -> None:
+        super().__init__()
+        if isinstance(values, (str, bytes)):
+            raise TypeError(
+                three_parts(
+                    f"PTransform Create: Refusing to treat string as an iterable. (string={values!r})",
+                    where=self._where(),
+                    hint="put it into a list",
+                )
+            )
+        self.values = tuple(values.items() if isinstance(values, Mapping) else values)
+        self.reshuffle = reshuffle
+
+    def to_primitive(self) -> graph.Primitive:
+        """A `penstock.graph.Read` of the values."""
+        return graph.Read(graph.InlineValues(self.values))
+
+    def get_output_type(self) -> Any:
+        """The declared type of the elements, or that of the values."""
+        return self.get_type_hints().simple_output_type(self.label) or self.infer_output_type(None)
+
+    def infer_output_type(self, input_type: Any) -> Any:
+        """The union of the values' types; rows are taken field by field."""
+        if not self.values:
+            return typehints.Any
+        if all(isinstance(value, pvalue.Row) for value in self.values):
+            return _row_type(self.values)
+        return _union_of_types(self.values)
+
+    def get_windowing(self, inputs: Sequence[Any]) -> Windowing:
+        """The default."""
+        return default_windowing()
+
+    def expand(self, pbegin: Any) -> Any:
+        """The PCollection."""
+        return _from_begin(self, pbegin)
+
+
+class Impulse(PTransform[Any, Any]):
+    """A PCollection of one element, the empty bytes (Beam's ``Impulse``)."""
+
+    def to_primitive(self) -> graph.Primitive:
+        """A `penstock.graph.Read` of the element."""
+        return graph.Read(graph.InlineValues((b"",)))
+
+    def infer_output_type(self, input_type: Any) -> Any:
+        """``bytes``."""
+        return bytes
+
+    def get_windowing(self, inputs: Sequence[Any]) -> Windowing:
+        """The default."""
+        return default_windowing()
+
+    def expand(self, pbegin: Any) -> Any:
+        """The PCollection."""
+        return _from_begin(self, pbegin)
+
+
+def _from_begin(transform: PTransform[Any, Any], pbegin: Any) -> pvalue.PCollection[Any]:
+    if not isinstance(pbegin, pvalue.PBegin):
+        raise TypeError(
+            three_parts(
+                f"Input to {type(transform).__name__} transform must be a PBegin but found {pbegin}",
+                where=transform._where(),
+                hint="apply it to the pipeline itself",
+            )
+        )
+    return pvalue.PCollection(pbegin.pipeline)
+
+
+def _union_of_types(values: Iterable[Any]) -> Any:
+    plain: dict[Any, None] = {}
+    others: list[Any] = []
+    for value in values:
+        kind = type(value)
+        if kind in _PLAIN_TYPES:
+            plain[kind] = None
+        else:
+            others.append(trivial_inference.instance_to_type(value))
+    return typehints.Union[(*plain, *others)]
+
+
+def _row_type(rows: Sequence[pvalue.Row]) -> Any:
+    """The type of rows, by the fields of the first one; a field that another one lacks may be None."""
+    fields = [row.as_dict() for row in rows]
+    return RowTypeConstraint.from_fields(
+        [(name, _union_of_types(row.get(name) for row in fields)) for name in fields[0]]
+    )

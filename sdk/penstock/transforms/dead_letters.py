@@ -1,0 +1,268 @@
+"""Elements that fail go to an output of their own: the inside of ``with_exception_handling``."""
+
+from __future__ import annotations
+
+import concurrent.futures
+import logging
+import traceback
+from collections.abc import Callable, Iterator
+from dataclasses import dataclass
+from typing import Any
+
+from penstock import pvalue
+from penstock.error import three_parts
+from penstock.transforms.dofn import DoFn, MethodSignature, signature_of
+from penstock.transforms.pardo import Map, ParDo
+from penstock.transforms.ptransform import PTransform
+from penstock.typehints import typehints
+from penstock.where import caller
+
+__all__ = [
+    "DeadLetter",
+    "DeadLetterOptions",
+    "ExceptionHandlingDoFn",
+    "ExceptionHandlingParDo",
+    "ExceptionInfo",
+]
+
+_LOGGER = logging.getLogger(__name__)
+
+ExceptionInfo = typehints.Tuple[type, str, typehints.List[str]]
+"""The type of what a dead letter says about its exception: class, repr, traceback lines (Beam's name)."""
+
+
+class DeadLetter:
+    """The type hint of dead letters: ``DeadLetter[T]`` pairs a T with an `ExceptionInfo` (Beam's name)."""
+
+    def __class_getitem__(cls, element_type: Any) -> Any:
+        return typehints.Tuple[element_type, ExceptionInfo]
+
+
+@dataclass(frozen=True)
+class DeadLetterOptions:
+    """The arguments of ``with_exception_handling``; see there.
+
+    Raises:
+        ValueError: If they exclude each other, or cannot work.
+    """
+
+    main_tag: str
+    dead_letter_tag: str
+    exc_class: type[BaseException] | tuple[type[BaseException], ...]
+    partial: bool
+    use_subprocess: bool
+    threshold: float
+    threshold_windowing: Any
+    timeout_seconds: float | None
+    error_handler: Any
+    on_failure_callback: Callable[[Exception, Any], None] | None
+    allow_state: bool
+
+    def __post_init__(self) -> None:
+        if self.use_subprocess:
+            raise _refused(
+                "use_subprocess=True is not offered",
+                "leave it out: Spark runs user code in processes, and starts them anew when they crash",
+            )
+        if not 0 <= self.threshold <= 1:
+            raise _refused(f"the threshold is {self.threshold!r}", "it is a share, from 0 to 1")
+        if self.allow_state and self.timeout_seconds:
+            raise _refused(
+                "allow_unsafe_userstate_in_process is incompatible with timeout",
+                "state cannot be used from the thread that a timeout needs; leave one of them out",
+            )
+
+
+def _refused(what: str, hint: str) -> ValueError:
+    location = caller()
+    return ValueError(three_parts(what, where=f"at {location}" if location else None, hint=hint))
+
+
+class ExceptionHandlingParDo(PTransform[Any, Any]):
+    """A ParDo whose failing elements go to an output of their own."""
+
+    def __init__(self, pardo: ParDo, options: DeadLetterOptions, extra_tags: tuple[str, ...] = ()) -> None:
+        super().__init__(pardo.label)
+        kinds = pardo.signature.kinds & {"StateParam", "TimerParam"}
+        if kinds and not options.allow_state:
+            raise _refused(
+                f"{pardo.label} uses {' and '.join(sorted(kinds))}, which failing elements leave changed",
+                "pass allow_unsafe_userstate_in_process=True to with_exception_handling to accept that",
+            )
+        self._pardo = pardo
+        self._options = options
+        self._extra_tags = extra_tags
+
+    def with_outputs(self, *tags: str, main: str | None = None) -> ExceptionHandlingParDo:
+        """The same with tagged outputs.
+
+        Args:
+            tags: The tags that the DoFn itself uses.
+            main: A tag for the main output.
+        """
+        options = self._options
+        if main is not None:
+            options = DeadLetterOptions(**{**options.__dict__, "main_tag": main})
+        result = ExceptionHandlingParDo(self._pardo, options, tags)
+        result.label = self.label
+        return result
+
+    def expand(self, pcoll: Any) -> Any:
+        """The outputs; with an error handler and no tagged outputs, the main output alone."""
+        options = self._options
+        hints = self._pardo.get_type_hints()
+        main_type = hints.simple_output_type(self.label) or self._pardo.infer_output_type(pcoll.element_type)
+        tagged_types = {
+            **hints.tagged_output_types(),
+            options.dead_letter_tag: DeadLetter.__class_getitem__(pcoll.element_type or typehints.Any),
+        }
+        args, kwargs = self._pardo.raw_side_inputs
+        inner = ParDo(ExceptionHandlingDoFn(self._pardo.fn, options), *args, **kwargs)
+        inner.get_resource_hints().update(self._pardo.get_resource_hints())
+        inner = inner.with_output_types(main_type, **tagged_types)
+        tags = (options.dead_letter_tag, *(tag for tag in self._extra_tags if tag != options.dead_letter_tag))
+        result = pcoll | "Try" >> inner.with_outputs(*tags, main=options.main_tag, allow_unknown_tags=True)
+        if options.threshold < 1:
+            self._check_threshold(pcoll, result[options.dead_letter_tag])
+        if options.error_handler is None:
+            return result
+        options.error_handler.add_error_pcollection(result[options.dead_letter_tag])
+        return result if self._extra_tags else result[options.main_tag]
+
+    def _check_threshold(self, pcoll: Any, dead_letters: Any) -> None:
+        from penstock.transforms.combine import CombineGlobally
+
+        windowing = self._options.threshold_windowing
+        total = pcoll | "CountTotal" >> (_One(windowing) | CombineGlobally(sum).as_singleton_view())
+        failing = dead_letters | "CountBad" >> (_One(windowing) | CombineGlobally(sum).without_defaults())
+        _ = failing | "CheckThreshold" >> Map(_check_share, total, self._options.threshold)
+
+
+class _One(PTransform[Any, Any]):
+    """A 1 for each element, in other windows if so asked."""
+
+    def __init__(self, windowing: Any) -> None:
+        super().__init__()
+        self._windowing = windowing
+
+    def expand(self, pcoll: Any) -> Any:
+        """The ones."""
+        from penstock.transforms.windowing import WindowInto
+
+        if self._windowing is not None:
+            pcoll = pcoll | WindowInto(self._windowing)
+        return pcoll | "One" >> Map(lambda _: 1)
+
+
+def _check_share(failing: int, total: int, threshold: float, window: Any = DoFn.WindowParam) -> None:
+    if failing > total * threshold:
+        raise ValueError(
+            three_parts(
+                f"The number of failing elements within the window {window!r} exceeded threshold: "
+                f"{failing} / {total} = {failing / total} > {threshold}",
+                hint="look at the dead letters, or raise the threshold",
+            )
+        )
+
+
+class ExceptionHandlingDoFn(DoFn):
+    """A DoFn around another one, which catches what its ``process`` raises.
+
+    Args:
+        dofn: The DoFn inside.
+        options: What to catch, and what to do then.
+    """
+
+    def __init__(self, dofn: DoFn, options: DeadLetterOptions) -> None:
+        super().__init__()
+        self.dofn = dofn
+        self._dead_letter_tag = options.dead_letter_tag
+        self._exc_class = options.exc_class
+        self._partial = options.partial
+        self._timeout_seconds = options.timeout_seconds
+        self._on_failure_callback = options.on_failure_callback
+        self._pool: concurrent.futures.ThreadPoolExecutor | None = None
+        # The runner looks at the methods of this object, so those that do nothing inside must not show here.
+        signature = signature_of(dofn)
+        for name in ("setup", "start_bundle", "finish_bundle"):
+            if getattr(signature, name):
+                setattr(self, name, getattr(dofn, name))
+        self._element_position = _element_position(signature.process)
+
+    def describe(self) -> str:
+        """The name of the DoFn inside, for people."""
+        return f"with_exception_handling({type(self.dofn).__name__})"
+
+    def process_signature(self) -> MethodSignature:
+        """That of the DoFn inside."""
+        return self.dofn.process_signature()
+
+    def timer_owner(self) -> Any:
+        """The DoFn inside."""
+        return self.dofn
+
+    def infer_output_type(self, input_type: Any) -> Any:
+        """What the DoFn inside infers."""
+        return self.dofn.infer_output_type(input_type)
+
+    def default_type_hints(self) -> Any:
+        """Those of the DoFn inside."""
+        return self.dofn.get_type_hints()
+
+    def process(self, *args: Any, **kwargs: Any) -> Iterator[Any]:
+        """What the DoFn inside gives, or a dead letter."""
+        position = self._element_position
+        element = args[position] if isinstance(position, int) else kwargs[position]
+        try:
+            outputs = self._call(args, kwargs)
+            # Nothing goes out before it is known that all of it can.
+            yield from (outputs or ()) if self._partial else list(outputs or ())
+        except self._exc_class as error:
+            self._report(error, element)
+            letter = (element, (type(error), repr(error), traceback.format_exception(error)))
+            yield pvalue.TaggedOutput(self._dead_letter_tag, letter)
+
+    def teardown(self) -> None:
+        """Ends the DoFn inside, and the thread that timeouts need."""
+        try:
+            self.dofn.teardown()
+        finally:
+            self._drop_pool()
+
+    def _call(self, args: Any, kwargs: Any) -> Any:
+        if self._timeout_seconds is None:
+            return self.dofn.process(*args, **kwargs)
+        if self._pool is None:
+            self._pool = concurrent.futures.ThreadPoolExecutor(1)
+        # All output is made in the thread, so that the time it takes counts.
+        future = self._pool.submit(lambda: list(self.dofn.process(*args, **kwargs) or ()))
+        try:
+            return future.result(self._timeout_seconds)
+        except concurrent.futures.TimeoutError:
+            self._drop_pool()
+            raise
+
+    def _drop_pool(self) -> None:
+        pool, self._pool = self._pool, None
+        if pool is not None:
+            pool.shutdown(wait=False)
+
+    def _report(self, error: BaseException, element: Any) -> None:
+        if self._on_failure_callback is None or not isinstance(error, Exception):
+            return
+        try:
+            self._on_failure_callback(error, element)
+        except Exception:
+            _LOGGER.warning("on_failure_callback failed", exc_info=True)
+
+    def _process_argspec_fn(self) -> Callable[..., Any]:
+        return self.dofn._process_argspec_fn()
+
+
+def _element_position(process: MethodSignature) -> int | str:
+    """Where the element is among the positional arguments, or its name if it is passed by name."""
+    declared = process.asking_for("ElementParam")
+    if not declared:
+        return 0
+    parameter = declared[0]
+    return parameter.name if parameter.passed_by == "keyword" else process.parameters.index(parameter)

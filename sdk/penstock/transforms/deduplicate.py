@@ -1,0 +1,151 @@
+"""Dropping duplicates within a window: `Deduplicate` and `DeduplicatePerKey` (Beam's module)."""
+
+# These CombineFns take no further arguments, so their methods are narrower than those they override.
+# mypy: disable-error-code="override"
+
+from __future__ import annotations
+
+from collections.abc import Iterable
+from typing import Any, TypeVar
+
+from penstock.error import UnsupportedByRunner, three_parts
+from penstock.transforms.core import CombineFn, CombinePerKey, DoFn, Map
+from penstock.transforms.ptransform import PTransform
+from penstock.transforms.window import TimestampedValue
+from penstock.typehints import KV, Tuple, with_input_types, with_output_types
+from penstock.typehints.trivial_inference import key_value_types
+from penstock.utils.timestamp import DurationTypes, Timestamp
+
+__all__ = ["Deduplicate", "DeduplicatePerKey"]
+
+K = TypeVar("K")
+V = TypeVar("V")
+T = TypeVar("T")
+
+
+class _WithDurations(PTransform[Any, Any]):
+    """What the two transforms share: the arguments and their check."""
+
+    def __init__(
+        self,
+        processing_time_duration: DurationTypes | None = None,
+        event_time_duration: DurationTypes | None = None,
+    ) -> None:
+        super().__init__()
+        if processing_time_duration is None and event_time_duration is None:
+            name = type(self).__name__
+            what = f"{name} requires at least processing_time_duration or event_time_duration."
+            raise ValueError(
+                three_parts(what, where=f"at {name}", hint="for example event_time_duration=3600")
+            )
+        self.processing_time_duration = processing_time_duration
+        self.event_time_duration = event_time_duration
+
+
+@with_input_types(Tuple[K, V])
+@with_output_types(Tuple[K, V])
+class DeduplicatePerKey(_WithDurations):
+    """One KV of each key and window: the earliest, with its timestamp (Beam's name).
+
+    The durations say how long a key is remembered. While bounded input is read neither clock moves, so a key
+    is remembered to the end of its window. Over unbounded input the transform needs state and timers.
+
+    Args:
+        processing_time_duration: For how long, by the wall clock, in seconds.
+        event_time_duration: For how long, by event time, in seconds.
+
+    Raises:
+        ValueError: If both are missing.
+        UnsupportedByRunner: If the input is unbounded.
+
+    Example: ``events_by_id | DeduplicatePerKey(event_time_duration=3600)``.
+
+    >>> DeduplicatePerKey(event_time_duration=60).event_time_duration
+    60
+    """
+
+    def expand(self, pcoll: Any) -> Any:
+        """Keeps the earliest value of each key, then gives it its timestamp back."""
+        if not pcoll.is_bounded:
+            raise UnsupportedByRunner(
+                f"{type(self).__name__} over unbounded input needs state and timers",
+                where=f"at step {self.label!r}",
+                hint="window the input, and use Distinct",
+            )
+        key_type, value_type = key_value_types(pcoll.element_type)
+        timed_type = KV[key_type, Tuple[value_type, Timestamp]]
+        return (
+            pcoll
+            | "AddTimestamp" >> Map(_with_timestamp).with_output_types(timed_type)
+            | "Earliest" >> CombinePerKey(EarliestCombineFn()).with_output_types(timed_type)
+            | "RestoreTimestamp" >> Map(_at_timestamp).with_output_types(KV[key_type, value_type])
+        )
+
+
+@with_input_types(T)
+@with_output_types(T)
+class Deduplicate(_WithDurations):
+    """One of each element and window; arguments and limits as in `DeduplicatePerKey` (Beam's name).
+
+    Example: ``events | Deduplicate(processing_time_duration=600)``.
+
+    >>> Deduplicate(processing_time_duration=600).label
+    'Deduplicate'
+    """
+
+    def expand(self, pcoll: Any) -> Any:
+        """Makes each element a key."""
+        element_type = pcoll.element_type
+        per_key = DeduplicatePerKey(self.processing_time_duration, self.event_time_duration)
+        return (
+            pcoll
+            | "Use Value as Key" >> Map(_with_nothing).with_output_types(KV[element_type, Any])
+            | "DeduplicatePerKey" >> per_key
+            | "Output Value" >> Map(_key).with_output_types(element_type)
+        )
+
+
+class EarliestCombineFn(CombineFn):
+    """Of pairs of a value and its timestamp, one with the earliest timestamp; of none, None.
+
+    >>> EarliestCombineFn().apply([("b", 2), ("a", 1)])
+    ('a', 1)
+    """
+
+    def create_accumulator(self) -> tuple[Any, Any] | None:
+        """Nothing yet."""
+        return None
+
+    def add_input(self, accumulator: tuple[Any, Any] | None, element: tuple[Any, Any]) -> tuple[Any, Any]:
+        """The earlier one."""
+        return element if accumulator is None or element[1] < accumulator[1] else accumulator
+
+    def merge_accumulators(self, accumulators: Iterable[tuple[Any, Any] | None]) -> tuple[Any, Any] | None:
+        """The earliest."""
+        merged = None
+        for accumulator in accumulators:
+            if accumulator is not None:
+                merged = self.add_input(merged, accumulator)
+        return merged
+
+    def extract_output(self, accumulator: tuple[Any, Any] | None) -> tuple[Any, Any] | None:
+        """The pair."""
+        return accumulator
+
+
+def _with_timestamp(element: tuple[Any, Any], timestamp: Any = DoFn.TimestampParam) -> tuple[Any, Any]:
+    key, value = element
+    return key, (value, timestamp)
+
+
+def _at_timestamp(element: tuple[Any, tuple[Any, Any]]) -> TimestampedValue[Any]:
+    key, (value, timestamp) = element
+    return TimestampedValue((key, value), timestamp)
+
+
+def _with_nothing(element: Any) -> tuple[Any, None]:
+    return element, None
+
+
+def _key(element: tuple[Any, Any]) -> Any:
+    return element[0]

@@ -1,0 +1,353 @@
+"""Transforms over named fields: GroupBy and Select; and Partition, which divides a PCollection."""
+
+from __future__ import annotations
+
+import collections
+import copy
+import functools
+import numbers
+from collections.abc import Callable, Iterable, Mapping
+from typing import Any
+
+from penstock import pvalue
+from penstock.error import three_parts
+from penstock.transforms.combine import CombinePerKey
+from penstock.transforms.dofn import DoFn
+from penstock.transforms.grouping import GroupByKey
+from penstock.transforms.pardo import Map, ParDo
+from penstock.transforms.ptransform import PTransform, PTransformWithSideInputs
+from penstock.typehints import row_type, trivial_inference, typehints
+from penstock.typehints.decorators import WithTypeHints, get_type_hints
+
+__all__ = ["CallableWrapperPartitionFn", "GroupBy", "Partition", "PartitionFn", "Select"]
+
+Expression = str | Callable[[Any], Any]
+
+
+class _Field:
+    """Reads an attribute by its name."""
+
+    def __init__(self, name: str) -> None:
+        self._name = name
+
+    def __call__(self, element: Any) -> Any:
+        return getattr(element, self._name)
+
+    def type_of(self, input_type: Any) -> Any:
+        """The type of the attribute, where the input type tells its fields."""
+        fields = dict(getattr(input_type, "_fields", ()) or ()) if hasattr(input_type, "get_type_for") else {}
+        if fields:
+            return fields.get(self._name, typehints.Any)
+        annotation = getattr(input_type, "__annotations__", {}).get(self._name, typehints.Any)
+        return annotation if isinstance(annotation, type) else typehints.Any
+
+
+def _expression(given: Expression, position: int | str) -> Callable[[Any], Any]:
+    if isinstance(given, str):
+        return _Field(given)
+    if callable(given):
+        return given
+    raise TypeError(
+        three_parts(
+            f"Field expression {given!r} at {position} must be a callable or a string",
+            hint="give the name of an attribute, or a function of the element",
+        )
+    )
+
+
+def _type_of(expression: Callable[[Any], Any], input_type: Any) -> Any:
+    if isinstance(expression, _Field):
+        return expression.type_of(input_type)
+    hints = get_type_hints(expression)
+    declared = hints.simple_output_type("") if hints else None
+    if declared is not None and declared != typehints.Any:
+        return declared
+    return trivial_inference.infer_return_type(expression, [input_type])
+
+
+def _named(
+    positional: Iterable[Expression], keyword: Mapping[str, Expression], default_name: str
+) -> list[tuple[str, Callable[[Any], Any]]]:
+    fields = [
+        (given if isinstance(given, str) else default_name.format(index), _expression(given, index))
+        for index, given in enumerate(positional)
+    ]
+    return fields + [(name, _expression(given, name)) for name, given in keyword.items()]
+
+
+@functools.cache
+def _named_tuple(type_name: str, field_names: tuple[str, ...]) -> Any:
+    """A named tuple class; its instances find it again on other machines."""
+
+    def reduce(self: Any) -> tuple[Any, ...]:
+        return _make_named_tuple, (type_name, field_names, tuple(self))
+
+    made = collections.namedtuple(type_name, field_names)  # type: ignore[misc]
+    return type(type_name, (made,), {"__slots__": (), "__reduce__": reduce, "__module__": __name__})
+
+
+def _make_named_tuple(type_name: str, field_names: tuple[str, ...], values: Iterable[Any]) -> Any:
+    return _named_tuple(type_name, field_names)(*values)
+
+
+class GroupBy(PTransform[Any, Any]):
+    """Groups elements by fields or expressions (Beam's ``GroupBy``): to ``(key, iterable of elements)``.
+
+    Args:
+        fields: Names of attributes, or functions of the element. One alone is the key itself; several make a
+            named tuple.
+        kwargs: Names for parts of the key, with attributes or functions.
+
+    Raises:
+        TypeError: If a field is neither a string nor callable.
+
+    >>> GroupBy("team", hour=lambda event: event.time // 3600).label
+    'GroupBy(team, hour)'
+    """
+
+    def __init__(self, *fields: Expression, **kwargs: Expression) -> None:
+        super().__init__()
+        self._force_tuple_keys = len(fields) != 1 or bool(kwargs)
+        self._key_fields = _named(fields, kwargs, "key{}" if self._force_tuple_keys else "key")
+
+    def aggregate_field(self, field: Expression, combine_fn: Any, dest: str) -> _GroupAndAggregate:
+        """Combines a field of each group's elements, instead of giving the elements.
+
+        Args:
+            field: The name of an attribute, or a function of the element.
+            combine_fn: A CombineFn, or a function such as ``sum``.
+            dest: The name of the result's field.
+
+        Returns:
+            A transform to named tuples of key fields and results; more fields can be added to it.
+        """
+        return _GroupAndAggregate(self, ()).aggregate_field(field, combine_fn, dest)
+
+    def force_tuple_keys(self, value: bool = True) -> GroupBy:
+        """The same, with a named tuple as the key even if there is one field."""
+        clone = copy.copy(self)
+        clone._force_tuple_keys = value
+        return clone
+
+    def default_label(self) -> str:
+        """The names of the fields."""
+        return f"GroupBy({', '.join(name for name, _ in self._key_fields)})"
+
+    def key_function(self) -> Callable[[Any], Any]:
+        """From an element to its key."""
+        if not self._force_tuple_keys:
+            return self._key_fields[0][1]
+        names = tuple(name for name, _ in self._key_fields)
+        expressions = [expression for _, expression in self._key_fields]
+        return lambda element: _named_tuple("Key", names)(
+            *(expression(element) for expression in expressions)
+        )
+
+    def key_type(self, input_type: Any) -> Any:
+        """The type of the keys of elements of a type."""
+        if not self._force_tuple_keys:
+            return _type_of(self._key_fields[0][1], input_type)
+        return row_type.RowTypeConstraint.from_fields(
+            [(name, _type_of(expression, input_type)) for name, expression in self._key_fields]
+        )
+
+    def expand(self, pcoll: Any) -> Any:
+        """The groups."""
+        input_type = pcoll.element_type or typehints.Any
+        key_of = self.key_function()
+        keyed = Map(lambda element: (key_of(element), element)).with_output_types(
+            typehints.Tuple[self.key_type(input_type), input_type]
+        )
+        return pcoll | "Key" >> keyed | GroupByKey()
+
+
+class _GroupAndAggregate(PTransform[Any, Any]):
+    """Groups elements and combines fields of them."""
+
+    def __init__(self, grouping: GroupBy, aggregations: tuple[tuple[Any, Any, str], ...]) -> None:
+        super().__init__()
+        self._grouping = grouping.force_tuple_keys(True)
+        self._aggregations = aggregations
+
+    def aggregate_field(self, field: Expression, combine_fn: Any, dest: str) -> _GroupAndAggregate:
+        """See `GroupBy.aggregate_field`."""
+        more = (*self._aggregations, (_expression(field, 0), combine_fn, dest))
+        return _GroupAndAggregate(self._grouping, more)
+
+    def default_label(self) -> str:
+        """The names of the key's fields."""
+        return self._grouping.default_label()
+
+    def expand(self, pcoll: Any) -> Any:
+        """The results."""
+        from penstock.transforms.combiners import TupleCombineFn
+
+        key_of = self._grouping.key_function()
+        expressions = [expression for expression, _, _ in self._aggregations]
+        key_names = tuple(name for name, _ in self._grouping._key_fields)
+        names = (*key_names, *(dest for _, _, dest in self._aggregations))
+        keyed = Map(lambda element: (key_of(element), [each(element) for each in expressions]))
+        key_type = self._grouping.key_type(pcoll.element_type or typehints.Any)
+        combine_fn = TupleCombineFn(*(combine_fn for _, combine_fn, _ in self._aggregations))
+        return (
+            pcoll
+            | "Key" >> keyed.with_output_types(typehints.Tuple[key_type, typehints.Any])
+            | CombinePerKey(combine_fn)
+            | "Result" >> Map(lambda pair: _named_tuple("Result", names)(*pair[0], *pair[1]))
+        )
+
+
+class Select(PTransform[Any, Any]):
+    """Makes a `penstock.pvalue.Row` of fields or expressions of each element (Beam's ``Select``).
+
+    Args:
+        args: Names of attributes, or functions of the element.
+        kwargs: Names for the row's fields, with attributes or functions.
+
+    Raises:
+        TypeError: If a field is neither a string nor callable.
+
+    >>> Select("team", double=lambda event: 2 * event.points).label
+    'ToRows(team, double)'
+    """
+
+    def __init__(self, *args: Expression, **kwargs: Expression) -> None:
+        super().__init__()
+        self._fields = _named(args, kwargs, "arg{:02d}")
+        self._exception_handling: dict[str, Any] | None = None
+
+    def with_exception_handling(self, **kwargs: Any) -> Select:
+        """Sends elements that fail to an output of their own; see `ParDo.with_exception_handling`.
+
+        Returns:
+            The transform itself; it then gives both outputs by tag in a dict.
+        """
+        self._exception_handling = kwargs
+        return self
+
+    def default_label(self) -> str:
+        """The names of the fields."""
+        return f"ToRows({', '.join(name for name, _ in self._fields)})"
+
+    def infer_output_type(self, input_type: Any) -> Any:
+        """A row type."""
+        return row_type.RowTypeConstraint.from_fields(
+            [(name, _type_of(each, input_type)) for name, each in self._fields]
+        )
+
+    def expand(self, pcoll: Any) -> Any:
+        """The rows."""
+        fields = self._fields
+        rows = Map(lambda element: pvalue.Row(**{name: each(element) for name, each in fields}))
+        rows = rows.with_output_types(self.infer_output_type(pcoll.element_type or typehints.Any))
+        if self._exception_handling is None:
+            return pcoll | "Row" >> rows
+        result = pcoll | "Row" >> rows.with_exception_handling(**self._exception_handling)
+        main_tag = self._exception_handling.get("main_tag", "good")
+        dead_letter_tag = self._exception_handling.get("dead_letter_tag", "bad")
+        return {main_tag: result[main_tag], dead_letter_tag: result[dead_letter_tag]}
+
+
+class PartitionFn(WithTypeHints):  # type: ignore[misc]
+    """Says to which part an element belongs (Beam's ``PartitionFn``)."""
+
+    def default_label(self) -> str:
+        """The name for labels: the class's."""
+        return type(self).__name__
+
+    def partition_for(self, element: Any, num_partitions: int, *args: Any, **kwargs: Any) -> int:
+        """The part's number, from 0 to `num_partitions` - 1."""
+        raise NotImplementedError
+
+
+class CallableWrapperPartitionFn(PartitionFn):
+    """A PartitionFn of a function.
+
+    Args:
+        fn: From an element and the number of parts to the part's number.
+
+    Raises:
+        TypeError: If `fn` is not callable.
+    """
+
+    def __init__(self, fn: Callable[..., int]) -> None:
+        super().__init__()
+        if not callable(fn):
+            raise TypeError(three_parts(f"Expected a callable object instead of: {fn!r}"))
+        self.fn = fn
+
+    def partition_for(self, element: Any, num_partitions: int, *args: Any, **kwargs: Any) -> int:
+        """The function's result."""
+        return self.fn(element, num_partitions, *args, **kwargs)
+
+
+class _ApplyPartitionFn(DoFn):
+    """Sends each element to the output of its part."""
+
+    def process(
+        self, element: Any, partitionfn: PartitionFn, n: int, *args: Any, **kwargs: Any
+    ) -> Iterable[Any]:  # type: ignore[override]
+        """The element, tagged with the part's number."""
+        partition = partitionfn.partition_for(element, n, *args, **kwargs)
+        if isinstance(partition, bool) or not isinstance(partition, numbers.Integral):
+            raise ValueError(
+                three_parts(
+                    f"PartitionFn yielded a '{type(partition).__name__}' when it should only yield integers",
+                    hint="return a number from 0 on",
+                )
+            )
+        if not 0 <= int(partition) < n:
+            raise ValueError(
+                three_parts(
+                    f"PartitionFn specified out-of-bounds partition index: {partition} not in [0, {n})",
+                    hint="return a number below the number of parts",
+                )
+            )
+        return [pvalue.TaggedOutput(str(int(partition)), element)]
+
+
+class Partition(PTransformWithSideInputs):
+    """Divides a PCollection into a fixed number of parts (Beam's ``Partition``).
+
+    Args:
+        fn: A `PartitionFn`, or a function from element and number of parts to the part's number.
+        args: The number of parts, then further arguments, side inputs among them.
+        kwargs: Likewise, by name.
+
+    Raises:
+        TypeError: If `fn` is neither.
+
+    >>> Partition(lambda element, n: element % n, 2).label
+    'Partition(CallableWrapperPartitionFn)'
+    """
+
+    ApplyPartitionFnFn = _ApplyPartitionFn
+
+    def make_fn(self, fn: Any, has_side_inputs: bool) -> PartitionFn:
+        """The PartitionFn, or one of a function."""
+        return fn if isinstance(fn, PartitionFn) else CallableWrapperPartitionFn(fn)
+
+    def _process_argspec_fn(self) -> Callable[..., Any]:
+        return lambda element, *args, **kwargs: None
+
+    def expand(self, pcoll: Any) -> Any:
+        """The parts, to be unpacked in order.
+
+        Raises:
+            ValueError: If the number of parts is missing, or below 1.
+        """
+        args, kwargs = self.raw_side_inputs
+        if not args or not isinstance(args[0], int) or args[0] < 1:
+            raise ValueError(
+                three_parts(
+                    f"Partition needs the number of parts, from 1 on, after the function, not {args[:1]}",
+                    where=self._where(),
+                    hint="Partition(fn, 2)",
+                )
+            )
+        tags = [str(index) for index in range(args[0])]
+        pardo = ParDo(_ApplyPartitionFn(), self.fn, *args, **kwargs)
+        outputs: pvalue.DoOutputsTuple = pcoll | "Part" >> pardo.with_output_types(
+            pcoll.element_type or typehints.Any, **dict.fromkeys(tags, pcoll.element_type or typehints.Any)
+        ).with_outputs(*tags)
+        return outputs

@@ -1,0 +1,267 @@
+"""Bringing elements together and apart: GroupByKey, Flatten, FlattenWith, and spreading anew."""
+
+from __future__ import annotations
+
+import logging
+from collections.abc import Sequence
+from typing import Any, TypeVar
+
+from penstock import graph, pvalue
+from penstock.error import three_parts
+from penstock.transforms.ptransform import PTransform
+from penstock.transforms.trigger import DataLossReason, DefaultTrigger
+from penstock.transforms.window import GlobalWindows
+from penstock.transforms.windowing import Windowing, default_windowing
+from penstock.typehints import typehints
+from penstock.typehints.decorators import TypeCheckError
+
+__all__ = [
+    "Flatten",
+    "FlattenWith",
+    "GroupByKey",
+    "SpreadAnew",
+    "check_grouping",
+    "grouped_type",
+    "key_value_types",
+]
+
+_LOGGER = logging.getLogger(__name__)
+K = TypeVar("K")
+V = TypeVar("V")
+
+
+def check_grouping(transform: PTransform[Any, Any], pcoll: Any) -> None:
+    """Refuses groupings that would wait for ever, or lose data.
+
+    Args:
+        transform: The grouping transform.
+        pcoll: Its input.
+
+    Raises:
+        ValueError: If the input is unbounded, in the global window with the default trigger, or the trigger
+            may finish before all data has come; unless the option ``allow_unsafe_triggers`` is set.
+    """
+    transform._check_pcollection(pcoll)
+    windowing = pcoll.windowing
+    waits = isinstance(windowing.windowfn, GlobalWindows) and isinstance(windowing.triggerfn, DefaultTrigger)
+    what = hint = ""
+    if waits and not pcoll.is_bounded:
+        what = "GroupByKey cannot be applied to an unbounded PCollection with global windowing and a default"
+        what += " trigger"
+        hint = "window the input first, e.g. WindowInto(FixedWindows(60)), or give it another trigger"
+    else:
+        reason = windowing.triggerfn.may_lose_data(windowing)
+        if reason != DataLossReason.NO_POTENTIAL_LOSS:
+            name = str(reason).replace("DataLossReason.", "")
+            what = f"Unsafe trigger: `{windowing.triggerfn}` may lose data. Reason: {name}"
+            hint = "wrap the trigger in Repeatedly, or set the option allow_unsafe_triggers"
+    if not what:
+        return
+    if not pcoll.pipeline.allow_unsafe_triggers:
+        raise ValueError(three_parts(what, where=transform._where(), hint=hint))
+    _LOGGER.warning("%s: %s; allowed because of --allow_unsafe_triggers", transform.label, what)
+
+
+def key_value_types(transform: PTransform[Any, Any], input_type: Any) -> tuple[Any, Any]:
+    """The key and value type of a key-value type.
+
+    Args:
+        transform: The transform whose input it is.
+        input_type: A type hint; None for unknown.
+
+    Raises:
+        TypeCheckError: If it is the type of something else.
+    """
+    try:
+        key_type, value_type = typehints.coerce_to_kv_type(
+            input_type or typehints.Any, transform.label
+        ).tuple_types
+    except ValueError as error:
+        raise TypeCheckError(
+            three_parts(
+                f"Input to {type(transform).__name__} must be a PCollection with elements compatible with "
+                f"KV[A, B], not {typehints.show_type(input_type)}",
+                where=transform._where(),
+                hint="make pairs first, e.g. with Map(lambda x: (key_of(x), x)) or WithKeys",
+            )
+        ) from error
+    return key_type, value_type
+
+
+def grouped_type(transform: PTransform[Any, Any], input_type: Any) -> Any:
+    """The type of groups, for pairs of a type."""
+    key_type, value_type = key_value_types(transform, input_type)
+    return typehints.KV[key_type, typehints.Iterable[value_type]]
+
+
+class GroupByKey(PTransform[Any, Any]):
+    """Groups the values of each key and window, from ``(k, v)`` to ``(k, iterable of v)`` (Beam's name).
+
+    Raises:
+        ValueError: When applied to an unbounded PCollection in the global window with the default trigger, or
+            with a trigger that may lose data.
+        TypeCheckError: When applied to elements that are no pairs.
+
+    >>> GroupByKey().label
+    'GroupByKey'
+    """
+
+    def to_primitive(self) -> graph.Primitive:
+        """A `penstock.graph.GroupByKey`."""
+        return graph.GroupByKey()
+
+    def type_check_inputs(self, pvalueish: Any) -> None:
+        """Checks that the elements are pairs."""
+        self._check_pcollection(pvalueish)
+        key_value_types(self, pvalueish.element_type)
+        super().type_check_inputs(pvalueish)
+
+    def infer_output_type(self, input_type: Any) -> Any:
+        """Groups of the input's values."""
+        return self.get_type_hints().simple_output_type(self.label) or grouped_type(self, input_type)
+
+    def get_windowing(self, inputs: Sequence[Any]) -> Windowing:
+        """The input's, with the trigger's continuation."""
+        return super().get_windowing(inputs).after_grouping()
+
+    def expand(self, pcoll: Any) -> Any:
+        """The groups."""
+        check_grouping(self, pcoll)
+        return pvalue.PCollection.from_(pcoll)
+
+
+class SpreadAnew(PTransform[Any, Any]):
+    """Spreads elements over the machines evenly, and keeps their windows and timestamps; a primitive.
+
+    ``Reshuffle`` and ``ReshufflePerKey`` are made of it.
+
+    Args:
+        partitions: The number of partitions; None lets the runner decide.
+        by_key: Whether elements are pairs that stay together by key.
+    """
+
+    def __init__(self, partitions: int | None = None, by_key: bool = False) -> None:
+        super().__init__()
+        self._partitions = partitions
+        self._by_key = by_key
+
+    def to_primitive(self) -> graph.Primitive:
+        """A `penstock.graph.Reshuffle`."""
+        return graph.Reshuffle(self._partitions, self._by_key)
+
+    def infer_output_type(self, input_type: Any) -> Any:
+        """The input type."""
+        return input_type
+
+    def expand(self, pcoll: Any) -> Any:
+        """The same elements."""
+        self._check_pcollection(pcoll)
+        return pvalue.PCollection.from_(pcoll)
+
+
+class Flatten(PTransform[Any, Any]):
+    """The union of several PCollections (Beam's ``Flatten``).
+
+    Args:
+        kwargs: ``pipeline``: the pipeline, needed where there may be no input.
+
+    Raises:
+        ValueError: If there is another argument, or when applied to something that cannot be iterated.
+        TypeError: When applied to PCollections nested in lists.
+
+    >>> Flatten().label
+    'Flatten'
+    """
+
+    def __init__(self, **kwargs: Any) -> None:
+        super().__init__()
+        self.pipeline = kwargs.pop("pipeline", None)
+        if kwargs:
+            raise ValueError(
+                three_parts(f"Unexpected keyword arguments: {list(kwargs)}", hint="only pipeline is known")
+            )
+
+    def _extract_input_pvalues(self, pvalueish: Any) -> tuple[Any, Sequence[Any]]:
+        try:
+            values = tuple(pvalueish)
+        except TypeError as error:
+            raise ValueError(
+                three_parts(
+                    f"Input to Flatten must be an iterable. Got a value of type {type(pvalueish).__name__}",
+                    where=self._where(),
+                    hint="write (first, second) | Flatten()",
+                )
+            ) from error
+        for index, value in enumerate(values):
+            if isinstance(value, (list, tuple)) and any(
+                isinstance(each, pvalue.PCollection) for each in value
+            ):
+                raise TypeError(
+                    three_parts(
+                        f"Inputs to Flatten cannot include an iterable of PCollections (at index {index})",
+                        where=self._where(),
+                        hint="put all PCollections into one tuple",
+                    )
+                )
+        return values, values
+
+    def to_primitive(self) -> graph.Primitive:
+        """A `penstock.graph.Flatten`."""
+        return graph.Flatten()
+
+    def infer_output_type(self, input_type: Any) -> Any:
+        """The union of the input types."""
+        return input_type
+
+    def get_windowing(self, inputs: Sequence[Any]) -> Windowing:
+        """That of the first input, or the default."""
+        return inputs[0].windowing if inputs else default_windowing()
+
+    def expand(self, pcolls: Any) -> Any:
+        """The union."""
+        for pcoll in pcolls:
+            self._check_pcollection(pcoll)
+        windowing = self.get_windowing(pcolls)
+        for pcoll in pcolls:
+            if pcoll.windowing != windowing:
+                _LOGGER.warning(
+                    "%s: the inputs have different windowings; that of the first one counts: %s, not %s",
+                    self.label,
+                    windowing,
+                    pcoll.windowing,
+                )
+        pipeline: Any = pcolls[0].pipeline if pcolls else self.pipeline
+        return pvalue.PCollection(pipeline, is_bounded=all(pcoll.is_bounded for pcoll in pcolls))
+
+
+class FlattenWith(PTransform[Any, Any]):
+    """The union of its input with other PCollections (Beam's ``FlattenWith``).
+
+    Args:
+        others: PCollections, or transforms at a pipeline's start such as ``Create``.
+    """
+
+    def __init__(self, *others: Any) -> None:
+        super().__init__()
+        self._others = others
+
+    def expand(self, pcoll: Any) -> Any:
+        """The union.
+
+        Raises:
+            TypeError: If one of the others is something else.
+        """
+        pcolls = [pcoll]
+        for other in self._others:
+            if isinstance(other, pvalue.PCollection):
+                pcolls.append(other)
+            elif isinstance(other, PTransform):
+                pcolls.append(pcoll.pipeline | other)
+            else:
+                raise TypeError(
+                    three_parts(
+                        f"FlattenWith only takes other PCollections and PTransforms, got {other!r}",
+                        where=self._where(),
+                    )
+                )
+        return tuple(pcolls) | Flatten()

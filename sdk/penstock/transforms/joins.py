@@ -1,0 +1,86 @@
+"""Joins by key: `CoGroupByKey`."""
+
+from __future__ import annotations
+
+from collections.abc import Iterable, Mapping
+from typing import Any
+
+from penstock.transforms.core import Create, Flatten, GroupByKey, MapTuple
+from penstock.transforms.ptransform import PTransform
+from penstock.typehints import KV, Dict, Tuple, Union
+from penstock.typehints import Iterable as IterableHint
+from penstock.typehints.trivial_inference import instance_to_type, key_value_types
+
+
+class CoGroupByKey(PTransform[Any, Any]):
+    """Groups several PCollections of KVs by their common keys (Beam's name).
+
+    It is applied to a dict of PCollections, and gives, for each key, a dict of the same tags with an iterable
+    of the values that the key has in each; or to a tuple or list of PCollections, and gives tuples of
+    iterables. A key that is missing in one PCollection has an empty iterable there.
+
+    Args:
+        pipeline: The pipeline; needed only if there may be no PCollections at all, which gives an empty
+            result.
+
+    Raises:
+        ValueError: If there are no PCollections and no `pipeline`, or they belong to several pipelines.
+        TypeError: If an input is no PCollection.
+
+    Example: ``{"mail": mails, "phone": phones} | CoGroupByKey()`` gives
+    ``("amy", {"mail": ["amy@example.com"], "phone": []})``.
+
+    >>> CoGroupByKey().default_label()
+    'CoGroupByKey'
+    """
+
+    def __init__(self, *, pipeline: Any = None) -> None:
+        super().__init__()
+        self.pipeline = pipeline
+
+    def _extract_input_pvalues(self, pvalueish: Any) -> tuple[Any, tuple[Any, ...]]:
+        if isinstance(pvalueish, Mapping):
+            return pvalueish, tuple(pvalueish.values())
+        # An iterable that can be passed over only once is needed twice.
+        pcolls = tuple(pvalueish)
+        return pcolls, pcolls
+
+    def expand(self, pcolls: Any) -> Any:
+        """Numbers the inputs, groups them all in one go, and deals the values out again."""
+        tags = tuple(pcolls) if isinstance(pcolls, Mapping) else None
+        inputs = tuple(pcolls.values()) if isinstance(pcolls, Mapping) else tuple(pcolls)
+        if not inputs:
+            inputs = (self.pipeline | Create([]),)
+            tags = None if tags is None else ("",)
+        types = [key_value_types(pcoll.element_type) for pcoll in inputs]
+        labels = range(len(inputs)) if tags is None else tags
+        # One type for all, so that the union of the inputs is still one of KVs.
+        key_types, value_types = zip(*types, strict=True)
+        common = KV[Union[key_types], Tuple[int, Union[value_types]]]
+        numbered = [
+            pcoll | f"Tag[{label}]" >> _numbered(number).with_output_types(common)
+            for number, (pcoll, label) in enumerate(zip(inputs, labels, strict=True))
+        ]
+        return numbered | Flatten() | GroupByKey() | "Collect" >> _collected(tags, types)
+
+
+def _numbered(number: int) -> Any:
+    return MapTuple(lambda key, value: (key, (number, value)))
+
+
+def _collected(tags: tuple[Any, ...] | None, types: list[tuple[Any, Any]]) -> Any:
+    """The step that deals the values of a key out to their inputs, with its output type."""
+    count = len(types)
+
+    def deal_out(key: Any, values: Iterable[tuple[int, Any]]) -> tuple[Any, Any]:
+        dealt: list[list[Any]] = [[] for _ in range(count)]
+        for number, value in values:
+            dealt[number].append(value)
+        return key, tuple(dealt) if tags is None else dict(zip(tags, dealt, strict=True))
+
+    key_type = Union[tuple(key for key, _ in types)]
+    iterables = tuple(IterableHint[value] for _, value in types)
+    if tags is None:
+        return MapTuple(deal_out).with_output_types(KV[key_type, Tuple[iterables]])
+    tag_type = Union[tuple(instance_to_type(tag) for tag in tags)]
+    return MapTuple(deal_out).with_output_types(KV[key_type, Dict[tag_type, Union[iterables]]])

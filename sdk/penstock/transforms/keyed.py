@@ -1,0 +1,180 @@
+"""Small steps over keys and values: take, swap or add keys, and drop duplicates."""
+
+from __future__ import annotations
+
+import inspect
+from collections.abc import Callable
+from typing import Any, TypeVar
+
+from penstock.transforms.core import CombinePerKey, Map, MapTuple
+from penstock.transforms.counting import CountCombineFn
+from penstock.transforms.ptransform import ptransform_fn
+from penstock.typehints import KV, Tuple, with_input_types, with_output_types
+from penstock.typehints.trivial_inference import infer_return_type, instance_to_type, key_value_types
+
+K = TypeVar("K")
+V = TypeVar("V")
+T = TypeVar("T")
+
+
+@ptransform_fn
+@with_input_types(Tuple[K, V])
+@with_output_types(K)
+def Keys(pcoll: Any, label: str = "Keys") -> Any:
+    """The first part of each pair (Beam's name).
+
+    Args:
+        label: The label of the inner step.
+
+    Example: ``ages | Keys()`` over ``("amy", 30)`` gives ``"amy"``.
+
+    >>> Keys().label
+    'Keys'
+    """
+    return pcoll | label >> MapTuple(_first)
+
+
+@ptransform_fn
+@with_input_types(Tuple[K, V])
+@with_output_types(V)
+def Values(pcoll: Any, label: str = "Values") -> Any:
+    """The second part of each pair (Beam's name).
+
+    Args:
+        label: The label of the inner step.
+
+    Example: ``ages | Values()`` over ``("amy", 30)`` gives ``30``.
+
+    >>> Values().label
+    'Values'
+    """
+    return pcoll | label >> MapTuple(_second)
+
+
+@ptransform_fn
+@with_input_types(Tuple[K, V])
+@with_output_types(Tuple[V, K])
+def KvSwap(pcoll: Any, label: str = "KvSwap") -> Any:
+    """Each pair the other way round (Beam's name).
+
+    Args:
+        label: The label of the inner step.
+
+    Example: ``ages | KvSwap()`` over ``("amy", 30)`` gives ``(30, "amy")``.
+
+    >>> KvSwap().label
+    'KvSwap'
+    """
+    key_type, value_type = key_value_types(pcoll.element_type)
+    return pcoll | label >> MapTuple(_swapped).with_output_types(KV[value_type, key_type])
+
+
+@ptransform_fn
+@with_input_types(T)
+@with_output_types(T)
+def Distinct(pcoll: Any) -> Any:
+    """Each element once per window (Beam's name).
+
+    Elements must have a deterministic coder, since they become keys.
+
+    Example: ``words | Distinct()``.
+
+    >>> Distinct().label
+    'Distinct'
+    """
+    element_type = pcoll.element_type
+    # The counts are thrown away, but a count is a combiner that the runner knows and can run natively.
+    return (
+        pcoll
+        | "ToPairs" >> Map(_with_nothing).with_output_types(KV[element_type, Any])
+        | "Group" >> CombinePerKey(CountCombineFn()).with_output_types(KV[element_type, int])
+        | "Distinct" >> Keys()
+    )
+
+
+@ptransform_fn
+@with_input_types(T)
+@with_output_types(T)
+def RemoveDuplicates(pcoll: Any) -> Any:
+    """The old name of `Distinct` (Beam's name).
+
+    >>> RemoveDuplicates().label
+    'RemoveDuplicates'
+    """
+    return pcoll | "RemoveDuplicates" >> Distinct()
+
+
+@ptransform_fn
+@with_input_types(T)
+@with_output_types(Tuple[Any, T])
+def WithKeys(pcoll: Any, k: Any, *args: Any, **kwargs: Any) -> Any:
+    """Pairs each element with a key (Beam's name).
+
+    Args:
+        k: The key of all, or a callable that computes the key from an element.
+        *args: Further arguments of the callable: plain values or side inputs.
+        **kwargs: Further keyword arguments of the callable, likewise.
+
+    Example: ``words | WithKeys(len)`` over ``"amy"`` gives ``(3, "amy")``.
+
+    >>> WithKeys("all").label
+    'WithKeys(all)'
+    """
+    element_type = pcoll.element_type
+    if not callable(k):
+        return pcoll | "AddKeys" >> Map(_Constant(k)).with_output_types(KV[instance_to_type(k), element_type])
+    if not fn_takes_side_inputs(k):
+        args, kwargs = (), {}
+    key_type = Any if args or kwargs else infer_return_type(k, [element_type])
+    paired = Map(_Computed(k), *args, **kwargs).with_output_types(KV[key_type, element_type])
+    return pcoll | "AddKeys" >> paired
+
+
+def fn_takes_side_inputs(fn: Callable[..., Any]) -> bool:
+    """Whether a callable takes more than one argument (Beam's name); True if Python cannot tell.
+
+    >>> fn_takes_side_inputs(lambda x: x), fn_takes_side_inputs(lambda x, *rest: x)
+    (False, True)
+    """
+    try:
+        parameters = inspect.signature(fn).parameters.values()
+    except (TypeError, ValueError):
+        return True
+    many = (inspect.Parameter.VAR_POSITIONAL, inspect.Parameter.VAR_KEYWORD)
+    return len(parameters) > 1 or any(parameter.kind in many for parameter in parameters)
+
+
+class _Constant:
+    """Pairs with one and the same key."""
+
+    def __init__(self, key: Any) -> None:
+        self._key = key
+
+    def __call__(self, element: Any) -> tuple[Any, Any]:
+        return self._key, element
+
+
+class _Computed:
+    """Pairs with the key that a callable computes."""
+
+    def __init__(self, key_of: Callable[..., Any]) -> None:
+        self._key_of = key_of
+
+    def __call__(self, element: Any, *args: Any, **kwargs: Any) -> tuple[Any, Any]:
+        return self._key_of(element, *args, **kwargs), element
+
+
+def _first(key: Any, _: Any) -> Any:
+    return key
+
+
+def _second(_: Any, value: Any) -> Any:
+    return value
+
+
+def _swapped(key: Any, value: Any) -> tuple[Any, Any]:
+    return value, key
+
+
+def _with_nothing(element: Any) -> tuple[Any, None]:
+    return element, None

@@ -1,0 +1,171 @@
+"""Steps beside the main flow: log elements, branch off, wait for others."""
+
+from __future__ import annotations
+
+import logging
+from collections.abc import Callable, Iterator
+from typing import Any, TypeVar
+
+from penstock.pvalue import AsIter
+from penstock.transforms.core import DoFn, FlatMap, GroupByKey, Map, ParDo
+from penstock.transforms.ptransform import PTransform, ptransform_fn
+from penstock.typehints import KV, with_input_types, with_output_types
+
+T = TypeVar("T")
+
+_LOGGER = logging.getLogger("penstock.transforms.util")
+_LEVELS = (logging.DEBUG, logging.INFO, logging.WARNING, logging.ERROR, logging.CRITICAL)
+
+
+@with_input_types(T)
+@with_output_types(T)
+class LogElements(PTransform[Any, Any]):
+    """Logs or prints each element, where the worker runs, and passes it on (Beam's ``LogElements``).
+
+    Args:
+        label: The step's name.
+        prefix: What each line starts with.
+        with_timestamp: Whether the line has the timestamp.
+        with_window: Whether the line has the window's start and end.
+        level: A level of `logging`, for the logger ``penstock.transforms.util``; None prints.
+        with_pane_info: Whether the line has the pane.
+        use_epoch_time: Whether times are whole seconds since the epoch rather than RFC 3339.
+
+    Example: ``words | LogElements(prefix="word: ", level=logging.INFO)``.
+
+    >>> LogElements("Look").label
+    'Look'
+    """
+
+    def __init__(
+        self,
+        label: str | None = None,
+        prefix: str = "",
+        with_timestamp: bool = False,
+        with_window: bool = False,
+        level: int | None = None,
+        with_pane_info: bool = False,
+        use_epoch_time: bool = False,
+    ) -> None:
+        super().__init__(label)
+        self._fn = LoggingDoFn(prefix, with_timestamp, with_window, level, with_pane_info, use_epoch_time)
+
+    def expand(self, input: Any) -> Any:
+        """Logs each element."""
+        return input | ParDo(self._fn).with_output_types(input.element_type)
+
+
+class LoggingDoFn(DoFn):
+    """What `LogElements` runs; the arguments are the same."""
+
+    def __init__(
+        self,
+        prefix: str = "",
+        with_timestamp: bool = False,
+        with_window: bool = False,
+        level: int | None = None,
+        with_pane_info: bool = False,
+        use_epoch_time: bool = False,
+    ) -> None:
+        super().__init__()
+        self._prefix = prefix
+        self._with_timestamp = with_timestamp
+        self._with_window = with_window
+        self._level = level
+        self._with_pane_info = with_pane_info
+        self._use_epoch_time = use_epoch_time
+
+    def process(
+        self,
+        element: Any,
+        timestamp: Any = DoFn.TimestampParam,
+        window: Any = DoFn.WindowParam,
+        pane_info: Any = DoFn.PaneInfoParam,
+    ) -> Iterator[Any]:
+        """Writes the line, and gives the element back."""
+        line = f"{self._prefix}{element}"
+        if self._with_timestamp:
+            line += f", timestamp={self._formatted(timestamp)!r}"
+        if self._with_window:
+            start, end = self._formatted(window.start), self._formatted(window.end)
+            line += f", window(start={start}, end={end})"
+        if self._with_pane_info:
+            line += f", pane_info={pane_info!r}"
+        if self._level in _LEVELS:
+            _LOGGER.log(self._level, line)
+        else:
+            print(line)
+        yield element
+
+    def _formatted(self, timestamp: Any) -> Any:
+        if self._use_epoch_time:
+            return timestamp.seconds()
+        try:
+            return timestamp.to_rfc3339()
+        except (OverflowError, ValueError):
+            # The ends of time, which the global window has, are no years of the calendar.
+            return str(timestamp)
+
+
+@with_input_types(T)
+@with_output_types(T)
+class Tee(PTransform[Any, Any]):
+    """Applies other transforms to its input as well, and passes the input on (Beam's ``Tee``).
+
+    Args:
+        *consumers: Transforms, or functions of a PCollection that apply some.
+
+    Example: ``lines | Tee(WriteToText("copy")) | CountWords()``.
+
+    >>> Tee(Map(str)).label
+    'Tee'
+    """
+
+    def __init__(self, *consumers: PTransform[Any, Any] | Callable[[Any], Any]) -> None:
+        super().__init__()
+        self._consumers = consumers
+
+    def expand(self, input: Any) -> Any:
+        """Applies the others."""
+        for consumer in self._consumers:
+            input | (consumer if isinstance(consumer, PTransform) else ptransform_fn(consumer)())
+        return input
+
+
+@with_input_types(T)
+@with_output_types(T)
+class WaitOn(PTransform[Any, Any]):
+    """Passes its input on when other PCollections are complete, window by window (Beam's ``WaitOn``).
+
+    Args:
+        *to_be_waited_on: The other PCollections.
+
+    Example: ``queries | WaitOn(written_tables) | Map(ask)``.
+
+    >>> WaitOn().label
+    'WaitOn'
+    """
+
+    def __init__(self, *to_be_waited_on: Any) -> None:
+        super().__init__()
+        self._to_be_waited_on = to_be_waited_on
+
+    def expand(self, pcoll: Any) -> Any:
+        """Takes each of the others, emptied, as a side input, which is ready when its window is over."""
+        # The grouping is what waits for the end of the window.
+        sides = [
+            AsIter(
+                other
+                | f"WaitOn{number}" >> (FlatMap(_nothing).with_output_types(KV[int, int]) | GroupByKey())
+            )
+            for number, other in enumerate(self._to_be_waited_on)
+        ]
+        return pcoll | Map(_the_element, *sides).with_output_types(pcoll.element_type)
+
+
+def _nothing(_: Any) -> tuple[Any, ...]:
+    return ()
+
+
+def _the_element(element: Any, *_: Any) -> Any:
+    return element

@@ -1,0 +1,364 @@
+"""ParDo and its short forms: user code on each element."""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from typing import Any
+
+from penstock import graph, pvalue
+from penstock.error import three_parts
+from penstock.transforms.dofn import (
+    DoFn,
+    FilterDoFn,
+    FlatMapDoFn,
+    FlatMapTupleDoFn,
+    MapDoFn,
+    MapTupleDoFn,
+    bind,
+    identity,
+    signature_of,
+)
+from penstock.transforms.ptransform import PTransform, PTransformWithSideInputs, label_from_callable
+from penstock.typehints import typehints
+from penstock.where import caller
+
+__all__ = ["Filter", "FlatMap", "FlatMapTuple", "Map", "MapTuple", "ParDo"]
+
+
+class ParDo(PTransformWithSideInputs):
+    """Runs a DoFn on each element (Beam's ``ParDo``).
+
+    Args:
+        fn: A `DoFn`, or a function that returns an iterable.
+        args: Further arguments of ``process``; views such as `penstock.pvalue.AsList` are side inputs.
+        kwargs: Likewise, by name.
+
+    Raises:
+        TypeError: If the arguments do not fit ``process``.
+        ValueError: If the DoFn asks for things that it cannot have.
+
+    >>> ParDo(str.split).label
+    'ParDo(FlatMapDoFn)'
+    """
+
+    def __init__(self, fn: Any, *args: Any, **kwargs: Any) -> None:
+        super().__init__(fn, *args, **kwargs)
+        self.dofn = self.fn
+        self._dofn_hints: Any = None
+        self.signature = signature_of(self.fn)
+        self.call = bind(self.signature.process, self.args, self.kwargs, self._function_name())
+
+    def _function_name(self) -> str:
+        if isinstance(self.fn, FlatMapDoFn):
+            return (
+                f"{label_from_callable(self.fn.fn)}, passed to {type(self.fn).__name__.removesuffix('DoFn')},"
+            )
+        return f"{type(self.fn).__name__}.process"
+
+    def make_fn(self, fn: Any, has_side_inputs: bool) -> DoFn:
+        """The DoFn, or one of a function."""
+        return fn if isinstance(fn, DoFn) else FlatMapDoFn(fn)
+
+    def display_data(self) -> dict[str, Any]:
+        """The DoFn's name, and what the DoFn tells."""
+        return {"fn": type(self.fn).__name__, "fn_dd": self.fn}
+
+    def default_type_hints(self) -> Any:
+        """Those of the DoFn, as they are when first asked for."""
+        if self._dofn_hints is None:
+            self._dofn_hints = self.fn.get_type_hints()
+        return self._dofn_hints
+
+    def infer_output_type(self, input_type: Any) -> Any:
+        """What the DoFn infers."""
+        return self.fn.infer_output_type(input_type)
+
+    def to_primitive(self) -> graph.Primitive:
+        """A `penstock.graph.ParDo`."""
+        return graph.ParDo(self.fn, self.args, tuple(sorted(self.kwargs.items())))
+
+    def expand(self, pcoll: Any) -> Any:
+        """The main output.
+
+        Raises:
+            ValueError: If a stateful DoFn is applied to elements that are no key-value pairs.
+        """
+        self._check_pcollection(pcoll)
+        if self.signature.is_stateful:
+            self._check_keyed(pcoll)
+        return pvalue.PCollection.from_(pcoll)
+
+    def _check_keyed(self, pcoll: pvalue.PCollection[Any]) -> None:
+        try:
+            typehints.coerce_to_kv_type(pcoll.element_type or typehints.Any, self.label)
+        except ValueError as error:
+            raise ValueError(
+                three_parts(
+                    f"Input elements to the transform {self.label!r} with stateful DoFn must be "
+                    f"key-value pairs, not {typehints.show_type(pcoll.element_type)}",
+                    where=self._where(),
+                    hint="make pairs first, e.g. with Map(lambda x: (key_of(x), x)) or WithKeys",
+                )
+            ) from error
+
+    def with_outputs(
+        self, *tags: str, main: str | None = None, allow_unknown_tags: bool | None = None
+    ) -> _MultiParDo:
+        """Gives tagged outputs besides the main one.
+
+        Args:
+            tags: Their tags; without any, every tag that is asked for.
+            main: A tag for the main output.
+            allow_unknown_tags: Whether tags can be asked for that are not among `tags`.
+
+        Returns:
+            A transform that gives a `penstock.pvalue.DoOutputsTuple`.
+
+        Raises:
+            ValueError: If the main tag is among `tags`, or the DoFn's elements come in batches.
+        """
+        if main is not None and main in tags:
+            raise ValueError(
+                three_parts(
+                    f"Main output tag {main!r} must be different from side output tags {tags}",
+                    where=self._where(),
+                )
+            )
+        for tag in tags:
+            if not isinstance(tag, str):
+                raise TypeError(three_parts(f"a tag is a string, not {tag!r}", where=self._where()))
+        return _MultiParDo(self, tags, main, allow_unknown_tags)
+
+    def with_exception_handling(
+        self,
+        main_tag: str = "good",
+        dead_letter_tag: str = "bad",
+        *,
+        exc_class: type[BaseException] | tuple[type[BaseException], ...] = Exception,
+        partial: bool = False,
+        use_subprocess: bool = False,
+        threshold: float = 1,
+        threshold_windowing: Any = None,
+        timeout: float | None = None,
+        error_handler: Any = None,
+        on_failure_callback: Callable[[Exception, Any], None] | None = None,
+        allow_unsafe_userstate_in_process: bool = False,
+    ) -> Any:
+        """Sends elements whose processing fails to an output of their own.
+
+        Args:
+            main_tag: The tag of what is processed well.
+            dead_letter_tag: The tag of ``(element, (exception class, its repr, traceback lines))``.
+            exc_class: Which exceptions count.
+            partial: Whether what an element gave before it failed is kept.
+            use_subprocess: Not offered: Spark's own worker processes already keep crashes apart.
+            threshold: The largest share of failing elements, from 0 to 1; more of them fail the pipeline.
+            threshold_windowing: Windows in which the share is taken; by default those of the input.
+            timeout: Seconds after which an element counts as failing with a TimeoutError.
+            error_handler: Takes the failing elements; then only the main output is given.
+            on_failure_callback: Called with the exception and the element; what it raises is only logged.
+            allow_unsafe_userstate_in_process: Whether ``process`` may use state and timers, although what a
+                failing element stored stays stored.
+
+        Returns:
+            A transform that gives both outputs.
+
+        Raises:
+            ValueError: If arguments exclude each other, or cannot work.
+
+        >>> ParDo(str.split).with_exception_handling().label
+        'ParDo(FlatMapDoFn)'
+        """
+        from penstock.transforms.dead_letters import DeadLetterOptions, ExceptionHandlingParDo
+
+        options = DeadLetterOptions(
+            main_tag=main_tag,
+            dead_letter_tag=dead_letter_tag,
+            exc_class=exc_class,
+            partial=partial,
+            use_subprocess=use_subprocess,
+            threshold=threshold,
+            threshold_windowing=threshold_windowing,
+            timeout_seconds=timeout,
+            error_handler=error_handler,
+            on_failure_callback=on_failure_callback,
+            allow_state=allow_unsafe_userstate_in_process,
+        )
+        return ExceptionHandlingParDo(self, options)
+
+    def with_error_handler(self, error_handler: Any, **exception_handling_kwargs: Any) -> Any:
+        """`with_exception_handling` with an error handler; without one, the transform itself."""
+        if error_handler is None:
+            return self
+        return self.with_exception_handling(error_handler=error_handler, **exception_handling_kwargs)
+
+    def _process_argspec_fn(self) -> Callable[..., Any]:
+        function: Callable[..., Any] = self.fn._process_argspec_fn()
+        return function
+
+
+class _MultiParDo(PTransform[Any, Any]):
+    """A ParDo with tagged outputs."""
+
+    def __init__(
+        self, pardo: ParDo, tags: tuple[str, ...], main_tag: str | None, allow_unknown_tags: bool | None
+    ) -> None:
+        super().__init__(pardo.label)
+        self._pardo = pardo
+        self._tags = tags
+        self._main_tag = main_tag
+        self._allow_unknown_tags = allow_unknown_tags
+        self.side_inputs = pardo.side_inputs
+
+    def default_type_hints(self) -> Any:
+        """Those of the ParDo."""
+        return self._pardo.get_type_hints()
+
+    def get_resource_hints(self) -> dict[str, Any]:
+        """Those of the ParDo."""
+        return self._pardo.get_resource_hints()
+
+    def infer_output_type(self, input_type: Any) -> Any:
+        """What the ParDo infers."""
+        return self._pardo.infer_output_type(input_type)
+
+    def type_check_inputs(self, pvalueish: Any) -> None:
+        """As the ParDo does."""
+        self._pardo.type_check_inputs(pvalueish)
+
+    def to_primitive(self) -> graph.Primitive:
+        """That of the ParDo."""
+        return self._pardo.to_primitive()
+
+    def expand(self, pcoll: Any) -> Any:
+        """The outputs."""
+        self._pardo.expand(pcoll)
+        return pvalue.DoOutputsTuple(
+            pcoll.pipeline, self._pardo, self._tags, self._main_tag, self._allow_unknown_tags
+        )
+
+    def with_exception_handling(self, main_tag: str | None = None, **kwargs: Any) -> Any:
+        """See `ParDo.with_exception_handling`; the tagged outputs stay."""
+        handling = self._pardo.with_exception_handling(
+            main_tag=main_tag or self._main_tag or "good", **kwargs
+        )
+        return handling.with_outputs(*self._tags)
+
+
+def _short_form(
+    name: str, dofn_class: type[FlatMapDoFn], fn: Any, args: tuple[Any, ...], kwargs: dict[str, Any]
+) -> ParDo:
+    if not callable(fn):
+        hint = "use ParDo for a DoFn" if isinstance(fn, DoFn) else "pass a function"
+        location = caller()
+        raise TypeError(
+            three_parts(
+                f"{name} can be used only with callable objects. Received {fn!r} instead",
+                where=f"at {location}" if location else None,
+                hint=hint,
+            )
+        )
+    pardo = ParDo(dofn_class(fn), *args, **kwargs)
+    pardo.label = f"{name}({label_from_callable(fn)})"
+    return pardo
+
+
+def FlatMap(fn: Callable[..., Any] = identity, *args: Any, **kwargs: Any) -> ParDo:
+    """Gives each element of what a function returns (Beam's ``FlatMap``).
+
+    Args:
+        fn: A function that returns an iterable; without it the elements are the iterables.
+        args: Further arguments, which may be side inputs.
+        kwargs: Likewise, by name.
+
+    Returns:
+        The transform.
+
+    Raises:
+        TypeError: If `fn` is not callable, or the arguments do not fit.
+
+    >>> FlatMap(str.split).label
+    'FlatMap(split)'
+    """
+    return _short_form("FlatMap", FlatMapDoFn, fn, args, kwargs)
+
+
+def Map(fn: Callable[..., Any], *args: Any, **kwargs: Any) -> ParDo:
+    """Gives what a function returns (Beam's ``Map``).
+
+    Args:
+        fn: A function of an element.
+        args: Further arguments, which may be side inputs.
+        kwargs: Likewise, by name.
+
+    Returns:
+        The transform.
+
+    Raises:
+        TypeError: If `fn` is not callable, or the arguments do not fit.
+
+    >>> Map(len).label
+    'Map(len)'
+    """
+    return _short_form("Map", MapDoFn, fn, args, kwargs)
+
+
+def Filter(fn: Callable[..., Any], *args: Any, **kwargs: Any) -> ParDo:
+    """Keeps the elements for which a function is true (Beam's ``Filter``).
+
+    Args:
+        fn: A function of an element.
+        args: Further arguments, which may be side inputs.
+        kwargs: Likewise, by name.
+
+    Returns:
+        The transform.
+
+    Raises:
+        TypeError: If `fn` is not callable, or the arguments do not fit.
+
+    >>> Filter(str.isdigit).label
+    'Filter(isdigit)'
+    """
+    return _short_form("Filter", FilterDoFn, fn, args, kwargs)
+
+
+def MapTuple(fn: Callable[..., Any], *args: Any, **kwargs: Any) -> ParDo:
+    """Gives what a function of an element's parts returns (Beam's ``MapTuple``).
+
+    Args:
+        fn: A function of the parts of a tuple; its parameters for `args` and `kwargs` have default arguments.
+        args: Further arguments, which may be side inputs.
+        kwargs: Likewise, by name.
+
+    Returns:
+        The transform.
+
+    Raises:
+        TypeError: If `fn` is not callable, or the arguments do not fit.
+
+    >>> MapTuple(max).label
+    'MapTuple(max)'
+    """
+    return _short_form("MapTuple", MapTupleDoFn, fn, args, kwargs)
+
+
+def FlatMapTuple(fn: Callable[..., Any], *args: Any, **kwargs: Any) -> ParDo:
+    """Gives each element of what a function of an element's parts returns (Beam's ``FlatMapTuple``).
+
+    Args:
+        fn: A function of the parts of a tuple that returns an iterable; its parameters for `args` and
+            `kwargs` have default arguments.
+        args: Further arguments, which may be side inputs.
+        kwargs: Likewise, by name.
+
+    Returns:
+        The transform.
+
+    Raises:
+        TypeError: If `fn` is not callable, or the arguments do not fit.
+
+    >>> FlatMapTuple(range).label
+    'FlatMapTuple(range)'
+    """
+    return _short_form("FlatMapTuple", FlatMapTupleDoFn, fn, args, kwargs)

@@ -1,0 +1,246 @@
+"""Elements at regular times: `PeriodicImpulse` and `PeriodicSequence` (Beam's module).
+
+What lies in the past is made at once, as bounded input. An impulse that goes on into the future is an
+unbounded source, `PeriodicSource`; a sequence that does so would need a source per element, which is refused.
+"""
+
+from __future__ import annotations
+
+import enum
+import warnings
+from collections.abc import Iterable, Iterator, Sequence
+from dataclasses import dataclass
+from typing import Any
+
+from penstock import graph
+from penstock.error import UnsupportedByRunner, three_parts
+from penstock.io.primitive import SourceTransform
+from penstock.transforms.core import Create, DoFn, Map, ParDo, WindowInto
+from penstock.transforms.ptransform import PTransform
+from penstock.transforms.window import FixedWindows, TimestampedValue
+from penstock.typehints import Any as AnyHint
+from penstock.utils.timestamp import MAX_TIMESTAMP, Duration, Timestamp, TimestampTypes
+
+__all__ = ["ImpulseSeqGenDoFn", "PeriodicImpulse", "PeriodicSequence", "PeriodicSource", "RebaseMode"]
+
+
+class RebaseMode(enum.Enum):
+    """Which ends of an impulse move so that it starts when the pipeline does (Beam's name).
+
+    Attributes:
+        REBASE_NONE: None.
+        REBASE_ALL: Both, by the same time.
+        REBASE_START: The start.
+    """
+
+    REBASE_NONE = 0
+    REBASE_ALL = 1
+    REBASE_START = 2
+
+
+@dataclass(frozen=True, eq=False)
+class PeriodicSource(graph.Source):
+    """An element every so often, each not before its time has come by the wall clock.
+
+    Attributes:
+        start_micros: The time of the first element.
+        stop_micros: No element comes at or after this time.
+        interval_micros: The time between two elements.
+        data: The elements, repeated as needed; pairs of a `Timestamp` and a value have that event time.
+            Empty: the elements are their own timestamps.
+        rebase: Which of the two times move to the time when the pipeline starts.
+
+    >>> source = PeriodicSource(0, 25, 10)
+    >>> [due for due, _ in source.schedule()]
+    [0, 10, 20]
+    >>> [(due, value.value) for due, value in PeriodicSource(0, 25, 10, ("a", "b")).schedule(first=1)]
+    [(10, 'b'), (20, 'a')]
+    """
+
+    start_micros: int
+    stop_micros: int
+    interval_micros: int
+    data: tuple[Any, ...] = ()
+    rebase: RebaseMode = RebaseMode.REBASE_NONE
+
+    is_bounded = False
+
+    def __post_init__(self) -> None:
+        if self.start_micros > self.stop_micros or self.interval_micros <= 0:
+            span = f"from {self.start_micros} to {self.stop_micros} every {self.interval_micros} µs"
+            what = f"a sequence {span} is none"
+            hint = "the start must not be after the end, and the interval must be above 0"
+            raise ValueError(three_parts(what, where="at PeriodicImpulse", hint=hint))
+
+    def describe(self) -> str:
+        """The interval."""
+        return f"PeriodicSource(every {self.interval_micros / 1e6:g} s)"
+
+    def starting_at(self, now_micros: int) -> PeriodicSource:
+        """The source without rebasing, for a pipeline that starts now."""
+        if self.rebase is RebaseMode.REBASE_NONE:
+            return self
+        length = self.stop_micros - self.start_micros
+        stop = now_micros + length if self.rebase is RebaseMode.REBASE_ALL else self.stop_micros
+        return PeriodicSource(now_micros, min(stop, MAX_TIMESTAMP.micros), self.interval_micros, self.data)
+
+    def schedule(self, first: int = 0) -> Iterator[tuple[int, TimestampedValue[Any]]]:
+        """When each element is due, in microseconds, and the element, from number `first` on."""
+        due = self.start_micros + first * self.interval_micros
+        while due < self.stop_micros:
+            yield due, self._element(first, Timestamp(micros=due))
+            first += 1
+            due += self.interval_micros
+
+    def _element(self, number: int, due: Timestamp) -> TimestampedValue[Any]:
+        if not self.data:
+            return TimestampedValue(due, due)
+        chosen = self.data[number % len(self.data)]
+        if _has_timestamp(chosen):
+            return TimestampedValue(chosen[1], chosen[0])
+        return TimestampedValue(chosen, due)
+
+
+class ImpulseSeqGenDoFn(DoFn):
+    """From ``(start, stop, interval)`` to the elements of that sequence (Beam's name).
+
+    Args:
+        data: As in `PeriodicImpulse`.
+    """
+
+    def __init__(self, data: Sequence[Any] | None = None) -> None:
+        super().__init__()
+        self._data = tuple(data or ())
+
+    def process(self, element: Sequence[Any]) -> Iterable[TimestampedValue[Any]]:
+        """The elements, at their timestamps.
+
+        Raises:
+            ValueError: If the start is after the end, or the interval is not above 0.
+            UnsupportedByRunner: If the sequence ends in the future.
+        """
+        start, stop, interval = element
+        source = _source(start, stop, interval, self._data)
+        if source.stop_micros > Timestamp.now().micros:
+            what = (
+                "a sequence that ends in the future needs an unbounded source per element (a splittable DoFn)"
+            )
+            raise UnsupportedByRunner(
+                what, where="at PeriodicSequence", hint="use PeriodicImpulse, as a source"
+            )
+        return (value for _, value in source.schedule())
+
+
+class PeriodicSequence(PTransform[Any, Any]):
+    """From ``(start, stop, interval)`` to the timestamps from start to before stop (Beam's name).
+
+    Start and stop are timestamps or seconds since the epoch, the interval is in seconds. Sequences must end
+    in the past; the result is then bounded.
+
+    Raises:
+        UnsupportedByRunner: While the pipeline runs, if a sequence ends in the future.
+
+    Example: ``Create([(0, 60, 10)]) | PeriodicSequence()`` gives six timestamps.
+
+    >>> PeriodicSequence().label
+    'PeriodicSequence'
+    """
+
+    def expand(self, pcoll: Any) -> Any:
+        """Makes the sequence of each element."""
+        return pcoll | "GenSequence" >> ParDo(ImpulseSeqGenDoFn()).with_output_types(Timestamp)
+
+
+class PeriodicImpulse(PTransform[Any, Any]):
+    """An element every `fire_interval` seconds, from the start to before the end (Beam's name).
+
+    An impulse that is all in the past when it is built, and not rebased, is bounded; any other is unbounded.
+
+    Args:
+        start_timestamp: The time of the first element; by default when the transform is built.
+        stop_timestamp: No element comes at or after this time; by default, with `data` when the data ends,
+            else never.
+        fire_interval: Seconds between two elements.
+        apply_windowing: Whether each element gets a fixed window of `fire_interval` seconds.
+        data: The elements; repeated, with a warning, if the impulse is longer. Pairs of a `Timestamp` and a
+            value have that event time, and must be enough. By default, elements are their own timestamps.
+        rebase: Which of the two times move to the time when the pipeline starts.
+
+    Raises:
+        ValueError: If the start is after the end, the interval is not above 0, or data with timestamps is too
+            short.
+
+    Example: ``pipeline | PeriodicImpulse(fire_interval=60)`` ticks every minute.
+
+    >>> PeriodicImpulse(0, 60, 20).source.is_bounded
+    False
+    """
+
+    def __init__(
+        self,
+        start_timestamp: TimestampTypes | None = None,
+        stop_timestamp: TimestampTypes = MAX_TIMESTAMP,
+        fire_interval: float = 360.0,
+        apply_windowing: bool = False,
+        data: Sequence[Any] | None = None,
+        rebase: RebaseMode = RebaseMode.REBASE_NONE,
+    ) -> None:
+        super().__init__()
+        start = Timestamp.now() if start_timestamp is None else Timestamp.of(start_timestamp)
+        stop = Timestamp.of(stop_timestamp)
+        if data:
+            stop = _checked_stop(start, stop, Duration(fire_interval), data)
+        self.source = _source(start, stop, fire_interval, tuple(data or ()), rebase)
+        self._interval_seconds = fire_interval
+        self._apply_windowing = apply_windowing
+
+    def expand(self, pbegin: Any) -> Any:
+        """Bounded, what is past; else the source."""
+        source = self.source
+        output_type = AnyHint if source.data else Timestamp
+        if source.rebase is RebaseMode.REBASE_NONE and source.stop_micros <= Timestamp.now().micros:
+            bounds = (
+                Timestamp(micros=source.start_micros),
+                Timestamp(micros=source.stop_micros),
+                self._interval_seconds,
+            )
+            made = ParDo(ImpulseSeqGenDoFn(source.data)).with_output_types(output_type)
+            ticks = pbegin | "ImpulseElement" >> Create([bounds]) | "GenSequence" >> made
+        else:
+            ticks = pbegin | "GenSequence" >> SourceTransform(source)
+            ticks |= "MapToTimestamped" >> Map(lambda tick: tick).with_output_types(output_type)
+        if self._apply_windowing:
+            ticks |= "ApplyWindowing" >> WindowInto(FixedWindows(self._interval_seconds))
+        return ticks
+
+
+def _source(
+    start: Any,
+    stop: Any,
+    interval_seconds: float,
+    data: tuple[Any, ...],
+    rebase: RebaseMode = RebaseMode.REBASE_NONE,
+) -> PeriodicSource:
+    interval_micros = Duration(interval_seconds).micros
+    return PeriodicSource(
+        Timestamp.of(start).micros, Timestamp.of(stop).micros, interval_micros, data, rebase
+    )
+
+
+def _has_timestamp(element: Any) -> bool:
+    return isinstance(element, tuple) and len(element) == 2 and isinstance(element[0], Timestamp)
+
+
+def _checked_stop(start: Timestamp, stop: Timestamp, interval: Duration, data: Sequence[Any]) -> Timestamp:
+    """The end of an impulse with data: the data's end, if there is no other."""
+    data_end = Timestamp(micros=start.micros + len(data) * interval.micros)
+    if stop == MAX_TIMESTAMP:
+        return data_end
+    if data_end < stop:
+        what = "the data is not enough to span the impulse's whole duration"
+        where = "at PeriodicImpulse"
+        if _has_timestamp(data[0]):
+            hint = "give more data, or an earlier stop_timestamp"
+            raise ValueError(three_parts(what, where=where, hint=hint))
+        warnings.warn(three_parts(what, where=where, hint="the data will be repeated"), stacklevel=3)
+    return stop

@@ -1,0 +1,387 @@
+"""The PTransform: a step of a pipeline, or a composite of steps, before it is applied."""
+
+from __future__ import annotations
+
+import copy
+import functools
+import operator
+import os
+import types
+from collections.abc import Callable, Iterator, Mapping, Sequence
+from typing import TYPE_CHECKING, Any, Generic, TypeVar
+
+from penstock import graph, pvalue
+from penstock.error import TransformError, three_parts
+from penstock.transforms.display import HasDisplayData
+from penstock.transforms.resources import parse_resource_hints
+from penstock.typehints import native_type_compatibility, typehints
+from penstock.typehints.decorators import (
+    IOTypeHints,
+    TypeCheckError,
+    WithTypeHints,
+    get_type_hints,
+)
+from penstock.where import caller
+
+if TYPE_CHECKING:
+    from penstock.pipeline import Pipeline
+    from penstock.transforms.windowing import Windowing
+
+__all__ = ["PTransform", "checked_hint", "get_named_nested_pvalues", "label_from_callable"]
+
+T = TypeVar("T")
+InputT = TypeVar("InputT")
+OutputT = TypeVar("OutputT")
+
+
+class PTransform(WithTypeHints, HasDisplayData, Generic[InputT, OutputT]):  # type: ignore[misc]
+    """A step to apply with ``pcoll | transform`` (Beam's ``PTransform``).
+
+    A composite overrides `expand` and applies other transforms there. A primitive gives a new PCollection in
+    `expand`, and says what it does in `to_primitive`.
+
+    Args:
+        label: The step's name; by default the class's name.
+
+    >>> str(PTransform("Read scores"))
+    '<PTransform(PTransform) label=[Read scores]>'
+    """
+
+    side_inputs: Sequence[pvalue.AsSideInput] = ()
+    pipeline: Pipeline | None = None
+    _user_label: str | None = None
+
+    def __init__(self, label: str | None = None) -> None:
+        super().__init__()
+        self.label = label
+
+    @property
+    def label(self) -> str:
+        """The step's name."""
+        return self._user_label or self.default_label()
+
+    @label.setter
+    def label(self, value: str | None) -> None:
+        self._user_label = value
+
+    def default_label(self) -> str:
+        """The name of a step that is given none."""
+        return type(self).__name__
+
+    def expand(self, input_or_inputs: Any) -> Any:
+        """Applies the parts of a composite, or makes the output of a primitive.
+
+        Args:
+            input_or_inputs: What the transform is applied to.
+
+        Returns:
+            A PCollection, several in a tuple, list or dict, a ``DoOutputsTuple``, or a ``PDone``.
+        """
+        raise NotImplementedError(
+            three_parts(
+                f"{type(self).__name__} defines no expand method",
+                hint="def expand(self, pcoll): return pcoll | ...",
+            )
+        )
+
+    def to_primitive(self) -> graph.Primitive | None:
+        """What the runner has to do for this transform; None for composites."""
+        return None
+
+    def annotations(self) -> dict[str, str | bytes]:
+        """Facts about the transform for tools, by name."""
+        return {"python_type": f"{type(self).__module__}.{type(self).__qualname__}"}
+
+    def default_type_hints(self) -> Any:
+        """The type hints on the class, then those from the annotations of `expand`."""
+        return get_type_hints(type(self)).with_defaults(self._hints_of_expand())
+
+    def _hints_of_expand(self) -> Any:
+        function = getattr(self.expand, "__func__", None)
+        return _hints_of_expand(function or self.expand, function is not None)
+
+    def with_input_types(self, input_type_hint: Any) -> Any:
+        """Declares the type of the input's elements.
+
+        Args:
+            input_type_hint: A type or type hint.
+
+        Returns:
+            The transform itself.
+
+        Raises:
+            TypeError: If it is no type hint.
+        """
+        return super().with_input_types(checked_hint(input_type_hint))
+
+    def with_output_types(self, type_hint: Any, **tagged_type_hints: Any) -> Any:
+        """Declares the type of the outputs' elements.
+
+        Args:
+            type_hint: A type or type hint for the main output.
+            tagged_type_hints: Likewise for tagged outputs.
+
+        Returns:
+            The transform itself.
+
+        Raises:
+            TypeError: If one is no type hint.
+        """
+        tagged = {tag: checked_hint(hint) for tag, hint in tagged_type_hints.items()}
+        return super().with_output_types(checked_hint(type_hint), **tagged)
+
+    def with_resource_hints(self, **kwargs: Any) -> Any:
+        """Says what the machines that run the step should have; a runner may ignore it.
+
+        Args:
+            kwargs: See `penstock.transforms.resources.parse_resource_hints`.
+
+        Returns:
+            The transform itself.
+
+        Raises:
+            ValueError: If a hint is unknown, or its value makes no sense.
+        """
+        self.get_resource_hints().update(parse_resource_hints(kwargs))
+        return self
+
+    def get_resource_hints(self) -> dict[str, Any]:
+        """The resource hints so far."""
+        # Subclasses do not always call this class's constructor.
+        hints: dict[str, Any] = self.__dict__.setdefault("_resource_hints", {})
+        return hints
+
+    def type_check_inputs(self, pvalueish: Any) -> None:
+        """Checks the input's element types against the type hints.
+
+        Raises:
+            TypeCheckError: If they do not fit.
+        """
+        self._type_check(pvalueish, "input")
+
+    def type_check_outputs(self, pvalueish: Any) -> None:
+        """Checks the output's element types against the type hints.
+
+        Raises:
+            TypeCheckError: If they do not fit.
+        """
+        self._type_check(pvalueish, "output")
+
+    def _type_check(self, pvalueish: Any, side: str) -> None:
+        hints = getattr(self.get_type_hints(), f"{side}_types")
+        if hints is None or not any(hints):
+            return
+        args, kwargs = hints
+        if args and kwargs and side == "input":
+            raise TypeCheckError(
+                three_parts(
+                    f"{type(self).__name__} cannot have both positional and keyword input type hints",
+                    where=self._where(),
+                )
+            )
+        root_hint = args[0] if len(args) == 1 else args or kwargs
+        for context, value, hint in _with_hints(pvalueish, root_hint, ""):
+            given = getattr(value, "element_type", None)
+            if given is not None and hint and not typehints.is_consistent_with(given, hint):
+                raise TypeCheckError(
+                    three_parts(
+                        f"{side.title()} type hint violation at {self.label}{context}: "
+                        f"expected {typehints.show_type(hint)}, got {typehints.show_type(given)}",
+                        where=self._where(),
+                        hint="correct the type hints of this transform or of the one before it",
+                    )
+                )
+
+    def infer_output_type(self, input_type: Any) -> Any:
+        """The type of the output's elements for input elements of `input_type`."""
+        return self.get_type_hints().simple_output_type(self.label) or typehints.Any
+
+    def get_windowing(self, inputs: Sequence[Any]) -> Windowing:
+        """The windowing of the output: that of the first input, or the default."""
+        for value in inputs:
+            if isinstance(value, pvalue.PCollection):
+                return value.windowing
+        return _default_windowing()
+
+    def _where(self) -> str | None:
+        location = caller()
+        return f"at step {self.label!r} ({location})" if location else None
+
+    def _check_pcollection(self, pcoll: Any) -> None:
+        if not isinstance(pcoll, pvalue.PCollection):
+            raise TransformError(
+                "Expecting a PCollection argument",
+                where=self._where(),
+                hint=f"this is a {type(pcoll).__name__}",
+            )
+
+    def _clone(self, new_label: str) -> Any:
+        """A copy of the transform with another label."""
+        clone = copy.copy(self)
+        clone.label = new_label
+        return clone
+
+    def __str__(self) -> str:
+        sides = f" side_inputs={self.side_inputs}" if self.side_inputs else ""
+        return f"<{type(self).__name__}(PTransform) label=[{self.label}]{sides}>"
+
+    def __repr__(self) -> str:
+        return f"{str(self)[:-1]} at {id(self):#x}>"
+
+    def __rrshift__(self, label: str) -> NamedPTransform:
+        return NamedPTransform(self, label)
+
+    def __or__(self, right: Any) -> Any:
+        return _ChainedPTransform(self, right) if isinstance(right, PTransform) else NotImplemented
+
+    def __ror__(self, left: Any, label: str | None = None) -> Any:
+        """Applies the transform to a pipeline, to several PCollections, or, at once, to plain values."""
+        from penstock.transforms import applying
+
+        return applying.apply_to(self, left, label)
+
+    def _extract_input_pvalues(self, pvalueish: Any) -> tuple[Any, Mapping[str, Any] | Sequence[Any]]:
+        """The input, and the values in it; transforms with inputs of another shape override this."""
+        from penstock.pipeline import Pipeline
+
+        if isinstance(pvalueish, Pipeline):
+            pvalueish = pvalue.PBegin(pvalueish)
+        return pvalueish, {
+            str(tag): value for tag, value in get_named_nested_pvalues(pvalueish, as_inputs=True)
+        }
+
+
+def _default_windowing() -> Windowing:
+    from penstock.transforms.windowing import default_windowing
+
+    return default_windowing()
+
+
+@functools.lru_cache(maxsize=1024)
+def _hints_of_expand(expand: Callable[..., Any], is_method: bool) -> Any:
+    """The type hints in the annotations of an `expand`; one that says ``Any`` says nothing."""
+    hints = IOTypeHints.from_callable(types.MethodType(expand, object()) if is_method else expand)
+    if hints is None:
+        return None
+    hints = hints.strip_pcoll()
+    if hints.simple_output_type("") in (None, typehints.Any):
+        hints = hints.with_output_types_from(IOTypeHints.empty())
+    args, kwargs = hints.input_types or ((), {})
+    if all(hint is typehints.Any for hint in (*args, *kwargs.values())):
+        hints = hints.with_input_types_from(IOTypeHints.empty())
+    return hints
+
+
+def checked_hint(hint: Any) -> Any:
+    """A type hint in the form that checks need; TypeError if it is none."""
+    converted = native_type_compatibility.convert_to_beam_type(hint)
+    typehints.validate_composite_type_param(converted, "Type hints for a PTransform")
+    return converted
+
+
+def _with_hints(value: Any, hint: Any, context: str) -> Iterator[tuple[str, Any, Any]]:
+    """Pairs each PCollection of a nested value with the type hint at the same place of a nested hint."""
+    if isinstance(value, pvalue.PValue):
+        yield context, value, hint
+    elif isinstance(value, dict):
+        for key, part in value.items():
+            yield from _with_hints(part, hint.get(key) if isinstance(hint, dict) else hint, f" {key}")
+    elif isinstance(value, (list, tuple)):
+        several = isinstance(hint, (list, tuple))
+        for index, part in enumerate(value):
+            part_hint = (hint[index] if index < len(hint) else None) if several else hint
+            yield from _with_hints(part, part_hint, f" position {index}" if several else context)
+
+
+def get_named_nested_pvalues(pvalueish: Any, as_inputs: bool = False) -> Iterator[tuple[Any, Any]]:
+    """The values in nested tuples, lists and dicts, each named by the keys on the way (Beam's name).
+
+    Args:
+        pvalueish: The nested value.
+        as_inputs: Whether anything counts, and a list as one plain value; else only pipeline values count.
+
+    >>> dict(get_named_nested_pvalues({"a": (1, 2), "b": 3}, as_inputs=True))
+    {'a.0': 1, 'a.1': 2, 'b': 3}
+    """
+    tagged: Any
+    if isinstance(pvalueish, tuple):
+        tagged = zip(getattr(pvalueish, "_fields", range(len(pvalueish))), pvalueish, strict=True)
+    elif isinstance(pvalueish, list) and not as_inputs:
+        tagged = enumerate(pvalueish)
+    elif isinstance(pvalueish, dict):
+        tagged = pvalueish.items()
+    else:
+        if as_inputs or isinstance(pvalueish, (pvalue.PValue, pvalue.DoOutputsTuple)):
+            yield None, pvalueish
+        return
+    for tag, part in tagged:
+        for inner_tag, value in get_named_nested_pvalues(part, as_inputs):
+            yield (tag if inner_tag is None else f"{tag}.{inner_tag}"), value
+
+
+class _ChainedPTransform(PTransform[Any, Any]):
+    """Transforms one after the other, as one composite."""
+
+    def __init__(self, *parts: PTransform[Any, Any]) -> None:
+        super().__init__("|".join(part.label for part in parts))
+        self._parts = parts
+
+    def __or__(self, right: Any) -> Any:
+        return _ChainedPTransform(*self._parts, right) if isinstance(right, PTransform) else NotImplemented
+
+    def expand(self, pcoll: Any) -> Any:
+        """Applies the parts in order."""
+        return functools.reduce(operator.or_, self._parts, pcoll)
+
+
+class NamedPTransform(PTransform[Any, Any]):
+    """A transform with the label that ``"label" >> transform`` gives it."""
+
+    def __init__(self, transform: PTransform[Any, Any], label: str) -> None:
+        if not isinstance(label, str):
+            raise TypeError(
+                three_parts(f"a label is a string, not {label!r}", hint="write 'label' >> transform")
+            )
+        super().__init__(label)
+        self.transform = transform
+
+    def __ror__(self, left: Any, _label: str | None = None) -> Any:
+        return self.transform.__ror__(left, self.label)
+
+    def __rrshift__(self, label: str) -> NamedPTransform:
+        return NamedPTransform(self.transform, label)
+
+    def __getattr__(self, name: str) -> Any:
+        attribute = getattr(self.__dict__["transform"], name)
+        if not callable(attribute):
+            return attribute
+
+        @functools.wraps(attribute)
+        def keeping_label(*args: Any, **kwargs: Any) -> Any:
+            result = attribute(*args, **kwargs)
+            return NamedPTransform(result, self.label) if isinstance(result, PTransform) else result
+
+        return keeping_label
+
+    def annotations(self) -> dict[str, str | bytes]:
+        """Those of the transform inside."""
+        return self.transform.annotations()
+
+    def with_resource_hints(self, **kwargs: Any) -> Any:
+        """Gives the hints to the transform inside."""
+        self.transform.with_resource_hints(**kwargs)
+        return self
+
+
+def label_from_callable(fn: Any) -> str:
+    """A name for a function in labels (Beam's name).
+
+    >>> label_from_callable(len)
+    'len'
+    """
+    if hasattr(fn, "default_label"):
+        return str(fn.default_label())
+    name = getattr(fn, "__name__", None)
+    if name == "<lambda>":
+        return f"<lambda at {os.path.basename(fn.__code__.co_filename)}:{fn.__code__.co_firstlineno}>"
+    return str(name or fn)

@@ -1,0 +1,61 @@
+"""Spreading elements evenly over the machines: `Reshuffle` and `ReshufflePerKey`."""
+
+from __future__ import annotations
+
+from typing import Any, TypeVar
+
+from penstock.error import three_parts
+from penstock.transforms.grouping import SpreadAnew
+from penstock.transforms.ptransform import PTransform
+from penstock.typehints import Tuple, with_input_types, with_output_types
+
+T = TypeVar("T")
+K = TypeVar("K")
+V = TypeVar("V")
+
+
+@with_input_types(T)
+@with_output_types(T)
+class Reshuffle(PTransform[Any, Any]):
+    """Its input, spread evenly anew; the steps before and after it are not fused (Beam's ``Reshuffle``).
+
+    Elements keep their windows and timestamps.
+
+    Args:
+        num_buckets: The number of partitions to spread over; None lets the runner decide.
+
+    Raises:
+        ValueError: If `num_buckets` is no integer above 0.
+
+    Example: ``file_names | Reshuffle() | FlatMap(read_lines)`` reads files in parallel.
+
+    >>> Reshuffle(num_buckets=8).label
+    'Reshuffle'
+    """
+
+    def __init__(self, num_buckets: int | None = None) -> None:
+        super().__init__()
+        if num_buckets is not None and not (isinstance(num_buckets, int) and num_buckets > 0):
+            what = f"If `num_buckets` is set, it has to be an integer greater than 0, got {num_buckets}"
+            raise ValueError(
+                three_parts(what, where="at Reshuffle", hint="leave it out to let the runner decide")
+            )
+        self.num_buckets = num_buckets
+
+    def expand(self, pcoll: Any) -> Any:
+        """One primitive."""
+        return pcoll | SpreadAnew(self.num_buckets)
+
+
+@with_input_types(Tuple[K, V])
+@with_output_types(Tuple[K, V])
+class ReshufflePerKey(PTransform[Any, Any]):
+    """The same for KVs, which stay together by key (Beam's ``ReshufflePerKey``).
+
+    >>> ReshufflePerKey().label
+    'ReshufflePerKey'
+    """
+
+    def expand(self, pcoll: Any) -> Any:
+        """One primitive."""
+        return pcoll | SpreadAnew(by_key=True)

@@ -1,0 +1,48 @@
+"""Beam's path for the small composites: ``penstock.transforms.util``."""
+
+from __future__ import annotations
+
+from penstock.transforms.batching import BatchElements, SortAndBatchElements
+from penstock.transforms.group_into_batches import GroupIntoBatches
+from penstock.transforms.joins import CoGroupByKey
+from penstock.transforms.keyed import (
+    Distinct,
+    K,
+    Keys,
+    KvSwap,
+    RemoveDuplicates,
+    T,
+    V,
+    Values,
+    WithKeys,
+    fn_takes_side_inputs,
+)
+from penstock.transforms.observing import LogElements, Tee, WaitOn
+from penstock.transforms.regex import Regex
+from penstock.transforms.reify import Reify, ToString
+from penstock.transforms.reshuffling import Reshuffle, ReshufflePerKey
+
+__all__ = [
+    "BatchElements",
+    "CoGroupByKey",
+    "Distinct",
+    "GroupIntoBatches",
+    "K",
+    "Keys",
+    "KvSwap",
+    "LogElements",
+    "Regex",
+    "Reify",
+    "RemoveDuplicates",
+    "Reshuffle",
+    "ReshufflePerKey",
+    "SortAndBatchElements",
+    "T",
+    "Tee",
+    "ToString",
+    "V",
+    "Values",
+    "WaitOn",
+    "WithKeys",
+    "fn_takes_side_inputs",
+]

@@ -1,0 +1,355 @@
+"""The base of type hints: what a constraint is, and which values satisfy it."""
+
+from __future__ import annotations
+
+import types
+import typing
+from collections.abc import Callable, Iterable, Iterator, Mapping
+
+from penstock.error import three_parts
+
+Hint = typing.Any
+"""A type hint: a class, a `TypeConstraint`, or a native hint such as ``list[int]``."""
+
+# The built-in containers that a hint should give element types for.
+DISALLOWED_PRIMITIVE_TYPES = (list, set, frozenset, tuple, dict)
+
+_NATIVE_MODULES = frozenset({"typing", "typing_extensions", "collections", "collections.abc"})
+NUMERIC_TOWER: dict[object, tuple[type, ...]] = {float: (int,), complex: (int, float)}
+
+
+class SimpleTypeHintError(TypeError):
+    """A value is not an instance of the class that a hint names (Beam's name)."""
+
+
+class CompositeTypeHintError(TypeError):
+    """A value does not satisfy a hint with parameters, such as ``List[int]`` (Beam's name)."""
+
+
+class GetitemConstructor(type):
+    """A metaclass by which ``Cls[argument]`` means ``Cls(argument)`` (Beam's name)."""
+
+    def __getitem__(cls, argument: Hint) -> typing.Any:
+        return cls(argument)
+
+
+class TypeConstraint:
+    """The base of all constraints (Beam's name); a subclass says which types and values satisfy it."""
+
+    def _consistent_with_check_(self, sub: Hint) -> bool:
+        """Whether the type `sub`, normalized and not ``Any``, is consistent with this one."""
+        raise NotImplementedError
+
+    def type_check(self, instance: object) -> None:
+        """Checks a value.
+
+        Raises:
+            TypeError: If the value does not satisfy the constraint.
+        """
+        raise NotImplementedError
+
+    def _mismatch(self, instance: object) -> str | None:
+        """Why a value does not satisfy the constraint, in words without the value; None if it does."""
+        try:
+            self.type_check(instance)
+        except TypeError as error:
+            return str(error)
+        return None
+
+    def match_type_variables(self, concrete_type: Hint) -> dict[typing.Any, Hint]:
+        """What each type variable in this constraint stands for, if it is to be `concrete_type`."""
+        return {}
+
+    def bind_type_variables(self, bindings: Mapping[typing.Any, Hint]) -> Hint:
+        """This constraint with type variables replaced."""
+        return self
+
+    def _inner_types(self) -> Iterable[Hint]:
+        return ()
+
+    def visit(self, visitor: Callable[[Hint, typing.Any], object], visitor_arg: typing.Any) -> None:
+        """Calls ``visitor(node, visitor_arg)`` for this constraint and all inside it, outermost first."""
+        visitor(self, visitor_arg)
+        for inner in self._inner_types():
+            visit_inner_types(inner, visitor, visitor_arg)
+
+
+class IndexableTypeConstraint(TypeConstraint):
+    """A constraint on values that an index can be taken of (Beam's name)."""
+
+    def _constraint_for_index(self, idx: int) -> Hint:
+        """The type found at an index.
+
+        Raises:
+            IndexError: If the type says there is no such index.
+        """
+        raise NotImplementedError
+
+
+class AnyTypeConstraint(TypeConstraint):
+    """The type that is consistent with every type, both ways, and that every value satisfies (Beam's name).
+
+    >>> Any
+    Any
+    """
+
+    def __eq__(self, other: object) -> bool:
+        return type(self) is type(other)
+
+    def __hash__(self) -> int:
+        return hash(type(self))
+
+    def __reduce__(self) -> tuple[typing.Any, ...]:
+        # There is one Any in a process, so that it can be told by identity.
+        return _any, ()
+
+    def __repr__(self) -> str:
+        return "Any"
+
+    def _consistent_with_check_(self, sub: Hint) -> bool:
+        return True
+
+    def type_check(self, instance: object) -> None:
+        """Every value satisfies ``Any``."""
+
+
+Any = AnyTypeConstraint()
+
+
+def _any() -> AnyTypeConstraint:
+    return Any
+
+
+class TypeVariable(AnyTypeConstraint):
+    """A name for a type that is not known yet; where unbound it means ``Any`` (Beam's name).
+
+    Args:
+        name: What to show, and by default what makes two variables equal.
+        use_name_in_eq: False makes the variable equal to any other whatever the names.
+
+    >>> bind_type_variables(TypeVariable("T"), {TypeVariable("T"): int})
+    <class 'int'>
+    """
+
+    def __init__(self, name: str, use_name_in_eq: bool = True) -> None:
+        self.name = name
+        self.use_name_in_eq = use_name_in_eq
+
+    def __eq__(self, other: object) -> bool:
+        if not isinstance(other, TypeVariable) or type(self) is not type(other):
+            return False
+        return not (self.use_name_in_eq and other.use_name_in_eq) or self.name == other.name
+
+    def __hash__(self) -> int:
+        # Not of the name: variables with different names can be equal.
+        return hash(TypeVariable)
+
+    def __reduce__(self) -> tuple[typing.Any, ...]:
+        return TypeVariable, (self.name, self.use_name_in_eq)
+
+    def __repr__(self) -> str:
+        return f"TypeVariable[{self.name}]"
+
+    def match_type_variables(self, concrete_type: Hint) -> dict[typing.Any, Hint]:
+        """The variable stands for the whole concrete type."""
+        return {self: concrete_type}
+
+    def bind_type_variables(self, bindings: Mapping[typing.Any, Hint]) -> Hint:
+        """The binding of this variable, or else of ``'*'``, or else the variable itself."""
+        return bindings.get(self, bindings.get("*", self))
+
+
+class ParameterizedConstraint(TypeConstraint):
+    """A constraint that is its class and its type parameters, and nothing else; equal if these are."""
+
+    label: typing.ClassVar[str] = ""
+
+    def __init__(self, *parameters: Hint) -> None:
+        self.parameters: tuple[Hint, ...] = tuple(normalize(item, none_as_type=True) for item in parameters)
+        self._hash = hash((type(self), self.parameters))
+
+    def __eq__(self, other: object) -> bool:
+        if self is other:
+            return True
+        if not isinstance(other, ParameterizedConstraint) or type(self) is not type(other):
+            return False
+        return self.parameters == other.parameters
+
+    def __hash__(self) -> int:
+        return self._hash
+
+    def __reduce__(self) -> tuple[typing.Any, ...]:
+        # The cached hash must not travel: the hashes of classes differ between processes.
+        return _rebuild, (type(self), self.parameters)
+
+    def __repr__(self) -> str:
+        return f"{self.label}[{', '.join(map(show_type, self.parameters))}]"
+
+    def type_check(self, instance: object) -> None:
+        """Checks a value and everything inside it.
+
+        Raises:
+            CompositeTypeHintError: If it does not satisfy the constraint; the text shows types, not values.
+        """
+        reason = self._mismatch(instance)
+        if reason is not None:
+            raise CompositeTypeHintError(
+                three_parts(
+                    f"a value does not satisfy {self}: {reason}", hint="fix the value or the type hint"
+                )
+            )
+
+    def _inner_types(self) -> Iterator[Hint]:
+        return iter(self.parameters)
+
+    def _with_parameters(self, parameters: tuple[Hint, ...]) -> Hint:
+        return _rebuild(type(self), parameters)
+
+    def bind_type_variables(self, bindings: Mapping[typing.Any, Hint]) -> Hint:
+        """This constraint with type variables replaced in all its parameters."""
+        bound = tuple(bind_type_variables(item, bindings) for item in self.parameters)
+        return self if bound == self.parameters else self._with_parameters(bound)
+
+
+def _rebuild(cls: type[ParameterizedConstraint], parameters: tuple[Hint, ...]) -> ParameterizedConstraint:
+    constraint = cls.__new__(cls)
+    ParameterizedConstraint.__init__(constraint, *parameters)
+    return constraint
+
+
+def show_type(hint: Hint) -> str:
+    """A hint as a user would write it.
+
+    >>> show_type(int), show_type(type(None)), show_type(Any)
+    ('int', 'None', 'Any')
+    """
+    if hint is type(None):
+        return "None"
+    return hint.__qualname__ if isinstance(hint, type) and not is_typing_generic(hint) else str(hint)
+
+
+def visit_inner_types(
+    type_constraint: Hint, visitor: Callable[[Hint, typing.Any], object], visitor_arg: typing.Any
+) -> None:
+    """Calls ``visitor(node, visitor_arg)`` for a hint and every hint inside it (Beam's name).
+
+    >>> seen = []
+    >>> visit_inner_types(int, lambda hint, into: into.append(hint), seen)
+    >>> seen
+    [<class 'int'>]
+    """
+    if isinstance(type_constraint, TypeConstraint):
+        type_constraint.visit(visitor, visitor_arg)
+    else:
+        visitor(type_constraint, visitor_arg)
+
+
+def match_type_variables(type_constraint: Hint, concrete_type: Hint) -> dict[typing.Any, Hint]:
+    """What each type variable of a hint stands for, if the hint is to be `concrete_type` (Beam's name).
+
+    >>> match_type_variables(TypeVariable("T"), int)
+    {TypeVariable[T]: <class 'int'>}
+    """
+    if isinstance(type_constraint, TypeConstraint):
+        return type_constraint.match_type_variables(concrete_type)
+    return {}
+
+
+def bind_type_variables(type_constraint: Hint, bindings: Mapping[typing.Any, Hint]) -> Hint:
+    """A hint with its type variables replaced; ``'*'`` in `bindings` matches all of them (Beam's name)."""
+    if isinstance(type_constraint, TypeConstraint):
+        return type_constraint.bind_type_variables(bindings)
+    return type_constraint
+
+
+def is_typing_generic(type_param: Hint) -> bool:
+    """Whether a hint is a native generic with parameters, such as ``PCollection[int]`` (Beam's name).
+
+    >>> is_typing_generic(list[int]), is_typing_generic(list)
+    (True, False)
+    """
+    return isinstance(type_param, (types.GenericAlias, typing._GenericAlias))  # type: ignore[attr-defined]
+
+
+def validate_composite_type_param(type_param: Hint, error_msg_prefix: str) -> None:
+    """Refuses what cannot be a parameter of a hint, as in ``List[5]`` (Beam's name).
+
+    Raises:
+        TypeError: If `type_param` is not a type; the text begins with `error_msg_prefix`.
+    """
+    if isinstance(type_param, (type, TypeConstraint, types.UnionType)) or type_param is None:
+        return
+    if is_typing_generic(type_param) or isinstance(type_param, (typing.NewType, typing.TypeVar)):
+        return
+    if getattr(type_param, "__module__", None) in ("typing", "typing_extensions"):
+        return
+    raise TypeError(
+        three_parts(
+            f"{error_msg_prefix} must be a type or a type hint; {type_param!r} is an instance of "
+            f"{type(type_param).__name__}",
+            hint="write a class, or a hint such as List[int]",
+        )
+    )
+
+
+def normalize(x: Hint, none_as_type: bool = False) -> Hint:
+    """A hint as penstock works with it: bare and native containers become constraints (Beam's name).
+
+    Args:
+        x: Any hint. What penstock cannot express, such as ``Callable``, becomes ``Any``.
+        none_as_type: Whether None means the type of None.
+
+    >>> normalize(list[int]), normalize(dict), normalize(None, none_as_type=True)
+    (List[int], Dict[Any, Any], <class 'NoneType'>)
+    """
+    if isinstance(x, TypeConstraint):
+        return x
+    if x is None:
+        return type(None) if none_as_type else None
+    from penstock.typehints import native_type_compatibility
+
+    if x in DISALLOWED_PRIMITIVE_TYPES:
+        return native_type_compatibility.bare_container(x)
+    if isinstance(x, type) and not is_typing_generic(x) and x.__module__ not in _NATIVE_MODULES:
+        return x
+    converted = native_type_compatibility.convert_to_beam_type(x)
+    return Any if getattr(converted, "__module__", None) in _NATIVE_MODULES else converted
+
+
+def mismatch(type_constraint: Hint, instance: object) -> str | None:
+    """Why a value does not satisfy a hint, in words that show types but not values; None if it does.
+
+    >>> mismatch(int, "a")
+    'expected int, got str'
+    """
+    hint = type_constraint if isinstance(type_constraint, type) else normalize(type_constraint)
+    if hint is None:
+        return None
+    if isinstance(hint, TypeConstraint):
+        return hint._mismatch(instance)
+    hint = typing.get_origin(hint) or hint
+    if not isinstance(hint, type):
+        raise RuntimeError(three_parts(f"{hint!r} is not a type", hint="give a class or a type hint"))
+    if isinstance(instance, (hint, *NUMERIC_TOWER.get(hint, ()))):
+        return None
+    return f"expected {show_type(hint)}, got {type(instance).__name__}"
+
+
+def check_constraint(type_constraint: Hint, object_instance: object) -> None:
+    """Checks that a value satisfies a hint (Beam's name); None as the hint accepts everything.
+
+    Raises:
+        SimpleTypeHintError: If the hint is a class and the value is no instance of it.
+        CompositeTypeHintError: If the hint is a constraint and the value does not satisfy it.
+
+    >>> check_constraint(int, "a")
+    Traceback (most recent call last):
+    penstock.typehints.constraints.SimpleTypeHintError: expected int, got str
+    """
+    if isinstance(type_constraint, TypeConstraint):
+        type_constraint.type_check(object_instance)
+        return
+    reason = mismatch(type_constraint, object_instance)
+    if reason is not None:
+        composite = isinstance(normalize(type_constraint), TypeConstraint)
+        raise CompositeTypeHintError(reason) if composite else SimpleTypeHintError(reason)

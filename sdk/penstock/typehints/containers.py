@@ -1,0 +1,378 @@
+"""The constraints on containers: lists, sets, tuples, dictionaries, iterables and windowed values."""
+
+from __future__ import annotations
+
+import typing
+from collections import abc
+from collections.abc import Mapping
+
+from penstock.typehints.consistency import is_consistent_with
+from penstock.typehints.constraints import (
+    GetitemConstructor,
+    Hint,
+    IndexableTypeConstraint,
+    ParameterizedConstraint,
+    match_type_variables,
+    mismatch,
+    show_type,
+)
+
+
+class SequenceTypeConstraint(ParameterizedConstraint, IndexableTypeConstraint):
+    """The base of constraints on containers of any length whose elements have one type (Beam's name).
+
+    Attributes:
+        inner_type: The type of the elements.
+    """
+
+    _sequence_type: type = abc.Iterable
+
+    def __init__(self, inner_type: Hint, sequence_type: type | None = None) -> None:
+        super().__init__(inner_type)
+        if sequence_type is not None:
+            self._sequence_type = sequence_type
+
+    @property
+    def inner_type(self) -> Hint:
+        """The type of the elements."""
+        return self.parameters[0]
+
+    def _constraint_for_index(self, idx: int) -> Hint:
+        return self.inner_type
+
+    def _accepted(self) -> tuple[type[ParameterizedConstraint], ...]:
+        """The constraint classes whose elements decide whether they are consistent with this one."""
+        return (type(self),)
+
+    def _consistent_with_check_(self, sub: Hint) -> bool:
+        if isinstance(sub, self._accepted()):
+            return all(is_consistent_with(item, self.inner_type) for item in element_types(sub))
+        return _is_container_class(sub) and issubclass(sub, self._sequence_type)
+
+    def _mismatch(self, instance: object) -> str | None:
+        if not isinstance(instance, self._sequence_type):
+            return f"expected {self._sequence_type.__name__}, got {type(instance).__name__}"
+        if isinstance(instance, abc.Iterator):
+            # Looking at the elements of an iterator would use them up.
+            return None
+        for index, element in enumerate(typing.cast("abc.Iterable[object]", instance)):
+            reason = mismatch(self.inner_type, element)
+            if reason is not None:
+                return f"element {index}: {reason}"
+        return None
+
+    def match_type_variables(self, concrete_type: Hint) -> dict[typing.Any, Hint]:
+        """The variables of the element type, from the elements of any other container."""
+        types_inside = element_types(concrete_type)
+        return match_type_variables(self.inner_type, types_inside[0]) if len(set(types_inside)) == 1 else {}
+
+
+class ListConstraint(SequenceTypeConstraint):
+    """What ``List[X]`` makes (Beam's name).
+
+    >>> ListConstraint(int)
+    List[int]
+    """
+
+    label = "List"
+    _sequence_type = list
+
+
+class SetTypeConstraint(SequenceTypeConstraint):
+    """What ``Set[X]`` makes (Beam's name).
+
+    >>> SetTypeConstraint(int)
+    Set[int]
+    """
+
+    label = "Set"
+    _sequence_type = set
+
+
+class FrozenSetTypeConstraint(SequenceTypeConstraint):
+    """What ``FrozenSet[X]`` makes (Beam's name).
+
+    >>> FrozenSetTypeConstraint(int)
+    FrozenSet[int]
+    """
+
+    label = "FrozenSet"
+    _sequence_type = frozenset
+
+
+class TupleSequenceConstraint(SequenceTypeConstraint):
+    """What ``Tuple[X, ...]`` makes: a tuple of any length (Beam's name).
+
+    >>> TupleSequenceConstraint(int)
+    Tuple[int, ...]
+    """
+
+    label = "Tuple"
+    _sequence_type = tuple
+
+    def __repr__(self) -> str:
+        return f"Tuple[{show_type(self.inner_type)}, ...]"
+
+    def _accepted(self) -> tuple[type[ParameterizedConstraint], ...]:
+        return TupleSequenceConstraint, TupleConstraint
+
+
+class TupleConstraint(ParameterizedConstraint, IndexableTypeConstraint):
+    """What ``Tuple[X, Y]`` and ``KV[X, Y]`` make: a tuple of exactly these (Beam's name).
+
+    >>> TupleConstraint((str, int))
+    Tuple[str, int]
+    """
+
+    label = "Tuple"
+
+    def __init__(self, type_params: abc.Iterable[Hint]) -> None:
+        super().__init__(*type_params)
+
+    @property
+    def tuple_types(self) -> tuple[Hint, ...]:
+        """The type at each position."""
+        return self.parameters
+
+    def _constraint_for_index(self, idx: int) -> Hint:
+        return self.tuple_types[idx]
+
+    def _consistent_with_check_(self, sub: Hint) -> bool:
+        return (
+            isinstance(sub, TupleConstraint)
+            and len(sub.tuple_types) == len(self.tuple_types)
+            and all(map(is_consistent_with, sub.tuple_types, self.tuple_types))
+        )
+
+    def _mismatch(self, instance: object) -> str | None:
+        if not isinstance(instance, tuple):
+            return f"expected tuple, got {type(instance).__name__}"
+        if len(instance) != len(self.tuple_types):
+            return f"expected a tuple of length {len(self.tuple_types)}, got one of length {len(instance)}"
+        for index, (expected, element) in enumerate(zip(self.tuple_types, instance, strict=True)):
+            reason = mismatch(expected, element)
+            if reason is not None:
+                return f"element {index}: {reason}"
+        return None
+
+    def match_type_variables(self, concrete_type: Hint) -> dict[typing.Any, Hint]:
+        """The variables at each position."""
+        bindings: dict[typing.Any, Hint] = {}
+        if isinstance(concrete_type, TupleConstraint):
+            for own, other in zip(self.tuple_types, concrete_type.tuple_types, strict=False):
+                bindings.update(match_type_variables(own, other))
+        return bindings
+
+
+class CollectionTypeConstraint(SequenceTypeConstraint):
+    """What ``Collection[X]`` makes: anything with a length, iteration and ``in`` (Beam's name).
+
+    >>> CollectionTypeConstraint(int)
+    Collection[int]
+    """
+
+    label = "Collection"
+    _sequence_type = abc.Collection
+
+    def _accepted(self) -> tuple[type[ParameterizedConstraint], ...]:
+        return (
+            CollectionTypeConstraint,
+            ABCSequenceTypeConstraint,
+            ListConstraint,
+            SetTypeConstraint,
+            FrozenSetTypeConstraint,
+            TupleSequenceConstraint,
+            TupleConstraint,
+            MappingTypeConstraint,
+            DictConstraint,
+        )
+
+
+class ABCSequenceTypeConstraint(SequenceTypeConstraint):
+    """What ``Sequence[X]`` makes: anything with a length and indexes (Beam's name).
+
+    >>> ABCSequenceTypeConstraint(int)
+    Sequence[int]
+    """
+
+    label = "Sequence"
+    _sequence_type = abc.Sequence
+
+    def _accepted(self) -> tuple[type[ParameterizedConstraint], ...]:
+        return ABCSequenceTypeConstraint, ListConstraint, TupleConstraint, TupleSequenceConstraint
+
+
+class IterableTypeConstraint(SequenceTypeConstraint):
+    """What ``Iterable[X]`` makes (Beam's name).
+
+    >>> is_consistent_with(ListConstraint(int), IterableTypeConstraint(int))
+    True
+    """
+
+    label = "Iterable"
+    _sequence_type = abc.Iterable
+
+    def _accepted(self) -> tuple[type[ParameterizedConstraint], ...]:
+        return SequenceTypeConstraint, TupleConstraint, MappingTypeConstraint, IteratorTypeConstraint
+
+
+class IteratorTypeConstraint(ParameterizedConstraint):
+    """What ``Iterator[X]`` and ``Generator[X]`` make (Beam's name).
+
+    A check of a value does not look at the elements: that would use them up.
+
+    >>> IteratorTypeConstraint(int)
+    Iterator[int]
+    """
+
+    label = "Iterator"
+
+    def __init__(self, t: Hint) -> None:
+        super().__init__(t)
+
+    @property
+    def yielded_type(self) -> Hint:
+        """The type of the elements."""
+        return self.parameters[0]
+
+    def _consistent_with_check_(self, sub: Hint) -> bool:
+        return isinstance(sub, IteratorTypeConstraint) and is_consistent_with(
+            sub.yielded_type, self.yielded_type
+        )
+
+    def _mismatch(self, instance: object) -> str | None:
+        if isinstance(instance, abc.Iterator):
+            return None
+        return f"expected an iterator, got {type(instance).__name__}"
+
+    def match_type_variables(self, concrete_type: Hint) -> dict[typing.Any, Hint]:
+        """The variables of the yielded type."""
+        if isinstance(concrete_type, IteratorTypeConstraint):
+            return match_type_variables(self.yielded_type, concrete_type.yielded_type)
+        return {}
+
+
+class MappingTypeConstraint(ParameterizedConstraint):
+    """What ``Mapping[K, V]`` makes (Beam's name).
+
+    >>> is_consistent_with(DictConstraint(str, bool), MappingTypeConstraint(str, int))
+    True
+    """
+
+    label = "Mapping"
+    _mapping_type: type = abc.Mapping
+
+    def __init__(self, key_type: Hint, value_type: Hint) -> None:
+        super().__init__(key_type, value_type)
+
+    @property
+    def key_type(self) -> Hint:
+        """The type of the keys."""
+        return self.parameters[0]
+
+    @property
+    def value_type(self) -> Hint:
+        """The type of the values."""
+        return self.parameters[1]
+
+    def _accepted(self) -> tuple[type[ParameterizedConstraint], ...]:
+        return MappingTypeConstraint, DictConstraint
+
+    def _consistent_with_check_(self, sub: Hint) -> bool:
+        return isinstance(sub, self._accepted()) and all(
+            map(is_consistent_with, sub.parameters, self.parameters)
+        )
+
+    def _mismatch(self, instance: object) -> str | None:
+        if not isinstance(instance, self._mapping_type):
+            return f"expected {self._mapping_type.__name__}, got {type(instance).__name__}"
+        for key, value in typing.cast("Mapping[object, object]", instance).items():
+            reason = mismatch(self.key_type, key)
+            if reason is not None:
+                return f"a key: {reason}"
+            reason = mismatch(self.value_type, value)
+            if reason is not None:
+                return f"a value: {reason}"
+        return None
+
+    def match_type_variables(self, concrete_type: Hint) -> dict[typing.Any, Hint]:
+        """The variables of the key type and of the value type."""
+        if not isinstance(concrete_type, (MappingTypeConstraint, DictConstraint)):
+            return {}
+        return {
+            **match_type_variables(self.key_type, concrete_type.key_type),
+            **match_type_variables(self.value_type, concrete_type.value_type),
+        }
+
+
+class DictConstraint(MappingTypeConstraint):
+    """What ``Dict[K, V]`` makes (Beam's name).
+
+    >>> DictConstraint(str, int)
+    Dict[str, int]
+    """
+
+    label = "Dict"
+    _mapping_type = dict
+
+    def _accepted(self) -> tuple[type[ParameterizedConstraint], ...]:
+        return (DictConstraint,)
+
+
+class WindowedTypeConstraint(ParameterizedConstraint, metaclass=GetitemConstructor):
+    """What ``WindowedValue[X]`` makes (Beam's name).
+
+    >>> WindowedTypeConstraint[int]
+    WindowedValue[int]
+    """
+
+    label = "WindowedValue"
+
+    def __init__(self, inner_type: Hint) -> None:
+        super().__init__(inner_type)
+
+    @property
+    def inner_type(self) -> Hint:
+        """The type of the value without its window."""
+        return self.parameters[0]
+
+    def _consistent_with_check_(self, sub: Hint) -> bool:
+        return isinstance(sub, WindowedTypeConstraint) and is_consistent_with(sub.inner_type, self.inner_type)
+
+    def _mismatch(self, instance: object) -> str | None:
+        from penstock.utils.windowed_value import WindowedValue
+
+        if not isinstance(instance, WindowedValue):
+            return f"expected WindowedValue, got {type(instance).__name__}"
+        reason = mismatch(self.inner_type, instance.value)
+        return None if reason is None else f"its value: {reason}"
+
+    def match_type_variables(self, concrete_type: Hint) -> dict[typing.Any, Hint]:
+        """The variables of the inner type."""
+        if isinstance(concrete_type, WindowedTypeConstraint):
+            return match_type_variables(self.inner_type, concrete_type.inner_type)
+        return {}
+
+
+def _is_container_class(hint: Hint) -> bool:
+    """Whether a hint is a class whose instances are containers; but no text and no mapping."""
+    return isinstance(hint, type) and not issubclass(hint, (str, bytes, abc.Mapping))
+
+
+def element_types(hint: Hint) -> tuple[Hint, ...]:
+    """The types of what iteration over a hint gives; () if it says nothing.
+
+    >>> element_types(TupleConstraint((str, int))), element_types(int)
+    ((<class 'str'>, <class 'int'>), ())
+    """
+    match hint:
+        case TupleConstraint():
+            return hint.tuple_types
+        case SequenceTypeConstraint():
+            return (hint.inner_type,)
+        case IteratorTypeConstraint():
+            return (hint.yielded_type,)
+        case MappingTypeConstraint():
+            return (hint.key_type,)
+        case _:
+            return ()

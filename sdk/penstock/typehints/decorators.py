@@ -1,0 +1,153 @@
+"""Type hints on callables and transforms: the decorators and the mix-in (Beam's ``typehints.decorators``)."""
+
+from __future__ import annotations
+
+import types
+import typing
+from collections.abc import Callable
+
+from penstock.error import three_parts
+from penstock.typehints.constraints import Hint, validate_composite_type_param
+from penstock.typehints.io_hints import (
+    TRACEBACK_LIMIT,
+    IOTypeHints,
+    disable_type_annotations,
+    no_annotations,
+    uses_annotations,
+)
+from penstock.typehints.native_type_compatibility import convert_to_beam_type, convert_to_beam_types
+from penstock.typehints.signatures import TypeCheckError, get_signature, getcallargs_forhints
+
+T = typing.TypeVar("T")
+WithTypeHintsT = typing.TypeVar("WithTypeHintsT", bound="WithTypeHints")
+
+
+class WithTypeHints:
+    """What has type hints that a user can set: transforms, DoFns and CombineFns (Beam's name).
+
+    >>> WithTypeHints().with_output_types(int).get_type_hints().simple_output_type("it")
+    <class 'int'>
+    """
+
+    def __init__(self, *unused_args: object, **unused_kwargs: object) -> None:
+        self._type_hints = IOTypeHints.empty()
+
+    def _get_or_create_type_hints(self) -> IOTypeHints:
+        # A subclass may not have called the constructor; its class's hints must not count as the object's.
+        hints: IOTypeHints = self.__dict__.setdefault("_type_hints", IOTypeHints.empty())
+        return hints
+
+    def _set_type_hints(self, type_hints: IOTypeHints) -> None:
+        self._type_hints = type_hints
+
+    def get_type_hints(self) -> IOTypeHints:
+        """The hints set on the object, or else `default_type_hints`, or else those set on the class."""
+        own = self._get_or_create_type_hints().with_defaults(self.default_type_hints())
+        return own.with_defaults(get_type_hints(type(self)))
+
+    def default_type_hints(self) -> IOTypeHints | None:
+        """The hints that count where the user set none; a subclass may override this."""
+        return None
+
+    def with_input_types(self: WithTypeHintsT, *arg_hints: Hint, **kwarg_hints: Hint) -> WithTypeHintsT:
+        """Sets the input hints; returns the object itself."""
+        self._type_hints = self._get_or_create_type_hints().with_input_types(
+            *convert_to_beam_types(arg_hints), **convert_to_beam_types(kwarg_hints)
+        )
+        return self
+
+    def with_output_types(self: WithTypeHintsT, *arg_hints: Hint, **kwarg_hints: Hint) -> WithTypeHintsT:
+        """Sets the output hint, and by keyword those of tagged outputs; returns the object itself."""
+        self._type_hints = self._get_or_create_type_hints().with_output_types(
+            *convert_to_beam_types(arg_hints), **convert_to_beam_types(kwarg_hints)
+        )
+        return self
+
+
+def get_type_hints(fn: typing.Any) -> IOTypeHints:
+    """The hints that decorators set on a callable or a class; empty if none (Beam's name)."""
+    hints = getattr(fn, "_type_hints", None)
+    return hints if isinstance(hints, IOTypeHints) else IOTypeHints.empty()
+
+
+def with_input_types(*positional_hints: Hint, **keyword_hints: Hint) -> Callable[[T], T]:
+    """A decorator that sets the input hints of a function or a class (Beam's name).
+
+    Args:
+        positional_hints: One for each argument, in order.
+        keyword_hints: By the name of the argument.
+
+    Raises:
+        TypeError: If a hint on a function is not a type.
+
+    >>> @with_input_types(str)
+    ... def upper(text):
+    ...     return text.upper()
+    >>> get_type_hints(upper).input_types
+    ((<class 'str'>,), {})
+    """
+    positional, keyword = convert_to_beam_types(positional_hints), convert_to_beam_types(keyword_hints)
+
+    def annotate(target: T) -> T:
+        if isinstance(target, types.FunctionType):
+            for hint in (*positional, *keyword.values()):
+                validate_composite_type_param(hint, error_msg_prefix="All type hint arguments")
+        hints = get_type_hints(target).with_input_types(*positional, **keyword)
+        target._type_hints = hints  # type: ignore[attr-defined]
+        return target
+
+    return annotate
+
+
+def with_output_types(*return_type_hint: Hint, **tagged_type_hints: Hint) -> Callable[[T], T]:
+    """A decorator that sets the output hint of a function or a class, and of tagged outputs (Beam's name).
+
+    Args:
+        return_type_hint: Exactly one; several return values are a ``Tuple``.
+        tagged_type_hints: By tag.
+
+    Raises:
+        ValueError: If there is not exactly one positional hint.
+        TypeError: If a hint is not a type.
+
+    >>> @with_output_types(bool)
+    ... def negate(p):
+    ...     return not p
+    >>> get_type_hints(negate).simple_output_type("negate")
+    <class 'bool'>
+    """
+    if len(return_type_hint) != 1:
+        raise ValueError(
+            three_parts(
+                "'returns' accepts only a single positional argument.",
+                hint="In order to specify multiple return types, use the 'Tuple' type-hint.",
+            )
+        )
+    main = convert_to_beam_type(return_type_hint[0])
+    validate_composite_type_param(main, error_msg_prefix="All type hint arguments")
+    tagged = convert_to_beam_types(tagged_type_hints)
+    for tag, hint in tagged.items():
+        validate_composite_type_param(hint, f"Tagged output type hint for {tag!r}")
+
+    def annotate(target: T) -> T:
+        hints = get_type_hints(target).with_output_types(main, **tagged)
+        target._type_hints = hints  # type: ignore[attr-defined]
+        return target
+
+    return annotate
+
+
+__all__ = [
+    "TRACEBACK_LIMIT",
+    "IOTypeHints",
+    "TypeCheckError",
+    "WithTypeHints",
+    "disable_type_annotations",
+    "get_signature",
+    "get_type_hints",
+    "getcallargs_forhints",
+    "no_annotations",
+    "uses_annotations",
+    "with_input_types",
+    "with_output_types",
+]

@@ -1,0 +1,282 @@
+"""Turns Python's own hints, such as ``list[int]`` and ``int | None``, into penstock's, and back."""
+
+from __future__ import annotations
+
+import collections
+import dataclasses
+import logging
+import types
+import typing
+from collections import abc
+from collections.abc import Callable, Iterable
+
+import typing_extensions
+
+from penstock.error import three_parts
+from penstock.typehints.constraints import Any, AnyTypeConstraint, Hint, TypeConstraint, TypeVariable
+from penstock.typehints.containers import (
+    ABCSequenceTypeConstraint,
+    CollectionTypeConstraint,
+    DictConstraint,
+    FrozenSetTypeConstraint,
+    IterableTypeConstraint,
+    IteratorTypeConstraint,
+    ListConstraint,
+    MappingTypeConstraint,
+    SetTypeConstraint,
+    TupleConstraint,
+    TupleSequenceConstraint,
+)
+from penstock.typehints.unions import UnionConstraint, union_of
+
+_LOGGER = logging.getLogger(__name__)
+T = typing.TypeVar("T")
+
+# Each class that hints are made of: how many parameters it takes and what they make.
+_CONSTRUCTORS: dict[Hint, tuple[int, Callable[..., Hint]]] = {
+    list: (1, ListConstraint),
+    set: (1, SetTypeConstraint),
+    abc.Set: (1, SetTypeConstraint),
+    abc.MutableSet: (1, SetTypeConstraint),
+    frozenset: (1, FrozenSetTypeConstraint),
+    dict: (2, DictConstraint),
+    collections.defaultdict: (2, DictConstraint),
+    collections.OrderedDict: (2, DictConstraint),
+    collections.Counter: (2, DictConstraint),
+    abc.Iterable: (1, IterableTypeConstraint),
+    abc.Iterator: (1, IteratorTypeConstraint),
+    abc.Generator: (3, lambda yielded, _sent, _returned: IteratorTypeConstraint(yielded)),
+    abc.Collection: (1, CollectionTypeConstraint),
+    abc.Sequence: (1, ABCSequenceTypeConstraint),
+    abc.Mapping: (2, MappingTypeConstraint),
+}
+_BARE_CONTAINERS: dict[type, Hint] = {
+    dict: DictConstraint(Any, Any),
+    list: ListConstraint(Any),
+    tuple: TupleSequenceConstraint(Any),
+    set: SetTypeConstraint(Any),
+    frozenset: FrozenSetTypeConstraint(Any),
+}
+_NATIVE_MODULES = ("typing", "typing_extensions", "collections", "collections.abc")
+_VARIABLE_NAMES = {1: ("T",), 2: ("KT", "VT"), 3: ("T_co", "T_contra", "V_co")}
+
+# The same native variable must always give the same hint variable and the other way round.
+_variables: dict[typing.TypeVar, TypeVariable] = {}
+_native_variables: dict[int, tuple[TypeVariable, typing.TypeVar]] = {}
+
+
+class TypedWindowedValue(typing.Generic[T]):
+    """Stands for ``WindowedValue`` in annotations: ``TypedWindowedValue[int]`` (Beam's name)."""
+
+    def __init__(self, *args: object, **kwargs: object) -> None:
+        raise NotImplementedError(
+            three_parts("TypedWindowedValue has no instances", hint="use it in annotations only")
+        )
+
+
+def bare_container(cls: type) -> Hint:
+    """The hint for a built-in container without parameters.
+
+    >>> bare_container(list)
+    List[Any]
+    """
+    return _BARE_CONTAINERS[cls]
+
+
+def is_any(typ: Hint) -> bool:
+    """Whether a native hint is ``typing.Any`` (Beam's name)."""
+    return typ is typing.Any or typ is typing_extensions.Any
+
+
+def match_is_named_tuple(user_type: Hint) -> bool:
+    """Whether a class is a ``NamedTuple`` with annotated fields (Beam's name).
+
+    >>> match_is_named_tuple(typing.NamedTuple("Point", [("x", int)])), match_is_named_tuple(tuple)
+    (True, False)
+    """
+    return (
+        isinstance(user_type, type)
+        and not isinstance(user_type, types.GenericAlias)
+        and issubclass(user_type, tuple)
+        and hasattr(user_type, "__annotations__")
+        and hasattr(user_type, "_fields")
+    )
+
+
+def match_dataclass_for_row(user_type: Hint) -> bool:
+    """Whether a class is a dataclass, frozen or not; all of these are rows (Beam's name)."""
+    return isinstance(user_type, type) and dataclasses.is_dataclass(user_type)
+
+
+def extract_optional_type(user_type: Hint) -> Hint | None:
+    """The other type of a native ``Optional``; None for any other hint (Beam's name).
+
+    >>> extract_optional_type(int | None), extract_optional_type(int)
+    (<class 'int'>, None)
+    """
+    members = typing.get_args(user_type) if _is_union(user_type) else ()
+    if type(None) not in members:
+        return None
+    return next((member for member in members if member is not type(None)), None)
+
+
+def _is_union(typ: Hint) -> bool:
+    origin: Hint = typing.get_origin(typ)
+    return isinstance(typ, types.UnionType) or origin is typing.Union
+
+
+def convert_to_beam_type(typ: Hint) -> Hint:
+    """A native hint as a penstock hint (Beam's name).
+
+    Args:
+        typ: Any hint. Classes of the user and penstock's own hints stay as they are. What has no counterpart
+            (``Callable``, ``Literal``, ``NewType``, text) becomes ``Any``.
+
+    Raises:
+        ValueError: If a hint has the wrong number of parameters, or is a ``Union`` without any.
+
+    >>> convert_to_beam_type(dict[str, list[int] | None])
+    Dict[str, Union[List[int], None]]
+    """
+    if isinstance(typ, TypeConstraint) or typ is None or typ is Ellipsis:
+        return typ
+    if isinstance(typ, type) and typ.__module__ not in _NATIVE_MODULES:
+        if typ in _BARE_CONTAINERS or typing.get_origin(typ) is not None:
+            return _convert_generic(typ)
+        return DictConstraint(str, Any) if typing_extensions.is_typeddict(typ) else typ
+    if isinstance(typ, typing.TypeVar):
+        return _variables.setdefault(typ, TypeVariable(typ.__name__))
+    if isinstance(typ, (str, typing.NewType, typing.ForwardRef)) or is_any(typ):
+        _log_unless_any(typ)
+        return Any
+    if _is_union(typ):
+        return union_of(map(convert_to_beam_type, typing.get_args(typ)))
+    if isinstance(typ, typing_extensions.TypeAliasType):
+        return convert_to_beam_type(typ.__value__)
+    return _convert_generic(typ)
+
+
+def _log_unless_any(typ: Hint) -> None:
+    if not is_any(typ):
+        _LOGGER.info("Converting type hint to Any: %r", typ)
+
+
+def _convert_generic(typ: Hint) -> Hint:
+    origin: Hint = typing.get_origin(typ)
+    args = typing.get_args(typ)
+    if origin in (typing.Annotated, typing.Required, typing.NotRequired):
+        return convert_to_beam_type(args[0])
+    cls = origin or typ
+    if cls is tuple:
+        return _convert_tuple(args, bare=origin is None or typ is tuple or typ is typing.Tuple)  # noqa: UP006
+    if cls is TypedWindowedValue:
+        from penstock.typehints.hints import WindowedValue
+
+        return WindowedValue(convert_to_beam_type(args[0]) if args else Any)
+    if cls is typing.Union:
+        raise ValueError(three_parts("Unsupported Union with no arguments.", hint="write Union[int, str]"))
+    if cls in _CONSTRUCTORS:
+        return _construct(typ, cls, args)
+    if getattr(cls, "__module__", None) in _NATIVE_MODULES or getattr(typ, "__module__", None) == "typing":
+        _LOGGER.info("Using Any for unsupported type: %s", typ)
+        return Any
+    return typ
+
+
+def _construct(typ: Hint, cls: Hint, args: tuple[Hint, ...]) -> Hint:
+    arity, constructor = _CONSTRUCTORS[cls]
+    if not args:
+        args = tuple(map(TypeVariable, _VARIABLE_NAMES[arity]))
+    elif cls is collections.Counter and len(args) == 1:
+        args = (args[0], int)
+    elif cls is abc.Generator:
+        # Since Python 3.13 the sent and the returned type may be left out.
+        args = (*args, type(None), type(None))[:3]
+    if len(args) != arity:
+        raise ValueError(
+            three_parts(f"expecting type {typ} to have arity {arity}, had arity {len(args)} instead")
+        )
+    return constructor(*map(convert_to_beam_type, args))
+
+
+def _convert_tuple(args: tuple[Hint, ...], bare: bool) -> Hint:
+    if bare and not args:
+        return TupleSequenceConstraint(TypeVariable("T"))
+    if len(args) == 2 and args[1] is Ellipsis:
+        return TupleSequenceConstraint(convert_to_beam_type(args[0]))
+    return TupleConstraint(map(convert_to_beam_type, args))
+
+
+@typing.overload
+def convert_to_beam_types(args: dict[str, Hint]) -> dict[str, Hint]: ...
+
+
+@typing.overload
+def convert_to_beam_types(args: Iterable[Hint]) -> list[Hint]: ...
+
+
+def convert_to_beam_types(args: Iterable[Hint] | dict[str, Hint]) -> list[Hint] | dict[str, Hint]:
+    """Each native hint of a list, or each value of a dictionary, as a penstock hint (Beam's name).
+
+    >>> convert_to_beam_types({"x": list[int]})
+    {'x': List[int]}
+    """
+    if isinstance(args, dict):
+        return {name: convert_to_beam_type(hint) for name, hint in args.items()}
+    return [convert_to_beam_type(hint) for hint in args]
+
+
+_NATIVE: dict[type, typing.Any] = {
+    DictConstraint: dict,
+    MappingTypeConstraint: abc.Mapping,
+    ListConstraint: list,
+    SetTypeConstraint: set,
+    FrozenSetTypeConstraint: frozenset,
+    TupleConstraint: tuple,
+    TupleSequenceConstraint: tuple,
+    IterableTypeConstraint: abc.Iterable,
+    IteratorTypeConstraint: abc.Iterator,
+    ABCSequenceTypeConstraint: abc.Sequence,
+    CollectionTypeConstraint: abc.Collection,
+    UnionConstraint: typing.Union,
+}
+
+
+def convert_to_python_type(typ: Hint) -> Hint:
+    """A penstock hint as a native one: the reverse of `convert_to_beam_type` (Beam's name).
+
+    Raises:
+        ValueError: If Python has no such hint.
+
+    >>> convert_to_python_type(DictConstraint(str, ListConstraint(int)))
+    dict[str, list[int]]
+    """
+    if isinstance(typ, TypeVariable):
+        known = next((native for native, variable in _variables.items() if variable is typ), None)
+        fallback = _native_variables.setdefault(id(typ), (typ, typing.TypeVar(typ.name)))[1]  # type: ignore[misc]
+        return known or fallback
+    if isinstance(typ, AnyTypeConstraint):
+        return typing.Any
+    if type(typ) in _NATIVE:
+        native = tuple(map(convert_to_python_type, typ.parameters))
+        if typ == UnionConstraint(()):
+            return typing.Any
+        return _NATIVE[type(typ)][(*native, ...) if isinstance(typ, TupleSequenceConstraint) else native]
+    from penstock.typehints.row_type import RowTypeConstraint
+
+    if isinstance(typ, RowTypeConstraint):
+        return typ.user_type
+    if isinstance(typ, TypeConstraint):
+        raise ValueError(three_parts(f"Failed to convert Beam type: {typ}", hint="Python has no such hint"))
+    return typ
+
+
+def convert_to_python_types(args: Iterable[Hint] | dict[str, Hint]) -> list[Hint] | dict[str, Hint]:
+    """Each penstock hint of a list, or each value of a dictionary, as a native hint (Beam's name)."""
+    if isinstance(args, dict):
+        return {name: convert_to_python_type(hint) for name, hint in args.items()}
+    return [convert_to_python_type(hint) for hint in args]
+
+
+convert_to_typing_type = convert_to_python_type
+convert_to_typing_types = convert_to_python_types

@@ -1,0 +1,284 @@
+"""The hint for rows: named fields with a type each, from a NamedTuple, a dataclass or ``Row`` values."""
+
+from __future__ import annotations
+
+import dataclasses
+import typing
+from collections.abc import Iterable, Mapping, Sequence
+
+from penstock.typehints.consistency import is_consistent_with
+from penstock.typehints.constraints import (
+    Any,
+    Hint,
+    TypeConstraint,
+    mismatch,
+    normalize,
+    show_type,
+)
+from penstock.typehints.native_type_compatibility import (
+    convert_to_beam_type,
+    match_dataclass_for_row,
+    match_is_named_tuple,
+)
+from penstock.typehints.unions import union_of
+
+Option = tuple[str, typing.Any]
+_MISSING = object()
+
+
+class RowTypeConstraint(TypeConstraint):
+    """A row: named fields in an order (Beam's name). Make one with `from_user_type` or `from_fields`.
+
+    Args:
+        fields: Pairs of name and type; native hints are converted and row classes become row hints.
+        user_type: The class whose instances are such rows.
+        schema_options: Pairs kept with the schema.
+        field_options: Pairs kept with each field.
+        field_descriptions: A text for each field.
+
+    >>> RowTypeConstraint.from_fields([("name", str), ("age", int)])
+    Row(name=str, age=int)
+    """
+
+    def __init__(
+        self,
+        fields: Iterable[tuple[str, Hint]],
+        user_type: type | None,
+        schema_options: Sequence[Option] | None = None,
+        field_options: Mapping[str, Sequence[Option]] | None = None,
+        field_descriptions: Mapping[str, str] | None = None,
+    ) -> None:
+        self._fields: tuple[tuple[str, Hint], ...] = tuple(
+            (name, _field_hint(hint, frozenset())) for name, hint in fields
+        )
+        self._user_type = user_type
+        self._schema_id: str | None = vars(user_type).get("_penstock_schema_id") if user_type else None
+        self._schema_options = list(schema_options or ())
+        self._field_options = dict(field_options or {})
+        self._field_descriptions = dict(field_descriptions or {})
+
+    @staticmethod
+    def from_user_type(
+        user_type: Hint,
+        schema_options: Sequence[Option] | None = None,
+        field_options: Mapping[str, Sequence[Option]] | None = None,
+    ) -> RowTypeConstraint | None:
+        """The row hint of a NamedTuple or dataclass; None for any other class (Beam's name).
+
+        >>> RowTypeConstraint.from_user_type(typing.NamedTuple("Point", [("x", int), ("y", list[int])]))
+        Row(x=int, y=List[int])
+        """
+        return _row_of(user_type, frozenset(), schema_options, field_options)
+
+    @staticmethod
+    def from_fields(
+        fields: Iterable[tuple[str, Hint]],
+        schema_id: str | None = None,
+        schema_options: Sequence[Option] | None = None,
+        field_options: Mapping[str, Sequence[Option]] | None = None,
+        schema_registry: typing.Any = None,
+        field_descriptions: Mapping[str, str] | None = None,
+    ) -> RowTypeConstraint:
+        """The row hint with these fields and no class of the user's (Beam's name).
+
+        Args:
+            fields: Pairs of name and type, in order.
+            schema_id: The name under which `schema_registry` keeps the class of the rows.
+            schema_options: Pairs kept with the schema.
+            field_options: Pairs kept with each field.
+            schema_registry: The `SchemaTypeRegistry` to enter the class into, if any.
+            field_descriptions: A text for each field.
+        """
+        return GeneratedClassRowTypeConstraint(
+            fields, schema_id, schema_options, field_options, schema_registry, field_descriptions
+        )
+
+    def __call__(self, *args: object, **kwargs: object) -> typing.Any:
+        """An instance of the user's class, so that native hints such as ``Optional`` take this for a type."""
+        return self.user_type(*args, **kwargs)
+
+    @property
+    def fields(self) -> tuple[tuple[str, Hint], ...]:
+        """Pairs of name and type, in order."""
+        return self._fields
+
+    @property
+    def user_type(self) -> typing.Any:
+        """The class of the rows."""
+        return self._user_type
+
+    @property
+    def schema_id(self) -> str | None:
+        """The name of the schema in the registry, if it has one."""
+        return self._schema_id
+
+    def set_schema_id(self, schema_id: str) -> None:
+        """Names the schema, on the hint and on the user's class."""
+        self._schema_id = schema_id
+        if self._user_type is not None:
+            type.__setattr__(self._user_type, "_penstock_schema_id", schema_id)
+
+    @property
+    def schema_options(self) -> list[Option]:
+        """Pairs kept with the schema."""
+        return self._schema_options
+
+    def field_options(self, field_name: str) -> Sequence[Option]:
+        """Pairs kept with a field; empty if there are none."""
+        return self._field_options.get(field_name, [])
+
+    def get_type_for(self, name: str) -> Hint:
+        """The type of a field; ``Any`` if there is no such field.
+
+        >>> RowTypeConstraint.from_fields([("age", int)]).get_type_for("age")
+        <class 'int'>
+        """
+        return dict(self._fields).get(name, Any)
+
+    def _inner_types(self) -> list[Hint]:
+        return [hint for _name, hint in self._fields]
+
+    def _consistent_with_check_(self, sub: Hint) -> bool:
+        row = sub if isinstance(sub, RowTypeConstraint) else RowTypeConstraint.from_user_type(sub)
+        if row is None:
+            return sub is _row_class()
+        return [name for name, _hint in row.fields] == [name for name, _hint in self._fields] and all(
+            map(is_consistent_with, row._inner_types(), self._inner_types())
+        )
+
+    def _is_instance_of_class(self, base: type) -> bool:
+        """Whether a value of this hint is an instance of `base`."""
+        if base is _row_class():
+            return True
+        return self._user_type is not None and issubclass(self._user_type, base)
+
+    def type_check(self, instance: object) -> None:
+        """Checks a row and its fields.
+
+        Raises:
+            CompositeTypeHintError: If the value has not these fields with these types.
+        """
+        from penstock.error import three_parts
+        from penstock.typehints.constraints import CompositeTypeHintError
+
+        reason = self._mismatch(instance)
+        if reason is not None:
+            raise CompositeTypeHintError(three_parts(f"a value does not satisfy {self}: {reason}"))
+
+    def _mismatch(self, instance: object) -> str | None:
+        if not self._is_row(instance):
+            return f"expected {self}, got {type(instance).__name__}"
+        for name, hint in self._fields:
+            value = getattr(instance, name, _MISSING)
+            reason = "there is none" if value is _MISSING else mismatch(hint, value)
+            if reason is not None:
+                return f"field {name!r}: {reason}"
+        return None
+
+    def _is_row(self, instance: object) -> bool:
+        if self._user_type is not None:
+            return isinstance(instance, (self._user_type, _row_class()))
+        names = tuple(name for name, _hint in self._fields)
+        return isinstance(instance, _row_class()) or getattr(instance, "_fields", None) == names
+
+    def __eq__(self, other: object) -> bool:
+        if not isinstance(other, RowTypeConstraint) or type(self) is not type(other):
+            return False
+        return self._fields == other._fields and self._user_type is other._user_type
+
+    def __hash__(self) -> int:
+        return hash(self._fields)
+
+    def __repr__(self) -> str:
+        return f"Row({', '.join(f'{name}={show_type(hint)}' for name, hint in self._fields)})"
+
+
+class GeneratedClassRowTypeConstraint(RowTypeConstraint):
+    """A row hint without a class of the user's; a NamedTuple is made on demand (Beam's name)."""
+
+    def __init__(
+        self,
+        fields: Iterable[tuple[str, Hint]],
+        schema_id: str | None = None,
+        schema_options: Sequence[Option] | None = None,
+        field_options: Mapping[str, Sequence[Option]] | None = None,
+        schema_registry: typing.Any = None,
+        field_descriptions: Mapping[str, str] | None = None,
+    ) -> None:
+        super().__init__(fields, None, schema_options, field_options, field_descriptions)
+        self._schema_id = schema_id
+        if schema_id and schema_registry is not None:
+            schema_registry.add(self.user_type, self)
+
+    @property
+    def user_type(self) -> typing.Any:
+        """A NamedTuple with these fields; the same one for equal hints."""
+        from penstock.typehints.schemas import named_tuple_for_fields
+
+        return named_tuple_for_fields(self._fields)
+
+    def __reduce__(self) -> tuple[typing.Any, ...]:
+        options = (self._schema_options, self._field_options, None, self._field_descriptions)
+        return RowTypeConstraint.from_fields, (self._fields, self._schema_id, *options)
+
+
+def _row_class() -> type:
+    from penstock.pvalue import Row
+
+    return Row
+
+
+def _field_hint(hint: Hint, seen: frozenset[type]) -> Hint:
+    """The hint of a field; a row class becomes a row hint unless it contains itself."""
+    return _row_of(hint, seen) or normalize(convert_to_beam_type(hint), none_as_type=True)
+
+
+def _row_of(
+    user_type: Hint,
+    seen: frozenset[type],
+    schema_options: Sequence[Option] | None = None,
+    field_options: Mapping[str, Sequence[Option]] | None = None,
+) -> RowTypeConstraint | None:
+    if match_is_named_tuple(user_type):
+        names = list(user_type._fields)
+    elif match_dataclass_for_row(user_type):
+        names = [field.name for field in dataclasses.fields(user_type)]
+    else:
+        return None
+    if user_type in seen:
+        return None
+    hints = _annotations(user_type)
+    fields = [(name, _field_hint(hints.get(name, Any), seen | {user_type})) for name in names]
+    row = RowTypeConstraint(
+        (), user_type, schema_options, field_options, getattr(user_type, "_field_descriptions", None)
+    )
+    # Set afterwards: the constructor would look into a class that contains itself without end.
+    row._fields = tuple(fields)
+    return row
+
+
+def _annotations(user_type: type) -> dict[str, Hint]:
+    try:
+        return typing.get_type_hints(user_type)
+    except Exception:
+        # A name in the annotations exists for type checkers only; text then counts as Any.
+        return {name: hint for base in reversed(user_type.__mro__) for name, hint in _own(base).items()}
+
+
+def _own(cls: type) -> dict[str, Hint]:
+    return dict(vars(cls).get("__annotations__", {}))
+
+
+def merge_rows(members: Sequence[Hint]) -> Hint | None:
+    """One row hint for several without a class of the user's, if they have the same names; otherwise None.
+
+    >>> merge_rows([RowTypeConstraint.from_fields([("x", item)]) for item in (int, str)])
+    Row(x=Union[int, str])
+    """
+    rows = [member for member in members if isinstance(member, GeneratedClassRowTypeConstraint)]
+    if not rows or len(rows) < len(members) or len({tuple(dict(row.fields)) for row in rows}) > 1:
+        return None
+    columns = zip(*(row.fields for row in rows), strict=True)
+    return RowTypeConstraint.from_fields(
+        (column[0][0], union_of(hint for _name, hint in column)) for column in columns
+    )

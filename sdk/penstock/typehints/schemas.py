@@ -1,0 +1,179 @@
+"""Schemas: the fields of a type, and the class for given fields (Beam's ``typehints.schemas``).
+
+A schema is a `RowTypeConstraint`. What Beam has here to turn schemas into protocol messages, logical types
+among it, is left out: nothing would read them.
+"""
+
+from __future__ import annotations
+
+import functools
+import keyword
+import typing
+from collections.abc import Iterable
+
+from penstock.error import three_parts
+from penstock.typehints.constraints import Hint, normalize
+from penstock.typehints.native_type_compatibility import convert_to_beam_type
+from penstock.typehints.row_type import RowTypeConstraint
+from penstock.typehints.schema_registry import SCHEMA_REGISTRY, SchemaTypeRegistry
+from penstock.typehints.unions import union_of
+
+Fields = Iterable[tuple[str, Hint]]
+
+
+def schema_from_element_type(element_type: Hint) -> RowTypeConstraint:
+    """The schema of a type (Beam's name).
+
+    Args:
+        element_type: A row hint, a NamedTuple or a dataclass.
+
+    Raises:
+        TypeError: If the type has no fields.
+
+    >>> schema_from_element_type(typing.NamedTuple("Point", [("x", int)]))
+    Row(x=int)
+    """
+    if isinstance(element_type, RowTypeConstraint):
+        return element_type
+    row = RowTypeConstraint.from_user_type(element_type)
+    if row is None:
+        raise TypeError(
+            three_parts(
+                f"Could not determine schema for type hint {element_type!r}",
+                hint="make Row values, or give a NamedTuple or a dataclass as type hint",
+            )
+        )
+    return row
+
+
+def named_fields_from_element_type(element_type: Hint) -> list[tuple[str, Hint]]:
+    """The fields of a type, in order, as pairs of name and type (Beam's name).
+
+    Raises:
+        TypeError: If the type has no fields.
+
+    >>> named_fields_from_element_type(RowTypeConstraint.from_fields([("x", int)]))
+    [('x', <class 'int'>)]
+    """
+    return list(schema_from_element_type(element_type).fields)
+
+
+def named_fields_from_schema(schema: RowTypeConstraint) -> list[tuple[str, Hint]]:
+    """The fields of a schema, in order, as pairs of name and type (Beam's name)."""
+    return list(schema.fields)
+
+
+def named_fields_to_schema(names_and_types: dict[str, Hint] | Fields) -> RowTypeConstraint:
+    """The schema with these fields (Beam's name).
+
+    >>> named_fields_to_schema({"x": int})
+    Row(x=int)
+    """
+    pairs = names_and_types.items() if isinstance(names_and_types, dict) else names_and_types
+    return RowTypeConstraint.from_fields(pairs)
+
+
+def named_tuple_to_schema(
+    named_tuple: type, schema_registry: SchemaTypeRegistry = SCHEMA_REGISTRY
+) -> RowTypeConstraint:
+    """The schema of a NamedTuple or a dataclass, entered into the registry (Beam's name).
+
+    Raises:
+        TypeError: If the type has no fields.
+    """
+    row = schema_from_element_type(named_tuple)
+    if row.schema_id is None:
+        row.set_schema_id(schema_registry.register(named_tuple, row))
+    return row
+
+
+def named_tuple_from_schema(
+    schema: RowTypeConstraint, schema_registry: SchemaTypeRegistry = SCHEMA_REGISTRY
+) -> typing.Any:
+    """The class for the rows of a schema: the registered one, or the user's, or one made up (Beam's name).
+
+    >>> named_tuple_from_schema(named_fields_to_schema({"x": int}))(x=1).x
+    1
+    """
+    return schema_registry.get_typing_by_id(schema.schema_id) or schema.user_type
+
+
+register_row = named_tuple_to_schema
+
+
+def named_tuple_for_fields(fields: Fields) -> typing.Any:
+    """A NamedTuple with these fields; the same class each time for the same fields.
+
+    Its instances are pickled by their fields, since the class is in no module.
+
+    Raises:
+        ValueError: If a name cannot be an attribute's.
+
+    >>> named_tuple_for_fields([("x", int)]) is named_tuple_for_fields([("x", int)])
+    True
+    """
+    return _named_tuple(tuple((name, _hint_of(hint)) for name, hint in fields))
+
+
+def _hint_of(hint: Hint) -> Hint:
+    return normalize(convert_to_beam_type(hint), none_as_type=True)
+
+
+@functools.lru_cache(maxsize=1024)
+def _named_tuple(fields: tuple[tuple[str, Hint], ...]) -> typing.Any:
+    for name, _hint in fields:
+        if not name.isidentifier() or keyword.iskeyword(name) or name.startswith("_"):
+            raise ValueError(
+                three_parts(
+                    f"{name!r} cannot name a field of a NamedTuple", hint="rename the field of the row"
+                )
+            )
+    make: typing.Any = typing.NamedTuple
+    cls = make("PenstockRow", list(fields))
+    cls.__reduce__ = _reduce
+    cls._penstock_fields = fields
+    return cls
+
+
+def _reduce(row: typing.Any) -> tuple[typing.Any, ...]:
+    return _restore, (row._penstock_fields, tuple(row))
+
+
+def _restore(fields: tuple[tuple[str, Hint], ...], values: tuple[object, ...]) -> typing.Any:
+    return named_tuple_for_fields(fields)(*values)
+
+
+def union_schema_type(element_types: Iterable[Hint]) -> RowTypeConstraint:
+    """The schema each of whose fields is the union of the fields of that name (Beam's name).
+
+    Raises:
+        TypeError: If the types do not all have the same field names in the same order.
+
+    >>> union_schema_type([named_fields_to_schema({"x": int}), named_fields_to_schema({"x": str})])
+    Row(x=Union[int, str])
+    """
+    rows = [named_fields_from_element_type(item) for item in element_types]
+    names = [[name for name, _hint in row] for row in rows]
+    if any(row != names[0] for row in names):
+        raise TypeError(
+            three_parts(
+                f"Could not determine schema: inconsistent names {names}", hint="give all the same fields"
+            )
+        )
+    return RowTypeConstraint.from_fields(
+        (column[0][0], union_of(hint for _name, hint in column)) for column in zip(*rows, strict=True)
+    )
+
+
+__all__ = [
+    "SCHEMA_REGISTRY",
+    "named_fields_from_element_type",
+    "named_fields_from_schema",
+    "named_fields_to_schema",
+    "named_tuple_for_fields",
+    "named_tuple_from_schema",
+    "named_tuple_to_schema",
+    "register_row",
+    "schema_from_element_type",
+    "union_schema_type",
+]

@@ -1,0 +1,54 @@
+"""The hint for keys that are spread over shards (Beam's ``typehints.sharded_key_type``)."""
+
+from __future__ import annotations
+
+import typing
+
+from penstock.typehints.consistency import is_consistent_with
+from penstock.typehints.constraints import (
+    GetitemConstructor,
+    Hint,
+    ParameterizedConstraint,
+    match_type_variables,
+    mismatch,
+    validate_composite_type_param,
+)
+
+
+class ShardedKeyTypeConstraint(ParameterizedConstraint, metaclass=GetitemConstructor):
+    """What ``ShardedKeyType[K]`` makes (Beam's name).
+
+    >>> ShardedKeyType[int]
+    ShardedKey[int]
+    """
+
+    label = "ShardedKey"
+
+    def __init__(self, key_type: Hint) -> None:
+        validate_composite_type_param(key_type, error_msg_prefix="Parameter to ShardedKeyType hint")
+        super().__init__(key_type)
+
+    @property
+    def key_type(self) -> Hint:
+        """The type of the key without its shard."""
+        return self.parameters[0]
+
+    def _consistent_with_check_(self, sub: Hint) -> bool:
+        return isinstance(sub, ShardedKeyTypeConstraint) and is_consistent_with(sub.key_type, self.key_type)
+
+    def _mismatch(self, instance: object) -> str | None:
+        from penstock.utils.sharded_key import ShardedKey
+
+        if not isinstance(instance, ShardedKey):
+            return f"expected ShardedKey, got {type(instance).__name__}"
+        reason = mismatch(self.key_type, instance.key)
+        return None if reason is None else f"its key: {reason}"
+
+    def match_type_variables(self, concrete_type: Hint) -> dict[typing.Any, Hint]:
+        """The variables of the key type."""
+        if isinstance(concrete_type, ShardedKeyTypeConstraint):
+            return match_type_variables(self.key_type, concrete_type.key_type)
+        return {}
+
+
+ShardedKeyType = ShardedKeyTypeConstraint

@@ -1,0 +1,113 @@
+"""What a callable's signature says about types, and how hints are bound to its parameters."""
+
+from __future__ import annotations
+
+import inspect
+import types
+import typing
+from collections.abc import Callable
+
+from penstock.error import BeamError
+from penstock.typehints.constraints import Any, Hint, normalize
+from penstock.typehints.containers import DictConstraint, TupleSequenceConstraint
+from penstock.typehints.known_returns import METHOD_RETURNS
+from penstock.typehints.unions import union_of
+
+ANY_VAR_POSITIONAL = TupleSequenceConstraint(Any)
+ANY_VAR_KEYWORD = DictConstraint(Any, Any)
+
+
+class TypeCheckError(BeamError):
+    """The types of a pipeline do not fit together (Beam's name).
+
+    >>> print(TypeCheckError("expected int, got str", where="at step 'Add'", hint="parse it first"))
+    expected int, got str
+      at step 'Add'
+      hint: parse it first
+    """
+
+
+def get_signature(func: Callable[..., typing.Any]) -> inspect.Signature:
+    """``inspect.signature`` with what penstock knows besides (Beam's name).
+
+    Annotations written as text are looked up. A callable without a signature gets one that takes anything. A
+    class returns its own instances. A method of a built-in class takes an instance of it.
+
+    >>> get_signature(str.upper)
+    <Signature (self: str, /) -> str>
+    """
+    signature = _native_signature(func)
+    if isinstance(func, type):
+        return signature.replace(return_annotation=normalize(func))
+    if isinstance(func, types.MethodDescriptorType):
+        first, *others = signature.parameters.values()
+        if first.annotation is first.empty:
+            signature = signature.replace(parameters=[first.replace(annotation=func.__objclass__), *others])
+        known = METHOD_RETURNS.get((func.__objclass__, func.__name__))
+        if known is not None and signature.return_annotation is signature.empty:
+            signature = signature.replace(return_annotation=known)
+    return signature
+
+
+def _native_signature(func: Callable[..., typing.Any]) -> inspect.Signature:
+    try:
+        return inspect.signature(func, eval_str=True)
+    except ValueError:
+        kinds = inspect.Parameter
+        return inspect.Signature(
+            [
+                inspect.Parameter("_", kinds.POSITIONAL_OR_KEYWORD),
+                inspect.Parameter("__unknown__varargs", kinds.VAR_POSITIONAL),
+                inspect.Parameter("__unknown__keywords", kinds.VAR_KEYWORD),
+            ]
+        )
+    except TypeError:
+        # Not callable at all: the native error says so.
+        return inspect.signature(func)
+    except Exception:
+        # A name in an annotation exists for type checkers only; the text stays and counts as Any.
+        return inspect.signature(func)
+
+
+def getcallargs_forhints(
+    func: Callable[..., typing.Any], *type_args: Hint, **type_kwargs: Hint
+) -> dict[str, Hint]:
+    """Which hint each parameter gets if `func` is called with arguments of these types (Beam's name).
+
+    A parameter that gets none has its annotation, or else ``Any``.
+
+    Raises:
+        TypeCheckError: If there are too few or too many hints.
+
+    >>> getcallargs_forhints(lambda x, *rest: None, int, str, float)
+    {'x': <class 'int'>, 'rest': Tuple[Union[float, str], ...]}
+    """
+    signature = get_signature(func)
+    try:
+        bound: dict[str, Hint] = dict(signature.bind(*type_args, **type_kwargs).arguments)
+    except TypeError as error:
+        name = getattr(func, "__qualname__", repr(func))
+        raise TypeCheckError(
+            f"the type hints do not fit the parameters of {name}: {error}",
+            hint="give one hint for each argument",
+        ) from error
+    return {parameter.name: _parameter_hint(parameter, bound) for parameter in signature.parameters.values()}
+
+
+def _parameter_hint(parameter: inspect.Parameter, bound: dict[str, Hint]) -> Hint:
+    if parameter.name in bound:
+        given = bound[parameter.name]
+        if parameter.kind is parameter.VAR_POSITIONAL:
+            single = len(given) == 1 and isinstance(given[0], TupleSequenceConstraint)
+            return given[0] if single else TupleSequenceConstraint(union_of(given))
+        if parameter.kind is parameter.VAR_KEYWORD:
+            (name, hint), *others = given.items()
+            if not others and name == parameter.name and isinstance(hint, DictConstraint):
+                return hint
+            return DictConstraint(str, union_of(given.values()))
+        return given
+    if parameter.annotation is not parameter.empty:
+        return parameter.annotation
+    if parameter.kind is parameter.VAR_POSITIONAL:
+        return ANY_VAR_POSITIONAL
+    return ANY_VAR_KEYWORD if parameter.kind is parameter.VAR_KEYWORD else Any

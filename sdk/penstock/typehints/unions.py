@@ -1,0 +1,144 @@
+"""The constraint that a value is of one of several types, and how unions are simplified."""
+
+from __future__ import annotations
+
+import typing
+from collections.abc import Iterable, Iterator, Mapping
+
+from penstock.error import three_parts
+from penstock.typehints.consistency import is_consistent_with
+from penstock.typehints.constraints import (
+    Any,
+    Hint,
+    ParameterizedConstraint,
+    bind_type_variables,
+    match_type_variables,
+    mismatch,
+    normalize,
+    show_type,
+)
+from penstock.typehints.containers import DictConstraint
+
+
+class UnionConstraint(ParameterizedConstraint):
+    """What ``Union[X, Y]`` makes (Beam's name); members are in the order of their names.
+
+    >>> UnionConstraint([str, int])
+    Union[int, str]
+    """
+
+    label = "Union"
+
+    def __init__(self, union_types: Iterable[Hint]) -> None:
+        members = {normalize(item, none_as_type=True) for item in union_types}
+        super().__init__(*sorted(members, key=show_type))
+        self._hash = hash((UnionConstraint, frozenset(self.parameters)))
+
+    def __eq__(self, other: object) -> bool:
+        return isinstance(other, UnionConstraint) and set(self.parameters) == set(other.parameters)
+
+    def __hash__(self) -> int:
+        return self._hash
+
+    def __reduce__(self) -> tuple[typing.Any, ...]:
+        return UnionConstraint, (self.parameters,)
+
+    @property
+    def union_types(self) -> list[Hint]:
+        """The members."""
+        return list(self.parameters)
+
+    def inner_types(self) -> Iterator[Hint]:
+        """The members, one after the other."""
+        return iter(self.parameters)
+
+    def contains_type(self, maybe_type: Hint) -> bool:
+        """Whether a type is one of the members."""
+        return maybe_type in self.parameters
+
+    def _consistent_with_check_(self, sub: Hint) -> bool:
+        return any(is_consistent_with(sub, item) for item in self.parameters)
+
+    def _mismatch(self, instance: object) -> str | None:
+        for item in self.parameters:
+            if mismatch(item, instance) is None:
+                return None
+        return f"expected one of {', '.join(map(show_type, self.parameters))}, got {type(instance).__name__}"
+
+    def match_type_variables(self, concrete_type: Hint) -> dict[typing.Any, Hint]:
+        """The variables that every fitting member binds, to the union of their bindings."""
+        matches = [
+            match_type_variables(item, concrete_type)
+            for item in self.parameters
+            if is_consistent_with(concrete_type, item)
+        ]
+        if not matches:
+            return {}
+        common = set.intersection(*(set(match) for match in matches))
+        return {variable: union_of(match[variable] for match in matches) for variable in common}
+
+    def bind_type_variables(self, bindings: Mapping[typing.Any, Hint]) -> Hint:
+        """The union of the members with type variables replaced."""
+        return union_of(bind_type_variables(item, bindings) for item in self.parameters)
+
+
+def union_of(members: Iterable[Hint]) -> Hint:
+    """The simplest hint that all these types are consistent with.
+
+    Unions inside are flattened, ``Any`` absorbs the rest, dictionaries become one, and rows with the same
+    field names become one row.
+
+    >>> union_of([int, int]), union_of([str, None]), union_of([int, Any])
+    (<class 'int'>, Union[None, str], Any)
+    """
+    flat: dict[Hint, None] = {}
+    dictionaries: list[DictConstraint] = []
+    for member in members:
+        hint = normalize(member, none_as_type=True)
+        for item in hint.parameters if isinstance(hint, UnionConstraint) else (hint,):
+            if type(item) is DictConstraint:
+                dictionaries.append(item)
+            else:
+                flat[item] = None
+    if dictionaries:
+        keys, values = zip(*(item.parameters for item in dictionaries), strict=True)
+        flat[DictConstraint(union_of(keys), union_of(values))] = None
+    if Any in flat:
+        return Any
+    if len(flat) == 1:
+        return next(iter(flat))
+    return _one_row(tuple(flat)) or UnionConstraint(flat)
+
+
+def _one_row(members: tuple[Hint, ...]) -> Hint | None:
+    """The row that stands for several rows with the same names; None if they are not all such rows."""
+    from penstock.typehints.row_type import merge_rows
+
+    return merge_rows(members) if members else None
+
+
+def is_nullable(typehint: Hint) -> bool:
+    """Whether a hint is ``Optional[X]`` (Beam's name).
+
+    >>> is_nullable(UnionConstraint([int, None])), is_nullable(int)
+    (True, False)
+    """
+    return (
+        isinstance(typehint, UnionConstraint)
+        and len(typehint.parameters) == 2
+        and typehint.contains_type(type(None))
+    )
+
+
+def get_concrete_type_from_nullable(typehint: Hint) -> Hint:
+    """The X of ``Optional[X]`` (Beam's name).
+
+    Raises:
+        TypeError: If the hint is not of that form.
+
+    >>> get_concrete_type_from_nullable(UnionConstraint([int, None]))
+    <class 'int'>
+    """
+    if not is_nullable(typehint):
+        raise TypeError(three_parts(f"Typehint is not of nullable type: {typehint}", hint="use Optional[X]"))
+    return next(item for item in typehint.inner_types() if item is not type(None))

@@ -1,0 +1,297 @@
+"""An element together with its timestamp, its windows and the pane it belongs to."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Iterable, Iterator, Sequence
+from dataclasses import dataclass
+from typing import TYPE_CHECKING, Any
+
+from penstock.error import three_parts
+from penstock.utils.timestamp import MAX_TIMESTAMP, MIN_TIMESTAMP, Timestamp, TimestampTypes
+
+if TYPE_CHECKING:
+    from penstock.transforms.window import BoundedWindow
+
+
+class PaneInfoTiming:
+    """When a pane fired, relative to the watermark: before, at or after its window's end (Beam's names).
+
+    >>> PaneInfoTiming.to_string(PaneInfoTiming.LATE), PaneInfoTiming.from_string("EARLY")
+    ('LATE', 0)
+    """
+
+    EARLY = 0
+    ON_TIME = 1
+    LATE = 2
+    UNKNOWN = 3
+
+    @classmethod
+    def to_string(cls, value: int) -> str:
+        """The name of a timing; KeyError for any other number."""
+        return _TIMING_NAMES[value]
+
+    @classmethod
+    def from_string(cls, value: str) -> int:
+        """The timing of a name; KeyError for any other string."""
+        return _TIMINGS[value]
+
+
+_TIMINGS = {"EARLY": 0, "ON_TIME": 1, "LATE": 2, "UNKNOWN": 3}
+_TIMING_NAMES = {timing: name for name, timing in _TIMINGS.items()}
+
+
+@dataclass(frozen=True, slots=True, repr=False)
+class PaneInfo:
+    """Which firing of its window's trigger an element comes from (Beam's ``PaneInfo``).
+
+    Attributes:
+        is_first: Whether it is the first pane of its window and key.
+        is_last: Whether none follows.
+        timing: A constant of `PaneInfoTiming`.
+        index: The number of panes fired before; -1 if not known.
+        nonspeculative_index: The number of panes fired before that were not early; -1 for an early pane.
+
+    >>> PaneInfo(True, False, PaneInfoTiming.ON_TIME, 0, 0)
+    PaneInfo(first: True, last: False, timing: ON_TIME, index: 0, nonspeculative_index: 0)
+    """
+
+    is_first: bool
+    is_last: bool
+    timing: int
+    index: int
+    nonspeculative_index: int
+
+    @property
+    def encoded_byte(self) -> int:
+        """The first three fields in one number: 1 for first, 2 for last, the timing from bit 2 on."""
+        return self.is_first | self.is_last << 1 | self.timing << 2
+
+    @staticmethod
+    def from_encoded_byte(encoded_byte: int) -> PaneInfo:
+        """The well-known pane of an `encoded_byte`.
+
+        Raises:
+            ValueError: No pane has that byte.
+
+        >>> PaneInfo.from_encoded_byte(15) is PANE_INFO_UNKNOWN
+        True
+        """
+        if not 0 <= encoded_byte < len(_WELL_KNOWN):
+            what = f"no pane is encoded as the byte {encoded_byte}"
+            raise ValueError(three_parts(what, hint="pass what PaneInfo.encoded_byte returned"))
+        return _WELL_KNOWN[encoded_byte]
+
+    def __reduce__(self) -> tuple[Callable[..., PaneInfo], tuple[int, ...]]:
+        # A well-known pane stays the one object it is, and takes a byte.
+        if self == _WELL_KNOWN[self.encoded_byte]:
+            return PaneInfo.from_encoded_byte, (self.encoded_byte,)
+        return PaneInfo, (self.is_first, self.is_last, self.timing, self.index, self.nonspeculative_index)
+
+    def __repr__(self) -> str:
+        return (
+            f"PaneInfo(first: {self.is_first}, last: {self.is_last}, "
+            f"timing: {PaneInfoTiming.to_string(self.timing)}, index: {self.index}, "
+            f"nonspeculative_index: {self.nonspeculative_index})"
+        )
+
+
+def _well_known(byte: int) -> PaneInfo:
+    """A first pane has index 0, any other an unknown one; only early panes lack a nonspeculative index."""
+    is_first, timing = bool(byte & 1), byte >> 2
+    nonspeculative_index = -1 if timing == PaneInfoTiming.EARLY else 0
+    return PaneInfo(is_first, bool(byte & 2), timing, 0 if is_first else -1, nonspeculative_index)
+
+
+_WELL_KNOWN = tuple(_well_known(byte) for byte in range(16))
+PANE_INFO_UNKNOWN = _WELL_KNOWN[15]
+
+
+class WindowedValue:
+    """An element with its timestamp, windows and pane (Beam's ``WindowedValue``).
+
+    Args:
+        value: The element.
+        timestamp: Its event time; a number is in seconds since the epoch.
+        windows: The windows it is in.
+        pane_info: The pane it comes from.
+
+    >>> WindowedValue("a", 1.5, ()).timestamp_micros
+    1500000
+    """
+
+    __slots__ = ("_timestamp", "pane_info", "timestamp_micros", "value", "windows")
+    _timestamp: Timestamp | None
+
+    def __init__(
+        self,
+        value: Any,
+        timestamp: TimestampTypes,
+        windows: tuple[BoundedWindow, ...],
+        pane_info: PaneInfo = PANE_INFO_UNKNOWN,
+    ) -> None:
+        self.value = value
+        self._timestamp = Timestamp.of(timestamp)
+        self.timestamp_micros = self._timestamp.micros
+        self.windows = windows
+        self.pane_info = pane_info
+
+    @property
+    def timestamp(self) -> Timestamp:
+        """The event time; made when first asked for, then kept."""
+        if self._timestamp is None:
+            self._timestamp = Timestamp.from_micros(self.timestamp_micros)
+        return self._timestamp
+
+    def with_value(self, new_value: Any) -> WindowedValue:
+        """Another element with the same timestamp, windows and pane.
+
+        >>> WindowedValue("a", 5, ()).with_value("b") == WindowedValue("b", 5, ())
+        True
+        """
+        return create(new_value, self.timestamp_micros, self.windows, self.pane_info)
+
+    def __repr__(self) -> str:
+        extremes = {MIN_TIMESTAMP.micros: "MIN_TIMESTAMP", MAX_TIMESTAMP.micros: "MAX_TIMESTAMP"}
+        time = extremes.get(self.timestamp_micros, float(self.timestamp))
+        return f"({self.value!r}, {time}, {self.windows}, {self.pane_info})"
+
+    def __eq__(self, other: object) -> bool:
+        if not isinstance(other, WindowedValue):
+            return NotImplemented
+        return (
+            self.timestamp_micros == other.timestamp_micros
+            and bool(self.value == other.value)
+            and self.windows == other.windows
+            and self.pane_info == other.pane_info
+        )
+
+    def __hash__(self) -> int:
+        return hash((self.value, self.timestamp_micros, tuple(self.windows), self.pane_info))
+
+    def __reduce__(self) -> tuple[Callable[..., WindowedValue], tuple[Any, ...]]:
+        return create, (self.value, self.timestamp_micros, self.windows, self.pane_info)
+
+
+def create(
+    value: Any,
+    timestamp_micros: int,
+    windows: tuple[BoundedWindow, ...],
+    pane_info: PaneInfo = PANE_INFO_UNKNOWN,
+) -> WindowedValue:
+    """A `WindowedValue` from a timestamp in microseconds: the fast constructor (Beam's name).
+
+    >>> create("a", 1_500_000, ()).timestamp
+    Timestamp(1.5)
+    """
+    windowed_value = WindowedValue.__new__(WindowedValue)
+    windowed_value._timestamp = None
+    windowed_value.value = value
+    windowed_value.timestamp_micros = timestamp_micros
+    windowed_value.windows = windows
+    windowed_value.pane_info = pane_info
+    return windowed_value
+
+
+class WindowedBatch:
+    """Several elements with their timestamps, windows and panes (Beam's ``WindowedBatch``)."""
+
+    __slots__ = ()
+
+    def with_values(self, new_values: Any) -> WindowedBatch:
+        """Another batch of elements with the same timestamps, windows and panes."""
+        raise NotImplementedError
+
+    def as_windowed_values(self, explode_fn: Callable[[Any], Iterable[Any]]) -> Iterator[WindowedValue]:
+        """The elements one by one; `explode_fn` takes the batch apart."""
+        raise NotImplementedError
+
+    @staticmethod
+    def from_windowed_values(
+        windowed_values: Sequence[WindowedValue], *, produce_fn: Callable[[list[Any]], Any]
+    ) -> Iterator[WindowedBatch]:
+        """One batch for each distinct timestamp, windows and pane; `produce_fn` makes a batch of a list.
+
+        >>> ones = [WindowedValue(letter, 1, ()) for letter in "ab"] + [WindowedValue("c", 2, ())]
+        >>> [batch.values for batch in WindowedBatch.from_windowed_values(ones, produce_fn="".join)]
+        ['ab', 'c']
+        """
+        groups: dict[WindowedValue, list[Any]] = {}
+        for windowed_value in windowed_values:
+            groups.setdefault(windowed_value.with_value(None), []).append(windowed_value.value)
+        for key, values in groups.items():
+            yield HomogeneousWindowedBatch(key.with_value(produce_fn(values)))
+
+
+class HomogeneousWindowedBatch(WindowedBatch):
+    """A batch whose elements share timestamp, windows and pane: a `WindowedValue` of a batch (Beam's name).
+
+    >>> batch = HomogeneousWindowedBatch.of([1, 2], 5, (), PANE_INFO_UNKNOWN)
+    >>> [one.value for one in batch.as_windowed_values(iter)]
+    [1, 2]
+    """
+
+    __slots__ = ("_whole",)
+
+    def __init__(self, wv: WindowedValue) -> None:
+        self._whole = wv
+
+    @staticmethod
+    def of(
+        values: Any,
+        timestamp: TimestampTypes,
+        windows: tuple[BoundedWindow, ...],
+        pane_info: PaneInfo = PANE_INFO_UNKNOWN,
+    ) -> HomogeneousWindowedBatch:
+        """A batch from its parts."""
+        return HomogeneousWindowedBatch(WindowedValue(values, timestamp, windows, pane_info))
+
+    @staticmethod
+    def from_batch_and_windowed_value(
+        *, batch: Any, windowed_value: WindowedValue
+    ) -> HomogeneousWindowedBatch:
+        """A batch whose timestamp, windows and pane are those of `windowed_value`."""
+        return HomogeneousWindowedBatch(windowed_value.with_value(batch))
+
+    @property
+    def values(self) -> Any:
+        """The batch of elements."""
+        return self._whole.value
+
+    @property
+    def timestamp(self) -> Timestamp:
+        """The event time of every element."""
+        return self._whole.timestamp
+
+    @property
+    def pane_info(self) -> PaneInfo:
+        """The pane of every element."""
+        return self._whole.pane_info
+
+    @property
+    def windows(self) -> tuple[BoundedWindow, ...]:
+        """The windows of every element."""
+        return self._whole.windows
+
+    @windows.setter
+    def windows(self, value: tuple[BoundedWindow, ...]) -> None:
+        self._whole.windows = value
+
+    def with_values(self, new_values: Any) -> HomogeneousWindowedBatch:
+        """Another batch of elements with the same timestamp, windows and pane."""
+        return HomogeneousWindowedBatch(self._whole.with_value(new_values))
+
+    def as_windowed_values(self, explode_fn: Callable[[Any], Iterable[Any]]) -> Iterator[WindowedValue]:
+        """The elements one by one; `explode_fn` takes the batch apart."""
+        return map(self._whole.with_value, explode_fn(self._whole.value))
+
+    def as_empty_windowed_value(self) -> WindowedValue:
+        """A `WindowedValue` of None with this batch's timestamp, windows and pane."""
+        return self._whole.with_value(None)
+
+    def __eq__(self, other: object) -> bool:
+        if not isinstance(other, HomogeneousWindowedBatch):
+            return NotImplemented
+        return self._whole == other._whole
+
+    def __hash__(self) -> int:
+        return hash(self._whole)

@@ -1,0 +1,29 @@
+"""What all tests share: one Spark session."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+from typing import TYPE_CHECKING
+
+import pytest
+
+if TYPE_CHECKING:
+    from pyspark.sql import SparkSession
+
+
+@pytest.fixture(scope="session")
+def spark(tmp_path_factory: pytest.TempPathFactory) -> Iterator[SparkSession]:
+    """The one session of a test run; pipelines find it without being told, as the active session."""
+    from penstock_spark.session import SessionOptions, session_for
+
+    # Spark makes a warehouse folder where the process runs as soon as its catalog is asked for anything.
+    warehouse = str(tmp_path_factory.mktemp("warehouse"))
+    options = SessionOptions(
+        master="local[2]",
+        app_name="penstock tests",
+        conf={"spark.driver.memory": "2g", "spark.sql.warehouse.dir": warehouse},
+        fast_start=True,
+    )
+    session = session_for(options)
+    yield session
+    session.stop()

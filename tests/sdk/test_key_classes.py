@@ -1,0 +1,124 @@
+"""Keys of users' classes: registered coders, and classes that another process cannot import."""
+
+import importlib
+import subprocess
+import sys
+import uuid
+from typing import Any, NamedTuple
+
+import pytest
+
+from penstock.coders import Coder, RowCoder, key_classes
+from penstock.coders import deterministic as keys
+from penstock.coders.deterministic import decode_key, encode_key
+from penstock.coders.typecoders import CoderRegistry
+
+
+class Pair(NamedTuple):
+    a: Any
+    b: Any = None
+
+
+class Angle:
+    def __init__(self, degrees):
+        self.degrees = degrees
+
+
+class AngleCoder(Coder):
+    def encode(self, value):
+        return b"%d" % (value.degrees % 360)
+
+    def decode(self, encoded):
+        return Angle(int(encoded))
+
+    def is_deterministic(self):
+        return True
+
+
+class RandomAngleCoder(AngleCoder):
+    def is_deterministic(self):
+        return False
+
+
+@pytest.fixture
+def registry(monkeypatch):
+    fresh = CoderRegistry()
+    monkeypatch.setattr(importlib.import_module("penstock.coders.typecoders"), "registry", fresh)
+    keys.forget_encoders()
+    yield fresh
+    keys.forget_encoders()
+
+
+def test_a_registered_deterministic_coder_decides_what_is_one_key(registry) -> None:
+    with pytest.raises(TypeError, match="Angle have no deterministic encoding"):
+        encode_key(Angle(1))
+    registry.register_coder(Angle, AngleCoder)
+    assert encode_key((Angle(1), "a")) == encode_key((Angle(361), "a")) != encode_key((Angle(2), "a"))
+    assert decode_key(encode_key(Angle(361))).degrees == 1
+
+
+def test_a_registered_coder_comes_before_the_own_form_of_a_class(registry) -> None:
+    before = encode_key(Pair(1, 2))
+    registry.register_coder(Pair, RowCoder)
+    assert encode_key(Pair(1, 2)) != before
+    assert decode_key(encode_key(Pair(1, ("a", None)))) == Pair(1, ("a", None))
+
+
+def test_a_registered_coder_that_is_not_deterministic_is_refused(registry) -> None:
+    registry.register_coder(Angle, RandomAngleCoder)
+    with pytest.raises(TypeError, match=r"its registered coder RandomAngleCoder is not deterministic"):
+        encode_key(Angle(1))
+
+
+SCRIPT = """
+import sys
+from typing import NamedTuple
+from penstock.coders.deterministic import *
+{classes}
+{rest}
+"""
+CLASSES = """
+class Team(NamedTuple):
+    name: str
+"""
+
+
+def run_script(classes: str, rest: str) -> str:
+    script = SCRIPT.format(classes=classes, rest=rest)
+    done = subprocess.run([sys.executable, "-c", script], capture_output=True, text=True, check=True)
+    return done.stdout.strip()
+
+
+def test_classes_of_main_come_back_in_a_process_that_was_told_of_them() -> None:
+    data = run_script(CLASSES, "print(encode_key((Team('red'), 1)).hex())")
+    again = run_script(CLASSES, f"register_key_class(Team); print(decode_key(bytes.fromhex('{data}')))")
+    assert again == "(Team(name='red'), 1)"
+    shipped = run_script(
+        CLASSES, "encode_key(Team('a')), encode_key(2); print([c.__name__ for c in key_classes()])"
+    )
+    assert shipped == "['Team']"
+
+
+def test_a_class_that_the_process_does_not_know_is_an_error_that_says_what_to_do() -> None:
+    data = run_script(CLASSES, "print(encode_key(Team('red')).hex())")
+    with pytest.raises(LookupError, match="__main__:Team") as caught:
+        decode_key(bytes.fromhex(data))
+    assert "register_key_class" in str(caught.value)
+
+
+def test_local_classes_come_back_and_count_among_those_to_send() -> None:
+    class Local(NamedTuple):
+        a: int
+
+    assert decode_key(encode_key(Local(1))) == Local(1)
+    assert Local in key_classes.key_classes()
+    assert uuid.UUID not in key_classes.key_classes()
+
+
+def test_a_key_whose_coder_is_not_registered_where_it_is_decoded_is_an_error(registry) -> None:
+    registry.register_coder(Angle, AngleCoder)
+    data = encode_key(Angle(1))
+    registry.custom_types.clear()
+    keys.forget_encoders()
+    with pytest.raises(LookupError, match="no coder is registered for Angle"):
+        decode_key(data)

@@ -1,0 +1,158 @@
+"""Element types: how they travel through a pipeline, and what is refused because of them."""
+
+from __future__ import annotations
+
+from collections.abc import Iterable
+from typing import TypeVar
+
+import pytest
+
+import penstock as beam
+from penstock import pvalue
+from penstock.typehints import TypeCheckError, typehints
+
+K = TypeVar("K")
+V = TypeVar("V")
+
+
+def text_of(number: int) -> str:
+    return str(number)
+
+
+class Words(beam.DoFn):
+    def process(self, element: str) -> Iterable[str]:
+        yield from element.split()
+
+
+@beam.typehints.with_input_types(beam.typehints.Tuple[K, V])
+@beam.typehints.with_output_types(beam.typehints.Tuple[V, K])
+class Swap(beam.PTransform):
+    def expand(self, pcoll):
+        return pcoll | beam.Map(lambda pair: (pair[1], pair[0]))
+
+
+class Annotated(beam.PTransform):
+    def expand(self, pcoll: beam.PCollection[int]) -> beam.PCollection[str]:
+        return pcoll | beam.Map(str)
+
+
+def type_after(values, *transforms):
+    pcoll = beam.Pipeline() | beam.Create(values)
+    for transform in transforms:
+        pcoll = pcoll | transform
+    return typehints.show_type(pcoll.element_type)
+
+
+@pytest.mark.parametrize(
+    ("values", "transform", "expected"),
+    [
+        ([1], beam.Map(text_of), "str"),
+        ([1], beam.Map(lambda x: (x, str(x))), "Tuple[int, str]"),
+        ([1], beam.Map(lambda x: x.unknown).with_output_types(float), "float"),
+        (["a"], beam.FlatMap(str.split), "str"),
+        (["a"], beam.ParDo(Words()), "str"),
+        ([1], beam.Filter(lambda x: x > 0), "int"),
+        ([(1, "a")], beam.MapTuple(lambda a, b: (b, a)), "Tuple[str, int]"),
+        ([(1, "a")], beam.GroupByKey(), "Tuple[int, Iterable[str]]"),
+        ([("a", 1)], beam.CombinePerKey(sum), "Tuple[str, int]"),
+        ([("a", 1)], beam.CombinePerKey(beam.combiners.MeanCombineFn()), "Tuple[str, float]"),
+        ([1.5], beam.CombineGlobally(max), "float"),
+        ([(1, "a")], Swap(), "Tuple[str, int]"),
+        ([1], Annotated(), "str"),
+        ([1], beam.WindowInto(beam.window.FixedWindows(1)), "int"),
+        ([beam.Row(a=1, b="x")], beam.Select("b", c=lambda row: row.a), "Row(b=str, c=int)"),
+        ([beam.Row(a=1, b="x")], beam.GroupBy("a"), "Tuple[int, Iterable[Row(a=int, b=str)]]"),
+        ([1], beam.Map(lambda x: beam.Row(x=x)), "Row(x=int)"),
+    ],
+)
+def test_types_travel(values, transform, expected):
+    assert type_after(values, transform) == expected
+
+
+@pytest.mark.parametrize(
+    ("values", "expected"),
+    [
+        ([], "Any"),
+        ([1, "a", None], "Union[None, int, str]"),
+        ({"a": 1}, "Tuple[str, int]"),
+        ([beam.Row(a=1, b="x"), beam.Row(a=None, b="y")], "Row(a=Union[None, int], b=str)"),
+    ],
+)
+def test_created_values_have_the_union_of_their_types(values, expected):
+    assert type_after(values) == expected
+
+
+def test_flattening_gives_the_union_of_the_types():
+    pipeline = beam.Pipeline()
+    parts = (pipeline | "A" >> beam.Create([1]), pipeline | "B" >> beam.Create(["a"]))
+    assert str((parts | beam.Flatten()).element_type) == "Union[int, str]"
+
+
+@pytest.mark.parametrize(
+    ("values", "transform", "problem"),
+    [
+        (["a"], beam.Map(text_of), "'Map(text_of)' requires PCollections of type 'int' but was applied to"),
+        ([1], beam.ParDo(Words()), "requires PCollections of type 'str'"),
+        (["a"], beam.Map(lambda x: x).with_input_types(int), "requires PCollections of type 'int'"),
+        ([1], beam.Map(lambda x, y: x, "b").with_input_types(int, int), "requires int but got str for y"),
+        (["a"], Annotated(), "Input type hint violation at Annotated: expected int, got str"),
+        ([1], beam.GroupByKey(), "elements compatible with KV[A, B], not int"),
+        ([1], beam.CombinePerKey(sum), "elements compatible with KV[A, B], not int"),
+        (["a"], beam.CombineGlobally(beam.combiners.MeanCombineFn()), "Union[float, int]"),
+        ([1], beam.FlatMap(text_of), "Return value not iterable: text_of"),
+        ([1], beam.Map(str) | Annotated(), "Input type hint violation"),
+    ],
+)
+def test_types_that_do_not_fit_are_refused_with_step_and_line(values, transform, problem):
+    pcoll = beam.Pipeline() | beam.Create(values)
+    with pytest.raises(TypeCheckError) as caught:
+        pcoll | transform
+    lines = str(caught.value).split("\n")
+    assert problem in lines[0]
+    assert "test_type_checks.py:" in lines[1]
+    assert lines[-1].startswith("  hint: ")
+
+
+def test_a_wrong_output_type_of_a_composite_is_refused():
+    class Wrong(beam.PTransform):
+        def expand(self, pcoll: beam.PCollection[int]) -> beam.PCollection[int]:
+            return pcoll | beam.Map(str)
+
+    pcoll = beam.Pipeline() | beam.Create([1])
+    with pytest.raises(TypeCheckError, match="Output type hint violation at Wrong"):
+        pcoll | Wrong()
+
+
+def test_side_inputs_are_checked_as_what_the_function_receives():
+    pipeline = beam.Pipeline()
+    texts = pipeline | "Texts" >> beam.Create(["a"])
+    numbers = pipeline | beam.Create([1])
+
+    def add(x: int, y: int) -> int:
+        return x + y
+
+    numbers | "Fits" >> beam.Map(add, pvalue.AsSingleton(numbers))
+    with pytest.raises(TypeCheckError, match="requires int but got str for y"):
+        numbers | "Misfits" >> beam.Map(add, pvalue.AsSingleton(texts))
+
+
+def test_transforms_for_elements_are_refused_where_there_are_none():
+    pipeline = beam.Pipeline()
+    with pytest.raises(TypeCheckError, match="the pipeline itself"):
+        pipeline | beam.Map(str)
+    with pytest.raises(TypeCheckError, match="an object of type None"):
+        pipeline.apply(beam.Map(str), None)
+
+
+def test_tagged_outputs_have_the_types_declared_for_them():
+    pcoll = beam.Pipeline() | beam.Create([1])
+    pardo = beam.ParDo(lambda x: [x]).with_output_types(int, errors=str)
+    result = pcoll | pardo.with_outputs("errors", main="good")
+    assert (result.good.element_type, result.errors.element_type) == (int, str)
+
+
+def test_dead_letters_are_typed_and_the_good_ones_keep_their_type():
+    pcoll = beam.Pipeline() | beam.Create([1])
+    good, bad = pcoll | beam.Map(text_of).with_exception_handling()
+    assert good.element_type is str
+    assert bad.element_type == beam.DeadLetter.__class_getitem__(int)

@@ -1,0 +1,117 @@
+"""The class-data archive: when it is written and used, and what happens when it is damaged."""
+
+from __future__ import annotations
+
+import subprocess
+from pathlib import Path
+
+import pytest
+
+from penstock_spark.class_archive import SWITCH, archive_arguments
+from penstock_spark.java import Java, find_java
+
+
+@pytest.fixture
+def cache(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Path:
+    monkeypatch.setenv("PENSTOCK_CACHE", str(tmp_path / "cache"))
+    monkeypatch.delenv(SWITCH, raising=False)
+    return tmp_path / "cache" / "classes"
+
+
+@pytest.fixture
+def jars(tmp_path: Path) -> Path:
+    (tmp_path / "jars").mkdir()
+    return tmp_path / "jars"
+
+
+def _run(java: Java, arguments: tuple[str, ...]) -> subprocess.CompletedProcess[str]:
+    return subprocess.run(
+        [java.executable, *arguments, "-version"], capture_output=True, text=True, timeout=120
+    )
+
+
+def _written(arguments: tuple[str, ...]) -> Path:
+    return Path(
+        next(argument for argument in arguments if "ArchiveClassesAtExit" in argument).partition("=")[2]
+    )
+
+
+def _used(arguments: tuple[str, ...]) -> Path:
+    return Path(next(argument for argument in arguments if "SharedArchiveFile" in argument).partition("=")[2])
+
+
+def test_the_second_start_writes_an_archive_and_the_third_uses_it(cache: Path, jars: Path) -> None:
+    java = find_java()
+    assert archive_arguments(java, jars) == ()
+    writing = archive_arguments(java, jars)
+    assert _run(java, writing).returncode == 0
+    assert _written(writing).exists()
+    using = archive_arguments(java, jars)
+    assert _used(using).parent == cache
+    done = _run(java, using)
+    assert (done.returncode, done.stdout) == (0, "")
+
+
+def test_only_one_process_at_a_time_writes(cache: Path, jars: Path) -> None:
+    java = Java("java", "17")
+    assert archive_arguments(java, jars) == ()
+    assert archive_arguments(java, jars) != ()
+    assert archive_arguments(java, jars) == ()
+
+
+def test_a_file_without_its_head_is_one_that_java_still_writes(
+    cache: Path, jars: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setenv(SWITCH, "1")
+    java = Java("java", "17")
+    new = _written(archive_arguments(java, jars))
+    new.write_bytes(bytes(4096))
+    assert archive_arguments(java, jars) == ()
+    new.write_bytes(b"\xa8\xab\x0b\xf0" + bytes(4092))
+    assert _used(archive_arguments(java, jars)).stat().st_size == 4096
+    assert not new.exists()
+
+
+def test_a_cut_archive_is_not_used_and_written_again(
+    cache: Path, jars: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setenv(SWITCH, "1")
+    java = Java("java", "17")
+    _written(archive_arguments(java, jars)).write_bytes(b"\xa8\xab\x0b\xf0" + bytes(4092))
+    archive = _used(archive_arguments(java, jars))
+    archive.write_bytes(archive.read_bytes()[:2048])
+    assert not any("SharedArchiveFile" in argument for argument in archive_arguments(java, jars))
+    assert not archive.exists()
+
+
+@pytest.mark.parametrize("offset", [0, 5_000, -5_000])
+def test_java_starts_with_an_archive_that_was_damaged(
+    cache: Path, jars: Path, monkeypatch: pytest.MonkeyPatch, offset: int
+) -> None:
+    monkeypatch.setenv(SWITCH, "1")
+    java = find_java()
+    assert _run(java, archive_arguments(java, jars)).returncode == 0
+    arguments = archive_arguments(java, jars)
+    archive = _used(arguments)
+    content = bytearray(archive.read_bytes())
+    start = offset % len(content)
+    content[start : start + 1000] = b"\x5a" * 1000
+    archive.chmod(0o600)
+    archive.write_bytes(content)
+    done = _run(java, arguments)
+    assert (done.returncode, done.stdout) == (0, "")
+
+
+def test_without_a_folder_to_keep_it_in_there_is_no_archive(
+    tmp_path: Path, jars: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    blocked = tmp_path / "file"
+    blocked.write_text("not a folder")
+    monkeypatch.setenv("PENSTOCK_CACHE", str(blocked))
+    monkeypatch.setenv(SWITCH, "1")
+    assert archive_arguments(Java("java", "17"), jars) == ()
+
+
+def test_the_switch_turns_it_off(cache: Path, jars: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setenv(SWITCH, "0")
+    assert [archive_arguments(Java("java", "17"), jars) for _ in range(3)] == [(), (), ()]

@@ -1,0 +1,90 @@
+"""Which session is taken, and that the user's stays as it was."""
+
+from __future__ import annotations
+
+import os
+import threading
+from pathlib import Path
+
+import pytest
+from pyspark.sql import SparkSession
+
+from penstock.error import UnsupportedByRunner
+from penstock_spark.session import SessionOptions, configured, moved, runner_session, session_for
+
+
+def test_the_users_session_is_taken_as_it_is_from_any_thread(spark: SparkSession) -> None:
+    before = {row.key: row.value for row in spark.sql("SET").collect()}
+    found: list[SparkSession] = [
+        session_for(SessionOptions()),
+        session_for(SessionOptions(spark=spark, conf={"spark.sql.shuffle.partitions": "77"})),
+        session_for(SessionOptions(app_name="other", conf={"spark.sql.shuffle.partitions": "77"})),
+    ]
+    thread = threading.Thread(target=lambda: found.append(session_for(SessionOptions())))
+    thread.start()
+    thread.join()
+    assert found == [spark] * 4
+    assert {row.key: row.value for row in spark.sql("SET").collect()} == before
+
+
+def test_the_runners_session_sees_the_users_settings_and_views_and_changes_neither(
+    spark: SparkSession,
+) -> None:
+    spark.range(3).createOrReplaceTempView("three")
+    spark.conf.set("spark.sql.session.timeZone", "Asia/Tokyo")
+    try:
+        runner = runner_session(spark, {"spark.sql.shuffle.partitions": "5"})
+        runner.range(4).createOrReplaceTempView("four")
+        assert runner.sparkContext is spark.sparkContext
+        assert runner.conf.get("spark.sql.session.timeZone") == "Asia/Tokyo"
+        assert runner.table("three").count() == 3
+        assert spark.conf.get("spark.sql.shuffle.partitions") == "2"
+        assert not spark.catalog.tableExists("four")
+        assert session_for(SessionOptions()) is spark
+    finally:
+        spark.conf.set("spark.sql.session.timeZone", "UTC")
+        spark.catalog.dropTempView("three")
+
+
+def test_a_moved_frame_runs_with_the_settings_of_its_new_session(spark: SparkSession) -> None:
+    settings = {"spark.sql.shuffle.partitions": "5", "spark.sql.adaptive.enabled": "false"}
+    runner = runner_session(spark, settings)
+    frame = moved(spark.sql("SELECT id % 7 AS k, count(*) FROM range(100) GROUP BY 1"), runner)
+    assert frame.sparkSession is runner
+    assert frame.rdd.getNumPartitions() == 5
+    assert frame.count() == 7
+
+
+def test_the_environment_of_the_program_is_not_changed(spark: SparkSession) -> None:
+    assert spark.sparkContext.pythonExec
+    assert "SPARK_LAUNCHER_OPTS" not in os.environ
+    assert os.environ.get("JAVA_HOME", "") != spark.sparkContext._jvm.System.getenv("JAVA_HOME")
+
+
+def test_a_connect_session_is_refused_with_a_hint() -> None:
+    remote = type("SparkSession", (), {"__module__": "pyspark.sql.connect.session"})()
+    with pytest.raises(UnsupportedByRunner, match=r"(?s)Spark Connect.*\n  hint: use spark-submit"):
+        session_for(SessionOptions(spark=remote))
+
+
+@pytest.mark.parametrize(
+    ("arguments", "defaults", "master"),
+    [
+        ("", "", None),
+        ("--master yarn pyspark-shell", "spark.master local[3]", "yarn"),
+        ("--conf spark.master=k8s://x:1 pyspark-shell", "", "k8s://x:1"),
+        (
+            "pyspark-shell",
+            "# spark.master a\nspark.app.name b\n  spark.master \t spark://h:7077  \n",
+            "spark://h:7077",
+        ),
+        ("pyspark-shell", "spark.master=local[3]", "local[3]"),
+    ],
+)
+def test_sparks_own_configuration_is_read_where_spark_reads_it(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch, arguments: str, defaults: str, master: str | None
+) -> None:
+    (tmp_path / "spark-defaults.conf").write_text(defaults)
+    monkeypatch.setenv("SPARK_CONF_DIR", str(tmp_path))
+    monkeypatch.setenv("PYSPARK_SUBMIT_ARGS", arguments)
+    assert configured("spark.master") == master

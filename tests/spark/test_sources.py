@@ -1,0 +1,323 @@
+"""Sources opened by the runner: which elements come out of which files."""
+
+from __future__ import annotations
+
+import bz2
+import datetime
+import decimal
+import gzip
+import lzma
+import zlib
+from collections.abc import Callable, Iterator
+from pathlib import Path
+from typing import Any
+
+import cloudpickle
+import pyarrow as pa
+import pyarrow.parquet as pq
+import pytest
+from pyspark.errors import PythonException
+from pyspark.sql import SparkSession
+
+from penstock.coders import coders
+from penstock.io import (
+    ReadFromParquet,
+    ReadFromParquetBatched,
+    ReadFromSpark,
+    ReadFromText,
+    ReadFromTextWithFilename,
+)
+from penstock.io.sparkio import DataFrameSource
+from penstock.pvalue import Row
+from penstock_spark.sources import Scan, open_source
+
+WHERE = "at step 'Read' (game.py:41)"
+
+
+def elements(scan: Scan) -> list[Any]:
+    """Runs the decoder where the runner does: in each task, over the task's batches in order."""
+    make_decoder = scan.make_decoder
+
+    def decode(batches: Iterator[pa.RecordBatch]) -> Iterator[pa.RecordBatch]:
+        decoder = make_decoder()
+        for batch in batches:
+            yield pa.RecordBatch.from_pydict({"e": [cloudpickle.dumps(value) for value in decoder(batch)]})
+
+    return [cloudpickle.loads(row.e) for row in scan.frame.mapInArrow(decode, "e binary").collect()]
+
+
+@pytest.fixture
+def read(spark: SparkSession) -> Callable[[Any], list[Any]]:
+    return lambda transform: elements(open_source(transform.source, spark, WHERE))
+
+
+@pytest.fixture
+def small_splits(spark: SparkSession) -> Iterator[None]:
+    """Files are cut into splits of 100 bytes, so that lines straddle splits and partitions hold several."""
+    names = ("spark.sql.files.maxPartitionBytes", "spark.sql.files.openCostInBytes")
+    before = {name: spark.conf.get(name) for name in names}
+    spark.conf.set(names[0], "100")
+    spark.conf.set(names[1], "1")
+    yield
+    for name, value in before.items():
+        spark.conf.set(name, value)
+
+
+def zstd(data: bytes) -> bytes:
+    return pa.compress(data, codec="zstd", asbytes=True)
+
+
+TEXT = b"a\r\nb\rc\n\n last"
+
+
+@pytest.mark.parametrize(
+    ("name", "content", "arguments", "expected"),
+    [
+        ("a.txt", TEXT, {}, ["a", "b\rc", "", " last"]),
+        ("a.txt", b"", {}, []),
+        ("a.txt", b"\n", {}, [""]),
+        ("a.txt", TEXT, {"strip_trailing_newlines": False}, ["a\r\n", "b\rc\n", "\n", " last"]),
+        ("a.txt", TEXT, {"skip_header_lines": 2}, ["", " last"]),
+        ("a.txt", TEXT, {"skip_header_lines": 9}, []),
+        ("a.txt", b"a|#b|c|#d\n|#", {"delimiter": b"|#"}, ["a", "b|c", "d\n"]),
+        ("a.txt", b"a\xffb", {"delimiter": b"\xff"}, ["a", "b"]),
+        ("a.txt", b"a\\\nb\\\\\nc\n", {"escapechar": b"\\"}, ["a\\\nb\\\\", "c"]),
+        ("a.gz", gzip.compress(b"a\n") + gzip.compress(b"b\n"), {}, ["a", "b"]),
+        ("a.GZ", gzip.compress(b"a\nb"), {}, ["a", "b"]),
+        ("a.bz2", bz2.compress(TEXT), {}, ["a", "b\rc", "", " last"]),
+        ("a.deflate", zlib.compress(b"a\nb"), {}, ["a", "b"]),
+        ("a.zst", zstd(b"a\nb"), {}, ["a", "b"]),
+        ("a.zstd", zstd(b"a\nb"), {}, ["a", "b"]),
+        ("a.xz", lzma.compress(b"a\nb"), {}, ["a", "b"]),
+        ("a.txt", gzip.compress(b"a\nb"), {"compression_type": "gzip"}, ["a", "b"]),
+        ("a.txt", zstd(b"a\nb"), {"compression_type": "zstd"}, ["a", "b"]),
+        ("a.gz", b"a\nb", {"compression_type": "uncompressed"}, ["a", "b"]),
+        ("a.txt", "é\n".encode("latin-1"), {"coder": coders.BytesCoder()}, [b"\xe9"]),
+        ("a.txt", b"a\r\n", {"coder": coders.BytesCoder()}, [b"a"]),
+    ],
+)
+def test_a_text_file_gives_the_records_that_beam_gives(
+    tmp_path: Path, read: Any, name: str, content: bytes, arguments: dict[str, Any], expected: list[Any]
+) -> None:
+    (tmp_path / name).write_bytes(content)
+    assert read(ReadFromText(str(tmp_path / name), **arguments)) == expected
+    named = read(ReadFromTextWithFilename(str(tmp_path / name), **arguments))
+    assert named == [(str(tmp_path / name), each) for each in expected]
+
+
+@pytest.mark.usefixtures("small_splits")
+@pytest.mark.parametrize("end", [b"\n", b"\r\n"])
+@pytest.mark.parametrize("skip", [0, 1, 3])
+def test_lines_and_headers_survive_splits_that_cut_files_anywhere(
+    tmp_path: Path, read: Any, end: bytes, skip: int
+) -> None:
+    expected = []
+    for file in range(4):
+        lines = [f"{file}:{line}:" + "x" * (line % 37) for line in range(60 + file)]
+        (tmp_path / f"{file}.txt").write_bytes(b"".join(line.encode() + end for line in lines))
+        expected += lines[skip:]
+    (tmp_path / "short.txt").write_bytes(b"only" + end)
+    expected += ["only"][skip:]
+    assert sorted(read(ReadFromText(f"{tmp_path}/*", skip_header_lines=skip))) == sorted(expected)
+
+
+def test_headers_are_skipped_in_every_file_of_a_partition_that_holds_several(
+    tmp_path: Path, read: Any
+) -> None:
+    for file in range(7):
+        (tmp_path / f"{file}.txt").write_text(f"head\n{file}\n")
+    assert sorted(read(ReadFromText(f"{tmp_path}/*", skip_header_lines=1))) == [
+        str(file) for file in range(7)
+    ]
+
+
+def test_a_line_of_ten_megabytes_is_one_element(tmp_path: Path, read: Any) -> None:
+    (tmp_path / "a.txt").write_bytes((b"x" * 10_000_000 + b"\n") * 3)
+    assert [len(line) for line in read(ReadFromText(f"{tmp_path}/a.txt"))] == [10_000_000] * 3
+
+
+def test_bytes_that_are_not_utf8_are_an_error_that_says_what_to_do(tmp_path: Path, read: Any) -> None:
+    (tmp_path / "a.txt").write_bytes(b"fine\nsecret\xff\n")
+    with pytest.raises(PythonException) as caught:
+        read(ReadFromText(f"{tmp_path}/a.txt"))
+    assert "UnicodeDecodeError" in str(caught.value)
+    assert WHERE in str(caught.value)
+    assert "coder" in str(caught.value)
+    assert "secret" not in str(caught.value)
+
+
+def test_a_damaged_file_is_an_error_that_names_it(tmp_path: Path, read: Any) -> None:
+    (tmp_path / "a.xz").write_bytes(lzma.compress(b"a\nb")[:-5])
+    with pytest.raises(PythonException, match=r"a\.xz is not a whole lzma file"):
+        read(ReadFromText(f"{tmp_path}/a.xz"))
+
+
+@pytest.mark.parametrize(
+    ("pattern", "expected"),
+    [
+        ("*.txt", ["top"]),
+        ("**.txt", ["deep", "inner", "top"]),
+        ("*/*.txt", ["inner"]),
+        ("t?p.txt", ["top"]),
+        ("[a-t]op.txt", ["top"]),
+        ("[!t]op.txt", []),
+        ("in dir%20/*", ["inner"]),
+        ("odd/", ["braces"]),
+        ("odd/x{a,b}[[]1[]].log", ["braces"]),
+    ],
+)
+@pytest.mark.parametrize("scheme", ["", "file://"])
+def test_wildcards_mean_what_they_mean_in_beam(
+    tmp_path: Path, read: Any, scheme: str, pattern: str, expected: list[str]
+) -> None:
+    for name, text in {
+        "top.txt": "top",
+        "in dir%20/inner.txt": "inner",
+        "in dir%20/more/deep.txt": "deep",
+        "odd/x{a,b}[1].log": "braces",
+        "_hidden.txt": "hidden",
+        ".hidden.txt": "hidden",
+    }.items():
+        (tmp_path / name).parent.mkdir(parents=True, exist_ok=True)
+        (tmp_path / name).write_text(text)
+    assert sorted(read(ReadFromText(f"{scheme}{tmp_path}/{pattern}", validate=False))) == expected
+    names = [
+        name for name, _ in read(ReadFromTextWithFilename(f"{scheme}{tmp_path}/{pattern}", validate=False))
+    ]
+    assert all(
+        name.startswith(f"{scheme}{tmp_path}/") and Path(name.removeprefix(scheme)).exists() for name in names
+    )
+
+
+def test_a_relative_pattern_gives_relative_file_names(
+    tmp_path: Path, read: Any, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    (tmp_path / "logs").mkdir()
+    (tmp_path / "logs" / "a.txt").write_text("x")
+    monkeypatch.chdir(tmp_path)
+    assert read(ReadFromTextWithFilename("logs/*")) == [("logs/a.txt", "x")]
+
+
+def test_a_pattern_that_matches_nothing_is_refused_before_anything_starts(
+    tmp_path: Path, spark: SparkSession
+) -> None:
+    for prefix in ("", "file://"):
+        source = ReadFromText(f"{prefix}{tmp_path}/*", validate=False).source
+        assert elements(open_source(source, spark, WHERE)) == []
+        object.__setattr__(source, "validate", True)
+        with pytest.raises(OSError, match="No files found based on the file pattern"):
+            open_source(source, spark, WHERE)
+
+
+def test_files_that_spark_would_leave_out_are_refused_by_name(tmp_path: Path, spark: SparkSession) -> None:
+    (tmp_path / "_a.txt").write_text("x")
+    with pytest.raises(OSError, match="begins with _"):
+        open_source(ReadFromText(f"{tmp_path}/_a.txt").source, spark, WHERE)
+    with pytest.raises(IsADirectoryError, match="is a folder"):
+        open_source(ReadFromText(str(tmp_path)).source, spark, WHERE)
+
+
+UTC = datetime.UTC
+RECORDS = [
+    {
+        "i": 2**60,
+        "u": 2**31,
+        "f": 0.5,
+        "s": "é",
+        "b": b"\xff",
+        "t": datetime.datetime(2024, 1, 1, 12, tzinfo=UTC),
+        "n": datetime.datetime(2024, 1, 1, 12),
+        "d": datetime.date(2024, 1, 1),
+        "c": decimal.Decimal("1.50"),
+        "l": [{"x": 1}, None],
+        "m": [("k", 1)],
+        "o": {"p": {"q": 1}, "r": "z"},
+    },
+    dict.fromkeys("iufsbtndclmo"),
+]
+SCHEMA = pa.schema(
+    {
+        "i": pa.int64(),
+        "u": pa.uint32(),
+        "f": pa.float64(),
+        "s": pa.string(),
+        "b": pa.binary(),
+        "t": pa.timestamp("us", "Europe/Berlin"),
+        "n": pa.timestamp("us"),
+        "d": pa.date32(),
+        "c": pa.decimal128(10, 2),
+        "l": pa.list_(pa.struct({"x": pa.int64()})),
+        "m": pa.map_(pa.string(), pa.int64()),
+        "o": pa.struct({"p": pa.struct({"q": pa.int64()}), "r": pa.string()}),
+    }
+)
+
+
+@pytest.fixture
+def parquet(tmp_path: Path) -> str:
+    pq.write_table(pa.Table.from_pylist(RECORDS, SCHEMA), tmp_path / "a.parquet")
+    return f"{tmp_path}/*.parquet"
+
+
+def test_parquet_records_are_dicts_of_the_values_that_pyarrow_gives(parquet: str, read: Any) -> None:
+    assert read(ReadFromParquet(parquet)) == RECORDS
+
+
+def test_parquet_as_rows_makes_rows_of_structs_and_dicts_of_maps(parquet: str, read: Any) -> None:
+    first, second = read(ReadFromParquet(parquet, as_rows=True))
+    assert first.l == [Row(x=1), None]
+    assert first.m == {"k": 1}
+    assert first.o == Row(p=Row(q=1), r="z")
+    assert first.t.utcoffset() == datetime.timedelta(0)
+    assert set(second) == {None}
+
+
+def test_parquet_columns_may_be_parts_of_structs(parquet: str, read: Any) -> None:
+    assert read(ReadFromParquet(parquet, columns=["o.p", "i"]))[0] == {"i": 2**60, "o": {"p": {"q": 1}}}
+
+
+def test_parquet_columns_that_are_not_there_are_refused(parquet: str, spark: SparkSession) -> None:
+    with pytest.raises(ValueError, match=r"no columns o\.z"):
+        open_source(ReadFromParquet(parquet, columns=["o.z"]).source, spark, WHERE)
+
+
+def test_parquet_batches_are_tables(parquet: str, read: Any) -> None:
+    (table,) = read(ReadFromParquetBatched(parquet, columns=["i", "s"]))
+    assert table.to_pylist() == [{"i": 2**60, "s": "é"}, {"i": None, "s": None}]
+
+
+def test_parquet_columns_that_only_some_files_have_are_none_in_the_others(tmp_path: Path, read: Any) -> None:
+    pq.write_table(pa.table({"a": [1]}), tmp_path / "1.parquet")
+    pq.write_table(pa.table({"a": [2], "b": [3]}), tmp_path / "2.parquet")
+    records = read(ReadFromParquet(f"{tmp_path}/*"))
+    assert sorted(records, key=lambda record: record["a"]) == [{"a": 1, "b": None}, {"a": 2, "b": 3}]
+
+
+def test_a_dataframe_gives_rows_with_instants_in_utc(spark: SparkSession) -> None:
+    frame = spark.sql(
+        "select 1 as a, named_struct('x', array(2)) as s, map('k', named_struct('y', 1)) as m, "
+        "timestamp'2024-07-01 12:00:00+02:00' as t, timestamp_ntz'2024-07-01 12:00:00' as n, "
+        "1.5bd as d, null as z"
+    )
+    (row,) = elements(open_source(DataFrameSource(frame), spark, WHERE))
+    assert row == Row(
+        a=1,
+        s=Row(x=[2]),
+        m={"k": Row(y=1)},
+        t=datetime.datetime(2024, 7, 1, 10, tzinfo=UTC),
+        n=datetime.datetime(2024, 7, 1, 12),
+        d=decimal.Decimal("1.5"),
+        z=None,
+    )
+    assert row.t.utcoffset() == datetime.timedelta(0)
+
+
+def test_a_dataframe_with_two_columns_of_one_name_is_refused(spark: SparkSession) -> None:
+    with pytest.raises(ValueError, match="the columns a are there twice"):
+        open_source(DataFrameSource(spark.sql("select 1 as a, 2 as a")), spark, WHERE)
+
+
+def test_any_format_of_spark_can_be_read_by_name(tmp_path: Path, spark: SparkSession, read: Any) -> None:
+    spark.range(3).write.orc(f"{tmp_path}/o")
+    assert sorted(row.id for row in read(ReadFromSpark("orc", f"{tmp_path}/o"))) == [0, 1, 2]
+    assert read(ReadFromSpark("text", f"{tmp_path}/o", schema="value string", pathGlobFilter="none")) == []

@@ -1,0 +1,152 @@
+"""CSV and JSON files opened by the runner: types, missing values, and lines that are wrong."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Iterator
+from pathlib import Path
+from typing import Any
+
+import cloudpickle
+import pyarrow as pa
+import pytest
+from pyspark.sql import SparkSession
+
+from penstock.io import (
+    ReadFromCsv,
+    ReadFromJson,
+)
+from penstock.pvalue import Row
+from penstock_spark.sources import Scan, open_source
+
+WHERE = "at step 'Read' (game.py:41)"
+
+
+def elements(scan: Scan) -> list[Any]:
+    """Runs the decoder where the runner does: in each task, over the task's batches in order."""
+    make_decoder = scan.make_decoder
+
+    def decode(batches: Iterator[pa.RecordBatch]) -> Iterator[pa.RecordBatch]:
+        decoder = make_decoder()
+        for batch in batches:
+            yield pa.RecordBatch.from_pydict({"e": [cloudpickle.dumps(value) for value in decoder(batch)]})
+
+    return [cloudpickle.loads(row.e) for row in scan.frame.mapInArrow(decode, "e binary").collect()]
+
+
+@pytest.fixture
+def read(spark: SparkSession) -> Callable[[Any], list[Any]]:
+    return lambda transform: elements(open_source(transform.source, spark, WHERE))
+
+
+@pytest.fixture
+def small_splits(spark: SparkSession) -> Iterator[None]:
+    """Files are cut into splits of 100 bytes, so that lines straddle splits and partitions hold several."""
+    names = ("spark.sql.files.maxPartitionBytes", "spark.sql.files.openCostInBytes")
+    before = {name: spark.conf.get(name) for name in names}
+    spark.conf.set(names[0], "100")
+    spark.conf.set(names[1], "1")
+    yield
+    for name, value in before.items():
+        spark.conf.set(name, value)
+
+
+def test_csv_columns_get_the_types_of_their_values(tmp_path: Path, read: Any) -> None:
+    (tmp_path / "a.csv").write_text(
+        "i,long,f,b,s,when,empty,some\n"
+        '1,99999999999999999999,1,True,"a, ""b""",2024-01-01,,3\n'
+        "-2,1,1e3,false,007x,2024-01-02,NA,null\n"
+    )
+    assert read(ReadFromCsv(f"{tmp_path}/a.csv")) == [
+        Row(i=1, long=10**20 - 1, f=1.0, b=True, s='a, "b"', when="2024-01-01", empty=None, some=3),
+        Row(i=-2, long=1, f=1000.0, b=False, s="007x", when="2024-01-02", empty=None, some=None),
+    ]
+
+
+@pytest.mark.parametrize(
+    ("text", "arguments", "expected"),
+    [
+        ("a;b\n1;x\n", {"sep": ";"}, [Row(a=1, b="x")]),
+        ("1,x\n", {"header": None}, [Row(**{"0": 1, "1": "x"})]),
+        ("1,x\n", {"names": ["a", "b"]}, [Row(a=1, b="x")]),
+        ("a,b\n1,x\n", {"names": ["c", "d"], "header": 0}, [Row(c=1, d="x")]),
+        ("a,b\n1,x\n", {"usecols": ["b"]}, [Row(b="x")]),
+        ("a,b\n1,2\n", {"dtype": {"a": str, "b": float}}, [Row(a="1", b=2.0)]),
+        ("a,b\n1,-\n", {"na_values": "-"}, [Row(a=1, b=None)]),
+        ("a,b\n1,\n2,NA\n", {"keep_default_na": False}, [Row(a=1, b=""), Row(a=2, b="NA")]),
+        ("a,b\n1,'x,y'\n", {"quotechar": "'"}, [Row(a=1, b="x,y")]),
+        ('a,b\n1,"x\ny"\n', {"splittable": False}, [Row(a=1, b="x\ny")]),
+        ('a,b\n1,"x"y\n2,x"y\n', {}, [Row(a=1, b="xy"), Row(a=2, b='x"y')]),
+        ('a,b\n"x,y","1""2"\n', {}, [Row(a="x,y", b='1"2')]),
+        ("a,b\n#no\n1,é\n", {"comment": "#"}, [Row(a=1, b="é")]),
+    ],
+)
+def test_csv_arguments_mean_what_they_mean_in_pandas(
+    tmp_path: Path, read: Any, text: str, arguments: dict[str, Any], expected: list[Row]
+) -> None:
+    (tmp_path / "a.csv").write_text(text)
+    assert read(ReadFromCsv(f"{tmp_path}/a.csv", **arguments)) == expected
+
+
+@pytest.mark.usefixtures("small_splits")
+def test_csv_headers_are_left_out_of_every_file_and_the_file_can_be_a_column(
+    tmp_path: Path, read: Any
+) -> None:
+    expected = []
+    for file in range(3):
+        path = tmp_path / f"{file}.csv"
+        path.write_text("a,b\n" + "".join(f"{line},{file}\n" for line in range(50)))
+        expected += [Row(a=line, b=file, f=str(path)) for line in range(50)]
+    rows = read(ReadFromCsv(f"{tmp_path}/*.csv", filename_column="f"))
+    assert sorted(rows, key=lambda row: (row.b, row.a)) == expected
+
+
+@pytest.mark.parametrize("line", ["1", "1,2,3", '1,"x'])
+def test_malformed_lines_of_csv_are_an_error_that_names_the_file(
+    tmp_path: Path, spark: SparkSession, line: str
+) -> None:
+    (tmp_path / "good.csv").write_text("a,b\n1,x\n")
+    (tmp_path / "zbad.csv").write_text(f"a,b\n1,x\n{line}\n2,y\n")
+    with pytest.raises(ValueError, match=r"1 malformed lines of CSV.*zbad\.csv") as caught:
+        open_source(ReadFromCsv(f"{tmp_path}/*.csv").source, spark, WHERE)
+    assert WHERE in str(caught.value)
+
+
+def test_csv_values_that_are_not_of_the_type_asked_for_are_an_error(
+    tmp_path: Path, spark: SparkSession
+) -> None:
+    (tmp_path / "a.csv").write_text("a\n1\nx\n")
+    with pytest.raises(ValueError, match="the column a holds a value that is no int"):
+        open_source(ReadFromCsv(f"{tmp_path}/a.csv", dtype=int).source, spark, WHERE)
+
+
+def test_json_lines_are_rows_that_all_have_all_fields(tmp_path: Path, read: Any) -> None:
+    (tmp_path / "1.json").write_text(
+        '{"b": 1, "a": "x"}\n\n{"b": 123456789012345678901234567890, "a": {"n": [1.5]}}\r\n'
+    )
+    (tmp_path / "2.json").write_text('{"c": null, "a": true}')
+    rows = read(ReadFromJson(f"{tmp_path}/*.json"))
+    assert sorted(rows, key=lambda row: (row.b is None, row.b)) == [
+        Row(b=1, a="x", c=None),
+        Row(b=123456789012345678901234567890, a={"n": [1.5]}, c=None),
+        Row(b=None, a=True, c=None),
+    ]
+
+
+def test_json_files_may_be_lists_of_objects(tmp_path: Path, read: Any) -> None:
+    (tmp_path / "a.json").write_text('[{"a": 1},\n {"a": 2}]')
+    assert read(ReadFromJson(f"{tmp_path}/a.json", lines=False)) == [Row(a=1), Row(a=2)]
+
+
+@pytest.mark.parametrize(
+    ("text", "problem"),
+    [('{"secret": ', "not JSON"), ("[1]", "no object"), ("\udcff", "not utf-8")],
+)
+def test_malformed_lines_of_json_are_an_error_that_names_the_file_and_not_the_data(
+    tmp_path: Path, spark: SparkSession, text: str, problem: str
+) -> None:
+    (tmp_path / "good.json").write_text('{"a": 1}\n')
+    (tmp_path / "zbad.json").write_bytes(b'{"a": 1}\n' + text.encode("utf-8", "surrogateescape") + b"\n")
+    with pytest.raises(ValueError, match=rf"{problem}.*zbad\.json") as caught:
+        open_source(ReadFromJson(f"{tmp_path}/*.json").source, spark, WHERE)
+    assert WHERE in str(caught.value)
+    assert "secret" not in str(caught.value)

@@ -1,0 +1,229 @@
+"""The rules of the house, as tests: a rule that no machine keeps is only a wish."""
+
+from __future__ import annotations
+
+import ast
+import importlib.util
+import os
+import re
+import statistics
+import subprocess
+import sys
+from collections.abc import Callable, Iterator
+from pathlib import Path
+
+import pytest
+
+ROOT = Path(__file__).parents[1]
+CODE_FOLDERS = ("sdk", "runner_spark", "tests", "examples", "benchmarks", "conformance")
+TEXT_FOLDERS = (*CODE_FOLDERS, "docs", ".ci")
+TEXT_SUFFIXES = frozenset({"", ".py", ".md", ".toml", ".txt", ".yaml", ".yml", ".sh", ".properties", ".json"})
+
+FILE_LINES_MAX = 400
+FUNCTION_LINES_MAX = 50
+IMPORT_SECONDS_MAX = 0.3
+
+LAYERS = {
+    "sdk/penstock": {"penstock", "typing_extensions"},
+    "runner_spark/penstock_spark": {
+        *("penstock", "penstock_spark", "pyspark", "pyarrow", "pandas", "cloudpickle", "typing_extensions"),
+    },
+}
+"""What the modules of a folder may import besides the standard library, at their top or anywhere in a
+function."""
+
+EXCEPTIONS = {
+    # The one place where the model reaches its runner, when a pipeline runs without naming one.
+    "sdk/penstock/runners/runner.py": {"penstock_spark"},
+    # Values without a coder of their own are pickled; the import is inside of the functions that do it.
+    "sdk/penstock/coders/": {"cloudpickle"},
+}
+
+# Turned round, so that this file does not offend against itself.
+NOTES = (*(word[::-1] for word in ("ODOT", "EMXIF", "KCAH")), 3 * "X")
+MACHINE_FOLDERS = tuple(f"/{word[::-1]}/" for word in ("krow", "toor"))
+NOTE_TO_SELF = re.compile(rf"\b({'|'.join(NOTES)})\b")
+MACHINE = re.compile(rf"(?<![\w.~-])({'|'.join(MACHINE_FOLDERS)})|\w\.(?:internal|corp|lan)(?=[/:\s])")
+
+Rule = Callable[[str, str], Iterator[str]]
+
+
+def python_files() -> list[Path]:
+    return sorted(path for folder in CODE_FOLDERS for path in (ROOT / folder).rglob("*.py"))
+
+
+def text_files() -> list[Path]:
+    beside = [path for path in ROOT.iterdir() if path.is_file()]
+    inside = [path for folder in TEXT_FOLDERS for path in (ROOT / folder).rglob("*") if path.is_file()]
+    return sorted(
+        path for path in beside + inside if path.suffix in TEXT_SUFFIXES and "__pycache__" not in path.parts
+    )
+
+
+def opens_with_a_sentence(name: str, text: str) -> Iterator[str]:
+    docstring = ast.get_docstring(ast.parse(text)) or ""
+    if text.strip() and not docstring.split("\n\n")[0].rstrip().endswith((".", "?", ":")):
+        yield f"{name}: the module does not open with a sentence"
+
+
+def imports_only_what_its_layer_may(name: str, text: str) -> Iterator[str]:
+    layer = next((folder for folder in LAYERS if name.startswith(folder + "/")), None)
+    if layer is None:
+        return
+    allowed = LAYERS[layer].union(*(more for place, more in EXCEPTIONS.items() if name.startswith(place)))
+    for node in ast.walk(ast.parse(text)):
+        match node:
+            case ast.Import(names):
+                imported = [alias.name for alias in names]
+            case ast.ImportFrom(module, _, 0):
+                imported = [module or ""]
+            case ast.Call(
+                ast.Name("__import__") | ast.Attribute(_, "import_module"), [ast.Constant(str(module)), *_]
+            ):
+                imported = [module]
+            case _:
+                continue
+        for top in {module.partition(".")[0] for module in imported}:
+            if top not in sys.stdlib_module_names and top not in allowed:
+                yield f"{name}:{node.lineno}: {layer} may not import {top}"
+
+
+def is_short(name: str, text: str) -> Iterator[str]:
+    lines = len(text.splitlines())
+    if lines > FILE_LINES_MAX:
+        yield f"{name}: {lines} lines"
+
+
+def has_short_functions(name: str, text: str) -> Iterator[str]:
+    for node in ast.walk(ast.parse(text)):
+        if isinstance(node, ast.FunctionDef | ast.AsyncFunctionDef):
+            lines = _lines(node) - (_lines(node.body[0]) if ast.get_docstring(node) is not None else 0)
+            if lines > FUNCTION_LINES_MAX:
+                yield f"{name}:{node.lineno}: {node.name} has {lines} lines"
+
+
+def _lines(node: ast.stmt) -> int:
+    return (node.end_lineno or node.lineno) - node.lineno + 1
+
+
+def leaves_no_note_to_self(name: str, text: str) -> Iterator[str]:
+    for number, line in enumerate(text.splitlines(), 1):
+        if NOTE_TO_SELF.search(line):
+            yield f"{name}:{number}: a note to self"
+
+
+def names_no_machine(name: str, text: str) -> Iterator[str]:
+    for number, line in enumerate(text.splitlines(), 1):
+        if MACHINE.search(line):
+            yield f"{name}:{number}: a path or name of one machine"
+
+
+CODE_RULES: tuple[Rule, ...] = (
+    opens_with_a_sentence,
+    imports_only_what_its_layer_may,
+    is_short,
+    has_short_functions,
+)
+TEXT_RULES: tuple[Rule, ...] = (leaves_no_note_to_self, names_no_machine)
+
+
+@pytest.mark.parametrize("rule", CODE_RULES + TEXT_RULES, ids=lambda rule: rule.__name__)
+def test_every_file_keeps_the_rule(rule: Rule) -> None:
+    files = python_files() if rule in CODE_RULES else text_files()
+    offences: list[str] = []
+    for file in files:
+        name = file.relative_to(ROOT).as_posix()
+        try:
+            offences += rule(name, file.read_text(encoding="utf-8"))
+        except SyntaxError as error:
+            offences.append(f"{name}:{error.lineno}: {error.msg}")
+    assert files
+    assert not offences, "\n" + "\n".join(offences)
+
+
+@pytest.mark.parametrize(
+    ("rule", "name", "text"),
+    [
+        (opens_with_a_sentence, "sdk/penstock/a.py", "x = 1\n"),
+        (opens_with_a_sentence, "sdk/penstock/a.py", '"""no sentence"""\n'),
+        (imports_only_what_its_layer_may, "sdk/penstock/a.py", "def f():\n    from pyspark import sql\n"),
+        (imports_only_what_its_layer_may, "sdk/penstock/a.py", "import cloudpickle\n"),
+        (imports_only_what_its_layer_may, "sdk/penstock/a.py", "importlib.import_module('pyarrow.lib')\n"),
+        (imports_only_what_its_layer_may, "runner_spark/penstock_spark/a.py", "import apache_beam.io\n"),
+        (is_short, "a.py", "x = 1\n" * 401),
+        (has_short_functions, "a.py", 'def f():\n    """What."""\n' + "    x = 1\n" * 50),
+        (leaves_no_note_to_self, "a.md", f"# {NOTES[0]}: later\n"),
+        (names_no_machine, "a.md", f"see {MACHINE_FOLDERS[0]}main\n"),
+        (names_no_machine, "a.md", "http://mirror.{}/x\n".format("internal")),
+    ],
+)
+def test_each_rule_finds_what_it_forbids(rule: Rule, name: str, text: str) -> None:
+    assert list(rule(name, text))
+
+
+@pytest.mark.parametrize(
+    ("rule", "name", "text"),
+    [
+        (imports_only_what_its_layer_may, "sdk/penstock/runners/runner.py", "import penstock_spark.runner\n"),
+        (imports_only_what_its_layer_may, "sdk/penstock/a.py", "from . import b\nimport json, penstock.c\n"),
+        (has_short_functions, "a.py", 'def f():\n    """What."""\n' + "    x = 1\n" * 49),
+        (names_no_machine, "a.md", f"docs{MACHINE_FOLDERS[0]}x, a{MACHINE_FOLDERS[1]}b\n"),
+    ],
+)
+def test_no_rule_forbids_what_is_allowed(rule: Rule, name: str, text: str) -> None:
+    assert list(rule(name, text)) == []
+
+
+def test_importing_the_model_is_quick_and_brings_no_engine() -> None:
+    code = (
+        "import sys, time; start = time.process_time(); import penstock; "
+        "print(time.process_time() - start, *sorted({name.partition('.')[0] for name in sys.modules}))"
+    )
+    environment = {**os.environ, "PYTHONPATH": str(ROOT / "sdk")}
+    runs = [
+        subprocess.run(
+            [sys.executable, "-c", code], env=environment, capture_output=True, text=True, check=True
+        )
+        for _ in range(5)
+    ]
+    first, *modules = runs[0].stdout.split()
+    assert not {"pyspark", "penstock_spark", "pyarrow", "pandas", "numpy", "cloudpickle"} & set(modules), (
+        first
+    )
+    assert statistics.median(float(run.stdout.split()[0]) for run in runs) < IMPORT_SECONDS_MAX
+
+
+@pytest.mark.parametrize(
+    "command",
+    ["ruff check .", "ruff format --check .", "mypy"],
+)
+def test_the_checkers_are_content(command: str) -> None:
+    done = subprocess.run(
+        [sys.executable, "-m", *command.split()], capture_output=True, text=True, cwd=ROOT, timeout=600
+    )
+    assert done.returncode == 0, f"\n{done.stdout}{done.stderr}"
+
+
+def test_every_pass_has_a_golden_file_and_every_golden_file_a_pass() -> None:
+    passes = {path.stem for path in (ROOT / "runner_spark/penstock_spark/passes").glob("[!_]*.py")}
+    golden = {path.stem for path in (ROOT / "tests/golden/passes").iterdir()}
+    assert passes
+    assert passes == golden
+
+
+def test_every_example_has_a_test() -> None:
+    tests = [path.read_text(encoding="utf-8") for path in (ROOT / "tests").rglob("test_*.py")]
+    examples = [path.stem for path in (ROOT / "examples").rglob("[!_]*.py")]
+    assert examples
+    assert not [name for name in examples if not any(re.search(rf"\b{name}\b", text) for text in tests)]
+
+
+def test_tests_are_files_and_not_packages() -> None:
+    assert not list((ROOT / "tests").rglob("__init__.py"))
+
+
+def test_the_packages_are_the_ones_of_this_tree() -> None:
+    for package, folder in (("penstock", "sdk"), ("penstock_spark", "runner_spark")):
+        specification = importlib.util.find_spec(package)
+        assert specification is not None
+        assert Path(str(specification.origin)).is_relative_to(ROOT / folder)
