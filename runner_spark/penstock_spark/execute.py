@@ -49,6 +49,22 @@ def execute(plan: Plan, settings: SparkOptions, local_only: bool = False) -> Spa
     return SparkResult(PipelineState.DONE, snapshot)
 
 
+def lower_only(plan: Plan, settings: SparkOptions, local_only: bool = False) -> SparkSession:
+    """Builds the frames of a plan without running more than its side inputs need.
+
+    What the frames depend on is left to Spark to clean up when nobody refers to them any more.
+
+    Returns:
+        The session that the pipeline was asked to run in.
+    """
+    spark = _session(settings, local_only)
+    try:
+        run_plan(plan, _context(plan, spark, settings))
+    except Exception as error:
+        _raise(error)
+    return spark
+
+
 def _session(settings: SparkOptions, local_only: bool) -> SparkSession:
     master = settings.master_url() or ("local[*]" if local_only else None)
     spark = session_for(

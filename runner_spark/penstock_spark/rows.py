@@ -30,24 +30,6 @@ PARTITION_COLUMNS = ("key", "tag")
 SORT_COLUMNS = ("key", "tag", "first", "second", "window", "rank", "sequence")
 GROUP_COLUMNS = ("key", "tag", "first", "second", "window")
 
-_SQL_TYPES = {
-    pa.int32(): "int",
-    pa.int64(): "bigint",
-    pa.binary(): "binary",
-    pa.string(): "string",
-    pa.float64(): "double",
-    pa.bool_(): "boolean",
-}
-
-
-def sql_schema(schema: pa.Schema) -> str:
-    """The schema as Spark writes it.
-
-    >>> sql_schema(pa.schema([("key", pa.string()), ("count", pa.int64())]))
-    '`key` string, `count` bigint'
-    """
-    return ", ".join(f"`{field.name}` {_SQL_TYPES[field.type]}" for field in schema)
-
 
 def page_records(port: int, tag: int, pages: list[bytes], shards: list[int] | None = None) -> Any:
     """Rows that hold whole pages; the column `first` has the shard that each goes to."""

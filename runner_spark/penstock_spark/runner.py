@@ -5,11 +5,12 @@ from __future__ import annotations
 import copy
 from typing import Any
 
-from penstock.graph import Graph, show
+from penstock.graph import Graph, Step, Write, show
 from penstock.options.pipeline_options import PipelineOptions
 from penstock.options.spark import SparkOptions
 from penstock.runners.runner import PipelineResult, PipelineRunner
-from penstock_spark.passes import optimise
+from penstock.where import caller
+from penstock_spark.passes import leading_to, optimise
 from penstock_spark.passes.choose import choose
 from penstock_spark.passes.fuse import fuse
 from penstock_spark.plan import Plan, show_plan
@@ -51,6 +52,21 @@ class SparkRunner(PipelineRunner):
         plan = self.plan(graph, self._settings(options))
         parts = (("graph", show(graph)), ("optimised graph", show(plan.graph)), ("plan", show_plan(plan)))
         return "\n\n".join(f"# {title}\n{text}" for title, text in parts)
+
+    def to_dataframe(self, pcoll: Any, schema: Any = None) -> Any:
+        """A PCollection as a DataFrame; see `penstock.io.to_dataframe`."""
+        from penstock.io.sparkio import FrameSink
+        from penstock_spark.execute import lower_only
+        from penstock_spark.session import moved
+
+        pipeline = pcoll.pipeline
+        graph, edge = pipeline.to_graph_with_edge(pcoll)
+        into: list[Any] = []
+        sink = Write(FrameSink(into, pcoll.element_type, schema))
+        step = Step("to_dataframe", sink, inputs=(edge,), location=caller())
+        settings = self._settings(pipeline.options)
+        spark = lower_only(self.plan(leading_to(graph, step), settings), settings, self.local_only)
+        return moved(into[0], spark)
 
     def _settings(self, options: PipelineOptions) -> SparkOptions:
         """The pipeline's options with the runner's own arguments over them, checked."""

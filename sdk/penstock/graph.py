@@ -129,7 +129,16 @@ class Write:
 
 
 Primitive = Read | ParDo | GroupByKey | CombinePerKey | AssignWindows | Flatten | Reshuffle | Write
-PRIMITIVES: tuple[type, ...] = (Read, ParDo, GroupByKey, CombinePerKey, AssignWindows, Flatten, Reshuffle, Write)
+PRIMITIVES: tuple[type, ...] = (
+    Read,
+    ParDo,
+    GroupByKey,
+    CombinePerKey,
+    AssignWindows,
+    Flatten,
+    Reshuffle,
+    Write,
+)
 
 
 @dataclass(frozen=True, eq=False)

@@ -28,11 +28,21 @@ def graph_of(root: AppliedPTransform) -> graph.Graph:
     Raises:
         TransformError: If a transform makes an output of its own, but is no primitive.
     """
+    return _built(root).graph()
+
+
+def graph_with_edge(root: AppliedPTransform, pcoll: pvalue.PCollection[Any]) -> tuple[graph.Graph, int]:
+    """The graph below a node of the pipeline's tree, and the number of the edge that a PCollection became."""
+    builder = _built(root)
+    return builder.graph(), builder.numbers[id(pcoll)]
+
+
+def _built(root: AppliedPTransform) -> _Builder:
     builder = _Builder()
     for leaf in root.leaves():
         if leaf.transform is not None:
             builder.add(leaf)
-    return graph.Graph(tuple(builder.steps), tuple(builder.edges))
+    return builder
 
 
 class _Builder:
@@ -41,7 +51,10 @@ class _Builder:
     def __init__(self) -> None:
         self.steps: list[graph.Step] = []
         self.edges: list[graph.Edge] = []
-        self._numbers: dict[int, int] = {}
+        self.numbers: dict[int, int] = {}
+
+    def graph(self) -> graph.Graph:
+        return graph.Graph(tuple(self.steps), tuple(self.edges))
 
     def add(self, leaf: AppliedPTransform) -> None:
         """Adds the step of a leaf; one that only hands its input on adds nothing."""
@@ -77,13 +90,13 @@ class _Builder:
     def _new_edge(self, pcoll: pvalue.PCollection[Any]) -> int:
         from penstock.typehints import typehints
 
-        number = self._numbers[id(pcoll)] = len(self.edges)
+        number = self.numbers[id(pcoll)] = len(self.edges)
         element_type = typehints.Any if pcoll.element_type is None else pcoll.element_type
         self.edges.append(graph.Edge(number, element_type, pcoll.windowing, pcoll.is_bounded))
         return number
 
     def _edge(self, leaf: AppliedPTransform, value: Any) -> int:
-        number = self._numbers.get(id(value))
+        number = self.numbers.get(id(value))
         if number is None:
             raise TransformError(
                 f"the input {value} comes out of no step",

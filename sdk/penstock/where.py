@@ -7,6 +7,7 @@ import sys
 from dataclasses import dataclass
 
 _PACKAGE_FOLDER = os.path.dirname(os.path.abspath(__file__)) + os.sep
+_RUNNER_FOLDER = f"{os.sep}penstock_spark{os.sep}"
 
 
 @dataclass(frozen=True)
@@ -25,7 +26,7 @@ class Location:
 
 
 def caller() -> Location | None:
-    """The innermost line on the stack that is outside of the penstock package; None if there is none.
+    """The innermost line on the stack that is outside of penstock and its runner; None if there is none.
 
     >>> caller().line
     1
@@ -33,7 +34,7 @@ def caller() -> Location | None:
     frame = sys._getframe(1)
     while frame is not None:
         file = frame.f_code.co_filename
-        if not file.startswith(_PACKAGE_FOLDER):
+        if not file.startswith(_PACKAGE_FOLDER) and _RUNNER_FOLDER not in file:
             return Location(file, frame.f_lineno)
         if frame.f_back is None:
             return None

@@ -7,7 +7,7 @@ free to choose: the number of partitions, which keys share one, and how many row
 from __future__ import annotations
 
 import re
-from collections.abc import Callable
+from collections.abc import Callable, Iterator
 from contextlib import ExitStack, contextmanager
 from dataclasses import dataclass, field
 from types import SimpleNamespace
@@ -24,8 +24,7 @@ from pyspark.sql.pandas.types import to_arrow_schema
 import penstock as beam
 from penstock.graph import DriverList, Graph
 from penstock.io.primitive import SinkTransform
-from penstock_spark.lowering.context import Context
-from penstock_spark.lowering.jobs import run_plan
+from penstock_spark.lowering import context, jobs, stage
 from penstock_spark.metrics import SnapshotParam, take_snapshots
 from penstock_spark.passes import optimise
 from penstock_spark.passes.choose import choose
@@ -47,16 +46,12 @@ class Settings:
 @dataclass(frozen=True, eq=False)
 class _Column:
     name: str
-    new_name: str
 
     def __eq__(self, value: Any) -> Any:
         return self.name, value
 
     def cast(self, kind: str) -> _Column:
         return self
-
-    def alias(self, name: str) -> _Column:
-        return _Column(self.name, name)
 
 
 @dataclass(eq=False)
@@ -78,55 +73,34 @@ class Frame:
         return Frame(lambda: step(self.tables()), self.settings)
 
     def __getitem__(self, name: str) -> _Column:
-        return _Column(name, name)
-
-    def select(self, *columns: Any) -> Frame:
-        wanted = [self[column] if isinstance(column, str) else column for column in columns]
-        names = [column.new_name for column in wanted]
-        return self._then(
-            lambda tables: [table.select([c.name for c in wanted]).rename_columns(names) for table in tables]
-        )
+        return _Column(name)
 
     def where(self, condition: tuple[str, Any]) -> Frame:
         name, value = condition
         return self._then(
-            lambda tables: [table.filter([each == value for each in table[name].to_pylist()]) for table in tables]
+            lambda tables: [table.filter(_mask(table[name].to_pylist(), value)) for table in tables]
         )
 
-    def unionAll(self, other: Frame) -> Frame:  # noqa: N802 - Spark's name.
+    def unionAll(self, other: Frame) -> Frame:
         return Frame(lambda: self.tables() + other.tables(), self.settings)
 
-    def repartition(self, count: int, *names: str) -> Frame:
-        def number(row: dict[str, Any]) -> int:
-            return crc32(self.settings.salt + repr([row[name] for name in names]).encode())
-
-        return self._spread(count, number)
-
-    def repartitionById(self, count: int, column: _Column) -> Frame:  # noqa: N802 - Spark's name.
+    def repartitionById(self, count: int, column: _Column) -> Frame:
         return self._spread(count, lambda row: row[column.name])
 
     def _spread(self, count: int, number: Callable[[dict[str, Any]], int]) -> Frame:
         def spread(tables: list[pa.Table]) -> list[pa.Table]:
             whole = pa.concat_tables(tables)
             numbers = [number(row) % count for row in whole.to_pylist()]
-            return [whole.filter([each == part for each in numbers]) for part in range(count)]
+            return [whole.filter(_mask(numbers, part)) for part in range(count)]
 
         return self._then(spread)
 
-    def sortWithinPartitions(self, *names: str) -> Frame:  # noqa: N802 - Spark's name.
-        def in_order(table: pa.Table) -> pa.Table:
-            rows = table.select(list(names)).to_pylist()
-            # Spark puts nulls first.
-            order = sorted(range(len(rows)), key=lambda i: [(v is not None, v) for v in rows[i].values()])
-            return table.take(pa.array(order, pa.int64()))
-
-        return self._then(lambda tables: [in_order(table) for table in tables])
-
-    def mapInArrow(self, function: Callable[..., Any], schema: Any) -> Frame:  # noqa: N802 - Spark's name.
+    def mapInArrow(self, function: Callable[..., Any], schema: Any) -> Frame:
         wanted = to_arrow_schema(types.StructType.fromDDL(schema) if isinstance(schema, str) else schema)
 
         def task(partition: int, table: pa.Table) -> pa.Table:
-            with mock.patch.object(TaskContext, "get", lambda: SimpleNamespace(partitionId=lambda: partition)):
+            task_context = SimpleNamespace(partitionId=lambda: partition)
+            with mock.patch.object(TaskContext, "get", return_value=task_context):
                 batches = list(function(iter(table.to_batches(max_chunksize=self.settings.rows))))
             return pa.Table.from_batches([batch.cast(wanted) for batch in batches], wanted)
 
@@ -139,7 +113,7 @@ class Frame:
     def unpersist(self) -> None:
         self.kept = None
 
-    def toArrow(self) -> pa.Table:  # noqa: N802 - Spark's name.
+    def toArrow(self) -> pa.Table:
         return pa.concat_tables(self.tables())
 
     collect = tables
@@ -147,6 +121,28 @@ class Frame:
     @property
     def write(self) -> Any:
         return SimpleNamespace(format=lambda name: SimpleNamespace(mode=lambda mode: SimpleNamespace(save=self.tables)))
+
+
+def _mask(values: list[Any], wanted: Any) -> pa.Array:
+    return pa.array([value == wanted for value in values], pa.bool_())
+
+
+def _select(frame: Frame, names: tuple[str, ...]) -> Frame:
+    return frame._then(lambda tables: [table.select(names) for table in tables])
+
+
+def _partition_by(frame: Frame, count: int, names: tuple[str, ...]) -> Frame:
+    return frame._spread(count, lambda row: crc32(frame.settings.salt + repr([row[n] for n in names]).encode()))
+
+
+def _sort_partitions(frame: Frame, names: tuple[str, ...]) -> Frame:
+    def in_order(table: pa.Table) -> pa.Table:
+        rows = table.select(names).to_pylist()
+        # Spark puts nulls first.
+        order = sorted(range(len(rows)), key=lambda i: [(v is not None, v) for v in rows[i].values()])
+        return table.take(pa.array(order, pa.int64()))
+
+    return frame._then(lambda tables: [in_order(table) for table in tables])
 
 
 @dataclass
@@ -178,10 +174,18 @@ def plan_of(graph: Graph) -> Plan:
 
 
 @contextmanager
-def without_spark() -> Any:
-    """Lets schemas be made without a JVM."""
+def _without_spark() -> Iterator[None]:
+    """Replaces the few calls of lowering that go to Java."""
     with ExitStack() as stack:
-        stack.enter_context(mock.patch.object(types.StructType, "fromDDL", staticmethod(_struct)))
+        for owner, name, stand_in in (
+            (types.StructType, "fromDDL", staticmethod(_struct)),
+            (context, "select", _select),
+            (stage, "select", _select),
+            (stage, "partition_by", _partition_by),
+            (stage, "sort_partitions", _sort_partitions),
+            (jobs, "DataFrame", Frame),
+        ):
+            stack.enter_context(mock.patch.object(owner, name, stand_in))
         yield
 
 
@@ -194,17 +198,22 @@ def run_plain(pipeline: beam.Pipeline | Plan, settings: Settings = Settings()) -
     """Runs a pipeline and gives its metrics; what user code raises leaves as a `StepFailed`."""
     plan = pipeline if isinstance(pipeline, Plan) else plan_of(pipeline.to_graph())
     metrics = _Accumulator()
-    context: Any = Context(_Session(settings), "run", metrics, settings.partitions, cloudpickle.dumps)  # type: ignore
-    with without_spark():
-        run_plan(plan, context)
+    session: Any = _Session(settings)
+    with _without_spark():
+        jobs.run_plan(plan, context.Context(session, "run", metrics, settings.partitions, cloudpickle.dumps))
     return take_snapshots(metrics, "run")  # type: ignore[arg-type]
 
 
 def collect(pcoll: beam.PCollection[Any], label: str = "Collect") -> list[Any]:
-    """The list that holds (element, microseconds, windows) of a PCollection once the pipeline has run."""
+    """The list that holds the elements of a PCollection once the pipeline has run."""
     into: list[Any] = []
-    pcoll | f"{label} seen" >> beam.ParDo(_See()) | label >> SinkTransform(DriverList(into))
+    pcoll | label >> SinkTransform(DriverList(into))
     return into
+
+
+def collect_timed(pcoll: beam.PCollection[Any], label: str = "Collect") -> list[Any]:
+    """The same with (element, microseconds, window) for each window of each element."""
+    return collect(pcoll | f"{label} seen" >> beam.ParDo(_See()), label)
 
 
 class _See(beam.DoFn):

@@ -278,9 +278,11 @@ def test_depth_limits_how_many_functions_are_looked_into():
     assert infer_return_type(lambda x: identity(x), [int], depth=2) is int
 
 
-def reason_to_differ_from_beam(function):
-    """Why the class inferred for a function is not the one that Beam infers; None where it has to be."""
-    return {print: "Beam knows nothing of most built-in functions"}.get(function)
+def reason_to_differ_from_beam(inputs, theirs, expected):
+    """Why the inferred class is not the one that Beam infers; None where it has to be."""
+    if (inputs, theirs, expected) == ([bool], bool, int):
+        return "minus a bool is an int; Beam says that it is a bool"
+    return None
 
 
 def test_where_both_name_a_class_it_is_the_one_that_beam_names():
@@ -291,7 +293,7 @@ def test_where_both_name_a_class_it_is_the_one_that_beam_names():
             theirs = beam.infer_return_type(function, inputs)
             if isinstance(theirs, type) and isinstance(expected, type):
                 compared += 1
-                if theirs is not expected and reason_to_differ_from_beam(function) is None:
+                if theirs is not expected and reason_to_differ_from_beam(inputs, theirs, expected) is None:
                     differing.append((inputs, theirs, expected))
     assert not differing
     assert compared >= 15

@@ -75,7 +75,6 @@ def _stage(plan: SinkPlan, size: int) -> Callable[[Iterator[pa.RecordBatch]], It
 
 
 def contents(folder: Path) -> dict[str, bytes]:
-    """Every file below the folder, hidden ones too; there must be no trace of the temporary folder."""
     return {
         str(path.relative_to(folder)): path.read_bytes()
         for path in sorted(folder.rglob("*"))

@@ -10,6 +10,7 @@ from pyspark import StorageLevel
 from pyspark.sql import DataFrame, SparkSession
 
 from penstock.graph import Step, Write
+from penstock_spark.lowering.frames import select
 from penstock_spark.plan import PortReference
 from penstock_spark.sinks import SinkPlan, plan_sink
 from penstock_spark.sources import Scan as Source
@@ -70,7 +71,7 @@ class Context:
         frame = self.frames[reference.stage]
         if self.ports[reference.stage] > 1:
             frame = frame.where(frame["port"] == reference.port)
-        return frame.select(*columns)
+        return select(frame, columns)
 
     def read_all(self, references: tuple[PortReference, ...], columns: tuple[str, ...]) -> DataFrame:
         """The rows of several ports."""

@@ -5,9 +5,12 @@ from __future__ import annotations
 from typing import Any
 
 from pyspark.sql import DataFrame
+from pyspark.sql.pandas.types import from_arrow_schema
 
+from penstock.error import three_parts
 from penstock.graph import CombinePerKey, Flatten, InlineValues, ParDo, Read, Reshuffle, Step, Write
 from penstock_spark.lowering.context import Context
+from penstock_spark.lowering.frames import partition_by, select, sort_partitions
 from penstock_spark.operators.program import (
     GroupRoot,
     GroupWriterSpec,
@@ -29,11 +32,11 @@ from penstock_spark.rows import (
     GROUP_COLUMNS,
     PARTITION_COLUMNS,
     SORT_COLUMNS,
-    sql_schema,
 )
 from penstock_spark.windowing import windowing_of
 
 _PAGES = ("tag", "value")
+_EXCHANGE_TYPE = from_arrow_schema(EXCHANGE)
 
 
 def lower_stage(stage: Stage, plan: Plan, context: Context) -> None:
@@ -51,8 +54,38 @@ def lower_stage(stage: Stage, plan: Plan, context: Context) -> None:
     )
     schema = _schema(stage, context)
     views = {side.edge: context.views[side.edge] for step in stage.steps for side in step.side_inputs}
-    function = stage_function(context.dumps(program), views, context.metrics, context.sys_path)
+    function = stage_function(_pickled(program, stage, context), views, context.metrics, context.sys_path)
     context.keep(stage.number, frame.mapInArrow(function, schema), len(stage.ports))
+
+
+def _pickled(program: Program, stage: Stage, context: Context) -> bytes:
+    """The program as bytes.
+
+    Raises:
+        RuntimeError: Something cannot be pickled (the type is Beam's); names the step.
+    """
+    try:
+        return context.dumps(program)
+    except Exception as error:
+        reads = stage.root.reads if isinstance(stage.root, Inline) else ()
+        parts: list[tuple[Any, Any]] = [*zip(program.roots, reads, strict=False)]
+        parts += [(step, step) for step in program.steps]
+        where = next((step.where for part, step in parts if not _can_pickle(part, context)), None)
+        raise RuntimeError(
+            three_parts(
+                f"Unable to pickle what this step sends to the workers: {error}",
+                where=where,
+                hint="open files, locks and connections in DoFn.setup, not outside of it",
+            )
+        ) from error
+
+
+def _can_pickle(part: Any, context: Context) -> bool:
+    try:
+        context.dumps(part)
+    except Exception:
+        return False
+    return True
 
 
 def _read(stage: Stage, plan: Plan, context: Context) -> tuple[DataFrame, tuple[Root, ...], int]:
@@ -72,13 +105,13 @@ def _read(stage: Stage, plan: Plan, context: Context) -> tuple[DataFrame, tuple[
             assert isinstance(step.primitive, Reshuffle)
             count = step.primitive.partitions or context.partitions
             frame = context.read_all(sources, ("first", *_PAGES))
-            spread = frame.repartitionById(count, frame["first"].cast("int")).select(*_PAGES)
-            return spread, (PageRoot(_edge(step)),), 1
+            spread = frame.repartitionById(count, frame["first"].cast("int"))
+            return select(spread, _PAGES), (PageRoot(_edge(step)),), 1
         case Exchange(groupings, sources):
             columns = tuple(dict.fromkeys((*GROUP_COLUMNS, *SORT_COLUMNS, "value")))
-            frame = context.read_all(sources, columns).repartition(context.partitions, *PARTITION_COLUMNS)
+            frame = partition_by(context.read_all(sources, columns), context.partitions, PARTITION_COLUMNS)
             roots = tuple(_group_root(tag, step, plan) for tag, step in groupings)
-            return frame.sortWithinPartitions(*SORT_COLUMNS), roots, 1
+            return sort_partitions(frame, SORT_COLUMNS), roots, 1
 
 
 def _inline(
@@ -135,7 +168,8 @@ def _step(step: Step, plan: Plan) -> StepSpec:
 def _writer(port: Port, writing: Writing, plan: Plan, context: Context) -> WriterSpec:
     step = writing.step
     if step is None:
-        return PageWriterSpec(writing.edge, port.number, writing.tag, "", "")
+        maker = plan.graph.producer(writing.edge)
+        return PageWriterSpec(writing.edge, port.number, writing.tag, maker.where, maker.label)
     match step.primitive:
         case Write():
             return SinkWriterSpec(writing.edge, context.sink(step).make_encoder, step.where)
@@ -157,4 +191,4 @@ def _schema(stage: Stage, context: Context) -> Any:
     step = stage.ports[0].writings[0].step if stage.ports else None
     if step is not None and isinstance(step.primitive, Write):
         return context.sink(step).schema
-    return sql_schema(EXCHANGE)
+    return _EXCHANGE_TYPE

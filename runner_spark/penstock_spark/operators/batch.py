@@ -19,6 +19,7 @@ from typing import Any
 
 import cloudpickle
 
+from penstock.error import three_parts
 from penstock.transforms.window import GlobalWindow
 from penstock.utils.timestamp import MIN_TIMESTAMP
 from penstock.utils.windowed_value import PANE_INFO_UNKNOWN
@@ -148,7 +149,15 @@ def dumps(value: Any) -> bytes:
     try:
         return pickle.dumps(value, 5)
     except (pickle.PicklingError, AttributeError, TypeError):
-        return bytes(cloudpickle.dumps(value, 5))
+        try:
+            return bytes(cloudpickle.dumps(value, 5))
+        except Exception as error:
+            raise TypeError(
+                three_parts(
+                    f"elements that have to leave the process cannot be pickled: {error}",
+                    hint="give elements that hold plain data; make locks, files and connections in DoFn.setup",
+                )
+            ) from error
 
 
 loads: Callable[[bytes], Any] = pickle.loads

@@ -7,11 +7,12 @@ from typing import Any
 
 from penstock.metrics.execution import MetricsContainer, set_current
 from penstock.pvalue import TaggedOutput
-from penstock.transforms.window import TimestampedValue
-from penstock.utils.windowed_value import WindowedValue
+from penstock.transforms.window import GlobalWindows, TimestampedValue
+from penstock.utils.windowed_value import PANE_INFO_UNKNOWN, WindowedValue
 from penstock_spark.operators.batch import CHUNK_ELEMENTS, Batch, Windows
 from penstock_spark.operators.failure import step_failed
 from penstock_spark.operators.pushing import Consumer, Records
+from penstock_spark.operators.windowing import assigner
 
 Row = tuple[Any, int, Windows, Any]
 """Value, timestamp in microseconds, windows and pane of the element a step works on."""
@@ -21,14 +22,18 @@ class Outputs:
     """The consumers of a step's outputs by tag; None is the main output.
 
     Outputs with a tag that nobody reads are dropped, as Beam does, and counted in the system metric
-    ``penstock:outputs_without_reader``.
+    ``penstock:outputs_without_reader``. A value that comes with a timestamp, but without windows, gets those that the
+    input's WindowFn has for that timestamp, once for each window of the input element, as in Beam.
     """
 
-    def __init__(self, by_tag: dict[str | None, Consumer], metrics: MetricsContainer, where: str) -> None:
+    def __init__(
+        self, by_tag: dict[str | None, Consumer], metrics: MetricsContainer, where: str, windowfn: Any
+    ) -> None:
         self.main = by_tag[None]
         self.metrics = metrics
         self.where = where
         self._by_tag = by_tag
+        self._assign = None if type(windowfn) is GlobalWindows else assigner(windowfn)
         self._pending: dict[str | None, Batch] = {}
 
     def route(self, results: Iterable[tuple[Iterable[Any] | None, Row]]) -> Records:
@@ -64,6 +69,8 @@ class Outputs:
             pane, value = value.pane_info, value.value
         elif isinstance(value, TimestampedValue):
             timestamp, value = value.timestamp_micros, value.value
+            retimed = self.retimed(Batch([value], [timestamp], [windows]))
+            windows, pane = retimed.windows[0], retimed.panes
         batch = self._pending.get(tag)
         if batch is None:
             batch = self._pending[tag] = Batch([], [], [], [])
@@ -71,6 +78,20 @@ class Outputs:
         batch.timestamps.append(timestamp)  # type: ignore[union-attr]
         batch.windows.append(windows)  # type: ignore[union-attr, arg-type]
         batch.panes.append(pane)
+
+    def retimed(self, batch: Batch) -> Batch:
+        """A batch of values with new timestamps, and still the old windows, in the windows of those timestamps."""
+        if self._assign is None:
+            return batch
+        try:
+            made = self._assign(batch)
+        except Exception as error:
+            step_failed(error, self.where)
+        count = len(batch.values)
+        new = made if isinstance(made, list) else [made] * count
+        old = batch.windows if isinstance(batch.windows, list) else [batch.windows] * count
+        windows = [after * len(before) for after, before in zip(new, old, strict=True)]
+        return Batch(batch.values, batch.timestamps, windows, PANE_INFO_UNKNOWN)
 
     def drain(self) -> Records:
         """Pushes what `add` kept."""

@@ -38,6 +38,8 @@ from penstock_spark.operators.writers import ColumnWriter, PageWriter, SinkWrite
 BUNDLE_ELEMENTS = 100_000
 """Bundles end after about so many elements of a root, so that what a DoFn gathers in one stays bounded."""
 
+_FRAMES_PER_STEP = 8
+
 
 class Join(Quiet):
     """A Flatten: passes batches on."""
@@ -93,7 +95,8 @@ class Stage:
             case ParDo():
                 metrics = self.container(spec.label)
                 by_tag: dict[str | None, Consumer] = {tag: self.fan(edge) for tag, edge in spec.outputs}
-                node = DoFnStep(spec, Outputs(by_tag, metrics, spec.where), metrics, self.pages)
+                outputs = Outputs(by_tag, metrics, spec.where, spec.windowing.windowfn)
+                node = DoFnStep(spec, outputs, metrics, self.pages)
         for edge in spec.inputs:
             # Steps are made last to first; the first consumer of an edge must still come first.
             self._consumers.setdefault(edge, []).insert(0, node)
@@ -116,6 +119,7 @@ class Stage:
         """Everything the task puts out."""
         lively: list[Any] = [*self.readers.values(), *self.nodes]
         started: list[Any] = []
+        failed = True
         try:
             for node in lively:
                 started.append(node)
@@ -126,9 +130,9 @@ class Stage:
             yield from self._bundles(records)
             for node in self.nodes:
                 yield from node.finish()
+            failed = False
         finally:
-            for node in started:
-                node.teardown()
+            _tear_down(started, failed)
 
     def _bundles(self, records: Iterator[Any]) -> Records:
         """Bundles of the roots' batches, each started before its first batch and finished after its last."""
@@ -197,6 +201,18 @@ class Stage:
         return merged
 
 
+def _tear_down(nodes: list[Any], failed: bool) -> None:
+    """Tears every node down, also where one of them fails; the error of a task that failed before counts more."""
+    first: Exception | None = None
+    for node in nodes:
+        try:
+            node.teardown()
+        except Exception as error:
+            first = first or error
+    if first is not None and not failed:
+        raise first
+
+
 def stage_function(
     program: bytes, pages: dict[int, Any], metrics: Any, sys_path: tuple[str, ...]
 ) -> Callable[[Iterator[Any]], Iterator[Any]]:
@@ -217,6 +233,8 @@ def stage_function(
         context = TaskContext.get()
         partition = context.partitionId() if context else 0
         loaded: Program = loads(program)
+        # Every step below another one takes a few frames of Python's stack.
+        sys.setrecursionlimit(max(sys.getrecursionlimit(), 1_000 + _FRAMES_PER_STEP * len(loaded.steps)))
         stage = Stage(loaded, partition, pages)
         yield from stage.run(iter(records))
         # Spark uses a worker again only if it has read all its input; in-memory values come with a row each.

@@ -83,8 +83,20 @@ class View:
         )
 
 
-def _multimap(elements: list[Any]) -> dict[Any, list[Any]]:
-    found: dict[Any, list[Any]] = {}
+class MultiMap(dict[Any, list[Any]]):
+    """Lists of values by key; a key that is not there has none, as in Beam.
+
+    >>> MultiMap(a=[1])["b"]
+    []
+    """
+
+    def __missing__(self, key: Any) -> list[Any]:
+        """No values."""
+        return []
+
+
+def _multimap(elements: list[Any]) -> MultiMap:
+    found = MultiMap()
     for key, value in elements:
         found.setdefault(key, []).append(value)
     return found

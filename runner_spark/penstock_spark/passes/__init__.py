@@ -5,12 +5,24 @@ Each takes a graph and gives a graph that means the same; `fuse` and `choose` th
 
 from __future__ import annotations
 
-from penstock.graph import Graph
+from penstock.graph import Graph, Step
 from penstock_spark.passes.lift_combiners import lift_combiners
 from penstock_spark.passes.prune import prune
 from penstock_spark.passes.spread_writes import spread_writes
 
 GRAPH_PASSES = (prune, lift_combiners, spread_writes)
+
+
+def leading_to(graph: Graph, last: Step) -> Graph:
+    """The graph of one more step and of the steps that it depends on."""
+    needed = set(last.inputs)
+    kept = [last]
+    for step in reversed(graph.steps):
+        if any(output.edge in needed for output in step.outputs):
+            kept.append(step)
+            needed.update(step.inputs)
+            needed.update(side.edge for side in step.side_inputs)
+    return Graph(tuple(reversed(kept)), graph.edges)
 
 
 def optimise(graph: Graph) -> Graph:

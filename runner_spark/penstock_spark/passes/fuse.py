@@ -8,9 +8,9 @@ its own, starts there once the side input is complete.
 
 from __future__ import annotations
 
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 
-from penstock.graph import AssignWindows, Flatten, Graph, ParDo, Step
+from penstock.graph import AssignWindows, Flatten, Graph, InlineValues, ParDo, Read, Step
 
 _STATELESS = (ParDo, AssignWindows, Flatten)
 
@@ -48,11 +48,9 @@ class Unit:
 
     @property
     def edges(self) -> frozenset[int]:
-        """The edges whose elements the unit has, at least in part."""
-        first = (
-            (self.root.edge,) if isinstance(self.root, Relay) else tuple(o.edge for o in self.root.outputs)
-        )
-        return frozenset(first).union(out.edge for step in self.steps for out in step.outputs)
+        """The edges whose elements the unit makes, at least in part; those of a relay are made by its sources."""
+        first = () if isinstance(self.root, Relay) else self.root.outputs
+        return frozenset(out.edge for out in (*first, *(out for step in self.steps for out in step.outputs)))
 
 
 class _Fuser:
@@ -98,7 +96,7 @@ class _Fuser:
             for unit in units:
                 self.after[unit] |= sides
         for unit in units:
-            self.steps[unit].append(step)
+            self.steps[unit].append(_below(self.roots[unit], step))
         for output in step.outputs:
             self.feeds[output.edge] = set(units)
 
@@ -129,6 +127,39 @@ class _Fuser:
                     stack.pop()
         return [levels[unit] for unit in range(len(self.roots))]
 
+    def late(self, levels: list[int]) -> list[int]:
+        """The levels with in-memory reads moved to just before their first readers.
+
+        A read of values costs nothing, and one that shares a stage with what is read elsewhere or later would have
+        that stage computed and kept for several readers.
+        """
+        first_reader: dict[int, int] = {}
+        for unit, after in enumerate(self.after):
+            for before in after:
+                first_reader[before] = min(levels[unit], first_reader.get(before, levels[unit]))
+        return [
+            first_reader.get(unit, level + 1) - 1 if _is_inline(root) else level
+            for unit, (root, level) in enumerate(zip(self.roots, levels, strict=True))
+        ]
+
+
+def _is_inline(root: Step | Relay) -> bool:
+    return (
+        isinstance(root, Step)
+        and isinstance(root.primitive, Read)
+        and isinstance(root.primitive.source, InlineValues)
+    )
+
+
+def _below(root: Step | Relay, step: Step) -> Step:
+    """A step as it is in a unit: below a relay, a Flatten takes what is made there, not the relay's own elements.
+
+    Those reach it in the units that made them.
+    """
+    if isinstance(root, Relay) and isinstance(step.primitive, Flatten):
+        return replace(step, inputs=tuple(edge for edge in step.inputs if edge != root.edge))
+    return step
+
 
 def fuse(graph: Graph) -> tuple[Unit, ...]:
     """The units of a graph.
@@ -145,7 +176,7 @@ def fuse(graph: Graph) -> tuple[Unit, ...]:
             fuser.add_stateless(step)
         else:
             fuser.add_root(step)
-    levels = fuser.levels()
+    levels = fuser.late(fuser.levels())
     return tuple(
         Unit(number, root, tuple(fuser.steps[number]), frozenset(fuser.after[number]), levels[number])
         for number, root in enumerate(fuser.roots)

@@ -1,10 +1,10 @@
-"""Drops steps whose outputs nobody reads and that run no user code."""
+"""Drops steps whose outputs nobody reads and that run no user code, and reads nothing where nothing is flattened."""
 
 from __future__ import annotations
 
 from dataclasses import replace
 
-from penstock.graph import AssignWindows, Flatten, Graph, GroupByKey, Read, Reshuffle, Step
+from penstock.graph import AssignWindows, Flatten, Graph, GroupByKey, InlineValues, Read, Reshuffle, Step
 
 _WITHOUT_EFFECT = (Read, GroupByKey, Reshuffle, Flatten, AssignWindows)
 
@@ -12,7 +12,8 @@ _WITHOUT_EFFECT = (Read, GroupByKey, Reshuffle, Flatten, AssignWindows)
 def prune(graph: Graph) -> Graph:
     """Drops reads, groupings, reshuffles, flattens and window assignments that lead nowhere.
 
-    Steps with user code stay: what they do besides their output is why they were written.
+    Steps with user code stay: what they do besides their output is why they were written. A Flatten of nothing
+    becomes a Read of no values, so that every edge has a source.
 
     >>> from penstock.graph import Edge, GroupByKey, InlineValues, Output, Read, Step, show
     >>> read = Step("Create", Read(InlineValues((1,))), outputs=(Output(None, 0),))
@@ -26,6 +27,8 @@ def prune(graph: Graph) -> Graph:
         wanted = any(output.edge in read_edges for output in step.outputs)
         if not wanted and isinstance(step.primitive, _WITHOUT_EFFECT):
             continue
+        if isinstance(step.primitive, Flatten) and not step.inputs:
+            step = replace(step, primitive=Read(InlineValues(())))
         kept.append(step)
         read_edges.update(step.inputs)
         read_edges.update(side.edge for side in step.side_inputs)

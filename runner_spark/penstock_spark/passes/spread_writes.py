@@ -11,13 +11,20 @@ from penstock_spark.sinks import plan_sink
 def spread_writes(graph: Graph) -> Graph:
     """Puts a Reshuffle before each Write whose sink wants a certain number of partitions.
 
-    Before: ``Out = #0 Write(text)``. After: ``Out/Spread = #0 Reshuffle -> #1``, ``Out = #1 Write(text)``.
+    Before: ``Out = #0 Write(text)``. After: ``Out/Spread = #0 Reshuffle -> #1``, ``Out = #1 Write(text)``. Elements
+    that a Reshuffle spreads so already stay as they are.
     """
     steps: list[Step] = []
     edges = list(graph.edges)
+    spread_already = {
+        (output.edge, step.primitive.partitions)
+        for step in graph.steps
+        if isinstance(step.primitive, Reshuffle)
+        for output in step.outputs
+    }
     for step in graph.steps:
         partitions = _wanted(step)
-        if partitions is not None:
+        if partitions is not None and (step.inputs[0], partitions) not in spread_already:
             spread = replace(graph.edge(step.inputs[0]), id=len(edges))
             edges.append(spread)
             steps.append(

@@ -4,7 +4,17 @@ driver.
 
 from __future__ import annotations
 
-from penstock_spark.sinks import columns, driver_list, parquet, tables, text
+from penstock_spark.sinks import columns, driver_list, frames, parquet, tables, text
 from penstock_spark.sinks.plan import Encoder, SinkPlan, plan_sink
 
-__all__ = ["Encoder", "SinkPlan", "columns", "driver_list", "parquet", "plan_sink", "tables", "text"]
+__all__ = [
+    "Encoder",
+    "SinkPlan",
+    "columns",
+    "driver_list",
+    "frames",
+    "parquet",
+    "plan_sink",
+    "tables",
+    "text",
+]

@@ -49,7 +49,7 @@ def schema_of(element_type: Any, where: str) -> pa.Schema:
                 hint="pass a schema, or give the elements a NamedTuple type",
             )
         )
-    return pa.schema([_field(name, hint, where) for name, hint in fields])
+    return pa.schema([field_of(name, hint, where) for name, hint in fields])
 
 
 def _fields(element_type: Any) -> list[tuple[str, Any]]:
@@ -65,7 +65,12 @@ def _fields(element_type: Any) -> list[tuple[str, Any]]:
     return [(each[0], each[1]) for each in declared] if isinstance(declared, tuple | list) else []
 
 
-def _field(name: str, hint: Any, where: str) -> pa.Field:
+def field_of(name: str, hint: Any, where: str) -> pa.Field:
+    """The Arrow field of a type; ValueError for a type that no column can hold.
+
+    >>> str(field_of("points", int | None, "at step 'Write'"))
+    'pyarrow.Field<points: int64>'
+    """
     inner, nullable = _optional(hint)
     return pa.field(name, _type(name, inner, where), nullable)
 
@@ -84,22 +89,22 @@ def _type(name: str, hint: Any, where: str) -> pa.DataType:
         return _PLAIN[hint]
     fields = _fields(hint)
     if fields:
-        return pa.struct([_field(inner, each, where) for inner, each in fields])
+        return pa.struct([field_of(inner, each, where) for inner, each in fields])
     origin = typing.get_origin(hint)
     arguments = typing.get_args(hint)
     if isinstance(origin, type) and issubclass(origin, collections.abc.Mapping) and len(arguments) == 2:
         key, value = (
-            _field(part, each, where) for part, each in zip(("key", "value"), arguments, strict=True)
+            field_of(part, each, where) for part, each in zip(("key", "value"), arguments, strict=True)
         )
         return pa.map_(key.type, value)
     if isinstance(origin, type) and issubclass(origin, collections.abc.Iterable) and arguments:
-        return pa.list_(_field("item", arguments[0], where))
+        return pa.list_(field_of("item", arguments[0], where))
     inner = getattr(hint, "inner_type", None)
     if inner is not None:
-        return pa.list_(_field("item", inner, where))
+        return pa.list_(field_of("item", inner, where))
     pair = getattr(hint, "key_type", None), getattr(hint, "value_type", None)
     if None not in pair:
-        return pa.map_(_field("key", pair[0], where).type, _field("value", pair[1], where))
+        return pa.map_(field_of("key", pair[0], where).type, field_of("value", pair[1], where))
     raise ValueError(
         three_parts(
             f"no column can hold the type {hint} of the field {name}", where=where, hint="pass a schema"
@@ -157,16 +162,41 @@ def _column(records: list[Any], field: pa.Field, where: str) -> pa.Array:
                 f"a {kind} is no record with named fields", where=where, hint="make it a dict or a Row"
             )
         ) from None
+    return column_of(values, field, where)
+
+
+def column_of(values: Sequence[Any], field: pa.Field, where: str) -> pa.Array:
+    """Values as a column.
+
+    Raises:
+        TypeError: A value does not fit: it is of another type, beyond 64 bits, or None where that is not declared.
+    """
+    name = field.name
+    nulls_fit = field.nullable or not any(value is None for value in values)
+    exact = all(_is_exact(kind, field.type) for kind in set(map(type, values)))
     try:
         if isinstance(field.type, pa.MapType):
             values = [list(value.items()) if isinstance(value, dict) else value for value in values]
-        return pa.array(values, field.type)
+        if nulls_fit and exact:
+            return pa.array(values, field.type)
     except (pa.ArrowException, TypeError, ValueError, OverflowError):
         # Arrow's own text shows the value.
-        raise TypeError(
-            three_parts(
-                f"a value of the field {name} does not fit the type {field.type}",
-                where=where,
-                hint="correct the schema, or convert the value before the write",
-            )
-        ) from None
+        pass
+    raise TypeError(
+        three_parts(
+            f"a value of the field {name} does not fit the type {field.type}{'' if field.nullable else ' not null'}",
+            where=where,
+            hint="correct the declared type or the schema, or convert the value first; int is 64 bits wide",
+        )
+    )
+
+
+def _is_exact(kind: type, column: pa.DataType) -> bool:
+    """Whether Arrow keeps values of a Python type as they are: it cuts 1.5 to the int 1, and reads bytes as text."""
+    if kind is type(None):
+        return True
+    if pa.types.is_integer(column):
+        return hasattr(kind, "__index__") and kind is not bool
+    if pa.types.is_string(column):
+        return issubclass(kind, str)
+    return not pa.types.is_binary(column) or issubclass(kind, bytes | bytearray | memoryview)

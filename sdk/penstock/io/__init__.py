@@ -19,7 +19,7 @@ from penstock.io.range_trackers import (
     OrderedPositionRangeTracker,
     UnsplittableRangeTracker,
 )
-from penstock.io.sparkio import ReadFromSpark, WriteToSpark
+from penstock.io.sparkio import ReadFromSpark, WriteToSpark, from_dataframe, to_dataframe
 from penstock.io.textio import (
     ReadAllFromText,
     ReadAllFromTextContinuously,
@@ -57,6 +57,8 @@ __all__ = [
     "WriteToParquet",
     "WriteToParquetBatched",
     "WriteToSpark",
+    "from_dataframe",
+    "to_dataframe",
     "WriteToText",
     "Writer",
     "fileio",

@@ -11,7 +11,7 @@ from penstock.io.columnar import field_names
 from penstock.io.primitive import SinkTransform, SourceTransform
 from penstock.pvalue import Row
 
-__all__ = ["ReadFromSpark", "WriteToSpark"]
+__all__ = ["ReadFromSpark", "WriteToSpark", "from_dataframe", "to_dataframe"]
 
 _MODES = ("append", "overwrite", "error", "errorifexists", "ignore")
 
@@ -79,6 +79,63 @@ class SparkSink(Sink):
     def describe(self) -> str:
         """One line for `explain`."""
         return f"spark {self.format}" + (f" {self.path}" if self.path else "")
+
+
+@dataclass(frozen=True)
+class FrameSink(Sink):
+    """Elements as typed columns of a DataFrame.
+
+    Attributes:
+        into: The DataFrame is appended to this list.
+        element_type: The type of the elements.
+        schema: The Spark schema of the columns; None takes it from `element_type`.
+    """
+
+    into: list[Any]
+    element_type: Any
+    schema: Any = None
+
+    def describe(self) -> str:
+        """One line for `explain`."""
+        return "dataframe"
+
+
+def from_dataframe(frame: Any) -> SourceTransform:
+    """The rows of a DataFrame as a root of the pipeline (penstock's own).
+
+    Elements are ``Row`` values, as of `ReadFromSpark`. Example: ``pipeline | from_dataframe(frame)``.
+
+    Args:
+        frame: A ``pyspark.sql.DataFrame`` that is not a streaming one.
+
+    Returns:
+        A transform.
+    """
+    transform: SourceTransform = SourceTransform(DataFrameSource(frame), "from_dataframe").with_output_types(
+        Row
+    )
+    return transform
+
+
+def to_dataframe(pcoll: Any, schema: Any = None) -> Any:
+    """A PCollection as a DataFrame of the pipeline's Spark session (penstock's own).
+
+    Only the steps that lead to the PCollection are in the DataFrame's plan; the pipeline itself is not run. Side inputs
+    are computed now, all else when the DataFrame is. Records have a column for each field, pairs the columns ``key``
+    and ``value``, longer tuples ``_1``, ``_2`` and so on, and anything else the column ``value``. Timestamps and
+    windows are left out; ``beam.Reify`` puts them into the elements.
+
+    Args:
+        pcoll: The PCollection.
+        schema: A Spark schema, as an object or as text; None takes it from the element type.
+
+    Returns:
+        A ``pyspark.sql.DataFrame``.
+
+    Raises:
+        ValueError: There is no schema, and the element type does not tell the columns.
+    """
+    return pcoll.pipeline.runner.to_dataframe(pcoll, schema)
 
 
 class ReadFromSpark(SourceTransform):

@@ -204,7 +204,9 @@ class TimestampedValue(Generic[V]):
     def __init__(self, value: V, timestamp: TimestampTypes) -> None:
         self.value = value
         # One is made for each element of many pipelines, and mostly of whole seconds.
-        self.timestamp_micros = timestamp * 1_000_000 if type(timestamp) is int else Timestamp.of(timestamp).micros
+        self.timestamp_micros = (
+            timestamp * 1_000_000 if type(timestamp) is int else Timestamp.of(timestamp).micros
+        )
 
     @property
     def timestamp(self) -> Timestamp:

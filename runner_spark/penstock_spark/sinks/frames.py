@@ -1,0 +1,131 @@
+"""A DataFrame as a sink: elements as typed columns of a frame that the program goes on with."""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from dataclasses import dataclass
+from typing import Any
+
+import pyarrow as pa
+from pyspark.sql import DataFrame
+from pyspark.sql.pandas.types import from_arrow_schema, to_arrow_schema
+from pyspark.sql.types import StructType
+
+from penstock.error import three_parts
+from penstock.io.columnar import field_names
+from penstock.io.sparkio import FrameSink
+from penstock_spark.sinks.plan import Encoder, SinkPlan, plan_sink
+from penstock_spark.sinks.records import column_of, field_of, schema_of
+from penstock_spark.sinks.tables import RecordRows
+
+
+@plan_sink.register
+def plan_frame(sink: FrameSink, where: str) -> SinkPlan:
+    """The columns that the element type, or a given schema, tells; nothing is computed by the commit."""
+
+    def commit(frame: DataFrame) -> list[Any]:
+        sink.into.append(frame)
+        return []
+
+    if sink.schema is not None:
+        schema = sink.schema if isinstance(sink.schema, StructType) else StructType.fromDDL(sink.schema)
+        columns, split = to_arrow_schema(schema, timezone="UTC"), _split_for(sink.element_type)
+    else:
+        columns, split = columns_of(sink.element_type, where)
+        schema = from_arrow_schema(columns)
+
+    def make_encoder() -> Encoder:
+        return RecordRows(columns, where) if split is None else FrameRows(columns, where, split)
+
+    return SinkPlan(schema, make_encoder, None, commit)
+
+
+Split = Callable[[list[Any]], list[list[Any]]]
+
+
+def columns_of(element_type: Any, where: str) -> tuple[pa.Schema, Split | None]:
+    """The columns of a type of elements, and how elements divide into them.
+
+    Records have a column for each field, pairs the columns ``key`` and ``value``, longer tuples ``_1``, ``_2`` and so
+    on, and anything else the one column ``value``.
+
+    Args:
+        element_type: A type hint.
+        where: The step, for errors.
+
+    Returns:
+        The schema, and the function from elements to columns; None for records.
+
+    Raises:
+        ValueError: No column can hold the type, or a part of it.
+
+    >>> from penstock.typehints import KV
+    >>> columns_of(KV[str, int], "at step 'A'")[0].names
+    ['key', 'value']
+    """
+    if field_names(element_type) is not None:
+        return schema_of(element_type, where), None
+    parts = getattr(element_type, "tuple_types", None)
+    if parts is None:
+        return pa.schema([field_of("value", element_type, where)]), _as_one
+    names = (
+        ("key", "value") if len(parts) == 2 else tuple(f"_{number}" for number in range(1, len(parts) + 1))
+    )
+    fields = [field_of(name, part, where) for name, part in zip(names, parts, strict=True)]
+    return pa.schema(fields), _by_position
+
+
+def _split_for(element_type: Any) -> Split | None:
+    """How elements divide into the columns of a schema that the user gave."""
+    if getattr(element_type, "tuple_types", None) is not None:
+        return _by_position
+    return None
+
+
+def _as_one(values: list[Any]) -> list[list[Any]]:
+    return [values]
+
+
+def _by_position(values: list[Any]) -> list[list[Any]]:
+    return [list(column) for column in zip(*values, strict=True)]
+
+
+@dataclass(frozen=True)
+class FrameRows(Encoder):
+    """Encodes elements as typed columns.
+
+    Attributes:
+        schema: The columns.
+        where: The step, for errors.
+        split: From elements to columns.
+    """
+
+    schema: pa.Schema
+    where: str
+    split: Split
+
+    def start(self) -> pa.RecordBatch | None:
+        """Nothing."""
+        return None
+
+    def encode(self, values: list[Any]) -> pa.RecordBatch:
+        """One row for each element."""
+        if not values:
+            return pa.RecordBatch.from_pylist([], self.schema)
+        columns = self.split(values)
+        if len(columns) != len(self.schema):
+            raise TypeError(
+                three_parts(
+                    f"an element has {len(columns)} parts, and the frame {len(self.schema)} columns",
+                    where=self.where,
+                    hint="declare the elements' type with with_output_types",
+                )
+            )
+        arrays = [
+            column_of(part, field, self.where) for part, field in zip(columns, self.schema, strict=True)
+        ]
+        return pa.RecordBatch.from_arrays(arrays, schema=self.schema)
+
+    def finish(self) -> pa.RecordBatch | None:
+        """Nothing."""
+        return None
