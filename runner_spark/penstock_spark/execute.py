@@ -85,7 +85,8 @@ def _session(settings: SparkOptions, local_only: bool) -> SparkSession:
 
 
 def _context(plan: Plan, spark: SparkSession, settings: SparkOptions) -> Context:
-    session = runner_session(spark, _SQL_CONF)
+    partitions = settings.shuffle_partitions or max(1, spark.sparkContext.defaultParallelism)
+    session = runner_session(spark, {**_SQL_CONF, "spark.sql.shuffle.partitions": str(partitions)})
     local = is_local(spark.sparkContext.master)
     if not local:
         ship_packages(spark)
@@ -99,7 +100,7 @@ def _context(plan: Plan, spark: SparkSession, settings: SparkOptions) -> Context
         spark=session,
         run=uuid.uuid4().hex[:12],
         metrics=accumulator_of(spark.sparkContext),
-        partitions=settings.shuffle_partitions or max(1, spark.sparkContext.defaultParallelism),
+        partitions=partitions,
         dumps=dumps,
         sys_path=driver_sys_path() if local else (),
     )

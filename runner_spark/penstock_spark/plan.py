@@ -7,7 +7,6 @@ ports is computed once and kept. Views and writes are jobs of their own.
 from __future__ import annotations
 
 from dataclasses import dataclass
-from typing import Any
 
 from penstock.graph import Edge, Graph, Step, Write, describe
 
@@ -20,11 +19,13 @@ class Writing:
         edge: The edge whose elements are written.
         tag: Tells the writings of one port apart.
         step: The step that will read them: a grouping, a Reshuffle or a Write; None for plain pages.
+        as_numbers: Whether they are partial sums that Spark adds up.
     """
 
     edge: int
     tag: int
     step: Step | None = None
+    as_numbers: bool = False
 
 
 @dataclass(frozen=True, eq=False)
@@ -66,7 +67,22 @@ class Scan:
 
 @dataclass(frozen=True, eq=False)
 class Exchange:
-    """Rows by key hash, sorted, read in one pass; several groupings share it."""
+    """Rows by key hash, sorted, read in one pass; several groupings share it.
+
+    Attributes:
+        groupings: The tags of the rows, and the groupings that read them.
+        sources: Where the rows come from.
+        reasons: For each grouping, why Spark's own aggregate does not do it.
+    """
+
+    groupings: tuple[tuple[int, Step], ...]
+    sources: tuple[PortReference, ...]
+    reasons: tuple[str, ...]
+
+
+@dataclass(frozen=True, eq=False)
+class Aggregate:
+    """Partial sums by key and window, added up by Spark's own aggregate; several combines share it."""
 
     groupings: tuple[tuple[int, Step], ...]
     sources: tuple[PortReference, ...]
@@ -95,7 +111,7 @@ class Written:
     step: Step
 
 
-StageRoot = Inline | Scan | Exchange | Spread | Kept | Written
+StageRoot = Inline | Scan | Exchange | Aggregate | Spread | Kept | Written
 
 
 @dataclass(frozen=True, eq=False)
@@ -179,8 +195,10 @@ def _show_root(root: StageRoot) -> str:
             return "values of the program"
         case Scan():
             return "scan"
-        case Exchange(_, sources):
+        case Exchange(_, sources, _):
             return f"exchange by key({_sources(sources)})"
+        case Aggregate(_, sources):
+            return f"aggregate by key({_sources(sources)})"
         case Spread(_, sources):
             return f"spread({_sources(sources)})"
         case Kept(edge, sources):
@@ -193,13 +211,22 @@ def _root_labels(root: StageRoot) -> list[str]:
     match root:
         case Inline(reads):
             steps: tuple[Step, ...] = reads
-        case Exchange(groupings, _):
+        case Exchange(groupings, _, reasons):
+            return [
+                f"{_labelled(step)}  # in Python: {reason}"
+                for (_, step), reason in zip(groupings, reasons, strict=True)
+            ]
+        case Aggregate(groupings, _):
             steps = tuple(step for _, step in groupings)
         case Scan(step) | Spread(step, _) | Written(step):
             steps = (step,)
         case Kept():
             steps = ()
-    return [f"{step.label} = {describe(step.primitive)}" for step in steps]
+    return [_labelled(step) for step in steps]
+
+
+def _labelled(step: Step) -> str:
+    return f"{step.label} = {describe(step.primitive)}"
 
 
 def _show_writings(port: Port) -> str:
@@ -208,10 +235,3 @@ def _show_writings(port: Port) -> str:
 
 def _sources(references: tuple[PortReference, ...]) -> str:
     return ", ".join(f"stage {reference.stage}" for reference in references)
-
-
-def reads_of(stage: Stage) -> tuple[Any, ...]:
-    """The labels of everything that runs in a stage, root first; errors of Spark's own name them."""
-    return tuple(line.split(" = ")[0] for line in _root_labels(stage.root)) + tuple(
-        s.label for s in stage.steps
-    )

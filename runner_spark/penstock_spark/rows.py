@@ -3,7 +3,8 @@
 A row of a grouping exchange is one chunk of a key and window: a pickled list of values, or a pickled accumulator. The
 columns `first` and `second` are the window's bounds in the order that the grouping wants to read windows in: end and
 start, or start and end where windows merge. `window` is null for an IntervalWindow, empty for the GlobalWindow and the
-encoded window otherwise. `rank` and `sequence` order the chunks of a window.
+encoded window otherwise. `rank` and `sequence` order the chunks of a window; in rows that Spark adds up, they are the
+high and the low part of a number instead (see `penstock_spark.operators.totals`).
 """
 
 from __future__ import annotations
@@ -29,6 +30,7 @@ EXCHANGE = pa.schema(
 PARTITION_COLUMNS = ("key", "tag")
 SORT_COLUMNS = ("key", "tag", "first", "second", "window", "rank", "sequence")
 GROUP_COLUMNS = ("key", "tag", "first", "second", "window")
+NUMBER_COLUMNS = ("rank", "sequence")
 
 
 def page_records(port: int, tag: int, pages: list[bytes], shards: list[int] | None = None) -> Any:

@@ -120,7 +120,9 @@ class Frame:
 
     @property
     def write(self) -> Any:
-        return SimpleNamespace(format=lambda name: SimpleNamespace(mode=lambda mode: SimpleNamespace(save=self.tables)))
+        return SimpleNamespace(
+            format=lambda name: SimpleNamespace(mode=lambda mode: SimpleNamespace(save=self.tables))
+        )
 
 
 def _mask(values: list[Any], wanted: Any) -> pa.Array:
@@ -132,7 +134,9 @@ def _select(frame: Frame, names: tuple[str, ...]) -> Frame:
 
 
 def _partition_by(frame: Frame, count: int, names: tuple[str, ...]) -> Frame:
-    return frame._spread(count, lambda row: crc32(frame.settings.salt + repr([row[n] for n in names]).encode()))
+    return frame._spread(
+        count, lambda row: crc32(frame.settings.salt + repr([row[n] for n in names]).encode())
+    )
 
 
 def _sort_partitions(frame: Frame, names: tuple[str, ...]) -> Frame:

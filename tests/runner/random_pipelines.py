@@ -13,7 +13,9 @@ from penstock.transforms.core import CombineValuesDoFn
 from penstock.transforms.window import TimestampedValue
 from penstock.utils.windowed_value import WindowedValue
 
-COUNT = 7
+_COUNT = 7
+# Side inputs are what makes plans hard.
+_KINDS = ("read", "map", "map", "outputs", *["side"] * 3, "flatten", "group", "lift", "combine", "shuffle")
 _WRAPPERS = (TaggedOutput, TimestampedValue, WindowedValue)
 
 
@@ -43,30 +45,42 @@ def random_pipeline(seed: int, size: int = 14) -> tuple[beam.Pipeline, list[beam
     """A pipeline of whole numbers, and its PCollections; the same for the same seed."""
     at = random.Random(seed)
     pipeline = beam.Pipeline()
-    made = [pipeline | "Read" >> beam.Create(range(COUNT))]
+    made = [pipeline | "Read" >> beam.Create(range(_COUNT))]
     for number in range(size):
         source = at.choice(made[-4:] if at.random() < 0.6 else made)
         label = f"S{number}"
-        match at.choice(["read", "map", "map", "outputs", "side", "side", "side", "flatten", "group", "lift", "combine", "shuffle"]):
+        match at.choice(_KINDS):
             case "read":
                 made.append(pipeline | label >> beam.Create([number, number + 1]))
             case "map":
                 made.append(source | label >> beam.Map(lambda x, n: (x + n) % 101, number))
             case "outputs":
-                made.extend(source | label >> beam.FlatMap(spread_over, 3).with_outputs("odd", "third", main="all"))
+                made.extend(
+                    source | label >> beam.FlatMap(spread_over, 3).with_outputs("odd", "third", main="all")
+                )
             case "side":
                 sides = [AsIter(at.choice(made)) for _ in range(at.choice([1, 1, 2]))]
-                made.extend(source | label >> beam.FlatMap(spread_over, 1, *sides).with_outputs("odd", main="all"))
+                made.extend(
+                    source | label >> beam.FlatMap(spread_over, 1, *sides).with_outputs("odd", main="all")
+                )
             case "flatten":
                 made.append([at.choice(made) for _ in range(at.choice([2, 3]))] | label >> beam.Flatten())
             case "group":
                 pairs = source | f"{label}/Key" >> beam.Map(keyed)
-                made.append(pairs | f"{label}/Group" >> beam.GroupByKey() | f"{label}/Sum" >> beam.Map(summed))
+                made.append(
+                    pairs | f"{label}/Group" >> beam.GroupByKey() | f"{label}/Sum" >> beam.Map(summed)
+                )
             case "lift":
                 groups = source | f"{label}/Key" >> beam.Map(keyed) | f"{label}/Group" >> beam.GroupByKey()
-                made.append(groups | f"{label}/Sum" >> beam.CombineValues(sum) | f"{label}/Add" >> beam.Map(added))
+                made.append(
+                    groups | f"{label}/Sum" >> beam.CombineValues(sum) | f"{label}/Add" >> beam.Map(added)
+                )
             case "combine":
-                made.append(source | label >> beam.CombineGlobally(sum) | f"{label}/Mod" >> beam.Map(lambda x: x % 101))
+                made.append(
+                    source
+                    | label >> beam.CombineGlobally(sum)
+                    | f"{label}/Mod" >> beam.Map(lambda x: x % 101)
+                )
             case "shuffle":
                 made.append(source | label >> beam.Reshuffle())
     return pipeline, made

@@ -4,7 +4,7 @@ Both sides are built by the same code, which gets the package as an argument. Le
 table of steps therefore leaves out: a FlatMap function that returns a text (Beam splits it into characters, penstock
 refuses it), the order of values in a group (neither promises one, so groups are sorted), and panes (Beam's runner fires
 a group at the end of time, penstock once per window; nothing here reads a pane), microseconds (Beam's coders cut
-times to milliseconds where elements leave a process, penstock keeps them; what is compared is cut to milliseconds), and
+times to milliseconds where elements leave a process, penstock keeps them; what is compared is rounded to seconds), and
 hot keys in sessions (Beam's fan-out puts elements into new sessions, penstock keeps those that they are in).
 """
 
@@ -37,9 +37,9 @@ class Sdk:
         self.values = importlib.import_module(f"{name}.pvalue")
 
 
-def millis(at):
-    """A time in whole milliseconds, cut as Beam's coders cut it: towards zero."""
-    return abs(at.micros) // 1000 * (1 if at.micros > 0 else -1)
+def seconds(at):
+    """The nearest whole second: all times here are seconds, but for the last instants of windows."""
+    return (at.micros + 500_000) // 1_000_000
 
 
 def timed(sdk, at):
@@ -49,11 +49,11 @@ def timed(sdk, at):
 
 
 def with_window(sdk, function):
-    """A Map over the element, its timestamp and the end of its window, both in milliseconds."""
+    """A Map over the element, its timestamp and the end of its window, both in seconds."""
     parameters = sdk.beam.DoFn
 
     def call(x, t=parameters.TimestampParam, w=parameters.WindowParam):
-        return function(x, millis(t), millis(w.end))
+        return function(x, seconds(t), seconds(w.end))
 
     return sdk.beam.Map(call)
 
@@ -121,9 +121,7 @@ def side_dict(sdk, pc, n):
 
 def side_multimap(sdk, pc, n):
     pairs = pc | "Pair" >> sdk.beam.Map(lambda x: (x % 5, x))
-    return pc | sdk.beam.Map(
-        lambda x, table: len(list(table[x % 5 + n % 2])), sdk.values.AsMultiMap(pairs)
-    )
+    return pc | sdk.beam.Map(lambda x, table: len(list(table[x % 5 + n % 2])), sdk.values.AsMultiMap(pairs))
 
 
 def side_total(sdk, pc, n):
@@ -178,9 +176,9 @@ STEPS = {
     "Count": (
         "int",
         "int",
-        lambda s, pc, n: pc
-        | s.combiners.Count.PerElement()
-        | "Mix" >> s.beam.MapTuple(lambda x, c: x * 10 + c),
+        lambda s, pc, n: (
+            pc | s.combiners.Count.PerElement() | "Mix" >> s.beam.MapTuple(lambda x, c: x * 10 + c)
+        ),
     ),
     "Window": ("int", "int", lambda s, pc, n: pc | window_into(s, n)),
     "Rewindow": ("kv", "kv", lambda s, pc, n: pc | window_into(s, n)),
@@ -218,7 +216,10 @@ def program(number):
         name = choose.choices(names, [weights[name] for name in names])[0]
         steps.append((name, choose.randrange(18)))
         kind = STEPS[name][1]
-    values = [(choose.randrange(40), choose.randrange(-20, 60)) for _ in range(choose.choice([0, 1, 12, 25, 40, 40]))]
+    values = [
+        (choose.randrange(40), choose.randrange(-20, 60))
+        for _ in range(choose.choice([0, 1, 12, 25, 40, 40]))
+    ]
     return steps, values
 
 
@@ -230,7 +231,9 @@ def build(sdk, pipeline, number):
     pc |= f"{number} times" >> sdk.beam.MapTuple(lambda x, at: stamped(x, at)).with_output_types(int)
     for place, (name, n) in enumerate(steps):
         part = STEPS[name][2]
-        pc |= f"{number} {place} {name}" >> sdk.beam.ptransform_fn(lambda p, part=part, n=n: part(sdk, p, n))()
+        pc |= (
+            f"{number} {place} {name}" >> sdk.beam.ptransform_fn(lambda p, part=part, n=n: part(sdk, p, n))()
+        )
     return pc | f"{number} seen" >> reified(sdk)
 
 
@@ -238,7 +241,7 @@ def reified(sdk):
     parameters = sdk.beam.DoFn
 
     def call(x, t=parameters.TimestampParam, w=parameters.WindowParam):
-        return json.dumps([x, *(millis(at) for at in (t, w.start, w.end))])
+        return json.dumps([x, *(seconds(at) for at in (t, w.start, w.end))])
 
     return sdk.beam.Map(call).with_output_types(str)
 

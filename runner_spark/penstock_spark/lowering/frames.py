@@ -12,6 +12,9 @@ from typing import Any
 from pyspark import SparkContext
 from pyspark.sql import DataFrame
 from pyspark.sql.functions import col
+from pyspark.sql.functions import sum as sum_of
+
+from penstock_spark.rows import GROUP_COLUMNS, NUMBER_COLUMNS
 
 _kept: weakref.WeakKeyDictionary[SparkContext, dict[tuple[str, tuple[str, ...]], Any]] = (
     weakref.WeakKeyDictionary()
@@ -42,3 +45,9 @@ def partition_by(frame: DataFrame, count: int, names: tuple[str, ...]) -> DataFr
 def sort_partitions(frame: DataFrame, names: tuple[str, ...]) -> DataFrame:
     """Each partition sorted by some columns."""
     return DataFrame(frame._jdf.sortWithinPartitions(_columns(frame, "sort", names)), frame.sparkSession)
+
+
+def add_up(frame: DataFrame) -> DataFrame:
+    """The sums of the number columns for each group; Spark's hash aggregate needs no sorting."""
+    sums = [sum_of(name).alias(name) for name in NUMBER_COLUMNS]
+    return frame.groupBy(*GROUP_COLUMNS).agg(*sums)

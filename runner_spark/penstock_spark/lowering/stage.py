@@ -10,7 +10,7 @@ from pyspark.sql.pandas.types import from_arrow_schema
 from penstock.error import three_parts
 from penstock.graph import CombinePerKey, Flatten, InlineValues, ParDo, Read, Reshuffle, Step, Write
 from penstock_spark.lowering.context import Context
-from penstock_spark.lowering.frames import partition_by, select, sort_partitions
+from penstock_spark.lowering.frames import add_up, partition_by, select, sort_partitions
 from penstock_spark.operators.program import (
     GroupRoot,
     GroupWriterSpec,
@@ -22,14 +22,28 @@ from penstock_spark.operators.program import (
     ScanRoot,
     SinkWriterSpec,
     StepSpec,
+    TotalsRoot,
     ViewSpec,
     WriterSpec,
 )
 from penstock_spark.operators.stage import stage_function
-from penstock_spark.plan import Exchange, Inline, Kept, Plan, Port, Scan, Spread, Stage, Writing, Written
+from penstock_spark.plan import (
+    Aggregate,
+    Exchange,
+    Inline,
+    Kept,
+    Plan,
+    Port,
+    Scan,
+    Spread,
+    Stage,
+    Writing,
+    Written,
+)
 from penstock_spark.rows import (
     EXCHANGE,
     GROUP_COLUMNS,
+    NUMBER_COLUMNS,
     PARTITION_COLUMNS,
     SORT_COLUMNS,
 )
@@ -107,7 +121,10 @@ def _read(stage: Stage, plan: Plan, context: Context) -> tuple[DataFrame, tuple[
             frame = context.read_all(sources, ("first", *_PAGES))
             spread = frame.repartitionById(count, frame["first"].cast("int"))
             return select(spread, _PAGES), (PageRoot(_edge(step)),), 1
-        case Exchange(groupings, sources):
+        case Aggregate(groupings, sources):
+            totals = add_up(context.read_all(sources, (*GROUP_COLUMNS, *NUMBER_COLUMNS)))
+            return totals, tuple(_totals_root(tag, step, plan) for tag, step in groupings), 1
+        case Exchange(groupings, sources, _):
             columns = tuple(dict.fromkeys((*GROUP_COLUMNS, *SORT_COLUMNS, "value")))
             frame = partition_by(context.read_all(sources, columns), context.partitions, PARTITION_COLUMNS)
             roots = tuple(_group_root(tag, step, plan) for tag, step in groupings)
@@ -137,6 +154,10 @@ def _group_root(tag: int, step: Step, plan: Plan) -> GroupRoot:
     combine = step.primitive.fn if isinstance(step.primitive, CombinePerKey) else None
     windowing = windowing_of(plan.graph, step.inputs[0])
     return GroupRoot(_edge(step), tag, windowing, combine, step.where, step.label)
+
+
+def _totals_root(tag: int, step: Step, plan: Plan) -> TotalsRoot:
+    return TotalsRoot(_edge(step), tag, windowing_of(plan.graph, step.inputs[0]))
 
 
 def _step(step: Step, plan: Plan) -> StepSpec:
@@ -182,7 +203,14 @@ def _writer(port: Port, writing: Writing, plan: Plan, context: Context) -> Write
             combine = other.fn if isinstance(other, CombinePerKey) else None
             windowing = windowing_of(plan.graph, writing.edge)
             return GroupWriterSpec(
-                writing.edge, port.number, writing.tag, windowing, combine, step.where, step.label
+                writing.edge,
+                port.number,
+                writing.tag,
+                windowing,
+                combine,
+                step.where,
+                step.label,
+                writing.as_numbers,
             )
 
 

@@ -97,6 +97,24 @@ class Batch:
             _expand(self.panes, count),
         )
 
+    def exploded(self) -> Batch:
+        """Each element once for each of its windows: that is what an element in several windows means.
+
+        >>> Batch(["a", "b"], 0, [("v", "w"), ("v",)]).exploded().values
+        ['a', 'a', 'b']
+        """
+        windows = self.windows
+        if set(map(len, windows)) <= {1} if isinstance(windows, list) else len(windows) == 1:
+            return self
+        full = self.expanded()
+        single = [(window,) for own in full.windows for window in own]
+
+        def repeated(metadata: Any) -> Any:
+            pairs = zip(metadata, full.windows, strict=True)
+            return [item for item, own in pairs for _ in own]
+
+        return Batch(repeated(full.values), repeated(full.timestamps), single, repeated(full.panes))
+
     def rows(self) -> Iterator[tuple[Any, int, Windows, Any]]:
         """Value, timestamp, windows and pane of each element."""
         full = self.expanded()

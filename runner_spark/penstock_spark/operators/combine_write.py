@@ -14,6 +14,7 @@ from penstock_spark.operators.keys import key_is_self_contained, keys_to_carry, 
 from penstock_spark.operators.program import GroupWriterSpec
 from penstock_spark.operators.pushing import Records
 from penstock_spark.operators.tables import Table, table_for
+from penstock_spark.operators.totals import split_numbers
 from penstock_spark.rows import exchange_records
 
 _MOST_ACCUMULATORS = 200_000
@@ -112,23 +113,36 @@ class CombineWriter:
 
     def _flush(self) -> Any:
         columns: list[list[Any]] = [[], [], [], [], [], [], []]
-        keys, firsts, seconds, others, ranks, sequences, chunks = columns
+        write = self._add_numbers if self.spec.as_numbers else self._add_accumulators
         for (window, plain), table in self._tables.items():
-            accumulators = self._guard(table.accumulators)
-            names = list(accumulators)
-            encoded = encode_keys(names) if plain else names
-            first, second, other = self._encode_window(window)
-            keys.extend(encoded)
-            firsts.extend([first] * len(names))
-            seconds.extend([second] * len(names))
-            others.extend([other] * len(names))
-            ranks.extend([self._ranks.get((window, name), 0) for name in names])
-            chunks.extend(self._guard(self._chunks, encoded, list(accumulators.values())))
-        sequences.extend(range(self._sequence, self._sequence + len(keys)))
-        self._sequence += len(keys)
-        self._limit.learn(self._held, sum(map(len, chunks)))
+            self._guard(write, columns, window, plain, table)
+        self._limit.learn(self._held, sum(map(len, columns[6])))
         self._clear()
         return exchange_records(self.spec.port, self.spec.tag, *columns)
+
+    def _add_names(self, columns: list[list[Any]], window: Any, plain: bool, names: list[Any]) -> list[bytes]:
+        """Adds the columns that say which key and window a row is of."""
+        encoded = encode_keys(names) if plain else names
+        columns[0].extend(encoded)
+        for column, bound in zip(columns[1:4], self._encode_window(window), strict=True):
+            column.extend([bound] * len(names))
+        return encoded
+
+    def _add_accumulators(self, columns: list[list[Any]], window: Any, plain: bool, table: Table) -> None:
+        accumulators = table.accumulators()
+        encoded = self._add_names(columns, window, plain, list(accumulators))
+        columns[4].extend([self._ranks.get((window, name), 0) for name in accumulators])
+        columns[5].extend(range(self._sequence, self._sequence + len(encoded)))
+        columns[6].extend(self._chunks(encoded, list(accumulators.values())))
+        self._sequence += len(encoded)
+
+    def _add_numbers(self, columns: list[list[Any]], window: Any, plain: bool, table: Table) -> None:
+        numbers = table.numbers()
+        self._add_names(columns, window, plain, list(numbers))
+        highs, lows = split_numbers(list(numbers.values()), self.spec.where)
+        columns[4].extend(highs)
+        columns[5].extend(lows)
+        columns[6].extend([b""] * len(highs))
 
     def _chunks(self, keys: list[bytes], accumulators: list[Any]) -> list[bytes]:
         if not self._keys:

@@ -181,7 +181,7 @@ class RowLoop:
 
     def _results(self, batch: Batch) -> Iterator[tuple[Any, Any]]:
         metrics = self.step.metrics
-        for row in self._rows(batch):
+        for row in (batch.exploded() if self.each_window else batch).rows():
             set_current(metrics)
             try:
                 result = self.call(row)
@@ -190,11 +190,3 @@ class RowLoop:
             except Exception as error:
                 step_failed(error, self.step.spec.where)
             yield result, row
-
-    def _rows(self, batch: Batch) -> Iterator[Any]:
-        if not self.each_window:
-            yield from batch.rows()
-            return
-        for value, timestamp, windows, pane in batch.rows():
-            for window in windows:
-                yield value, timestamp, (window,), pane

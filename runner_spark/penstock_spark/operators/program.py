@@ -63,7 +63,22 @@ class GroupRoot:
     label: str
 
 
-Root = InlineRoot | ScanRoot | PageRoot | GroupRoot
+@dataclass(frozen=True, eq=False)
+class TotalsRoot:
+    """Rows of totals that Spark has added up, each of one key and window.
+
+    Attributes:
+        edge: Where the (key, total) elements go.
+        tag: The rows' tag.
+        windowing: The input's windowing.
+    """
+
+    edge: int
+    tag: int
+    windowing: Any
+
+
+Root = InlineRoot | ScanRoot | PageRoot | GroupRoot | TotalsRoot
 
 
 @dataclass(frozen=True, eq=False)
@@ -112,7 +127,18 @@ class StepSpec:
 
 @dataclass(frozen=True, eq=False)
 class GroupWriterSpec:
-    """Rows for a grouping: values (or accumulators, if `combine` is set) by key and window."""
+    """Rows for a grouping: values (or accumulators, if `combine` is set) by key and window.
+
+    Attributes:
+        edge: The edge to write.
+        port: The number of the port.
+        tag: The rows' tag.
+        windowing: The windowing of the edge.
+        combine: The CombineFn; None for a GroupByKey.
+        where: The step, for errors.
+        label: The step's label, for metrics.
+        as_numbers: Whether the accumulators are integers that Spark adds up.
+    """
 
     edge: int
     port: int
@@ -121,6 +147,7 @@ class GroupWriterSpec:
     combine: Any
     where: str
     label: str
+    as_numbers: bool = False
 
 
 @dataclass(frozen=True, eq=False)

@@ -5,13 +5,14 @@ from __future__ import annotations
 import gc
 import sys
 from collections.abc import Callable, Iterable, Iterator
+from dataclasses import replace
 from typing import Any
 
 import pyarrow as pa
 
 from penstock.graph import AssignWindows, ParDo
 from penstock.metrics.execution import MetricsContainer, Snapshot, merge_snapshots
-from penstock_spark.operators.batch import Batch, decode_page, loads
+from penstock_spark.operators.batch import Batch, decode_page, dumps, loads
 from penstock_spark.operators.combine_write import CombineWriter
 from penstock_spark.operators.group_read import GroupReader, read_groups
 from penstock_spark.operators.group_write import GroupWriter
@@ -29,9 +30,11 @@ from penstock_spark.operators.program import (
     ScanRoot,
     SinkWriterSpec,
     StepSpec,
+    TotalsRoot,
     WriterSpec,
 )
 from penstock_spark.operators.pushing import Consumer, Fan, Node, Quiet, Records
+from penstock_spark.operators.totals import TotalsReader
 from penstock_spark.operators.windowing import AssignStep
 from penstock_spark.operators.writers import ColumnWriter, PageWriter, SinkWriter
 
@@ -61,6 +64,7 @@ class Stage:
         self.partition = partition
         self.containers: dict[str, MetricsContainer] = {}
         self._consumers: dict[int, list[Consumer]] = {}
+        self._used: set[int] = set()
         self.nodes: list[Node] = []
         # Writers and steps are made from the last to the first, so that each finds its consumers.
         writers: list[Node] = [self._writer(spec) for spec in program.writers]
@@ -68,7 +72,7 @@ class Stage:
             self._consumers.setdefault(spec.edge, []).append(writer)
         steps = [self._step(step) for step in reversed(program.steps)]
         self.readers = {
-            root.tag: GroupReader(root, self.fan(root.edge), self.container(root.label))
+            root.tag: GroupReader(self._owning(root), self.fan(root.edge), self.container(root.label))
             for root in program.roots
             if isinstance(root, GroupRoot)
         }
@@ -85,6 +89,16 @@ class Stage:
         consumers = self._consumers.get(edge, [])
         return consumers[0] if len(consumers) == 1 else Fan(consumers)
 
+    def _own(self, user_object: Any) -> Any:
+        """The object itself for the first step that uses it, a copy for every other one: steps share no state."""
+        if id(user_object) in self._used:
+            return loads(dumps(user_object))
+        self._used.add(id(user_object))
+        return user_object
+
+    def _owning(self, spec: Any) -> Any:
+        return spec if spec.combine is None else replace(spec, combine=self._own(spec.combine))
+
     def _step(self, spec: StepSpec) -> Node:
         node: Node
         match spec.primitive:
@@ -92,7 +106,8 @@ class Stage:
                 node = Join(self.fan(spec.outputs[0][1]))
             case AssignWindows():
                 node = AssignStep(spec.windowing.windowfn, self.fan(spec.outputs[0][1]), spec.where)
-            case ParDo():
+            case ParDo(dofn):
+                spec = replace(spec, primitive=replace(spec.primitive, dofn=self._own(dofn)))
                 metrics = self.container(spec.label)
                 by_tag: dict[str | None, Consumer] = {tag: self.fan(edge) for tag, edge in spec.outputs}
                 outputs = Outputs(by_tag, metrics, spec.where, spec.windowing.windowfn)
@@ -107,7 +122,7 @@ class Stage:
             case GroupWriterSpec(combine=None):
                 return GroupWriter(spec, self.partition)
             case GroupWriterSpec():
-                return CombineWriter(spec, self.partition, self.container(spec.label))
+                return CombineWriter(self._owning(spec), self.partition, self.container(spec.label))
             case PageWriterSpec():
                 return PageWriter(spec, self.partition)
             case SinkWriterSpec():
@@ -169,6 +184,12 @@ class Stage:
             yield from self._inline(inline, records)
         for scan in (root for root in roots if isinstance(root, ScanRoot)):
             yield from self._scan(scan, records)
+        totals = [root for root in roots if isinstance(root, TotalsRoot)]
+        if totals:
+            reader = TotalsReader(totals)
+            for record in records:
+                for edge, batch in reader.read(record):
+                    yield self.fan(edge), batch
         pages = {root.tag: self.fan(root.edge) for root in roots if isinstance(root, PageRoot)}
         if pages:
             for record in records:

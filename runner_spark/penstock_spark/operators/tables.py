@@ -26,6 +26,10 @@ class Table(Protocol):
         """The accumulator of each name."""
         ...
 
+    def numbers(self) -> dict[Any, Any]:
+        """What is left of the values of each name, for combiners whose accumulators are plain numbers."""
+        ...
+
     def __len__(self) -> int:
         """The number of names."""
         ...
@@ -65,6 +69,10 @@ class FoldTable:
         self._fold()
         return {name: self.fn.compact(accumulator) for name, accumulator in self._accumulators.items()}
 
+    def numbers(self) -> dict[Any, Any]:
+        """There are none."""
+        raise AssertionError("a CombineFn of any kind has no numbers")
+
     def __len__(self) -> int:
         return len(self._accumulators) + len(self._waiting)
 
@@ -82,6 +90,10 @@ class CountTable:
 
     def accumulators(self) -> dict[Any, Any]:
         """The accumulator of a CountCombineFn is the count."""
+        return dict(self._counts)
+
+    def numbers(self) -> dict[Any, Any]:
+        """The counts."""
         return dict(self._counts)
 
     def __len__(self) -> int:
@@ -109,6 +121,10 @@ class SumTable:
         """The sum of sums is the sum, and so each sum stands for its values."""
         fn = self.fn
         return {name: fn.add_inputs(fn.create_accumulator(), [total]) for name, total in self._sums.items()}
+
+    def numbers(self) -> dict[Any, Any]:
+        """The sums."""
+        return self._sums
 
     def __len__(self) -> int:
         return len(self._sums)

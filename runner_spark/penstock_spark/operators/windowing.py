@@ -24,7 +24,8 @@ class AssignStep(Quiet):
         self._assign = assigner(windowfn)
 
     def push(self, batch: Batch) -> Records:
-        """Takes a batch."""
+        """Takes a batch; an element in several windows counts as one for each of them, as in Beam."""
+        batch = batch.exploded()
         try:
             windows = self._assign(batch)
         except Exception as error:

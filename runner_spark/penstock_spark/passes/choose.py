@@ -11,7 +11,9 @@ from dataclasses import dataclass, field
 
 from penstock.graph import CombinePerKey, Graph, GroupByKey, InlineValues, Read, Reshuffle, Step, Write
 from penstock_spark.passes.fuse import Relay, Unit
+from penstock_spark.passes.native import hosted_groupings
 from penstock_spark.plan import (
+    Aggregate,
     Exchange,
     Inline,
     Kept,
@@ -31,12 +33,13 @@ from penstock_spark.plan import (
 _REASONS = {
     "inline": "values of the program: one frame for all of a level",
     "exchange": "groupings of one level: one exchange, sorted, one pass",
+    "aggregate": "sums of integers: Python adds up its part, Spark the parts",
     "scan": "a source's frame is read where it is",
     "spread": "a Reshuffle ends fusion",
     "kept": "a side input of this stage comes from the elements that this stage reads",
     "written": "steps after a write see what was written",
 }
-_SHARED = ("inline", "exchange")
+_SHARED = ("inline", "exchange", "aggregate")
 
 
 @dataclass(eq=False)
@@ -81,7 +84,8 @@ def choose(graph: Graph, units: tuple[Unit, ...]) -> Plan:
     Returns:
         The plan.
     """
-    drafts = _drafts(units)
+    hosted = hosted_groupings(graph, units)
+    drafts = _drafts(units, hosted)
     makers: dict[int, list[_Draft]] = {}
     for draft in drafts:
         for edge in sorted({edge for unit in draft.units for edge in unit.edges}):
@@ -101,14 +105,14 @@ def choose(graph: Graph, units: tuple[Unit, ...]) -> Plan:
         )
         for edge in view_edges
     ]
-    return Plan(tuple(_ordered(graph, drafts, views)), graph)
+    return Plan(tuple(_ordered(graph, drafts, views, hosted)), graph)
 
 
-def _drafts(units: tuple[Unit, ...]) -> list[_Draft]:
+def _drafts(units: tuple[Unit, ...], hosted: dict[str, str]) -> list[_Draft]:
     """Units by the stage they share, in an order in which each comes after those it needs."""
     found: dict[object, _Draft] = {}
     for unit in sorted(units, key=lambda unit: (unit.level, unit.number)):
-        kind = _kind(unit)
+        kind = _kind(unit, hosted)
         key: object = (kind, unit.level) if kind in _SHARED else unit.number
         if key in found:
             found[key].units.append(unit)
@@ -117,7 +121,7 @@ def _drafts(units: tuple[Unit, ...]) -> list[_Draft]:
     return list(found.values())
 
 
-def _kind(unit: Unit) -> str:
+def _kind(unit: Unit, hosted: dict[str, str]) -> str:
     if isinstance(unit.root, Relay):
         return "kept"
     match unit.root.primitive:
@@ -126,7 +130,7 @@ def _kind(unit: Unit) -> str:
         case Read():
             return "scan"
         case GroupByKey() | CombinePerKey():
-            return "exchange"
+            return "exchange" if unit.root.label in hosted else "aggregate"
         case Reshuffle():
             return "spread"
         case Write():
@@ -145,7 +149,7 @@ def _connect(
         feeds = [(edge, draft) for edge in dict.fromkeys(unit.root.inputs) for draft in makers[edge]]
     step = unit.root if isinstance(unit.root, Step) else None
     for edge, draft in dict.fromkeys(feeds):
-        draft.ports.setdefault(target.reader, []).append(Writing(edge, tag, step))
+        draft.ports.setdefault(target.reader, []).append(Writing(edge, tag, step, target.kind == "aggregate"))
         target.sources[draft.number, target.reader] = None
 
 
@@ -158,18 +162,21 @@ def _view_sources(edge: int, drafts: list[_Draft]) -> tuple[PortReference, ...]:
 
 
 def _ordered(
-    graph: Graph, drafts: list[_Draft], views: list[tuple[int, ViewNode]]
+    graph: Graph, drafts: list[_Draft], views: list[tuple[int, ViewNode]], hosted: dict[str, str]
 ) -> Iterator[Stage | ViewNode | WriteNode]:
     """Nodes level by level: views of what came before, then writes, then stages."""
     ranks = {step.label: rank for rank, step in enumerate(graph.steps)}
-    levels = sorted({draft.level for draft in drafts} | {level for level, _ in views})
     kept = _kept_writes(drafts)
-    for level in levels:
-        yield from (view for at, view in views if at == level)
-        for draft in drafts:
-            if draft.level != level:
-                continue
-            stage = _stage(draft, drafts, ranks, kept)
+    views_at: dict[int, list[ViewNode]] = {}
+    drafts_at: dict[int, list[_Draft]] = {}
+    for level, view in views:
+        views_at.setdefault(level, []).append(view)
+    for draft in drafts:
+        drafts_at.setdefault(draft.level, []).append(draft)
+    for level in sorted({*views_at, *drafts_at}):
+        yield from views_at.get(level, ())
+        for draft in drafts_at.get(level, ()):
+            stage = _stage(draft, drafts, ranks, kept, hosted)
             if isinstance(stage.root, Written):
                 yield WriteNode(stage.root.step, _sources(draft, drafts), draft.reader in kept)
             if not isinstance(stage.root, Written) or stage.steps or stage.ports:
@@ -189,7 +196,9 @@ def _kept_writes(drafts: list[_Draft]) -> set[str]:
     }
 
 
-def _stage(draft: _Draft, drafts: list[_Draft], ranks: dict[str, int], kept: set[str]) -> Stage:
+def _stage(
+    draft: _Draft, drafts: list[_Draft], ranks: dict[str, int], kept: set[str], hosted: dict[str, str]
+) -> Stage:
     steps = {step.label: step for unit in draft.units for step in unit.steps}
     ports = tuple(
         Port(
@@ -200,10 +209,12 @@ def _stage(draft: _Draft, drafts: list[_Draft], ranks: dict[str, int], kept: set
         for number, (reader, writings) in enumerate(draft.ports.items())
     )
     in_order = tuple(sorted(steps.values(), key=lambda step: ranks[step.label]))
-    return Stage(draft.number, draft.level, _root(draft, drafts), in_order, ports, _REASONS[draft.kind])
+    return Stage(
+        draft.number, draft.level, _root(draft, drafts, hosted), in_order, ports, _REASONS[draft.kind]
+    )
 
 
-def _root(draft: _Draft, drafts: list[_Draft]) -> StageRoot:
+def _root(draft: _Draft, drafts: list[_Draft], hosted: dict[str, str]) -> StageRoot:
     sources = _sources(draft, drafts)
     first = draft.units[0].root
     if isinstance(first, Relay):
@@ -215,7 +226,9 @@ def _root(draft: _Draft, drafts: list[_Draft]) -> StageRoot:
         case "scan":
             return Scan(first)
         case "exchange":
-            return Exchange(tuple(enumerate(steps)), sources)
+            return Exchange(tuple(enumerate(steps)), sources, tuple(hosted[step.label] for step in steps))
+        case "aggregate":
+            return Aggregate(tuple(enumerate(steps)), sources)
         case "spread":
             return Spread(first, sources)
         case _:

@@ -37,7 +37,8 @@ class Unit:
         root: The step it starts with, or a relay.
         steps: In topological order.
         after: Numbers of the units that feed it, or whose elements it needs as side inputs.
-        level: The length of the longest chain of units before it.
+        level: The length of the longest chain of units before it; that of in-memory values is just before their first
+            reader's.
     """
 
     number: int

@@ -65,7 +65,7 @@ class Sink:
         raise NotImplementedError
 
     def finalize_windowed_write(
-        self, init_result: Any, writer_results: Iterable[Any], pre_finalize_result: Any, w: Any = None
+        self, init_result: Any, writer_results: Iterable[Any], pre_finalize_result: Any, window: Any = None
     ) -> Any:
         """Like `finalize_write`, for one window of an unbounded collection."""
         raise NotImplementedError

@@ -1,0 +1,147 @@
+"""Small pipelines by name, each made for what one pass does with it; `test_passes` writes down what it gives."""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+
+import penstock as beam
+from penstock.graph import DriverList
+from penstock.io.primitive import SinkTransform
+from penstock.pvalue import AsIter, AsSingleton
+
+Build = Callable[[beam.Pipeline], None]
+
+
+def double(x):
+    return 2 * x
+
+
+def plus(x, y):
+    return x + y
+
+
+def pair(x):
+    return x, x
+
+
+def several(x, *views):
+    yield x
+
+
+def numbers(p, label="Numbers"):
+    return p | label >> beam.Create([1, 2, 3])
+
+
+def pairs(p):
+    return p | "Pairs" >> beam.Create([("a", 1), ("b", 2)])
+
+
+def out(pcoll, label="Out"):
+    return pcoll | label >> SinkTransform(DriverList([]))
+
+
+def unread_steps_without_user_code(p):
+    groups = pairs(p) | "Group" >> beam.GroupByKey()
+    groups | "Spread" >> beam.Reshuffle()
+    numbers(p, "Unread")
+    (
+        (numbers(p, "A"), numbers(p, "B"))
+        | "Both" >> beam.Flatten()
+        | beam.WindowInto(beam.window.FixedWindows(60))
+    )
+
+
+def unread_user_code(p):
+    pairs(p) | "Group" >> beam.GroupByKey() | "Look" >> beam.Map(double)
+
+
+def read_as_a_side_input_only(p):
+    numbers(p) | "Use" >> beam.Map(plus, AsSingleton(numbers(p, "Side")))
+
+
+def combine_after_a_group(p):
+    out(pairs(p) | "Group" >> beam.GroupByKey() | "Sum" >> beam.CombineValues(sum))
+
+
+def a_group_with_two_readers(p):
+    groups = pairs(p) | "Group" >> beam.GroupByKey()
+    out(groups | "Sum" >> beam.CombineValues(sum))
+    out(groups | "Look" >> beam.Map(double), "Other")
+
+
+def a_group_that_is_also_a_side_input(p):
+    groups = pairs(p) | "Group" >> beam.GroupByKey()
+    groups | "Sum" >> beam.CombineValues(sum)
+    numbers(p) | "Use" >> beam.FlatMap(several, AsIter(groups))
+
+
+def some_other_step_after_a_group(p):
+    out(pairs(p) | "Group" >> beam.GroupByKey() | "Look" >> beam.Map(double))
+
+
+def a_wanted_number_of_files(p):
+    lines = p | "Lines" >> beam.Create(["a"])
+    lines | "Write" >> beam.io.WriteToText("out", num_shards=3)
+    out(lines)
+
+
+def word_count(p):
+    words = p | "Lines" >> beam.Create(["to be", "or not"]) | "Split" >> beam.FlatMap(str.split)
+    out(words | "Pair" >> beam.Map(pair) | "Count" >> beam.combiners.Count.PerKey() | "Say" >> beam.Map(str))
+
+
+def a_diamond(p):
+    both = (numbers(p) | "Left" >> beam.Map(double), numbers(p, "More") | "Right" >> beam.Map(double))
+    both += (both[0] | "Again" >> beam.Map(double),)
+    out(both | "Join" >> beam.Flatten() | "Pair" >> beam.Map(pair) | "Group" >> beam.GroupByKey())
+
+
+def a_side_input_from_elsewhere(p):
+    out(
+        numbers(p)
+        | "Use" >> beam.Map(plus, AsSingleton(numbers(p, "Side") | "Sum" >> beam.CombineGlobally(sum)))
+    )
+
+
+def a_side_input_made_of_the_main_input(p):
+    main = numbers(p)
+    used = main | "Use" >> beam.Map(
+        plus, AsSingleton(main | "Sum" >> beam.CombineGlobally(sum).without_defaults())
+    )
+    out((main, used) | "Both" >> beam.Flatten())
+    out(main, "Main")
+
+
+def several_outputs(p):
+    good, bad = numbers(p) | "Split" >> beam.FlatMap(several).with_outputs("bad", main="good")
+    out(good | "Pair" >> beam.Map(pair) | "Group" >> beam.GroupByKey(), "Good")
+    out(bad, "Bad")
+
+
+def groups_of_one_level_and_of_the_next(p):
+    keyed = numbers(p) | "Pair" >> beam.Map(pair)
+    first, second = keyed | "First" >> beam.GroupByKey(), keyed | "Second" >> beam.CombinePerKey(sum)
+    out((first, second) | "Both" >> beam.Flatten() | "Third" >> beam.GroupByKey())
+
+
+def a_reshuffle_and_what_is_after_a_write(p):
+    written = out(numbers(p) | "Spread" >> beam.Reshuffle(), "First")
+    out(written | "After" >> beam.Map(double), "Second")
+
+
+CASES: dict[str, tuple[Build, ...]] = {
+    "prune": (unread_steps_without_user_code, unread_user_code, read_as_a_side_input_only),
+    "lift_combiners": (
+        *(combine_after_a_group, a_group_with_two_readers, a_group_that_is_also_a_side_input),
+        some_other_step_after_a_group,
+    ),
+    "spread_writes": (a_wanted_number_of_files,),
+    "fuse": (
+        *(word_count, a_diamond, a_side_input_from_elsewhere, a_side_input_made_of_the_main_input),
+        *(several_outputs, a_reshuffle_and_what_is_after_a_write),
+    ),
+    "choose": (
+        *(word_count, a_diamond, a_side_input_from_elsewhere, a_side_input_made_of_the_main_input),
+        *(several_outputs, groups_of_one_level_and_of_the_next, a_reshuffle_and_what_is_after_a_write),
+    ),
+}

@@ -1,0 +1,156 @@
+"""Every primitive has a place in every interpreter, and large pipelines are planned quickly."""
+
+from __future__ import annotations
+
+import time
+from dataclasses import dataclass
+from typing import Any
+
+import pytest
+from plain_runner import Settings, collect, collect_timed, run_plain
+
+import penstock as beam
+from penstock import graph
+from penstock.io.primitive import SinkTransform, SourceTransform
+from penstock.pvalue import AsIter
+from penstock.transforms.window import FixedWindows, IntervalWindow
+from penstock_spark.sources import Scan, open_source
+
+SECONDS_MAX = 2.0
+"""Generous: each takes less than half a second on a small machine."""
+
+
+@dataclass(frozen=True)
+class Squares(graph.Source):
+    """A source with a frame: it reads the squares of the frame's rows."""
+
+    count: int
+
+
+@open_source.register
+def open_squares(source: Squares, spark: Any, where: str) -> Scan:
+    frame = spark.range(0, source.count, 1, source.count)
+    return Scan(frame, lambda: lambda batch: [row**2 for row in batch.column(0).to_pylist()])
+
+
+def reads_a_source(p):
+    return collect(p | SourceTransform(Squares(3))), [0, 1, 4]
+
+
+def runs_a_dofn(p):
+    return collect(p | beam.Create([1, 2]) | beam.ParDo(lambda x: [x, x])), [1, 1, 2, 2]
+
+
+def groups(p):
+    return collect(
+        p | beam.Create([(1, 2), (1, 3)]) | beam.GroupByKey() | beam.MapTuple(lambda k, v: sorted(v))
+    ), [[2, 3]]
+
+
+def combines(p):
+    return collect(p | beam.Create([(1, 2), (1, 3), (2, 0)]) | beam.CombinePerKey(max)), [(1, 3), (2, 0)]
+
+
+def assigns_windows(p):
+    timed = (
+        p
+        | beam.Create([1])
+        | beam.Map(lambda x: beam.window.TimestampedValue(x, 61))
+        | beam.WindowInto(FixedWindows(60))
+    )
+    return collect_timed(timed), [(1, 61_000_000, IntervalWindow(60, 120))]
+
+
+def flattens(p):
+    numbers = p | beam.Create([1, 2])
+    return collect((numbers, numbers, p | "More" >> beam.Create([3])) | beam.Flatten()), [1, 1, 2, 2, 3]
+
+
+def spreads(p):
+    return collect(p | beam.Create(range(5)) | beam.Reshuffle()), [0, 1, 2, 3, 4]
+
+
+def writes(p):
+    written = p | beam.Create([1, 2]) | SinkTransform(graph.DriverList([]))
+    return collect(written | beam.combiners.Count.Globally()), [0]
+
+
+HANDLED = {
+    graph.Read: reads_a_source,
+    graph.ParDo: runs_a_dofn,
+    graph.GroupByKey: groups,
+    graph.CombinePerKey: combines,
+    graph.AssignWindows: assigns_windows,
+    graph.Flatten: flattens,
+    graph.Reshuffle: spreads,
+    graph.Write: writes,
+}
+
+
+@pytest.mark.parametrize("primitive", graph.PRIMITIVES)
+def test_every_primitive_is_described_and_planned_and_lowered_and_runs(primitive):
+    pipeline = beam.Pipeline()
+    found, expected = HANDLED[primitive](pipeline)
+    steps = [step for step in pipeline.to_graph().steps if isinstance(step.primitive, primitive)]
+    assert all(graph.describe(step.primitive).startswith(primitive.__name__) for step in steps)
+    # The description of each step stands in the graph, in the optimised graph and in the plan.
+    text = pipeline.explain()
+    assert (
+        [text.count(f"{graph.describe(step.primitive)}") >= 3 for step in steps] == [True] * len(steps) != []
+    )
+    run_plain(pipeline, Settings(partitions=2))
+    assert sorted(found) == expected
+
+
+def a_thousand_steps_in_a_row(p):
+    x = p | beam.Create([1])
+    for number in range(1000):
+        x = x | f"Map{number}" >> beam.Map(lambda value: value)
+
+
+def a_thousand_readers_of_one_collection(p):
+    x = p | beam.Create([1])
+    for number in range(1000):
+        x | f"Map{number}" >> beam.Map(lambda value: value)
+
+
+def three_hundred_groups_in_a_row(p):
+    x = p | beam.Create([(1, 1)])
+    for number in range(300):
+        x = (
+            x
+            | f"Group{number}" >> beam.GroupByKey()
+            | f"Map{number}" >> beam.Map(lambda pair: (pair[0], len(pair[1])))
+        )
+
+
+def a_flatten_of_three_hundred_shuffles(p):
+    parts = [p | f"Read{n}" >> beam.Create([1]) | f"Spread{n}" >> beam.Reshuffle() for n in range(300)]
+    parts | beam.Flatten() | "Map" >> beam.Map(lambda value: value)
+
+
+def three_hundred_side_inputs_in_a_row(p):
+    x = p | beam.Create([1])
+    for number in range(300):
+        x = x | f"Map{number}" >> beam.Map(lambda value, side: value, AsIter(x))
+
+
+@pytest.mark.parametrize(
+    "build",
+    [
+        a_thousand_steps_in_a_row,
+        a_thousand_readers_of_one_collection,
+        three_hundred_groups_in_a_row,
+        a_flatten_of_three_hundred_shuffles,
+        three_hundred_side_inputs_in_a_row,
+    ],
+)
+def test_a_large_pipeline_is_built_and_explained_quickly(build):
+    began = time.perf_counter()
+    pipeline = beam.Pipeline()
+    build(pipeline)
+    text = pipeline.explain()
+    seconds = time.perf_counter() - began
+    print(f"{build.__name__}: {seconds:.3f} s")
+    assert seconds < SECONDS_MAX
+    assert text.count("\n") > 300

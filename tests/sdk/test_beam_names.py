@@ -1,0 +1,182 @@
+"""Every public name of Beam is in penstock, with Beam's parameters and defaults, or in the table that says why not."""
+
+from __future__ import annotations
+
+import importlib
+import inspect
+import json
+import re
+from pathlib import Path
+from types import ModuleType
+from typing import Any
+
+import pytest
+
+ROOT = Path(__file__).parents[2]
+TEXT = (ROOT / "docs" / "beam_names.md").read_text(encoding="utf-8")
+BEAM: dict[str, dict[str, list[str]]] = json.loads(
+    (Path(__file__).parent / "data" / "beam_names.json").read_text(encoding="utf-8")
+)
+"""The public names of Apache Beam 2.77.0 by module, and the public attributes that a class adds to its bases."""
+
+
+def first_cells(text: str) -> list[str]:
+    """The code words in the first column of the tables of a text."""
+    rows = re.findall(r"^\| (`[^|]*) \|", text, re.MULTILINE)
+    return [name for row in rows for name in re.findall(r"`([\w.]+)`", row)]
+
+
+LEFT_OUT = {
+    name: first_cells(part)
+    for name, part in re.findall(r"^### (apache_beam\S*)\n(.*?)(?=^#|\Z)", TEXT, re.MULTILINE | re.DOTALL)
+}
+LEFT_OUT_MODULES = first_cells(TEXT.partition("## Whole modules")[2].partition("\n## ")[0])
+
+
+def ours(module: str) -> ModuleType | None:
+    try:
+        return importlib.import_module(module.replace("apache_beam", "penstock", 1))
+    except ModuleNotFoundError:
+        return None
+
+
+def find(module: ModuleType | None, name: str) -> Any:
+    """What a dotted name of a module means; None if it means nothing."""
+    found: Any = module
+    for part in name.split("."):
+        if part in getattr(found, "__dataclass_fields__", ()):
+            return found.__dataclass_fields__[part]
+        try:
+            found = getattr(found, part, None)
+        except ImportError:
+            return None  # A name that is left out with a hint.
+    return found
+
+
+def is_excused(module: str, name: str) -> bool:
+    """Whether the table has a name, or has it for one of the class's bases."""
+    cls, _, attribute = name.partition(".")
+    bases = inspect.getmro(find(ours(module), cls)) if attribute else ()
+    return not {name, *(f"{base.__name__}.{attribute}" for base in bases)}.isdisjoint(
+        LEFT_OUT.get(module, ())
+    )
+
+
+@pytest.mark.parametrize("module", BEAM)
+def test_every_name_of_beam_is_here_or_in_the_table(module: str) -> None:
+    own = ours(module)
+    missing = [name for name in BEAM[module] if find(own, name) is None]
+    for name in BEAM[module].keys() - missing:
+        missing += [f"{name}.{each}" for each in BEAM[module][name] if find(own, f"{name}.{each}") is None]
+    assert [name for name in missing if not is_excused(module, name)] == []
+
+
+@pytest.mark.parametrize("module", LEFT_OUT)
+def test_every_name_in_the_table_is_one_of_beam_that_is_not_here(module: str) -> None:
+    names = [*BEAM[module], *(f"{cls}.{each}" for cls in BEAM[module] for each in BEAM[module][cls])]
+    assert len(set(LEFT_OUT[module])) == len(LEFT_OUT[module])
+    assert set(LEFT_OUT[module]) <= set(names)
+    assert [name for name in LEFT_OUT[module] if find(ours(module), name) is not None] == []
+
+
+def test_every_module_in_the_table_is_one_that_is_not_here() -> None:
+    assert len(LEFT_OUT_MODULES) > 40
+    assert [module for module in LEFT_OUT_MODULES if ours(module) is not None] == []
+
+
+# Parameters that differ on purpose. An entry that is no longer needed fails the test.
+DIFFERENT = {
+    "apache_beam": {
+        "CombinePerKey": "the function is a parameter with a name",
+        "Read": "the others are of managed transforms",
+        "Write": "the others are of managed transforms",
+    },
+    "apache_beam.coders.coders": {
+        "FastPrimitivesCoder": "None stands for the PickleCoder",
+        "FakeDeterministicFastPrimitivesCoder": "None stands for the PickleCoder",
+    },
+    "apache_beam.io.fileio": {"MatchContinuously": "it starts when it is built, not when it is imported"},
+    "apache_beam.io.iobase": {"RestrictionProgress": "what Beam takes as keywords has names here"},
+    "apache_beam.testing.util": {"AssertThat": "what Beam takes as keywords has names here"},
+    "apache_beam.transforms.core": {"CombinePerKey": "the function is a parameter with a name"},
+    "apache_beam.transforms.periodicsequence": {
+        "PeriodicImpulse": "it starts when it is built, not when it is imported",
+    },
+    "apache_beam.transforms.trigger": {"AccumulationMode": "an enumeration"},
+    "apache_beam.typehints.schemas": {"named_fields_to_schema": "the others are of protocol messages"},
+}
+# Constraints are made by subscribing hints, so what their own constructors call their parameters is nobody's business.
+NOT_CALLED = {"apache_beam.typehints.typehints"}
+
+
+def parameters(function: Any) -> list[inspect.Parameter] | None:
+    """The parameters of a function or class; None if it does not tell."""
+    try:
+        return list(inspect.signature(function).parameters.values())
+    except (TypeError, ValueError):
+        return None
+
+
+def is_same_default(theirs: Any, own: Any) -> bool:
+    if theirs is inspect.Parameter.empty or own is inspect.Parameter.empty:
+        return theirs is inspect.Parameter.empty
+    if hasattr(theirs, "micros"):
+        return bool(theirs.micros == getattr(own, "micros", None))
+    same_text = re.sub(r"apache_beam| at 0x\w+", "", repr(theirs)) == re.sub(
+        r"penstock| at 0x\w+", "", repr(own)
+    )
+    return (callable(theirs) and callable(own)) or same_text
+
+
+def fits(theirs: list[inspect.Parameter], own: list[inspect.Parameter]) -> bool:
+    """Whether each call that theirs allows means the same to ours, which may have further optional parameters."""
+    variable = (inspect.Parameter.VAR_POSITIONAL, inspect.Parameter.VAR_KEYWORD)
+    named = [parameter for parameter in own if parameter.kind not in variable]
+    for place, parameter in enumerate(each for each in theirs if each.kind not in variable):
+        if place >= len(named) or named[place].name != parameter.name:
+            return False
+        if named[place].kind != parameter.kind or not is_same_default(
+            parameter.default, named[place].default
+        ):
+            return False
+    further = named[len([each for each in theirs if each.kind not in variable]) :]
+    kinds = {parameter.kind for parameter in own}
+    return all(each.default is not inspect.Parameter.empty for each in further) and kinds.issuperset(
+        each.kind for each in theirs if each.kind in variable
+    )
+
+
+@pytest.mark.parametrize("module", [module for module in BEAM if module not in NOT_CALLED and ours(module)])
+def test_parameters_and_defaults_are_those_of_beam(module: str) -> None:
+    beam = pytest.importorskip("apache_beam")
+    beam_module = importlib.import_module(module) if module != "apache_beam" else beam
+    different = set()
+    for name in BEAM[module]:
+        theirs, own = find(beam_module, name), find(ours(module), name)
+        if callable(theirs) and callable(own):
+            pair = parameters(theirs), parameters(own)
+            if pair[0] is not None and pair[1] is not None and not fits(pair[0], pair[1]):
+                different.add(name)
+    assert different == set(DIFFERENT.get(module, ()))
+
+
+@pytest.mark.parametrize(
+    ("own", "expected"),
+    [
+        ("def f(a, b=1): ...", True),
+        ("def f(a, b=1, *, c=2): ...", True),
+        ("def f(a, b=1, c=None, **more): ...", True),
+        ("def f(a=None, b=1): ...", True),
+        ("def f(a, b=2): ...", False),
+        ("def f(a, b): ...", False),
+        ("def f(b=1, a=None): ...", False),
+        ("def f(a): ...", False),
+        ("def f(a, b=1, *, c): ...", False),
+        ("def f(*args, **kwargs): ...", False),
+    ],
+)
+def test_the_comparison_of_parameters_finds_what_breaks_a_call(own: str, expected: bool) -> None:
+    names: dict[str, Any] = {}
+    exec(own, names)
+    theirs = parameters(lambda a, b=1: None)
+    assert fits(theirs or [], parameters(names["f"]) or []) is expected

@@ -1,0 +1,104 @@
+"""What the documents say runs: their examples are executed, and the files that they name exist."""
+
+from __future__ import annotations
+
+import doctest
+import os
+import re
+from collections.abc import Iterator
+from pathlib import Path
+
+import pytest
+
+ROOT = Path(__file__).parents[1]
+DOCUMENTS = sorted([*ROOT.glob("*.md"), *(ROOT / "docs").rglob("*.md")])
+FLAGS = doctest.ELLIPSIS | doctest.NORMALIZE_WHITESPACE
+_FENCE = re.compile(r"^( *)```(\w*)([^\n]*)\n(.*?)^ *```$", re.MULTILINE | re.DOTALL)
+_LINK = re.compile(r"\]\(([^)#]+?)(?:#[^)]*)?\)")
+_FILE = re.compile(r"`([\w./-]+\.(?:py|md|toml))`")
+
+
+def examples(text: str) -> Iterator[tuple[int, str, str]]:
+    """The line number, the words after the language, and the code of each block with ``>>>``; fences are no output."""
+    for match in _FENCE.finditer(text):
+        indent, _, words, code = match.groups()
+        if ">>> " in code:
+            yield (
+                text.count("\n", 0, match.start(4)),
+                words.strip(),
+                re.sub(f"^{indent}", "", code, flags=re.MULTILINE),
+            )
+
+
+def _parameter(path: Path) -> object:
+    words = [words for _, words, _ in examples(path.read_text(encoding="utf-8"))]
+    marks = [pytest.mark.spark] if "spark" in words else []
+    return pytest.param(path, marks=marks, id=path.relative_to(ROOT).as_posix())
+
+
+def failures_of(name: str, text: str) -> list[str]:
+    """What the examples of a document, which share their names, give instead of what it says."""
+    names: dict[str, object] = {"__name__": "__main__"}
+    report: list[str] = []
+    runner = doctest.DocTestRunner(optionflags=FLAGS, verbose=False)
+    for line, _, code in examples(text):
+        test = doctest.DocTestParser().get_doctest(code, names, name, name, line)
+        runner.run(test, out=report.append, clear_globs=False)
+        names = test.globs
+    return report
+
+
+@pytest.mark.parametrize(
+    "path", [_parameter(path) for path in DOCUMENTS if list(examples(path.read_text(encoding="utf-8")))]
+)
+def test_the_examples_give_what_the_document_says(
+    path: Path, request: pytest.FixtureRequest, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    text = path.read_text(encoding="utf-8")
+    if any(words == "spark" for _, words, _ in examples(text)):
+        request.getfixturevalue("spark")
+    monkeypatch.chdir(tmp_path)
+    failures = failures_of(path.name, text)
+    assert not failures, "\n" + "".join(failures)
+
+
+@pytest.mark.parametrize("path", DOCUMENTS, ids=lambda path: path.relative_to(ROOT).as_posix())
+def test_the_files_that_a_document_names_exist(path: Path) -> None:
+    text = path.read_text(encoding="utf-8")
+    prose = _FENCE.sub("", text)
+    links = [link for link in _LINK.findall(prose) if "://" not in link]
+    assert [link for link in links if not (path.parent / link).exists()] == []
+    files = {
+        "/" + (Path(folder) / file).relative_to(ROOT).as_posix()
+        for part in ("docs", "tests", "sdk", "runner_spark", "conformance", "examples", "benchmarks")
+        for folder, _, found in os.walk(ROOT / part)
+        for file in found
+    } | {f"/{file.name}" for file in ROOT.iterdir()}
+    named = [file for file in _FILE.findall(prose) if not file.startswith("your_")]
+    assert [file for file in named if not any(each.endswith(f"/{file}") for each in files)] == []
+
+
+def test_architecture_names_every_folder_of_code() -> None:
+    text = (ROOT / "ARCHITECTURE.md").read_text(encoding="utf-8")
+    packages = [
+        folder.name
+        for top in ("sdk/penstock", "runner_spark/penstock_spark")
+        for folder in (ROOT / top).iterdir()
+        if folder.is_dir() and folder.name != "__pycache__"
+    ]
+    assert len(packages) > 10
+    assert [name for name in packages if f"{name}/" not in text] == []
+
+
+@pytest.mark.parametrize(
+    ("text", "count"),
+    [
+        ("```pycon\n>>> 1 + 1\n2\n```\n", 0),
+        ("  ```pycon\n  >>> x = 1\n  ```\n\n```pycon\n>>> x\n1\n```\n", 0),
+        ("```pycon\n>>> 1 + 1\n3\n```\n", 1),
+        ("```\n>>> y\n```\n", 1),
+    ],
+)
+def test_an_example_that_does_not_hold_is_found(text: str, count: int) -> None:
+    assert len(failures_of("text.md", text)) >= count
+    assert bool(failures_of("text.md", text)) == bool(count)
