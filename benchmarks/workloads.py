@@ -101,7 +101,7 @@ def _word(number: int) -> str:
     """A word for a rank; the more frequent the shorter.
 
     >>> _word(0), _word(81), _word(99_999)
-    ('ba', 'babe', 'fokozu')
+    ('ba', 'babe', 'fupozu')
     """
     word = ""
     while number >= 0:

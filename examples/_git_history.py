@@ -5,17 +5,24 @@ from __future__ import annotations
 import shutil
 import subprocess
 from pathlib import Path
+from typing import IO
 
 from penstock.error import BeamError
 
 SAMPLE = Path(__file__).parent / "data" / "history.txt"
 
 RECORD, FIELD = "\x1e", "\x1f"
-"""What opens the record of a commit, and what parts the fields of its first line. Git leaves such characters
-out of nothing: a name that has one makes its record unreadable, which is what dead letters are for."""
+"""What opens the record of a commit, and what parts the fields of its first line."""
 
 HEADER = FIELD.join(("%h", "%aN", "%at", "%ct"))
-"""The hash, the author (as .mailmap spells the name), the author time, the committer time."""
+"""The hash, the author (spelled as .mailmap says), the author time, the committer time."""
+
+# A user's own settings may add to what Git prints; these see to it that they do not.
+LOG = (
+    *("-c", "log.showRoot=true", "-c", "log.showSignature=false"),
+    *("log", "HEAD", "--reverse", "--numstat", "--no-ext-diff", "--no-color", "--encoding=UTF-8"),
+    f"--format={RECORD}{HEADER}",
+)
 
 
 class NoHistory(BeamError):
@@ -26,34 +33,49 @@ def write_history(repository: Path, history: Path) -> bool:
     """Writes every commit that HEAD leads to, in the order of arrival, with the lines changed in each file.
 
     Args:
-        repository: A folder in a work tree, or a bare repository.
-        history: The file to write; its folder is made.
+        repository: A folder of a work tree, or a bare repository.
+        history: The file to write.
 
     Returns:
-        Whether the repository is a shallow clone, which lacks what came before some commit.
+        Whether the repository is a shallow clone, which lacks its oldest commits.
 
     Raises:
         NoHistory: If Git is missing, or finds no repository or no commit there.
     """
-    shallow = _git(repository, "rev-parse", "--is-shallow-repository") == "true"
-    if not _git(repository, "rev-list", "--all", "--max-count=1") and not _has_head(repository):
+    shallow = _git(repository, "rev-parse", "--is-shallow-repository").stdout == b"true\n"
+    if _git(repository, "rev-parse", "--verify", "--quiet", "HEAD", may_fail=True).returncode:
         raise NoHistory(
             "the repository has no commits yet",
             where=f"in {repository}",
             hint="commit something first, or name another repository with --repo",
         )
-    log = (
-        *("-c", "log.showRoot=true", "-c", "log.showSignature=false", "-c", "core.quotePath=true"),
-        *("log", "HEAD", "--reverse", "--numstat", "--no-ext-diff", "--no-color", "--encoding=UTF-8"),
-        f"--format={RECORD}{HEADER}",
-    )
-    history.parent.mkdir(parents=True, exist_ok=True)
     with history.open("wb") as file:
-        _git(repository, *log, into=file)
+        _git(repository, *LOG, into=file)
     return shallow
 
 
 def write_sample(history: Path) -> None:
     """Writes the history of a project that never was."""
-    history.parent.mkdir(parents=True, exist_ok=True)
     shutil.copyfile(SAMPLE, history)
+
+
+def _git(
+    repository: Path, *arguments: str, into: IO[bytes] | int = subprocess.PIPE, may_fail: bool = False
+) -> subprocess.CompletedProcess[bytes]:
+    command = ("git", "-C", str(repository), *arguments)
+    try:
+        done = subprocess.run(command, stdout=into, stderr=subprocess.PIPE, check=False)
+    except OSError as error:
+        raise NoHistory(
+            f"Git cannot be started: {error.strerror}",
+            where=f"to read {repository}",
+            hint="install Git (https://git-scm.com), and see to it that it is on the PATH",
+        ) from None
+    if done.returncode and not may_fail:
+        said = done.stderr.decode("utf-8", "replace").strip().partition("\n")[0]
+        raise NoHistory(
+            f"Git cannot read the history: {said.removeprefix('fatal: ')}",
+            where=f"in {repository}",
+            hint="name a folder that is a Git repository with --repo",
+        )
+    return done

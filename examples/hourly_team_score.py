@@ -1,6 +1,6 @@
 """Sums up the points of each team by the hour in which they were won, however late the news of them arrived.
 
-    python examples/hourly_team_score.py --start 2015-11-16T20:00 --stop 2015-11-16T22:00
+python examples/hourly_team_score.py --start 2015-11-16T20:00 --stop 2015-11-16T22:00
 """
 
 from __future__ import annotations

@@ -1,6 +1,6 @@
 """Counts the words of a text, writes the counts to files and prints the most frequent words.
 
-    python examples/wordcount.py --input 'books/*.txt' --output out/wordcount/counts --top 20
+python examples/wordcount.py --input 'books/*.txt' --output out/wordcount/counts --top 20
 """
 
 from __future__ import annotations

@@ -17,9 +17,7 @@ def contact(name, found):
 
 def address_book(emails, phones):
     """A line for each person of either collection: a full outer join."""
-    return (
-        {"emails": emails, "phones": phones} | beam.CoGroupByKey() | "Contact" >> beam.MapTuple(contact)
-    )
+    return {"emails": emails, "phones": phones} | beam.CoGroupByKey() | "Contact" >> beam.MapTuple(contact)
 
 
 def with_both(emails, phones):

@@ -32,8 +32,8 @@ def numbers(p, label="Numbers"):
     return p | label >> beam.Create([1, 2, 3])
 
 
-def pairs(p):
-    return p | "Pairs" >> beam.Create([("a", 1), ("b", 2)])
+def pairs(p, label="Pairs"):
+    return p | label >> beam.Create([("a", 1), ("b", 2)])
 
 
 def out(pcoll, label="Out"):
@@ -124,6 +124,24 @@ def groups_of_one_level_and_of_the_next(p):
     out((first, second) | "Both" >> beam.Flatten() | "Third" >> beam.GroupByKey())
 
 
+def sums_that_spark_does(p):
+    pairs(p) | "Spread" >> beam.Reshuffle() | "Sum" >> beam.CombinePerKey(sum)
+    pairs(p, "More") | "Spread more" >> beam.Reshuffle() | "Count" >> beam.combiners.Count.PerKey()
+
+
+def sums_that_python_does(p):
+    windows = {"Fixed": beam.window.FixedWindows(60), "Sessions": beam.window.Sessions(60)}
+    for name, windowfn in windows.items():
+        windowed = pairs(p, f"{name} pairs") | f"{name} spread" >> beam.Reshuffle() | name >> beam.WindowInto(windowfn)
+        windowed | f"{name} sum" >> beam.CombinePerKey(sum)
+    floats = p | beam.Create([("a", 0.5)]) | "Spread floats" >> beam.Reshuffle()
+    floats | "Sum floats" >> beam.CombinePerKey(sum)
+    spread = pairs(p) | "Spread" >> beam.Reshuffle()
+    spread | "Most" >> beam.CombinePerKey(max)
+    spread | "Sum beside it" >> beam.CombinePerKey(sum)
+    pairs(p, "Few") | "Sum a few" >> beam.CombinePerKey(sum)
+
+
 def a_reshuffle_and_what_is_after_a_write(p):
     written = out(numbers(p) | "Spread" >> beam.Reshuffle(), "First")
     out(written | "After" >> beam.Map(double), "Second")
@@ -140,8 +158,10 @@ CASES: dict[str, tuple[Build, ...]] = {
         *(word_count, a_diamond, a_side_input_from_elsewhere, a_side_input_made_of_the_main_input),
         *(several_outputs, a_reshuffle_and_what_is_after_a_write),
     ),
+    "native": (sums_that_spark_does, sums_that_python_does),
     "choose": (
         *(word_count, a_diamond, a_side_input_from_elsewhere, a_side_input_made_of_the_main_input),
         *(several_outputs, groups_of_one_level_and_of_the_next, a_reshuffle_and_what_is_after_a_write),
+        sums_that_spark_does,
     ),
 }

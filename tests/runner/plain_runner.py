@@ -30,6 +30,7 @@ from penstock_spark.passes import optimise
 from penstock_spark.passes.choose import choose
 from penstock_spark.passes.fuse import fuse
 from penstock_spark.plan import Plan
+from penstock_spark.rows import GROUP_COLUMNS, NUMBER_COLUMNS
 
 _TYPES = {"int": types.IntegerType, "bigint": types.LongType, "binary": types.BinaryType}
 
@@ -149,6 +150,22 @@ def _sort_partitions(frame: Frame, names: tuple[str, ...]) -> Frame:
     return frame._then(lambda tables: [in_order(table) for table in tables])
 
 
+def _add_up(frame: Frame) -> Frame:
+    def added(tables: list[pa.Table]) -> list[pa.Table]:
+        whole = pa.concat_tables(tables)
+        groups: dict[tuple[Any, ...], list[int]] = {}
+        for row in whole.to_pylist():
+            numbers = groups.setdefault(tuple(row[name] for name in GROUP_COLUMNS), [0, 0])
+            numbers[:] = [so_far + row[name] for so_far, name in zip(numbers, NUMBER_COLUMNS, strict=True)]
+        rows = list(zip(*((*group, *numbers) for group, numbers in groups.items()), strict=True))
+        columns = rows or [()] * len(whole.schema)
+        names = (*GROUP_COLUMNS, *NUMBER_COLUMNS)
+        summed = [pa.array(each, whole.schema.field(name).type) for each, name in zip(columns, names, strict=True)]
+        return [pa.table(summed, names)]
+
+    return frame._then(added)._spread(frame.settings.partitions, lambda row: crc32(row["key"]))
+
+
 @dataclass
 class _Accumulator:
     value: dict[Any, Any] = field(default_factory=dict)
@@ -187,6 +204,7 @@ def _without_spark() -> Iterator[None]:
             (stage, "select", _select),
             (stage, "partition_by", _partition_by),
             (stage, "sort_partitions", _sort_partitions),
+            (stage, "add_up", _add_up),
             (jobs, "DataFrame", Frame),
         ):
             stack.enter_context(mock.patch.object(owner, name, stand_in))

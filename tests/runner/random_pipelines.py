@@ -15,7 +15,7 @@ from penstock.utils.windowed_value import WindowedValue
 
 _COUNT = 7
 # Side inputs are what makes plans hard.
-_KINDS = ("read", "map", "map", "outputs", *["side"] * 3, "flatten", "group", "lift", "combine", "shuffle")
+_KINDS = ("read", "map", "map", "outputs", *["side"] * 3, "flatten", "group", "lift", "native", "combine", "shuffle")
 _WRAPPERS = (TaggedOutput, TimestampedValue, WindowedValue)
 
 
@@ -75,6 +75,9 @@ def random_pipeline(seed: int, size: int = 14) -> tuple[beam.Pipeline, list[beam
                 made.append(
                     groups | f"{label}/Sum" >> beam.CombineValues(sum) | f"{label}/Add" >> beam.Map(added)
                 )
+            case "native":
+                pairs = source | f"{label}/Spread" >> beam.Reshuffle() | f"{label}/Key" >> beam.Map(keyed)
+                made.append(pairs | f"{label}/Sum" >> beam.CombinePerKey(sum) | f"{label}/Add" >> beam.Map(added))
             case "combine":
                 made.append(
                     source

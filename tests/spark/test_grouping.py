@@ -96,6 +96,9 @@ def test_classes_of_values_can_be_keys_also_when_they_are_local():
     class Local:
         x: int
 
+        def __repr__(self):
+            return f"Local({self.x})"
+
     class LocalTuple(typing.NamedTuple):
         x: int
 
@@ -139,7 +142,7 @@ def test_keys_without_a_deterministic_encoding_are_refused_by_the_step(make, com
     transform = beam.CombinePerKey(sum) if combines else beam.GroupByKey()
     p = TestPipeline()
     pairs = p | beam.Create([1]) | beam.Map(lambda x: (make(), x)).with_output_types(typing.Any)
-    _ = pairs | "The grouping" >> transform
+    _ = pairs | "The grouping" >> transform | beam.Map(len)
     with pytest.raises(TypeError, match="no deterministic encoding") as caught:
         p.run()
     text = "".join(traceback.format_exception(caught.value))
@@ -153,7 +156,7 @@ def test_keys_without_a_deterministic_encoding_are_refused_by_the_step(make, com
 def test_elements_that_are_no_pairs_are_refused_by_the_step(element):
     p = TestPipeline()
     alone = p | beam.Create([0]) | beam.Map(lambda x: element).with_output_types(typing.Any)
-    _ = alone | "The grouping" >> beam.GroupByKey()
+    _ = alone | "The grouping" >> beam.GroupByKey() | beam.Map(len)
     with pytest.raises(TypeError, match="not \\(key, value\\) pairs") as caught:
         p.run()
     assert "The grouping" in "".join(traceback.format_exception(caught.value))
@@ -167,7 +170,7 @@ def test_very_many_keys_and_a_pair_of_lists_are_grouped():
         assert_that(good, equal_to([(True, 100_000)]), label="many")
         lists = (
             p
-            | "Lists" >> beam.Create([["k", 1], ["k", 2]])
+            | "Lists" >> beam.Create([["k", 1], ["k", 2]]).with_output_types(typing.Any)
             | "By" >> beam.GroupByKey()
             | beam.Map(sorted_group)
         )
@@ -259,7 +262,12 @@ def test_reshuffle_keeps_every_element_with_its_time_and_windows():
             timed | beam.WindowInto(FixedWindows(10)) | beam.Reshuffle(num_buckets=3) | beam.Map(reified)
         )
         assert_that(windowed, equal_to([(x, x, x // 10 * 10) for x in range(50)]), label="windowed")
-        many = p | "Many" >> beam.Create([None]) | beam.FlatMap(lambda _: range(20_000)) | beam.Reshuffle()
+        many = (
+            p
+            | "Many" >> beam.Create([None])
+            | beam.FlatMap(lambda _: range(20_000))
+            | "Spread" >> beam.Reshuffle()
+        )
         assert_that(many | beam.CombineGlobally(sum), equal_to([sum(range(20_000))]), label="many")
         pairs = p | "Pairs" >> beam.Create([("a", Opaque.__name__), (None, None)])
         assert_that(pairs | beam.ReshufflePerKey(), equal_to([("a", "Opaque"), (None, None)]), label="by key")

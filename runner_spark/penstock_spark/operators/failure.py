@@ -106,6 +106,9 @@ def to_exception(failure: Failure) -> BaseException:
 
 
 def _name_step(error: Any, where: str) -> None:
-    """Appends the step to the message, as Beam does, where the message is the exception's only argument."""
-    if len(error.args) == 1 and isinstance(error.args[0], str):
+    """Appends the step to the message, as Beam does, where the message is the exception's only argument.
+
+    Messages of three parts name the step already.
+    """
+    if len(error.args) == 1 and isinstance(error.args[0], str) and where not in error.args[0]:
         error.args = (f"{error.args[0]} [while running {where.removeprefix('at step ')}]",)

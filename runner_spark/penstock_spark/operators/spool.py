@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import os
 import tempfile
 import weakref
 from collections.abc import Iterator
@@ -11,11 +12,10 @@ from penstock_spark.operators.batch import loads
 from penstock_spark.operators.keys import restore
 
 MEMORY_LIMIT_BYTES = 8 << 20
-_LENGTH_BYTES = 8
 
 
 class Spool:
-    """Appends chunks and reads them back from the first one on; beyond a limit they are kept in a temporary file.
+    """Appends chunks and reads them back by number; beyond a limit they are kept in a temporary file.
 
     >>> spool = Spool()
     >>> spool.append(b"one"); spool.append(b"two")
@@ -24,31 +24,38 @@ class Spool:
     """
 
     def __init__(self, limit_bytes: int = MEMORY_LIMIT_BYTES) -> None:
-        self._file: IO[bytes] = tempfile.SpooledTemporaryFile(max_size=limit_bytes)  # noqa: SIM115
-        self._end = 0
-        self.count = 0
+        self._limit_bytes = limit_bytes
+        self._chunks: list[bytes] = []
+        self._held_bytes = 0
+        self._file: IO[bytes] | None = None
+        self._places: list[tuple[int, int]] = []
+
+    def __len__(self) -> int:
+        return len(self._chunks) + len(self._places)
+
+    def __iter__(self) -> Iterator[bytes]:
+        return map(self.__getitem__, range(len(self)))
 
     def append(self, chunk: bytes) -> None:
         """Adds a chunk at the end."""
-        self._file.seek(self._end)
-        self._file.write(len(chunk).to_bytes(_LENGTH_BYTES, "little"))
+        if self._held_bytes + len(chunk) <= self._limit_bytes and not self._places:
+            self._chunks.append(chunk)
+            self._held_bytes += len(chunk)
+            return
+        if self._file is None:
+            self._file = tempfile.TemporaryFile()  # noqa: SIM115 - It lives as long as the spool.
+            weakref.finalize(self, self._file.close)
+        place = self._file.seek(0, os.SEEK_END)
         self._file.write(chunk)
-        self._end = self._file.tell()
-        self.count += 1
+        self._places.append((place, len(chunk)))
 
-    def read(self, position: int) -> tuple[bytes, int] | None:
-        """The chunk at a position and the position of the next; None at the end."""
-        if position >= self._end:
-            return None
-        self._file.seek(position)
-        length = int.from_bytes(self._file.read(_LENGTH_BYTES), "little")
-        return self._file.read(length), position + _LENGTH_BYTES + length
-
-    def __iter__(self) -> Iterator[bytes]:
-        position = 0
-        while (found := self.read(position)) is not None:
-            chunk, position = found
-            yield chunk
+    def __getitem__(self, number: int) -> bytes:
+        if number < len(self._chunks):
+            return self._chunks[number]
+        place, size = self._places[number - len(self._chunks)]
+        assert self._file is not None
+        self._file.seek(place)
+        return self._file.read(size)
 
 
 class GroupedValues:
@@ -66,15 +73,10 @@ class GroupedValues:
         self._rest = rest
 
     def _chunks(self) -> Iterator[bytes]:
-        position = 0
-        while True:
-            found = self._spool.read(position)
-            if found is None:
-                if not self._pull():
-                    return
-                continue
-            chunk, position = found
-            yield chunk
+        number = 0
+        while number < len(self._spool) or self._pull():
+            yield self._spool[number]
+            number += 1
 
     def _pull(self) -> bool:
         """Moves one chunk from the shuffle to the spool; False if there is none left."""

@@ -105,7 +105,12 @@ class Stage:
             case None:
                 node = Join(self.fan(spec.outputs[0][1]))
             case AssignWindows():
-                node = AssignStep(spec.windowing.windowfn, self.fan(spec.outputs[0][1]), spec.where)
+                node = AssignStep(
+                    spec.windowing.windowfn,
+                    self.fan(spec.outputs[0][1]),
+                    self.container(spec.label),
+                    spec.where,
+                )
             case ParDo(dofn):
                 spec = replace(spec, primitive=replace(spec.primitive, dofn=self._own(dofn)))
                 metrics = self.container(spec.label)

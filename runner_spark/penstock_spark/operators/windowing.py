@@ -6,6 +6,7 @@ from collections.abc import Callable
 from typing import Any
 
 from penstock.error import three_parts
+from penstock.metrics.execution import MetricsContainer
 from penstock.transforms.window import BoundedWindow, FixedWindows, GlobalWindows
 from penstock.utils.timestamp import Timestamp
 from penstock_spark.operators.batch import GLOBAL, Batch, Windows
@@ -18,8 +19,9 @@ _CACHE_LIMIT = 10_000
 class AssignStep(Quiet):
     """Gives each element its windows (Beam's ``WindowInto``)."""
 
-    def __init__(self, windowfn: Any, out: Consumer, where: str) -> None:
+    def __init__(self, windowfn: Any, out: Consumer, metrics: MetricsContainer, where: str) -> None:
         self.out = out
+        self.metrics = metrics
         self.where = where
         self._assign = assigner(windowfn)
 
@@ -30,6 +32,10 @@ class AssignStep(Quiet):
             windows = self._assign(batch)
         except Exception as error:
             step_failed(error, self.where)
+        lost = windows.count(()) if isinstance(windows, list) else 0 if windows else len(batch.values)
+        if lost:
+            # Sliding windows with gaps between them leave elements in no window, and a grouping never sees those.
+            self.metrics.inc(("penstock", "elements_in_no_window"), lost)
         yield from self.out.push(Batch(batch.values, batch.timestamps, windows, batch.panes))
 
 
