@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import argparse
-import json
 import statistics
 import time
 from collections.abc import Callable, Sequence
@@ -11,6 +10,7 @@ from pathlib import Path
 from typing import Any
 
 import penstock as beam
+from outcome import FOLDER, write_numbers
 
 _BRANCH_TRANSFORMS = 10
 
@@ -51,19 +51,17 @@ def main(given: Sequence[str] | None = None) -> None:
     parser = argparse.ArgumentParser(description=__doc__)
     parser.add_argument("--transforms", type=int, default=1_000)
     parser.add_argument("--runs", type=int, default=5, help="how many runs to count, after one that is not")
-    parser.add_argument(
-        "--results", type=Path, default=Path(__file__).parent / "results" / "construction.json"
-    )
+    parser.add_argument("--results", type=Path, default=FOLDER / "construction.json")
     settings = parser.parse_args(given)
     numbers: dict[str, Any] = {"transforms": settings.transforms}
     for build in (chain, branches):
         runs = [timed(build, settings.transforms) for _ in range(settings.runs + 1)][1:]
         built, explained = (round(statistics.median(column), 3) for column in zip(*runs, strict=True))
         print(
-            f"{build.__name__}, {settings.transforms:,} transforms: built in {built:.3f} s, explained in {explained:.3f} s"
+            f"{build.__name__}: {settings.transforms:,} built in {built:.3f} s, explained in {explained:.3f} s"
         )
         numbers[build.__name__] = {"build_seconds": built, "explain_seconds": explained}
-    settings.results.write_text(json.dumps(numbers) + "\n")
+    write_numbers(settings.results, 1, numbers)
 
 
 if __name__ == "__main__":

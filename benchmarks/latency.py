@@ -4,7 +4,6 @@ from __future__ import annotations
 
 import argparse
 import cProfile
-import json
 import pstats
 import statistics
 import time
@@ -12,6 +11,7 @@ from collections.abc import Sequence
 from pathlib import Path
 
 import penstock as beam
+from outcome import FOLDER, write_numbers
 from penstock.testing.test_pipeline import TestPipeline
 from penstock.testing.util import assert_that, equal_to
 from penstock_spark.session import SessionOptions, session_for
@@ -48,7 +48,7 @@ def main(given: Sequence[str] | None = None) -> None:
     parser.add_argument(
         "--profile", action="store_true", help="show where the driver's time goes in one more run"
     )
-    parser.add_argument("--results", type=Path, default=Path(__file__).parent / "results" / "latency.json")
+    parser.add_argument("--results", type=Path, default=FOLDER / "latency.json")
     settings = parser.parse_args(given)
     session_for(SessionOptions(master=f"local[{settings.cores}]"))
     for _ in range(_WARMING_RUNS):
@@ -57,9 +57,7 @@ def main(given: Sequence[str] | None = None) -> None:
     median = round(statistics.median(runs), 3)
     print(f"a tiny pipeline: median of {len(runs)}: {median:.3f} s")
     print(" ".join(f"{seconds:.3f}" for seconds in runs))
-    settings.results.write_text(
-        json.dumps({"cores": settings.cores, "median_wall_seconds": median, "wall_seconds": runs}) + "\n"
-    )
+    write_numbers(settings.results, settings.cores, {"median_wall_seconds": median, "wall_seconds": runs})
     if settings.profile:
         with cProfile.Profile() as profile:
             tiny()

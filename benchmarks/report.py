@@ -2,11 +2,9 @@
 
 from __future__ import annotations
 
-import platform
 import statistics
 from collections.abc import Sequence
 from dataclasses import asdict, dataclass
-from importlib.metadata import version
 from typing import Any
 
 from processes import Times
@@ -14,8 +12,6 @@ from workloads import Workload
 
 BASE = "handwritten"
 """The contender that the others are compared with."""
-
-_PACKAGES = ("apache-beam", "pyarrow", "pyspark")
 
 
 @dataclass(frozen=True)
@@ -106,14 +102,3 @@ def table(summed: dict[str, Any], measured: dict[str, Measured]) -> str:
             "extended along a straight line"
         )
     return "\n".join(lines)
-
-
-def machine(cores: int) -> dict[str, Any]:
-    """What the numbers depend on."""
-    packages = {name: version(name) for name in _PACKAGES}
-    return {"cores": cores, "processor": _processor(), "python": platform.python_version(), **packages}
-
-
-def _processor() -> str:
-    with open("/proc/cpuinfo") as lines:
-        return next((line.partition(": ")[2].strip() for line in lines if line.startswith("model name")), "")

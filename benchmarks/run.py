@@ -8,7 +8,6 @@ the handwritten PySpark: 0.5 means half as fast.
 from __future__ import annotations
 
 import argparse
-import json
 import os
 from collections.abc import Sequence
 from contextlib import ExitStack
@@ -16,8 +15,9 @@ from dataclasses import dataclass
 from pathlib import Path
 from typing import Any
 
+from outcome import FOLDER, write_numbers
 from processes import Times, Worker, started
-from report import Measured, machine, summary, table
+from report import Measured, summary, table
 from workloads import WORKLOADS, Workload
 
 ROOT = Path(__file__).parents[1]
@@ -94,7 +94,7 @@ def arguments(given: Sequence[str] | None) -> argparse.Namespace:
     settings.runs = settings.runs or runs
     settings.folder = settings.folder.resolve()
     # What is kept in the repository are full runs only.
-    kept = Path(__file__).parent / "results" if settings.scale == 1 else settings.folder
+    kept = FOLDER if settings.scale == 1 else settings.folder
     settings.results = settings.results or kept / "throughput.json"
     return settings
 
@@ -115,9 +115,8 @@ def main(given: Sequence[str] | None = None) -> None:
             )
             for workload in WORKLOADS
         }
-    numbers = {"machine": machine(settings.cores), "counted_runs": settings.runs, "workloads": results}
-    settings.results.write_text(json.dumps(numbers, indent=1) + "\n")
-    print(f"numbers: {settings.results}")
+    numbers = {"counted_runs": settings.runs, "workloads": results}
+    write_numbers(settings.results, settings.cores, numbers)
 
 
 if __name__ == "__main__":

@@ -62,15 +62,14 @@ def write_sample(history: Path) -> None:
 def _git(
     repository: Path, *arguments: str, into: IO[bytes] | int = subprocess.PIPE, may_fail: bool = False
 ) -> subprocess.CompletedProcess[bytes]:
-    command = ("git", "-C", str(repository), *arguments)
-    try:
-        done = subprocess.run(command, stdout=into, stderr=subprocess.PIPE, check=False)
-    except OSError as error:
+    if shutil.which("git") is None:
         raise NoHistory(
-            f"Git cannot be started: {error.strerror}",
-            where=f"to read {repository}",
-            hint="install Git (https://git-scm.com), and see to it that it is on the PATH",
-        ) from None
+            "there is no git command",
+            where=f"to read {repository} with",
+            hint="install Git, from https://git-scm.com or with your system's packages",
+        )
+    command = ("git", "-C", str(repository), *arguments)
+    done = subprocess.run(command, stdout=into, stderr=subprocess.PIPE, check=False)
     if done.returncode and not may_fail:
         said = done.stderr.decode("utf-8", "replace").strip().partition("\n")[0]
         raise NoHistory(

@@ -5,94 +5,97 @@ from __future__ import annotations
 import csv
 import json
 import unicodedata
-from collections import Counter
-from collections.abc import Iterable, Sequence
-from datetime import UTC, datetime
+from collections.abc import Mapping, Sequence
 from itertools import groupby
-from operator import itemgetter
 from pathlib import Path
 from typing import Any
 
 AUTHORS, WEEKS, NAME_WIDTH = 10, 6, 28
+
+Row = Mapping[str, str]
 
 
 def show(name: str, folder: Path, result: Any) -> None:
     """Prints the best authors of all time, those of the last weeks, and how late commits arrived.
 
     Args:
-        name: Of the repository.
+        name: What was read.
         folder: Where the files are.
         result: The pipeline's, for its metrics.
     """
-    authors = sorted(
-        rows(folder / "authors.csv"),
-        key=lambda row: (-int(row["commits"]), -int(row["added"]) - int(row["removed"]), row["author"]),
-    )
-    sessions = {row["author"]: row for row in rows(folder / "sessions.csv")}
+    authors, weeks, sessions = (rows(folder / f"{file}.csv") for file in ("authors", "weeks", "sessions"))
     commits = sum(int(row["commits"]) for row in authors)
-    print(f"Leaderboard of {name}: {count(commits, 'commit')} by {count(len(authors), 'author')}\n")
-    print_authors(authors, sessions)
-    print_weeks(rows(folder / "weeks.csv"))
-    print_lateness(json.loads((folder / "lateness.json").read_text(encoding="utf-8")), result)
-    print(f"All results are in {folder}: authors.csv, weeks.csv, sessions.csv, lateness.json, unreadable.txt")
+    print(f"Leaderboard of {name}: {count(commits, 'commit')} by {count(len(authors), 'author')}")
+    if commits:
+        print_authors(authors, sessions)
+        print_weeks(weeks)
+        print_lateness(json.loads((folder / "lateness.json").read_text(encoding="utf-8")), result)
+    counters = result.metrics().query()["counters"]
+    unreadable = sum(metric.committed for metric in counters if metric.key.metric.name == "unreadable")
+    if unreadable:
+        print(f"\n{count(unreadable, 'record')} could not be read: see {folder / 'unreadable.txt'}")
+    print(f"\nEverything is in {folder}: authors.csv, weeks.csv, sessions.csv, lateness.json")
 
 
-def rows(file: Path) -> list[dict[str, str]]:
+def rows(file: Path) -> list[Row]:
     """The rows of a CSV file."""
     with file.open(encoding="utf-8", newline="") as lines:
         return list(csv.DictReader(lines))
 
 
-def print_authors(authors: Sequence[dict[str, str]], sessions: dict[str, dict[str, str]]) -> None:
+def print_authors(authors: Sequence[Row], sessions: Sequence[Row]) -> None:
+    """The authors with the most commits, as a table."""
+    session_of = {row["author"]: row for row in sessions}
+    best = sorted(authors, key=lambda row: (-int(row["commits"]), -changed(row), row["author"]))[:AUTHORS]
     table = [("", "author", "commits", "lines added", "removed", "longest session", "")]
-    for number, row in enumerate(authors[:AUTHORS], 1):
-        session = sessions[row["author"]]
+    for number, row in enumerate(best, 1):
+        session = session_of[row["author"]]
         numbers = (f"{int(row[column]):,}" for column in ("commits", "added", "removed"))
-        start = datetime.fromtimestamp(int(session["start"]), UTC)
-        longest = f"{count(int(session['commits']), 'commit')}, {start:%Y-%m-%d}"
-        table.append((str(number), row["author"], *numbers, duration(int(session["seconds"])), longest))
-    print_table(table, ">< >>>><".replace(" ", ""))
-    if len(authors) > AUTHORS:
-        print(f"  and {len(authors) - AUTHORS:,} more")
+        when = f"{count(int(session['commits']), 'commit')} on {session['start'][:10]}"
+        table.append(
+            (str(number), shortened(row["author"]), *numbers, duration(int(session["seconds"])), when)
+        )
     print()
+    print_table(table, "><>>>><")
+    if len(authors) > len(best):
+        print(f"      and {len(authors) - len(best):,} more")
 
 
-def print_weeks(weeks: Sequence[dict[str, str]]) -> None:
-    by_week = groupby(sorted(weeks, key=lambda row: (row["monday"], int(row["rank"]))), itemgetter("monday"))
+def changed(row: Row) -> int:
+    """The number of lines that were added or removed."""
+    return int(row["added"]) + int(row["removed"])
+
+
+def print_weeks(weeks: Sequence[Row]) -> None:
+    """The best authors of the last weeks in which anything was done."""
+    ordered = sorted(weeks, key=lambda row: (row["monday"], int(row["rank"])))
     table = [
-        (monday, ", ".join(f"{shorten(row['author'])} {row['commits']}" for row in best))
-        for monday, best in by_week
+        (monday, ", ".join(f"{shortened(row['author'])} {row['commits']}" for row in best))
+        for monday, best in groupby(ordered, key=lambda row: row["monday"])
     ]
-    print_table([("week of", "most commits"), *table[-WEEKS:]], "<<")
     print()
+    print_table([("week of", "most commits"), *table[-WEEKS:]], "<<")
 
 
-def print_lateness(found: dict[str, int], result: Any) -> None:
-    metrics = result.metrics().query()
-    counted = Counter({metric.key.metric.name: metric.committed for metric in metrics["counters"]})
-    for metric in metrics["distributions"]:
-        if metric.key.metric.name == "lateness_seconds":
-            delay = metric.committed
-            share = found["out_of_order"] / found["commits"]
-            print(
-                f"From author date to commit date: half of the commits within "
-                f"{duration(found['median_seconds'])}, nine in ten within "
-                f"{duration(found['nine_in_ten_seconds'])}, on average {duration(delay.mean)}, at most "
-                f"{duration(delay.max)}; {share:.1%} arrived out of order."
-            )
-    if counted["unreadable"]:
-        print(f"{count(counted['unreadable'], 'record')} made no sense: see unreadable.txt.")
+def print_lateness(found: Mapping[str, int], result: Any) -> None:
+    """Two lines about the time from author date to commit date."""
+    distributions = result.metrics().query()["distributions"]
+    delay = next(metric.committed for metric in distributions if metric.key.metric.name == "lateness_seconds")
+    median, most = duration(found["median_seconds"]), duration(found["nine_in_ten_seconds"])
+    print(
+        f"\nFrom author date to commit date: median {median}, nine in ten within {most}, "
+        f"mean {duration(delay.mean)}, maximum {duration(delay.max)}."
+        f"\n{found['out_of_order'] / found['commits']:.1%} of the commits arrived out of order, "
+        "after one that was written later."
+    )
 
 
 def print_table(table: Sequence[Sequence[str]], alignments: str) -> None:
-    table = [
-        [shorten(cell) if column == 1 and len(alignments) > 2 else cell for column, cell in enumerate(row)]
-        for row in table
-    ]
+    """Prints rows in aligned columns; ``<`` is left, ``>`` is right."""
     widths = [max(map(width, column)) for column in zip(*table, strict=True)]
     for row in table:
-        cells = (pad(cell, *how) for cell, *how in zip(row, widths, alignments, strict=True))
-        print("  " + "  ".join(cells).rstrip())
+        cells = (padded(*cell) for cell in zip(row, widths, alignments, strict=True))
+        print(("  " + "  ".join(cells)).rstrip())
 
 
 def width(text: str) -> int:
@@ -102,20 +105,29 @@ def width(text: str) -> int:
     (3, 6)
     """
     return sum(
-        0 if unicodedata.combining(character) else 2 if unicodedata.east_asian_width(character) in "WF" else 1
-        for character in text
+        0 if unicodedata.category(character) in ("Mn", "Me") else columns(character) for character in text
     )
 
 
-def pad(text: str, columns: int, alignment: str) -> str:
-    spaces = " " * (columns - width(text))
+def columns(character: str) -> int:
+    """Two for a wide character, such as a Chinese one, else one."""
+    return 2 if unicodedata.east_asian_width(character) in ("W", "F") else 1
+
+
+def padded(text: str, wanted: int, alignment: str) -> str:
+    """A text with spaces on one side.
+
+    >>> padded("林", 4, ">")
+    '  林'
+    """
+    spaces = " " * (wanted - width(text))
     return spaces + text if alignment == ">" else text + spaces
 
 
-def shorten(name: str) -> str:
+def shortened(name: str) -> str:
     """A name that fits into its column.
 
-    >>> shorten("Hubert Blaine Wolfeschlegelsteinhausen")
+    >>> shortened("Hubert Blaine Wolfeschlegelsteinhausen")
     'Hubert Blaine Wolfeschlegel…'
     """
     if width(name) <= NAME_WIDTH:
@@ -126,7 +138,8 @@ def shorten(name: str) -> str:
 
 
 def count(number: int, what: str) -> str:
-    """
+    """A number with its noun.
+
     >>> count(1, "commit"), count(1200, "commit")
     ('1 commit', '1,200 commits')
     """
@@ -139,12 +152,10 @@ def duration(seconds: float) -> str:
     >>> [duration(seconds) for seconds in (0, 59, 3_660, 200_000, -90)]
     ['0 s', '59 s', '1 h 1 min', '2.3 days', '-1 min']
     """
-    sign, seconds = ("-" if seconds < 0 else ""), abs(seconds)
-    if seconds < 60:
-        return f"{sign}{int(seconds)} s"
-    minutes = int(seconds) // 60
-    if minutes < 60:
-        return f"{sign}{minutes} min"
-    if minutes < 24 * 60:
-        return f"{sign}{minutes // 60} h {minutes % 60} min"
-    return f"{sign}{seconds / 86_400:,.1f} days"
+    sign, whole = ("-" if seconds <= -1 else ""), int(abs(seconds))
+    if whole < 60:
+        return f"{sign}{whole} s"
+    hours, minutes = divmod(whole // 60, 60)
+    if hours < 24:
+        return f"{sign}{hours} h {minutes} min" if hours else f"{sign}{minutes} min"
+    return f"{sign}{whole / 86_400:,.1f} days"

@@ -20,7 +20,7 @@ import argparse
 import json
 import sys
 from collections.abc import Iterable
-from datetime import date
+from datetime import UTC, datetime
 from pathlib import Path
 from typing import NamedTuple
 
@@ -96,7 +96,7 @@ class SessionRow(NamedTuple):
     author: str
     seconds: int
     commits: int
-    start: int
+    start: str
 
 
 def parse(record: bytes) -> Commit:
@@ -111,7 +111,14 @@ def parse(record: bytes) -> Commit:
     # Of a file that is not text, Git does not count the lines, and writes a dash.
     added = sum(int(count) for count, _, _ in changes if count != "-")
     removed = sum(int(count) for _, count, _ in changes if count != "-")
-    return Commit(printable(author), int(authored), int(committed), len(changes), added, removed)
+    return Commit(printable(author), moment(authored), moment(committed), len(changes), added, removed)
+
+
+def moment(text: str) -> int:
+    """Seconds since 1970; clocks that are thousands of years wrong are an error."""
+    seconds = int(text)
+    datetime.fromtimestamp(seconds, UTC)
+    return seconds
 
 
 def printable(name: str) -> str:
@@ -160,7 +167,7 @@ def rank(author_and_total: tuple[str, Total]) -> tuple:
 
 def week_rows(best: list, window=beam.DoFn.WindowParam) -> Iterable[WeekRow]:
     """The rows of a week, from its best authors."""
-    monday = date.fromordinal(date(1970, 1, 1).toordinal() + int(window.start) // DAY).isoformat()
+    monday = f"{window.start.to_utc_datetime():%Y-%m-%d}"
     for number, (author, total) in enumerate(best, 1):
         yield WeekRow(monday, number, author, total.commits, total.added, total.removed)
 
@@ -171,6 +178,12 @@ def session(
     """The session of a window, which ends a gap after the last commit."""
     start, end = int(window.start), int(window.end)
     return author, Session(end - gap - start, total.commits, start)
+
+
+def session_row(author: str, longest: Session) -> SessionRow:
+    """The row of an author."""
+    start = datetime.fromtimestamp(longest.start, UTC)
+    return SessionRow(author, longest.seconds, longest.commits, f"{start:%Y-%m-%d %H:%M}")
 
 
 def lateness(times: list[tuple[int, int]]) -> dict:
@@ -259,7 +272,7 @@ class LongestSessions(beam.PTransform):
             | "Session" >> beam.MapTuple(session, gap=self.gap)
             | "AllTime" >> beam.WindowInto(GlobalWindows())
             | "Longest" >> beam.CombinePerKey(max)
-            | "SessionRows" >> beam.MapTuple(lambda author, longest: SessionRow(author, *longest))
+            | "SessionRows" >> beam.MapTuple(session_row)
         )
 
 

@@ -13,7 +13,7 @@ import penstock as beam
 from penstock.options.pipeline_options import PipelineOptions
 
 TEXT = Path(__file__).parent / "data" / "lear.txt"
-WORD = re.compile(r"[^\W\d_]+(?:['’-][^\W\d_]+)*")
+WORD = re.compile(r"[^\W\d_]+(?:['\u2019-][^\W\d_]+)*")
 
 
 def words(line):

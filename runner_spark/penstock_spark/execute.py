@@ -73,7 +73,7 @@ def _session(settings: SparkOptions, local_only: bool) -> SparkSession:
             master=master,
             app_name=settings.app_name,
             conf=settings.properties(),
-            fast_start=bool(getattr(settings, "fast_start", False)),
+            fast_start=bool(settings.fast_start),
         )
     )
     if local_only and not is_local(spark.sparkContext.master):

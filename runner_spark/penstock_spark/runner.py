@@ -55,12 +55,13 @@ class SparkRunner(PipelineRunner):
 
     def to_dataframe(self, pcoll: Any, schema: Any = None) -> Any:
         """A PCollection as a DataFrame; see `penstock.io.to_dataframe`."""
+        from penstock.graph_of import graph_with_edge
         from penstock.io.sparkio import FrameSink
         from penstock_spark.execute import lower_only
         from penstock_spark.session import moved
 
         pipeline = pcoll.pipeline
-        graph, edge = pipeline.to_graph_with_edge(pcoll)
+        graph, edge = graph_with_edge(pcoll)
         into: list[Any] = []
         sink = Write(FrameSink(into, pcoll.element_type, schema))
         step = Step("to_dataframe", sink, inputs=(edge,), location=caller())

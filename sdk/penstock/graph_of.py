@@ -10,7 +10,7 @@ from penstock.error import TransformError
 if TYPE_CHECKING:
     from penstock.applied import AppliedPTransform
 
-__all__ = ["graph_of"]
+__all__ = ["graph_of", "graph_with_edge"]
 
 
 def graph_of(root: AppliedPTransform) -> graph.Graph:
@@ -31,9 +31,9 @@ def graph_of(root: AppliedPTransform) -> graph.Graph:
     return _built(root).graph()
 
 
-def graph_with_edge(root: AppliedPTransform, pcoll: pvalue.PCollection[Any]) -> tuple[graph.Graph, int]:
-    """The graph below a node of the pipeline's tree, and the number of the edge that a PCollection became."""
-    builder = _built(root)
+def graph_with_edge(pcoll: pvalue.PCollection[Any]) -> tuple[graph.Graph, int]:
+    """The graph of a PCollection's pipeline, and the number of the edge that the PCollection became."""
+    builder = _built(pcoll.pipeline._root_transform())
     return builder.graph(), builder.numbers[id(pcoll)]
 
 

@@ -141,12 +141,6 @@ class Pipeline(HasDisplayData):
 
         return graph_of(self._root_transform())
 
-    def to_graph_with_edge(self, pcoll: pvalue.PCollection[Any]) -> tuple[graph.Graph, int]:
-        """The graph, and the number of the edge that a PCollection of this pipeline became."""
-        from penstock.graph_of import graph_with_edge
-
-        return graph_with_edge(self._root_transform(), pcoll)
-
     def __enter__(self) -> Pipeline:
         return self
 

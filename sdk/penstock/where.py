@@ -42,6 +42,16 @@ def caller() -> Location | None:
     return None
 
 
+def here() -> str | None:
+    """The middle part of an error about something that is no step yet: the line of the user's program.
+
+    >>> here()
+    'at ...:1'
+    """
+    location = caller()
+    return f"at {location}" if location else None
+
+
 def at_step(label: str, location: Location | None) -> str:
     """The middle part of an error's text.
 

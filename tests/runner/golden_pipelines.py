@@ -132,7 +132,11 @@ def sums_that_spark_does(p):
 def sums_that_python_does(p):
     windows = {"Fixed": beam.window.FixedWindows(60), "Sessions": beam.window.Sessions(60)}
     for name, windowfn in windows.items():
-        windowed = pairs(p, f"{name} pairs") | f"{name} spread" >> beam.Reshuffle() | name >> beam.WindowInto(windowfn)
+        windowed = (
+            pairs(p, f"{name} pairs")
+            | f"{name} spread" >> beam.Reshuffle()
+            | name >> beam.WindowInto(windowfn)
+        )
         windowed | f"{name} sum" >> beam.CombinePerKey(sum)
     floats = p | beam.Create([("a", 0.5)]) | "Spread floats" >> beam.Reshuffle()
     floats | "Sum floats" >> beam.CombinePerKey(sum)

@@ -26,6 +26,7 @@ from penstock.graph import DriverList, Graph
 from penstock.io.primitive import SinkTransform
 from penstock_spark.lowering import context, jobs, stage
 from penstock_spark.metrics import SnapshotParam, take_snapshots
+from penstock_spark.operators import stage as worker
 from penstock_spark.passes import optimise
 from penstock_spark.passes.choose import choose
 from penstock_spark.passes.fuse import fuse
@@ -160,7 +161,9 @@ def _add_up(frame: Frame) -> Frame:
         rows = list(zip(*((*group, *numbers) for group, numbers in groups.items()), strict=True))
         columns = rows or [()] * len(whole.schema)
         names = (*GROUP_COLUMNS, *NUMBER_COLUMNS)
-        summed = [pa.array(each, whole.schema.field(name).type) for each, name in zip(columns, names, strict=True)]
+        summed = [
+            pa.array(each, whole.schema.field(name).type) for each, name in zip(columns, names, strict=True)
+        ]
         return [pa.table(summed, names)]
 
     return frame._then(added)._spread(frame.settings.partitions, lambda row: crc32(row["key"]))
@@ -196,7 +199,7 @@ def plan_of(graph: Graph) -> Plan:
 
 @contextmanager
 def _without_spark() -> Iterator[None]:
-    """Replaces the few calls of lowering that go to Java."""
+    """Replaces the few calls of lowering that go to Java; this process is no worker of its own."""
     with ExitStack() as stack:
         for owner, name, stand_in in (
             (types.StructType, "fromDDL", staticmethod(_struct)),
@@ -206,6 +209,7 @@ def _without_spark() -> Iterator[None]:
             (stage, "sort_partitions", _sort_partitions),
             (stage, "add_up", _add_up),
             (jobs, "DataFrame", Frame),
+            (worker, "_collect_less_often", lambda: None),
         ):
             stack.enter_context(mock.patch.object(owner, name, stand_in))
         yield

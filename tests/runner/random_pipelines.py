@@ -15,7 +15,19 @@ from penstock.utils.windowed_value import WindowedValue
 
 _COUNT = 7
 # Side inputs are what makes plans hard.
-_KINDS = ("read", "map", "map", "outputs", *["side"] * 3, "flatten", "group", "lift", "native", "combine", "shuffle")
+_KINDS = (
+    "read",
+    "map",
+    "map",
+    "outputs",
+    *["side"] * 3,
+    "flatten",
+    "group",
+    "lift",
+    "native",
+    "combine",
+    "shuffle",
+)
 _WRAPPERS = (TaggedOutput, TimestampedValue, WindowedValue)
 
 
@@ -77,7 +89,9 @@ def random_pipeline(seed: int, size: int = 14) -> tuple[beam.Pipeline, list[beam
                 )
             case "native":
                 pairs = source | f"{label}/Spread" >> beam.Reshuffle() | f"{label}/Key" >> beam.Map(keyed)
-                made.append(pairs | f"{label}/Sum" >> beam.CombinePerKey(sum) | f"{label}/Add" >> beam.Map(added))
+                made.append(
+                    pairs | f"{label}/Sum" >> beam.CombinePerKey(sum) | f"{label}/Add" >> beam.Map(added)
+                )
             case "combine":
                 made.append(
                     source

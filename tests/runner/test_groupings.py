@@ -21,7 +21,16 @@ from penstock.transforms.window import (
     WindowFn,
 )
 from penstock.utils.timestamp import MAX_TIMESTAMP, MIN_TIMESTAMP, Duration, Timestamp
-from penstock_spark.operators import combine_write, group_read, group_write, inline, outputs, stage, steps, tables
+from penstock_spark.operators import (
+    combine_write,
+    group_read,
+    group_write,
+    inline,
+    outputs,
+    stage,
+    steps,
+    tables,
+)
 
 TINY = {
     group_write: {"FLUSH_BYTES": 200, "_FIRST_FLUSH_ELEMENTS": 4},
@@ -89,7 +98,12 @@ Element = tuple[Any, Any, int]
 
 def random_elements(seed: int, count: int = 90) -> list[Element]:
     at = random.Random(seed)
-    times = [MIN_TIMESTAMP.micros, *(at.randrange(-60, 60) * 1_000_000 for _ in range(25)), 499_999, 10_000_000]
+    times = [
+        MIN_TIMESTAMP.micros,
+        *(at.randrange(-60, 60) * 1_000_000 for _ in range(25)),
+        499_999,
+        10_000_000,
+    ]
     return [(at.choice(KEYS), at.randrange(100), at.choice(times)) for _ in range(count)]
 
 
@@ -113,14 +127,21 @@ def brute_sessions(windows: set[IntervalWindow], touching: bool) -> dict[Interva
     into = {window: window for window in windows}
     while True:
         found = sorted(set(into.values()))
-        pairs = [(v, w) for v in found for w in found if v != w and (v.intersects(w) or (touching and v.end == w.start))]
+        pairs = [
+            (v, w)
+            for v in found
+            for w in found
+            if v != w and (v.intersects(w) or (touching and v.end == w.start))
+        ]
         if not pairs:
             return into
         v, w = pairs[0]
         into = {source: v.union(w) if old in (v, w) else old for source, old in into.items()}
 
 
-def grouped(elements: list[Element], windowfn: WindowFn, combiner: Any) -> list[tuple[Any, list[Any], int, Any]]:
+def grouped(
+    elements: list[Element], windowfn: WindowFn, combiner: Any
+) -> list[tuple[Any, list[Any], int, Any]]:
     """What a grouping means: exact key, sorted values, microseconds and window."""
     timed: dict[Any, list[tuple[Any, int, Any]]] = {}
     for key, value, micros in elements:
@@ -139,14 +160,18 @@ def grouped(elements: list[Element], windowfn: WindowFn, combiner: Any) -> list[
             into = context.into
         for final in set(into.values()):
             mine = [(value, micros, window) for value, micros, window in rows if into[window] == final]
-            times = [impl.assign_output_time(window, Timestamp.from_micros(micros)) for _, micros, window in mine]
+            times = [
+                impl.assign_output_time(window, Timestamp.from_micros(micros)) for _, micros, window in mine
+            ]
             time = impl.merge(final, times)
             result.append((key, sorted(value for value, _, _ in mine), time.micros, final))
     return sorted(result, key=repr)
 
 
 def windowed(pipeline: beam.Pipeline, elements: list[Element], windowfn: WindowFn, combiner: Any) -> Any:
-    values = [TimestampedValue((key, value), Timestamp.from_micros(micros)) for key, value, micros in elements]
+    values = [
+        TimestampedValue((key, value), Timestamp.from_micros(micros)) for key, value, micros in elements
+    ]
     # A step of user code between makes batches of the sizes that the limits give.
     return (
         pipeline
@@ -247,7 +272,9 @@ def test_a_combine_per_key_equals_the_function_of_the_grouped_values(name, windo
     assert ("aggregate by key" in pipeline.explain()) == is_native
     found = sorted(((exact(key), value, at, window) for (key, value), at, window in into), key=repr)
     expected = grouped(elements, windowfn, TimestampCombiner.OUTPUT_AT_EOW)
-    assert found == sorted(((key, function(values), at, window) for key, values, at, window in expected), key=repr)
+    assert found == sorted(
+        ((key, function(values), at, window) for key, values, at, window in expected), key=repr
+    )
 
 
 @pytest.mark.parametrize("windowfn", [FixedWindows(3600), SlidingWindows(3600, 1800), Sessions(60), Days()])

@@ -19,8 +19,8 @@ from random_pipelines import meaning, random_pipeline
 import penstock as beam
 from penstock import graph
 from penstock.transforms.core import CombineValuesDoFn
+from penstock_spark.native import hosted_groupings
 from penstock_spark.passes import GRAPH_PASSES, choose, fuse, lift_combiners, optimise
-from penstock_spark.passes.native import hosted_groupings
 from penstock_spark.plan import Plan, PortReference, Stage, ViewNode, WriteNode, show_plan
 
 GOLDEN = Path(__file__).parents[1] / "golden" / "passes"
@@ -62,7 +62,10 @@ def texts_of(name: str, build: golden_pipelines.Build) -> Iterator[tuple[str, st
     yield "graph", graph.show(optimise(before))
     units = fuse.fuse(optimise(before))
     if name == "native":
-        yield "in Python", "\n".join(f"{key}: {why}" for key, why in hosted_groupings(optimise(before), units).items())
+        yield (
+            "in Python",
+            "\n".join(f"{key}: {why}" for key, why in hosted_groupings(optimise(before), units).items()),
+        )
     else:
         yield ("units", shown_units(units)) if name == "fuse" else ("plan", show_plan(plan_of(before)))
 

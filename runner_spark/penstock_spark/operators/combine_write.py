@@ -75,7 +75,7 @@ class CombineWriter:
             for window in windows:
                 self._guard(self._table(window, plain).add, some_names, some_values)
         if self._rank is not None:
-            self._note_ranks(batch, names)
+            self._guard(self._note_ranks, batch, names)
         self._held += len(values)
         if self._held >= self._limit.elements or self._accumulators() >= _MOST_ACCUMULATORS:
             yield self._flush()
@@ -88,10 +88,7 @@ class CombineWriter:
         keys, values = split_pairs(batch, self.spec.where)
         if set(map(type, keys)) == {str}:
             return keys, values, True
-        try:
-            names = encode_keys(keys)
-        except TypeError as error:
-            step_failed(error, self.spec.where)
+        names = self._guard(encode_keys, keys)
         self._keys.update(keys_to_carry(names, keys))
         return names, values, False
 

@@ -31,7 +31,7 @@ class Failure:
         kind: The exception's type name.
         message: Its text.
         where: The step, as an error's second line.
-        frames: The traceback in the worker, as text.
+        frames: The traceback in the worker, as text, with those of the exceptions that led to it.
     """
 
     exception: bytes | None
@@ -53,10 +53,18 @@ def step_failed(error: BaseException, where: str) -> NoReturn:
     """Raises the marked form of an exception that left user code; one that is marked already passes unchanged."""
     if isinstance(error, StepFailed):
         raise error
-    frames = "".join(traceback.format_tb(error.__traceback__, limit=-_TRACEBACK_LIMIT))
-    failure = Failure(_pickled(error), type(error).__qualname__, _cut(str(error)), where, _cut(frames))
+    # The text of the exceptions it came from is there too: they do not survive pickling.
+    frames = "".join(traceback.format_exception(error, limit=-_TRACEBACK_LIMIT))
+    failure = Failure(_pickled(error), type(error).__qualname__, _cut(_text(error)), where, _cut(frames))
     marked = base64.b64encode(cloudpickle.dumps(failure)).decode("ascii")
     raise StepFailed(f"{failure.kind} {where} penstock-failure<{marked}>") from None
+
+
+def _text(error: BaseException) -> str:
+    try:
+        return str(error)
+    except Exception:
+        return "(its text cannot be made)"
 
 
 def _cut(text: str) -> str:
@@ -99,7 +107,9 @@ def to_exception(failure: Failure) -> BaseException:
             raise ValueError
         error = pickle.loads(failure.exception)
     except Exception:
-        return UserCodeError(f"{failure.kind}: {failure.message}", where=failure.where, hint=hint)
+        error = UserCodeError(f"{failure.kind}: {failure.message}", where=failure.where, hint=hint)
+        error.add_note(f"In the worker:\n{failure.frames}")
+        return error
     _name_step(error, failure.where)
     error.add_note(f"{failure.where}\n  hint: {hint}\nIn the worker:\n{failure.frames}")
     return error

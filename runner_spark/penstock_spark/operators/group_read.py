@@ -96,6 +96,7 @@ class GroupReader:
         windowfn = self.root.windowing.windowfn
         groups = merged_groups(windowfn, decoded, merges_in_one_pass(windowfn))
         while True:
+            set_current(self.metrics)
             try:
                 window, chunks = next(groups)
             except StopIteration:

@@ -2,10 +2,12 @@
 
 from __future__ import annotations
 
+from collections.abc import Callable
 from typing import Any
 
 from penstock.coders.deterministic import encode_keys
 from penstock.error import three_parts
+from penstock.metrics.execution import MetricsContainer, set_current
 from penstock_spark.operators.batch import Batch, by_windows, dumps
 from penstock_spark.operators.failure import step_failed
 from penstock_spark.operators.keys import key_is_self_contained, keys_to_carry, rank_of, window_encoder
@@ -62,8 +64,9 @@ def _not_a_pair(values: list[Any]) -> TypeError:
 class GroupWriter(Quiet):
     """Collects values by window and key, and writes each list as one row."""
 
-    def __init__(self, spec: GroupWriterSpec, partition: int) -> None:
+    def __init__(self, spec: GroupWriterSpec, partition: int, metrics: MetricsContainer) -> None:
         self.spec = spec
+        self.metrics = metrics
         self._encode_window = window_encoder(spec.windowing)
         self._rank = rank_of(spec.windowing)
         self._sequence = partition << 40
@@ -76,13 +79,18 @@ class GroupWriter(Quiet):
         self._ranks: dict[tuple[Any, bytes], int] = {}
         self._held = 0
 
+    def _guard(self, call: Callable[..., Any], *args: Any) -> Any:
+        """A call that may reach coders and window functions of the user's."""
+        set_current(self.metrics)
+        try:
+            return call(*args)
+        except Exception as error:
+            step_failed(error, self.spec.where)
+
     def push(self, batch: Batch) -> Records:
         """Takes a batch of pairs."""
         originals, values = split_pairs(batch, self.spec.where)
-        try:
-            keys = encode_keys(originals)
-        except TypeError as error:
-            step_failed(error, self.spec.where)
+        keys = self._guard(encode_keys, originals)
         self._keys.update(keys_to_carry(keys, originals))
         for windows, some_keys, some_values in by_windows(batch.windows, keys, values):
             for window in windows:
@@ -93,10 +101,10 @@ class GroupWriter(Quiet):
                     else:
                         lists[key] = [value]
         if self._rank is not None:
-            self._note_ranks(batch, keys)
+            self._guard(self._note_ranks, batch, keys)
         self._held += len(values)
         if self._held >= self._limit.elements:
-            yield self._flush()
+            yield self._guard(self._flush)
 
     def _note_ranks(self, batch: Batch, keys: list[bytes]) -> None:
         assert self._rank is not None
@@ -108,7 +116,7 @@ class GroupWriter(Quiet):
     def finish(self) -> Records:
         """Writes what is left."""
         if self._held:
-            yield self._flush()
+            yield self._guard(self._flush)
 
     def _flush(self) -> Any:
         columns: list[list[Any]] = [[], [], [], [], [], [], []]
@@ -130,12 +138,9 @@ class GroupWriter(Quiet):
         return exchange_records(self.spec.port, self.spec.tag, *columns)
 
     def _chunks(self, lists: dict[bytes, list[Any]]) -> list[bytes]:
-        try:
-            if not self._keys:
-                return list(map(dumps, lists.values()))
-            return [
-                dumps(values if key_is_self_contained(key) else (self._keys[key], values))
-                for key, values in lists.items()
-            ]
-        except Exception as error:
-            step_failed(error, self.spec.where)
+        if not self._keys:
+            return list(map(dumps, lists.values()))
+        return [
+            dumps(values if key_is_self_contained(key) else (self._keys[key], values))
+            for key, values in lists.items()
+        ]

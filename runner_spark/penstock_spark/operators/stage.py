@@ -125,7 +125,7 @@ class Stage:
     def _writer(self, spec: WriterSpec) -> Node:
         match spec:
             case GroupWriterSpec(combine=None):
-                return GroupWriter(spec, self.partition)
+                return GroupWriter(spec, self.partition, self.container(spec.label))
             case GroupWriterSpec():
                 return CombineWriter(self._owning(spec), self.partition, self.container(spec.label))
             case PageWriterSpec():

@@ -6,7 +6,7 @@ from collections.abc import Callable
 from typing import Any
 
 from penstock.error import three_parts
-from penstock.metrics.execution import MetricsContainer
+from penstock.metrics.execution import MetricsContainer, set_current
 from penstock.transforms.window import BoundedWindow, FixedWindows, GlobalWindows
 from penstock.utils.timestamp import Timestamp
 from penstock_spark.operators.batch import GLOBAL, Batch, Windows
@@ -28,6 +28,7 @@ class AssignStep(Quiet):
     def push(self, batch: Batch) -> Records:
         """Takes a batch; an element in several windows counts as one for each of them, as in Beam."""
         batch = batch.exploded()
+        set_current(self.metrics)
         try:
             windows = self._assign(batch)
         except Exception as error:

@@ -10,8 +10,8 @@ from collections.abc import Iterator
 from dataclasses import dataclass, field
 
 from penstock.graph import CombinePerKey, Graph, GroupByKey, InlineValues, Read, Reshuffle, Step, Write
+from penstock_spark.native import hosted_groupings
 from penstock_spark.passes.fuse import Relay, Unit
-from penstock_spark.passes.native import hosted_groupings
 from penstock_spark.plan import (
     Aggregate,
     Exchange,

@@ -79,6 +79,7 @@ class SparkOptions(PipelineOptions):
         spark_conf: Spark properties; ``--spark_conf=key=value``, repeatable.
         shuffle_partitions: The number of partitions of a shuffle; None leaves it to Spark.
         checkpoint_location: The folder in which a streaming pipeline keeps its progress and state.
+        fast_start: Starts a local Spark in half the time, at the cost of long jobs; for tests.
         show_elements_in_errors: Puts the failing element into the error's text; off, since elements may be
             private.
 
@@ -103,6 +104,12 @@ class SparkOptions(PipelineOptions):
         parser.add_argument("--shuffle_partitions", type=int, default=None, help="Partitions of a shuffle.")
         parser.add_argument(
             "--checkpoint_location", default=None, help="The folder of a streaming pipeline's state."
+        )
+        parser.add_argument(
+            "--fast_start",
+            action="store_true",
+            default=False,
+            help="Starts a local Spark in half the time, at the cost of long jobs; for tests.",
         )
         parser.add_argument(
             "--show_elements_in_errors",

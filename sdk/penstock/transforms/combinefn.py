@@ -11,6 +11,7 @@ from penstock.transforms.dofn_base import strip_output_annotations
 from penstock.transforms.ptransform import label_from_callable
 from penstock.typehints import trivial_inference, typehints
 from penstock.typehints.decorators import IOTypeHints, TypeCheckError, WithTypeHints, get_type_hints
+from penstock.where import here
 
 __all__ = [
     "CallableWrapperCombineFn",
@@ -105,7 +106,9 @@ class CombineFn(WithTypeHints, HasDisplayData):  # type: ignore[misc]
         if not callable(fn):
             raise TypeError(
                 three_parts(
-                    f"Expected a CombineFn or callable, got {fn!r}", hint="e.g. sum, or MeanCombineFn()"
+                    f"Expected a CombineFn or callable, got {fn!r}",
+                    where=here(),
+                    hint="e.g. sum, or MeanCombineFn()",
                 )
             )
         return CallableWrapperCombineFn(fn) if has_side_inputs else NoSideInputsCallableWrapperCombineFn(fn)

@@ -41,6 +41,16 @@ class Create(PTransform[Any, Any]):
                     hint="put it into a list",
                 )
             )
+        try:
+            iter(values)
+        except TypeError as error:
+            raise TypeError(
+                three_parts(
+                    f"Create needs an iterable of values, not {type(values).__name__}",
+                    where=self._where(),
+                    hint="put a single value into a list",
+                )
+            ) from error
         self.values = tuple(values.items() if isinstance(values, Mapping) else values)
         self.reshuffle = reshuffle
 

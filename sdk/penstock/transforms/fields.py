@@ -18,6 +18,7 @@ from penstock.transforms.pardo import Map, ParDo
 from penstock.transforms.ptransform import PTransform, PTransformWithSideInputs
 from penstock.typehints import row_type, trivial_inference, typehints
 from penstock.typehints.decorators import WithTypeHints, get_type_hints
+from penstock.where import here
 
 __all__ = ["CallableWrapperPartitionFn", "GroupBy", "Partition", "PartitionFn", "Select"]
 
@@ -50,6 +51,7 @@ def _expression(given: Expression, position: int | str) -> Callable[[Any], Any]:
     raise TypeError(
         three_parts(
             f"Field expression {given!r} at {position} must be a callable or a string",
+            where=here(),
             hint="give the name of an attribute, or a function of the element",
         )
     )
@@ -273,7 +275,13 @@ class CallableWrapperPartitionFn(PartitionFn):
     def __init__(self, fn: Callable[..., int]) -> None:
         super().__init__()
         if not callable(fn):
-            raise TypeError(three_parts(f"Expected a callable object instead of: {fn!r}"))
+            raise TypeError(
+                three_parts(
+                    f"Expected a callable object instead of: {fn!r}",
+                    where=here(),
+                    hint="pass a function of the element and the number of parts, or a PartitionFn",
+                )
+            )
         self.fn = fn
 
     def partition_for(self, element: Any, num_partitions: int, *args: Any, **kwargs: Any) -> int:

@@ -126,7 +126,8 @@ class ParDo(PTransformWithSideInputs):
             )
         for tag in tags:
             if not isinstance(tag, str):
-                raise TypeError(three_parts(f"a tag is a string, not {tag!r}", where=self._where()))
+                what = f"a tag is a string, not {tag!r}"
+                raise TypeError(three_parts(what, where=self._where(), hint=f"write {str(tag)!r}"))
         return _MultiParDo(self, tags, main, allow_unknown_tags)
 
     def with_exception_handling(

@@ -11,6 +11,7 @@ from penstock.transforms.ptransform_base import PTransform, checked_hint
 from penstock.typehints import typehints
 from penstock.typehints.decorators import TypeCheckError, WithTypeHints, getcallargs_forhints
 from penstock.typehints.trivial_inference import instance_to_type
+from penstock.where import here
 
 __all__ = ["PTransformWithSideInputs"]
 
@@ -30,7 +31,8 @@ class PTransformWithSideInputs(PTransform[Any, Any]):
 
     def __init__(self, fn: Any, *args: Any, **kwargs: Any) -> None:
         if isinstance(fn, type) and issubclass(fn, WithTypeHints):
-            raise ValueError(three_parts(f"Use {fn.__name__}() not {fn.__name__}", hint="make an instance"))
+            what = f"Use {fn.__name__}() not {fn.__name__}"
+            raise ValueError(three_parts(what, where=here(), hint="make an instance"))
         self.fn = self.make_fn(fn, bool(args or kwargs))
         super().__init__()
         for value in (*args, *kwargs.values()):

@@ -19,6 +19,7 @@ from penstock.transforms.bounded_window import TimestampedValue as TimestampedVa
 from penstock.transforms.bounded_window import V as V
 from penstock.utils.timestamp import MIN_TIMESTAMP, Duration, DurationTypes, Timestamp, TimestampTypes
 from penstock.utils.windowed_value import PANE_INFO_UNKNOWN, HomogeneousWindowedBatch, PaneInfo, WindowedValue
+from penstock.where import here
 
 if TYPE_CHECKING:
     from penstock.coders.coders import Coder
@@ -360,7 +361,9 @@ def _positive_micros(noun: str, length: DurationTypes) -> int:
     micros = Duration.of(length).micros
     if micros <= 0:
         what = f"the {noun} parameter must be strictly positive, but is {length!r}"
-        raise ValueError(three_parts(what, hint="give seconds, at least a microsecond (0.000001)"))
+        raise ValueError(
+            three_parts(what, where=here(), hint="give seconds, at least a microsecond (0.000001)")
+        )
     return micros
 
 

@@ -1,0 +1,115 @@
+"""The benchmarks run: with tiny inputs, and whatever the machine is doing, so that no time is looked at."""
+
+from __future__ import annotations
+
+import doctest
+import importlib
+import json
+import os
+import subprocess
+import sys
+from collections.abc import Callable, Iterator
+from pathlib import Path
+from types import ModuleType
+
+import pytest
+from pyspark.sql import SparkSession
+
+_BENCHMARKS = Path(__file__).parents[2] / "benchmarks"
+_SECONDS_MAX = 300
+_QUICK_START = {"JDK_JAVA_OPTIONS": "-XX:TieredStopAtLevel=1 -XX:+UseSerialGC"}
+"""Two Javas start for a few small jobs: this halves what that takes."""
+
+Load = Callable[[str], ModuleType]
+
+
+@pytest.fixture
+def load(monkeypatch: pytest.MonkeyPatch) -> Iterator[Load]:
+    """Imports a module of the benchmarks, which import each other by their bare names, as programs do."""
+    monkeypatch.syspath_prepend(str(_BENCHMARKS))
+    before = set(sys.modules)
+    yield importlib.import_module
+    for name in set(sys.modules) - before:
+        if str(_BENCHMARKS) in str(getattr(sys.modules[name], "__file__", "")):
+            del sys.modules[name]
+
+
+@pytest.mark.spark
+def test_one_command_compares_all_contenders_and_writes_their_numbers(tmp_path: Path) -> None:
+    pytest.importorskip("apache_beam")
+    results = tmp_path / "numbers.json"
+    options = ["--scale=0.0005", "--runs=1", f"--folder={tmp_path}", f"--results={results}"]
+    done = subprocess.run(
+        [sys.executable, str(_BENCHMARKS / "run.py"), *options],
+        env={**os.environ, **_QUICK_START},
+        capture_output=True,
+        text=True,
+        timeout=_SECONDS_MAX,
+    )
+    assert done.returncode == 0, done.stderr
+    workloads = json.loads(results.read_text())["workloads"]
+    assert set(workloads) == {"word_count", "team_sums"}
+    for workload in workloads.values():
+        assert set(workload["contenders"]) == {"penstock", "handwritten", "beam"}
+        assert workload["contenders"]["handwritten"]["speed_by_wall"] == 1
+        for contender in workload["contenders"].values():
+            assert all(run["wall_seconds"] > 0 and run["cpu_seconds"] > 0 for run in contender["runs"])
+    assert workloads["word_count"]["title"] in done.stdout
+
+
+def test_a_wrong_missing_or_second_total_is_found(load: Load, tmp_path: Path) -> None:
+    workloads = load("workloads")
+    words, _ = workloads.WORKLOADS
+    source = words.make_input(tmp_path, 1_000)
+    totals = json.loads(source.with_suffix(".json").read_text())
+    right = [f"{word}\t{count}\n" for word, count in totals.items()]
+    part = tmp_path / "part-0"
+    part.write_text("".join(right))
+    workloads.check(source, tmp_path)
+    for wrong in (
+        right[1:],
+        [*right, right[0]],
+        [*right, "unheard\t1\n"],
+        [right[0].replace("\t", "\t9"), *right[1:]],
+    ):
+        part.write_text("".join(wrong))
+        with pytest.raises(AssertionError):
+            workloads.check(source, tmp_path)
+
+
+def test_inputs_are_the_same_every_time_and_smaller_ones_are_the_beginning_of_larger_ones(
+    load: Load, tmp_path: Path
+) -> None:
+    for workload in load("workloads").WORKLOADS:
+        first, second = (workload.make_input(tmp_path / name, 2_000).read_bytes() for name in "ab")
+        smaller = workload.make_input(tmp_path / "a", 1_000).read_bytes()
+        assert first == second
+        assert first.startswith(smaller)
+        assert 0 < len(smaller) < len(first)
+
+
+@pytest.mark.parametrize("module", ["workloads", "report"])
+def test_the_examples_in_the_benchmarks_are_right(load: Load, module: str) -> None:
+    done = doctest.testmod(load(module))
+    assert done.attempted > 0
+    assert done.failed == 0
+
+
+def test_building_and_explaining_is_measured(load: Load, tmp_path: Path) -> None:
+    results = tmp_path / "construction.json"
+    load("construction").main(["--transforms=20", "--runs=1", f"--results={results}"])
+    numbers = json.loads(results.read_text())
+    assert numbers["transforms"] == 20
+    assert all(numbers[shape]["build_seconds"] >= 0 for shape in ("chain", "branches"))
+
+
+@pytest.mark.spark
+def test_a_tiny_pipeline_is_measured(
+    load: Load, spark: SparkSession, tmp_path: Path, capsys: pytest.CaptureFixture[str]
+) -> None:
+    results = tmp_path / "latency.json"
+    load("latency").main(["--runs=2", "--profile", f"--results={results}"])
+    numbers = json.loads(results.read_text())
+    assert len(numbers["wall_seconds"]) == 2
+    assert min(numbers["wall_seconds"]) <= numbers["median_wall_seconds"] <= max(numbers["wall_seconds"])
+    assert "function calls" in capsys.readouterr().out
