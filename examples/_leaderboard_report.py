@@ -10,6 +10,7 @@ from itertools import groupby
 from pathlib import Path
 from typing import Any
 
+TABLES = ("authors", "weeks", "sessions")
 AUTHORS, WEEKS, NAME_WIDTH = 10, 6, 28
 
 Row = Mapping[str, str]
@@ -23,7 +24,7 @@ def show(name: str, folder: Path, result: Any) -> None:
         folder: Where the files are.
         result: The pipeline's, for its metrics.
     """
-    authors, weeks, sessions = (rows(folder / f"{file}.csv") for file in ("authors", "weeks", "sessions"))
+    authors, weeks, sessions = (rows(folder / f"{table}.csv") for table in TABLES)
     commits = sum(int(row["commits"]) for row in authors)
     print(f"Leaderboard of {name}: {count(commits, 'commit')} by {count(len(authors), 'author')}")
     if commits:
@@ -38,7 +39,9 @@ def show(name: str, folder: Path, result: Any) -> None:
 
 
 def rows(file: Path) -> list[Row]:
-    """The rows of a CSV file."""
+    """The rows of a CSV file; none, if there is no file."""
+    if not file.exists():
+        return []
     with file.open(encoding="utf-8", newline="") as lines:
         return list(csv.DictReader(lines))
 

@@ -26,7 +26,7 @@ from typing import NamedTuple
 
 import penstock as beam
 from _git_history import FIELD, RECORD, NoHistory, write_history, write_sample
-from _leaderboard_report import show
+from _leaderboard_report import TABLES, show
 from penstock.coders import BytesCoder
 from penstock.io import fileio
 from penstock.metrics import Metrics
@@ -316,8 +316,11 @@ def leaderboard(pipeline: beam.Pipeline, history: Path, weekly: int = 3, gap: in
 
 
 def prepare(repository: Path | None, history: Path) -> str:
-    """Writes the file of the history; returns what to call it."""
+    """Writes the file of the history, and takes earlier results away; returns what to call the history."""
     history.parent.mkdir(parents=True, exist_ok=True)
+    # Without any rows there is no file, and one of an earlier run would be taken for it.
+    for name in TABLES:
+        (history.parent / f"{name}.csv").unlink(missing_ok=True)
     chosen = repository or PROJECT
     try:
         shallow = write_history(chosen, history)

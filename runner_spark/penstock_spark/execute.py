@@ -27,6 +27,8 @@ _SQL_CONF = {
     "spark.sql.adaptive.enabled": "false",
     # A small driver-side answer must not be planned as a Spark job of its own.
     "spark.sql.execution.arrow.pyspark.enabled": "true",
+    # A row of a large group is megabytes; by default a worker gets and copies 64 of them at a time.
+    "spark.sql.execution.arrow.maxBytesPerBatch": str(8 << 20),
 }
 
 
@@ -102,6 +104,7 @@ def _context(plan: Plan, spark: SparkSession, settings: SparkOptions) -> Context
         metrics=accumulator_of(spark.sparkContext),
         partitions=partitions,
         dumps=dumps,
+        show_elements=bool(settings.show_elements_in_errors),
         sys_path=driver_sys_path() if local else (),
     )
 

@@ -181,8 +181,8 @@ def cluster(tmp_path_factory: pytest.TempPathFactory) -> Iterator[Cluster]:
         yield running
 
 
-@pytest.fixture
-def run_on_cluster(cluster: Cluster, tmp_path: Path) -> Runner:
+@pytest.fixture(scope="session")
+def run_on_cluster(cluster: Cluster, tmp_path_factory: pytest.TempPathFactory) -> Runner:
     """A function that runs a program with the cluster as its default master, and gives back the ended
     process.
 
@@ -193,7 +193,7 @@ def run_on_cluster(cluster: Cluster, tmp_path: Path) -> Runner:
         done = subprocess.run(
             [sys.executable, str(script), *arguments],
             env=cluster.driver_environment(),
-            cwd=tmp_path,
+            cwd=tmp_path_factory.mktemp("job"),
             capture_output=True,
             text=True,
             timeout=_JOB_SECONDS_MAX,

@@ -38,6 +38,14 @@ PRINTED = {
     ],
 }
 
+RUN_ALL = """
+import runpy, sys
+quick = "--spark_conf=spark.driver.defaultJavaOptions=-XX:TieredStopAtLevel=1 -XX:+UseSerialGC"
+files, sys.argv[1:] = sys.argv[1:], ["--master=local[1]", quick]
+for file in files:
+    runpy.run_path(file, run_name="__main__")
+"""
+
 
 def blocks(language):
     return re.findall(rf"^```{language}\n(.*?)^```$", README, re.MULTILINE | re.DOTALL)
@@ -47,15 +55,11 @@ def test_the_examples_and_the_readme_print_what_they_are_said_to(tmp_path):
     (program,), (printed,) = blocks("python"), blocks("text")
     readme = tmp_path / "readme.py"
     readme.write_text(program, encoding="utf-8")
-    programs = [readme, *(ROOT / "examples" / name for name in PRINTED)]
-    # What a worker prints goes through Spark, and is all there only when the program has ended.
+    programs = [*(ROOT / "examples" / name for name in PRINTED), readme]
+    # What a worker prints goes through Spark, and is all there only when the program has ended. There is one
+    # worker, since two may print into each other's lines.
     done = subprocess.run(
-        [
-            sys.executable,
-            "-c",
-            "import runpy, sys\nfor file in sys.argv[1:]: runpy.run_path(file, run_name='__main__')",
-        ]
-        + [*map(str, programs)],
+        [sys.executable, "-c", RUN_ALL, *map(str, programs)],
         stdout=subprocess.PIPE,
         stderr=subprocess.STDOUT,
         text=True,

@@ -1,18 +1,32 @@
 """The examples that read and write files, and the one of the paper."""
 
 import csv
+import doctest
 from collections import Counter, defaultdict
 from datetime import UTC, datetime
 from importlib import import_module
+from pathlib import Path
+
+import pytest
 
 import penstock as beam
 from penstock.testing.test_pipeline import TestPipeline
 from penstock.testing.util import assert_that, equal_to
 
+EXAMPLES = Path(__file__).parents[2] / "examples"
+
+
+@pytest.mark.parametrize("name", sorted(path.stem for path in EXAMPLES.rglob("*.py")))
+def test_what_the_docstrings_of_an_example_say_is_true(name):
+    module = import_module(name)
+    assert module.__doc__
+    assert hasattr(module, "run") != name.startswith("_"), "an example runs, and its helpers do not"
+    assert doctest.testmod(module, optionflags=doctest.NORMALIZE_WHITESPACE).failed == 0
+
 
 def test_wordcount_prints_and_writes_what_counting_by_hand_gives(tmp_path, capsys):
     wordcount = import_module("wordcount")
-    text = "The cat’s hat; the CAT'S hat -- the well-known 12 hats.\n\nDas Maß, das Maß!\n"
+    text = "The cat\u2019s hat; the CAT'S hat -- the well-known 12 hats.\n\nDas Maß, das Maß!\n"
     (tmp_path / "a.txt").write_text(text, encoding="utf-8")
     (tmp_path / "b.txt").write_text("the end", encoding="utf-8")
     wordcount.run([f"--input={tmp_path}/?.txt", f"--output={tmp_path}/out/counts", "--top=3"])
@@ -22,7 +36,7 @@ def test_wordcount_prints_and_writes_what_counting_by_hand_gives(tmp_path, capsy
         for file in tmp_path.glob("out/counts-*.tsv")
         for line in file.read_text(encoding="utf-8").splitlines()
     ]
-    rest = {"cat’s": 1, "cat's": 1, "well-known": 1, "hats": 1, "maß": 2, "end": 1}
+    rest = {"cat\u2019s": 1, "cat's": 1, "well-known": 1, "hats": 1, "maß": 2, "end": 1}
     assert dict(line.split("\t") for line in lines) == {
         word: str(count) for word, count in {"the": 4, "das": 2, "hat": 2, **rest}.items()
     }

@@ -104,7 +104,9 @@ def random_elements(seed: int, count: int = 90) -> list[Element]:
         499_999,
         10_000_000,
     ]
-    return [(at.choice(KEYS), at.randrange(100), at.choice(times)) for _ in range(count)]
+    return [
+        (at.choice(KEYS), at.randrange(-9, 9) * at.choice([1, 2**70]), at.choice(times)) for _ in range(count)
+    ]
 
 
 def exact(key: Any) -> Any:

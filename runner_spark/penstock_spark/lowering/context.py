@@ -26,6 +26,7 @@ class Context:
         metrics: The Spark accumulator for metrics.
         partitions: The number of partitions of every shuffle.
         dumps: Pickles a program for the workers.
+        show_elements: Whether errors tell the element that a step worked on.
         sys_path: Folders that local workers should import from too.
         scans: The opened sources, by label.
         sinks: The planned sinks, by label: a plan names the files that its encoders write.
@@ -41,6 +42,7 @@ class Context:
     metrics: Any
     partitions: int
     dumps: Callable[[Any], bytes]
+    show_elements: bool = False
     sys_path: tuple[str, ...] = ()
     scans: dict[str, Source] = field(default_factory=dict)
     sinks: dict[str, SinkPlan] = field(default_factory=dict)

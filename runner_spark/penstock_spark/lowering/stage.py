@@ -65,6 +65,7 @@ def lower_stage(stage: Stage, plan: Plan, context: Context) -> None:
             _writer(port, writing, plan, context) for port in stage.ports for writing in port.writings
         ),
         partitions=partitions,
+        show_elements=context.show_elements,
     )
     schema = _schema(stage, context)
     views = {side.edge: context.views[side.edge] for step in stage.steps for side in step.side_inputs}
@@ -83,7 +84,7 @@ def _pickled(program: Program, stage: Stage, context: Context) -> bytes:
     except Exception as error:
         reads = stage.root.reads if isinstance(stage.root, Inline) else ()
         parts: list[tuple[Any, Any]] = [*zip(program.roots, reads, strict=False)]
-        parts += [(step, step) for step in program.steps]
+        parts += [(spec, spec) for spec in (*program.steps, *program.writers)]
         where = next((step.where for part, step in parts if not _can_pickle(part, context)), None)
         raise RuntimeError(
             three_parts(

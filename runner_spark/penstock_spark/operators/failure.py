@@ -32,6 +32,7 @@ class Failure:
         message: Its text.
         where: The step, as an error's second line.
         frames: The traceback in the worker, as text, with those of the exceptions that led to it.
+        element: The element that the step worked on, as text; None unless the user asked for it.
     """
 
     exception: bytes | None
@@ -39,6 +40,7 @@ class Failure:
     message: str
     where: str
     frames: str
+    element: str | None = None
 
 
 class StepFailed(Exception):
@@ -49,13 +51,33 @@ class UserCodeError(RunnerError):
     """User code raised an exception that could not be brought to the driver as itself."""
 
 
-def step_failed(error: BaseException, where: str) -> NoReturn:
-    """Raises the marked form of an exception that left user code; one that is marked already passes unchanged."""
+class _Shown:
+    """Whether this worker's task puts elements into errors."""
+
+    elements = False
+
+
+def show_elements(shown: bool) -> None:
+    """Sets whether failures of this task tell the element, which may be private, and which Spark's logs then have."""
+    _Shown.elements = shown
+
+
+def step_failed(error: BaseException, where: str, element: tuple[Any, ...] = ()) -> NoReturn:
+    """Raises the marked form of an exception that left user code; one that is marked already passes unchanged.
+
+    Args:
+        error: The exception.
+        where: The step.
+        element: The element it worked on, as a 1-tuple; () if that is not known.
+    """
     if isinstance(error, StepFailed):
         raise error
     # The text of the exceptions it came from is there too: they do not survive pickling.
     frames = "".join(traceback.format_exception(error, limit=-_TRACEBACK_LIMIT))
-    failure = Failure(_pickled(error), type(error).__qualname__, _cut(_text(error)), where, _cut(frames))
+    shown = _cut(repr(element[0])) if element and _Shown.elements else None
+    failure = Failure(
+        _pickled(error), type(error).__qualname__, _cut(_text(error)), where, _cut(frames), shown
+    )
     marked = base64.b64encode(cloudpickle.dumps(failure)).decode("ascii")
     raise StepFailed(f"{failure.kind} {where} penstock-failure<{marked}>") from None
 
@@ -100,7 +122,9 @@ def to_exception(failure: Failure) -> BaseException:
     ...     print(repr(to_exception(find_failure(str(marked)))))
     ValueError("no [while running 'A' (game.py:41)]")
     """
-    hint = "the traceback below ends in the code of that step"
+    hint = "the traceback below ends in the code of that step; the option show_elements_in_errors adds the element"
+    if failure.element is not None:
+        hint = f"the traceback below ends in the code of that step; its element is {failure.element}"
     error: BaseException
     try:
         if failure.exception is None:

@@ -188,5 +188,5 @@ class RowLoop:
                 if result is not None:
                     check_result(result)
             except Exception as error:
-                step_failed(error, self.step.spec.where)
+                step_failed(error, self.step.spec.where, row[:1])
             yield result, row

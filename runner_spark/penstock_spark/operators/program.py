@@ -204,6 +204,7 @@ class Program:
         steps: In topological order.
         writers: Where elements leave the stage.
         partitions: The number of partitions that inline roots are dealt out to.
+        show_elements: Whether errors tell the element that a step worked on.
     """
 
     run: str
@@ -212,3 +213,4 @@ class Program:
     steps: tuple[StepSpec, ...]
     writers: tuple[WriterSpec, ...]
     partitions: int = 1
+    show_elements: bool = False

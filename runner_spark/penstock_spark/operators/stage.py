@@ -14,6 +14,7 @@ from penstock.graph import AssignWindows, ParDo
 from penstock.metrics.execution import MetricsContainer, Snapshot, merge_snapshots
 from penstock_spark.operators.batch import Batch, decode_page, dumps, loads
 from penstock_spark.operators.combine_write import CombineWriter
+from penstock_spark.operators.failure import show_elements
 from penstock_spark.operators.group_read import GroupReader, read_groups
 from penstock_spark.operators.group_write import GroupWriter
 from penstock_spark.operators.inline import inline_batches
@@ -259,6 +260,7 @@ def stage_function(
         context = TaskContext.get()
         partition = context.partitionId() if context else 0
         loaded: Program = loads(program)
+        show_elements(loaded.show_elements)
         # Every step below another one takes a few frames of Python's stack.
         sys.setrecursionlimit(max(sys.getrecursionlimit(), 1_000 + _FRAMES_PER_STEP * len(loaded.steps)))
         stage = Stage(loaded, partition, pages)

@@ -3,7 +3,9 @@
 from __future__ import annotations
 
 from collections.abc import Callable, Iterator
+from functools import partial
 from itertools import chain, filterfalse, islice, starmap
+from operator import length_hint
 from typing import Any
 
 from penstock.error import three_parts
@@ -17,6 +19,7 @@ from penstock_spark.operators.outputs import Outputs
 from penstock_spark.operators.pushing import Quiet, Records
 
 _SPECIAL = (TaggedOutput, TimestampedValue, WindowedValue)
+_DISCOURAGED = frozenset((str, bytes, dict))
 
 
 def plain(batch: Batch, values: list[Any], outputs: Outputs) -> Batch | None:
@@ -65,10 +68,10 @@ class MapStep(Quiet):
         set_current(self.metrics)
         try:
             apply = starmap if self.starred else map
-            values = list(apply(self.fn, batch.values))
+            values = list(apply(self.fn, elements := iter(batch.values)))
             _check_complete(len(values), len(batch.values))
         except Exception as error:
-            step_failed(error, self.where)
+            step_failed(error, self.where, last_read(batch.values, elements))
         out = plain(batch, values, self.outputs)
         if out is None:
             yield from self.outputs.route(zip(((value,) for value in values), batch.rows(), strict=True))
@@ -91,11 +94,11 @@ class FilterStep(Quiet):
         """Takes a batch."""
         set_current(self.metrics)
         try:
-            selectors = list(map(self.fn, batch.values))
+            selectors = list(map(self.fn, elements := iter(batch.values)))
             _check_complete(len(selectors), len(batch.values))
             kept = batch.compressed(selectors)
         except Exception as error:
-            step_failed(error, self.where)
+            step_failed(error, self.where, last_read(batch.values, elements))
         if kept.values:
             yield from self.outputs.main.push(kept)
 
@@ -120,12 +123,16 @@ class FlatMapStep(Quiet):
         """Takes a batch."""
         apply: Any = starmap if self.starred else map
         read_all: list[bool] = []
-        results = apply(self.fn, chain(batch.values, _noting_the_end(read_all)))
+        elements = iter(batch.values)
+        results = apply(self.fn, chain(elements, _noting_the_end(read_all)))
+        find = partial(last_read, batch.values, elements)
         if not batch.shared:
-            yield from self.outputs.route(zip(self._guarded(results, read_all), batch.rows(), strict=True))
+            yield from self.outputs.route(
+                zip(self._guarded(results, read_all, find), batch.rows(), strict=True)
+            )
             return
         stream = chain.from_iterable(filterfalse(_is_nothing, results))
-        while values := self._chunk(stream, read_all):
+        while values := self._chunk(stream, read_all, find):
             out = plain(batch, values, self.outputs)
             if out is None:
                 one = next(Batch([None], batch.timestamps, batch.windows, batch.panes).rows())
@@ -133,17 +140,21 @@ class FlatMapStep(Quiet):
             else:
                 yield from self.outputs.main.push(out)
 
-    def _chunk(self, stream: Iterator[Any], read_all: list[bool]) -> list[Any]:
+    def _chunk(
+        self, stream: Iterator[Any], read_all: list[bool], find: Callable[[], tuple[Any, ...]]
+    ) -> list[Any]:
         set_current(self.metrics)
         try:
             values = list(islice(stream, CHUNK_ELEMENTS))
             if len(values) < CHUNK_ELEMENTS and not read_all:
                 raise stopped()
         except Exception as error:
-            step_failed(error, self.where)
+            step_failed(error, self.where, find())
         return values
 
-    def _guarded(self, results: Iterator[Any], read_all: list[bool]) -> Iterator[Any]:
+    def _guarded(
+        self, results: Iterator[Any], read_all: list[bool], find: Callable[[], tuple[Any, ...]]
+    ) -> Iterator[Any]:
         """The same results, with each exception marked with this step and this step's metrics current."""
         while True:
             set_current(self.metrics)
@@ -153,10 +164,10 @@ class FlatMapStep(Quiet):
                     check_result(result)
             except StopIteration:
                 if not read_all:
-                    step_failed(stopped(), self.where)
+                    step_failed(stopped(), self.where, find())
                 return
             except Exception as error:
-                step_failed(error, self.where)
+                step_failed(error, self.where, find())
             yield result
 
 
@@ -167,10 +178,17 @@ def _noting_the_end(read_all: list[bool]) -> Iterator[Any]:
     yield
 
 
+def last_read(values: list[Any], elements: Iterator[Any]) -> tuple[Any, ...]:
+    """The element that a loop over a batch read last, as a 1-tuple; () if it has read none."""
+    read = len(values) - length_hint(elements)
+    return (values[read - 1],) if read else ()
+
+
 def _is_nothing(result: Any) -> bool:
     if result is None:
         return True
-    check_result(result)
+    if type(result) in _DISCOURAGED:
+        check_result(result)
     return False
 
 

@@ -1,0 +1,153 @@
+"""Runs pipelines as users write them on the cluster, and prints as JSON what the program saw of each."""
+
+from __future__ import annotations
+
+import json
+import sys
+import traceback
+from collections.abc import Callable, Iterator
+from pathlib import Path
+from typing import Any, NamedTuple
+
+import helper_of_pipelines
+
+import penstock as beam
+from penstock.metrics.metric import MetricResults, Metrics, MetricsFilter
+from penstock.testing.test_pipeline import TestPipeline
+from penstock.testing.util import assert_that, equal_to
+
+LINES = ["to be or not", "to be", "that is the question"] * 20
+
+
+class Square(NamedTuple):
+    """A key of a class that only this program has."""
+
+    column: str
+    row: int
+
+
+class CountLong(beam.DoFn):
+    """Passes words on, and counts the long ones."""
+
+    long = Metrics.counter("words", "long")
+    length = Metrics.distribution("words", "length")
+
+    def process(self, word: str) -> Iterator[str]:
+        self.length.update(len(word))
+        if len(word) > 3:
+            self.long.inc()
+        yield word
+
+
+def word_count(folder: Path) -> Any:
+    """Reads and writes files; what is written is read by the program."""
+    (folder / "lines.txt").write_text("".join(f"{line}\n" for line in LINES))
+    with beam.Pipeline() as pipeline:
+        _ = (
+            pipeline
+            | beam.io.ReadFromText(f"{folder}/lines.txt")
+            | beam.FlatMap(str.split)
+            | beam.combiners.Count.PerElement()
+            | beam.MapTuple(lambda word, count: f"{word}: {count}")
+            | beam.io.WriteToText(f"{folder}/counts", ".txt")
+        )
+    return sorted(line for part in folder.glob("counts*") for line in part.read_text().splitlines())
+
+
+def side_inputs(folder: Path) -> Any:
+    """A number and a mapping that every worker gets."""
+    with TestPipeline() as pipeline:
+        names = pipeline | "Names" >> beam.Create({"a": "Anna", "b": "Bert"})
+        factor = pipeline | "Factor" >> beam.Create([10])
+        scores = pipeline | "Scores" >> beam.Create([("a", 1), ("b", 2), ("a", 3)])
+        named = scores | beam.Map(
+            lambda score, names, factor: (names[score[0]], score[1] * factor),
+            names=beam.pvalue.AsDict(names),
+            factor=beam.pvalue.AsSingleton(factor),
+        )
+        assert_that(named, equal_to([("Anna", 10), ("Bert", 20), ("Anna", 30)]))
+    return "as expected"
+
+
+def keys_of_the_main_program(folder: Path) -> Any:
+    """Groups by keys of a class of this file, and sends them back as that class."""
+    with TestPipeline() as pipeline:
+        moves = pipeline | beam.Create(
+            [(Square("abc"[number % 3], number % 2), number) for number in range(60)]
+        )
+        groups = (
+            moves | beam.GroupByKey() | beam.MapTuple(lambda square, numbers: (square, len(list(numbers))))
+        )
+        expected = [(Square(column, row), 10) for column in "abc" for row in range(2)]
+        assert_that(groups, equal_to(expected), label="groups")
+        assert_that(groups | beam.Map(lambda group: group[0].column), equal_to([*"aabbcc"]), label="fields")
+    return "as expected"
+
+
+def module_beside_the_program(folder: Path) -> Any:
+    """A function and a class of a module that the workers do not have."""
+    with TestPipeline() as pipeline:
+        words = pipeline | beam.Create(["b", "a", "b"])
+        loud = words | beam.Map(helper_of_pipelines.shout)
+        assert_that(loud | helper_of_pipelines.CountEach(), equal_to([("A", 1), ("B", 2)]))
+    return "as expected"
+
+
+def failing_function(folder: Path) -> Any:
+    """An error of the user's own class is raised here as that class."""
+    pipeline = beam.Pipeline()
+    _ = pipeline | beam.Create([2, 3]) | "Halve" >> beam.Map(helper_of_pipelines.half)
+    try:
+        pipeline.run().wait_until_finish()
+    except helper_of_pipelines.NotEvenError as error:
+        return str(error)
+    return "no error"
+
+
+def failing_assertion(folder: Path) -> Any:
+    """An assertion that does not hold."""
+    try:
+        with TestPipeline() as pipeline:
+            assert_that(pipeline | beam.Create([1, 2]), equal_to([1, 3]))
+    except AssertionError as error:
+        return str(error)
+    return "no error"
+
+
+def metrics(folder: Path) -> Any:
+    """What the workers have counted."""
+    pipeline = beam.Pipeline()
+    words = pipeline | beam.Create(LINES) | beam.FlatMap(str.split)
+    _ = words | beam.ParDo(CountLong()) | beam.combiners.Count.PerElement()
+    result = pipeline.run()
+    result.wait_until_finish()
+    found = result.metrics().query(MetricsFilter().with_namespace("words"))
+    (counter,) = found[MetricResults.COUNTERS]
+    (length,) = found[MetricResults.DISTRIBUTIONS]
+    return [counter.committed, length.committed.count, length.committed.min, length.committed.max]
+
+
+PIPELINES: tuple[Callable[[Path], Any], ...] = (
+    word_count,
+    side_inputs,
+    keys_of_the_main_program,
+    module_beside_the_program,
+    failing_function,
+    failing_assertion,
+    metrics,
+)
+
+
+def main(folder: str) -> None:
+    """Prints an outcome for each pipeline, by name; that of one that fails is its traceback."""
+    outcomes = {}
+    for run in PIPELINES:
+        try:
+            outcomes[run.__name__] = run(Path(folder))
+        except Exception:
+            outcomes[run.__name__] = traceback.format_exc()
+    print(json.dumps(outcomes))
+
+
+if __name__ == "__main__":
+    main(*sys.argv[1:])

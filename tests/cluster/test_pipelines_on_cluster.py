@@ -1,0 +1,53 @@
+"""Whole pipelines on a cluster whose workers know nothing of penstock or of the program."""
+
+from __future__ import annotations
+
+import json
+import subprocess
+from collections.abc import Callable
+from pathlib import Path
+from typing import Any
+
+import pytest
+
+_JOBS = Path(__file__).parent / "jobs"
+
+
+@pytest.fixture(scope="session")
+def outcomes(
+    run_on_cluster: Callable[..., subprocess.CompletedProcess[str]], tmp_path_factory: pytest.TempPathFactory
+) -> dict[str, Any]:
+    """What each pipeline of the one job came to: a start of the program costs more than all of them."""
+    shared = tmp_path_factory.mktemp("shared")
+    done = run_on_cluster(_JOBS / "public_pipelines.py", str(shared))
+    found: dict[str, Any] = json.loads(done.stdout.splitlines()[-1])
+    return found
+
+
+def test_words_are_counted_from_file_to_file(outcomes: dict[str, Any]) -> None:
+    once, twice = (f"{word}: 20" for word in ("not", "or")), (f"{word}: 40" for word in ("be", "to"))
+    more = (f"{word}: 20" for word in ("is", "question", "that", "the"))
+    assert outcomes["word_count"] == sorted([*once, *twice, *more])
+
+
+@pytest.mark.parametrize("pipeline", ["side_inputs", "keys_of_the_main_program", "module_beside_the_program"])
+def test_a_pipeline_has_the_outcome_that_it_asserts(outcomes: dict[str, Any], pipeline: str) -> None:
+    assert outcomes[pipeline] == "as expected"
+
+
+def test_an_error_of_the_users_own_class_arrives_with_the_name_of_its_step(outcomes: dict[str, Any]) -> None:
+    message = outcomes["failing_function"]
+    assert message.startswith("an odd number [while running 'Halve'")
+    assert "public_pipelines.py:" in message
+
+
+def test_an_assertion_that_does_not_hold_says_what_was_missing(outcomes: dict[str, Any]) -> None:
+    message = outcomes["failing_assertion"]
+    assert "assert_that" in message
+    assert "missing elements [3]" in message
+    assert "unexpected elements [2]" in message
+
+
+def test_metrics_of_all_workers_are_added_up(outcomes: dict[str, Any]) -> None:
+    long_words, words, shortest, longest = outcomes["metrics"]
+    assert (long_words, words, shortest, longest) == (40, 200, 2, 8)

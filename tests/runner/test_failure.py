@@ -1,0 +1,112 @@
+"""How exceptions of user code travel from a worker to the program."""
+
+from __future__ import annotations
+
+import tempfile
+
+import pytest
+
+from penstock_spark.operators.failure import (
+    StepFailed,
+    UserCodeError,
+    find_failure,
+    step_failed,
+    to_exception,
+)
+
+WHERE = "at step 'A' (game.py:41)"
+
+
+class TwoArguments(Exception):
+    def __init__(self, what, why):
+        super().__init__(f"{what} because {why}")
+        self.why = why
+
+
+class KeywordOnly(ValueError):
+    def __init__(self, *, code):
+        super().__init__()
+        self.code = code
+
+    def __str__(self):
+        return f"code {self.code}"
+
+
+class HoldsAFile(Exception):
+    def __init__(self, message):
+        super().__init__(message)
+        self.file = tempfile.TemporaryFile()  # noqa: SIM115
+
+
+class WithoutText(Exception):
+    def __str__(self):
+        raise RuntimeError("no text")
+
+
+class ComesBackAsAnother(Exception):
+    def __reduce__(self):
+        return ValueError, ("another",)
+
+
+class Fine(LookupError):
+    """Survives the way."""
+
+
+def brought_back(error: BaseException) -> BaseException:
+    with pytest.raises(StepFailed) as caught:
+        step_failed(error, WHERE)
+    with pytest.raises(StepFailed) as again:
+        step_failed(caught.value, "at step 'B'")
+    assert again.value is caught.value
+    text = f"Job aborted.\n{caught.value}\n\tat java"
+    return to_exception(find_failure(text))
+
+
+@pytest.mark.parametrize(
+    ("error", "kind", "text"),
+    [
+        (Fine("gone"), Fine, "gone [while running 'A' (game.py:41)]"),
+        (KeyError(3), KeyError, "3"),
+        (ValueError(), ValueError, ""),
+        (OSError(2, "no such file"), FileNotFoundError, "no such file"),
+        (UnicodeDecodeError("utf-8", b"\xff", 0, 1, "bad"), UnicodeDecodeError, "bad"),
+        (TwoArguments("a", "b"), UserCodeError, "TwoArguments: a because b"),
+        (KeywordOnly(code=5), UserCodeError, "KeywordOnly: code 5"),
+        (HoldsAFile("open"), UserCodeError, "HoldsAFile: open"),
+        (WithoutText(), WithoutText, None),
+        (ComesBackAsAnother("itself"), UserCodeError, "ComesBackAsAnother: itself"),
+        (ValueError("long " * 100_000), UserCodeError, "ValueError: long long"),
+        (ValueError("half a pair \ud800 \n penstock-failure<"), ValueError, "half a pair"),
+    ],
+    ids=lambda value: value.__name__ if isinstance(value, type) else None,
+)
+def test_an_exception_comes_back_as_itself_or_says_what_it_was(error, kind, text):
+    found = brought_back(error)
+    assert type(found) is kind
+    assert text is None or text in str(found)
+    assert "at step 'A' (game.py:41)" in (str(found) if kind is UserCodeError else found.__notes__[-1])
+    assert "In the worker:" in found.__notes__[-1]
+
+
+def test_an_exception_comes_back_with_its_attributes_its_notes_and_the_code_that_raised_it():
+    def user_code():
+        try:
+            raise KeyError("the cause")
+        except KeyError as cause:
+            error = Fine("gone")
+            error.code = 7
+            error.add_note("the user's note")
+            raise error from cause
+
+    with pytest.raises(Fine) as caught:
+        user_code()
+    found = brought_back(caught.value)
+    assert found.code == 7
+    assert found.__notes__[0] == "the user's note"
+    assert "user_code" in found.__notes__[-1]
+    assert "the cause" in found.__notes__[-1]
+
+
+def test_a_text_without_a_mark_has_no_failure():
+    assert find_failure("Job aborted. penstock-failure<>") is None
+    assert find_failure("") is None
