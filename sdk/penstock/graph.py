@@ -267,8 +267,18 @@ def _show_step(graph: Graph, step: Step) -> str:
     return f"{step.label} = {ins}{sides}{describe(step.primitive)} {arrow}{outs}".rstrip()
 
 
+_TYPE_CHARACTERS = 200
+
+
 def _type_name(hint: Any) -> str:
-    return hint.__name__ if isinstance(hint, type) else str(hint)
+    if isinstance(hint, type):
+        return hint.__name__
+    try:
+        name = str(hint)
+    except RecursionError:
+        # Groups of groups of groups have types that are deeper than Python's stack.
+        return "..."
+    return name if len(name) <= _TYPE_CHARACTERS else f"{name[:_TYPE_CHARACTERS]}..."
 
 
 def _name(user_object: Any) -> str:

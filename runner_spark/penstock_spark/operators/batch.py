@@ -78,6 +78,15 @@ class Batch:
             _compress(self.panes, selectors),
         )
 
+    def taken(self, places: list[int]) -> Batch:
+        """The elements at some places, in that order."""
+        return Batch(
+            [self.values[place] for place in places],
+            _taken(self.timestamps, places),
+            _taken(self.windows, places),
+            _taken(self.panes, places),
+        )
+
     def every(self, first: int, step: int) -> Batch:
         """The element at an index, and every so many after it."""
         return Batch(
@@ -148,6 +157,10 @@ def by_windows(
 
 def _expand(metadata: Any, count: int) -> Any:
     return metadata if isinstance(metadata, list) else [metadata] * count
+
+
+def _taken(metadata: Any, places: list[int]) -> Any:
+    return [metadata[place] for place in places] if isinstance(metadata, list) else metadata
 
 
 def _every(metadata: Any, first: int, step: int) -> Any:

@@ -46,8 +46,10 @@ class PageWriter(Quiet):
 
     def _by_key(self, batch: Batch) -> dict[int, Batch]:
         keys, _ = split_pairs(batch, self.spec.where)
-        shards = [crc32(key) % self.spec.shards for key in encode_keys(keys)]
-        return {shard: batch.compressed([s == shard for s in shards]) for shard in set(shards)}
+        places: dict[int, list[int]] = {}
+        for place, key in enumerate(encode_keys(keys)):
+            places.setdefault(crc32(key) % self.spec.shards, []).append(place)
+        return {shard: batch.taken(some) for shard, some in places.items()}
 
 
 class SinkWriter(Quiet):
