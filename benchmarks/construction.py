@@ -1,4 +1,7 @@
-"""Measures how long 1,000 transforms take to be built and explained; starts no Spark: ``python construction.py``."""
+"""Measures how long 1,000 transforms take to be built and explained, which starts no Spark.
+
+Run it with ``python benchmarks/construction.py``.
+"""
 
 from __future__ import annotations
 

@@ -1,4 +1,7 @@
-"""Measures how long a tiny pipeline takes in a session that is warm, as in a user's tests: ``python latency.py``."""
+"""Measures how long a tiny pipeline takes in a session that is warm, as in a user's tests.
+
+Run it with ``python benchmarks/latency.py``.
+"""
 
 from __future__ import annotations
 

@@ -39,7 +39,7 @@ class Measured:
         >>> Measured("m", tuple(times)).seconds("wall_seconds", 10)
         21.5
         """
-        medians = {
+        medians: dict[int, float] = {
             measured: statistics.median(
                 getattr(times, kind) for times in self.times if times.size == measured
             )

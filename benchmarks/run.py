@@ -1,4 +1,6 @@
-"""Measures how fast penstock is, beside PySpark written by hand and Beam's in-process runner: ``python run.py``.
+"""Measures how fast penstock is, beside PySpark written by hand and Beam's in-process runner.
+
+Run it with ``python benchmarks/run.py``, and ``--quick`` for a first look.
 
 Each contender is a process of its own and runs each workload over and over, in turn with the others; the first turn
 is not counted. What a run writes is compared, total by total, with what plain Python finds. Speeds are relative to
@@ -86,7 +88,7 @@ def arguments(given: Sequence[str] | None) -> argparse.Namespace:
         "--folder", type=Path, default=ROOT / "build" / "benchmarks", help="for data and logs"
     )
     parser.add_argument(
-        "--results", type=Path, help="the file to write; default results/throughput.json here"
+        "--results", type=Path, help="the file to write; default benchmarks/results/throughput.json"
     )
     settings = parser.parse_args(given)
     scale, runs = (0.1, 3) if settings.quick else (1.0, 5)

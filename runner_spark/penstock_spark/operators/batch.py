@@ -78,6 +78,15 @@ class Batch:
             _compress(self.panes, selectors),
         )
 
+    def sliced(self, start: int, stop: int) -> Batch:
+        """The elements from one place up to another."""
+        return Batch(
+            self.values[start:stop],
+            _sliced(self.timestamps, start, stop),
+            _sliced(self.windows, start, stop),
+            _sliced(self.panes, start, stop),
+        )
+
     def taken(self, places: list[int]) -> Batch:
         """The elements at some places, in that order."""
         return Batch(
@@ -89,12 +98,7 @@ class Batch:
 
     def every(self, first: int, step: int) -> Batch:
         """The element at an index, and every so many after it."""
-        return Batch(
-            self.values[first::step],
-            _every(self.timestamps, first, step),
-            _every(self.windows, first, step),
-            _every(self.panes, first, step),
-        )
+        return self.taken(list(range(first, len(self.values), step)))
 
     def expanded(self) -> Batch:
         """The same elements with lists for all metadata."""
@@ -159,12 +163,12 @@ def _expand(metadata: Any, count: int) -> Any:
     return metadata if isinstance(metadata, list) else [metadata] * count
 
 
+def _sliced(metadata: Any, start: int, stop: int) -> Any:
+    return metadata[start:stop] if isinstance(metadata, list) else metadata
+
+
 def _taken(metadata: Any, places: list[int]) -> Any:
     return [metadata[place] for place in places] if isinstance(metadata, list) else metadata
-
-
-def _every(metadata: Any, first: int, step: int) -> Any:
-    return metadata[first::step] if isinstance(metadata, list) else metadata
 
 
 def _compress(metadata: Any, selectors: list[Any]) -> Any:

@@ -31,7 +31,7 @@ class CombineWriter:
         self._rank = rank_of(spec.windowing)
         self._sequence = partition << 40
         self._limit = FlushLimit(_MOST_ELEMENTS)
-        self._limit.elements = 20_000
+        self._limit.elements = 1_000
         self._make_table: Callable[[], Table] = table_for(spec.combine)
         self._clear()
 

@@ -16,7 +16,7 @@ from penstock_spark.operators.pushing import Quiet, Records
 from penstock_spark.rows import exchange_records
 
 FLUSH_BYTES = 8 << 20
-_FIRST_FLUSH_ELEMENTS = 2_000
+_FIRST_FLUSH_ELEMENTS = 128
 _MOST_FLUSH_ELEMENTS = 100_000
 _NEVER_PAIRS = (str, bytes, dict, set, frozenset)
 

@@ -19,6 +19,7 @@ from penstock_spark.operators.group_read import GroupReader, read_groups
 from penstock_spark.operators.group_write import GroupWriter
 from penstock_spark.operators.inline import inline_batches
 from penstock_spark.operators.outputs import Outputs
+from penstock_spark.operators.pace import Pace
 from penstock_spark.operators.pardo import DoFnStep
 from penstock_spark.operators.program import (
     ColumnWriterSpec,
@@ -66,6 +67,7 @@ class Stage:
         self.containers: dict[str, MetricsContainer] = {}
         self._consumers: dict[int, list[Consumer]] = {}
         self._used: set[int] = set()
+        self._pace = Pace()
         self.nodes: list[Node] = []
         # Writers and steps are made from the last to the first, so that each finds its consumers.
         writers: list[Node] = [self._writer(spec) for spec in program.writers]
@@ -174,11 +176,11 @@ class Stage:
     def _push_some(self, first: tuple[Consumer, Batch], rest: Iterator[tuple[Consumer, Batch]]) -> Records:
         consumer, batch = first
         pushed = len(batch.values)
-        yield from consumer.push(batch)
+        yield from self._pace.push(consumer, batch)
         while pushed < BUNDLE_ELEMENTS:
             for consumer, batch in rest:
                 pushed += len(batch.values)
-                yield from consumer.push(batch)
+                yield from self._pace.push(consumer, batch)
                 break
             else:
                 return

@@ -26,7 +26,7 @@ from penstock.transforms.signature import (
 )
 from penstock.typehints import trivial_inference, typehints
 from penstock.typehints.decorators import IOTypeHints, TypeCheckError, get_type_hints
-from penstock.where import caller
+from penstock.where import here
 
 __all__ = [
     "Call",
@@ -97,7 +97,7 @@ class FlatMapDoFn(DoFn):
 
     def __init__(self, fn: Callable[..., Any], fullargspec: Any = None) -> None:
         if not callable(fn):
-            raise TypeError(three_parts(f"Expected a callable object instead of: {fn!r}", where=_here()))
+            raise TypeError(three_parts(f"Expected a callable object instead of: {fn!r}", where=here()))
         super().__init__()
         self.fn = fn
 
@@ -130,7 +130,7 @@ class FlatMapDoFn(DoFn):
             raise TypeCheckError(
                 three_parts(
                     f"Return value not iterable: {self.describe()}: {first_line(error)}",
-                    where=_here(),
+                    where=here(),
                     hint="use Map, or return an iterable",
                 )
             ) from error
@@ -263,8 +263,3 @@ def _without_output_annotations(hints: Any) -> Any:
         return hints
     stripped = strip_output_annotations(output, strip_tagged_output=False)
     return hints if stripped is output else hints.with_output_types(stripped, **hints.tagged_output_types())
-
-
-def _here() -> str | None:
-    location = caller()
-    return f"at {location}" if location else None

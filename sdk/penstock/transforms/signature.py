@@ -13,7 +13,7 @@ from typing import Any
 
 from penstock.error import three_parts
 from penstock.transforms.params import DoFnParam, kind_of
-from penstock.where import caller
+from penstock.where import here
 
 __all__ = ["Call", "DoFnSignature", "MethodSignature", "Parameter", "bind", "signature_of"]
 
@@ -187,7 +187,7 @@ def signature_of(dofn: Any) -> DoFnSignature:
         raise TypeError(
             three_parts(
                 f"{type(dofn).__name__} defines no process method",
-                where=_here(),
+                where=here(),
                 hint="def process(self, element): yield ...",
             )
         )
@@ -235,7 +235,7 @@ def _callback(dofn: Any, spec: Any) -> MethodSignature:
         raise ValueError(
             three_parts(
                 f"{type(dofn).__name__} has a TimerSpec without an associated on_timer callback: {spec!r}",
-                where=_here(),
+                where=here(),
                 hint="decorate a method with @on_timer(spec)",
             )
         )
@@ -246,7 +246,7 @@ def _callback(dofn: Any, spec: Any) -> MethodSignature:
             three_parts(
                 f"The on_timer callback for {spec!r} is not the specified .{name} method "
                 f"of {type(owner).__name__}",
-                where=_here(),
+                where=here(),
                 hint="a subclass or a later definition may have overwritten it",
             )
         )
@@ -265,7 +265,7 @@ def _validate_distinct(dofn: Any, method: MethodSignature) -> None:
         raise ValueError(
             three_parts(
                 f"DoFn {type(dofn).__name__} has duplicate {method.name} method parameters: {ids}",
-                where=_here(),
+                where=here(),
                 hint="ask for each once",
             )
         )
@@ -278,7 +278,7 @@ def _validate_outside_process(dofn: Any, method: MethodSignature) -> None:
                 three_parts(
                     f"DoFn.process() method-only parameter {parameter.default!r} cannot be used in "
                     f"{type(dofn).__name__}.{method.name}",
-                    where=_here(),
+                    where=here(),
                     hint="only process handles one element, so only there it has a value",
                 )
             )
@@ -290,7 +290,7 @@ def _validate_names(dofn: Any, kind: str, specs: Sequence[Any]) -> None:
         raise ValueError(
             three_parts(
                 f"DoFn {type(dofn).__name__} has multiple {kind}s with the same name: {names}",
-                where=_here(),
+                where=here(),
                 hint="give each its own name",
             )
         )
@@ -382,9 +382,4 @@ class _Binding:
 
 
 def _misfit(what: str, problem: str, hint: str) -> TypeError:
-    return TypeError(three_parts(f"{what} {problem}", where=_here(), hint=hint))
-
-
-def _here() -> str | None:
-    location = caller()
-    return f"at {location}" if location else None
+    return TypeError(three_parts(f"{what} {problem}", where=here(), hint=hint))
