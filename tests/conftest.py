@@ -5,10 +5,16 @@ from __future__ import annotations
 from collections.abc import Iterator
 from typing import TYPE_CHECKING
 
+import hypothesis
 import pytest
 
 if TYPE_CHECKING:
     from pyspark.sql import SparkSession
+
+
+# The same examples in every run, and no time limit for one: a test fails because of the code and not of the machine.
+hypothesis.settings.register_profile("penstock", deadline=None, derandomize=True)
+hypothesis.settings.load_profile("penstock")
 
 
 @pytest.fixture(scope="session")
