@@ -10,9 +10,9 @@ import pytest
 from penstock_spark.class_archive import SWITCH, archive_arguments, has_base_archive
 from penstock_spark.java import Java, find_java
 
-
 writes_archives = pytest.mark.skipif(
-    not has_base_archive(find_java()), reason="this Java has no archive of its own classes to write another one on"
+    not has_base_archive(find_java()),
+    reason="this Java has no archive of its own classes to write another one on",
 )
 
 
