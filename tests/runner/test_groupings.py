@@ -22,7 +22,6 @@ from penstock.transforms.window import (
 )
 from penstock.utils.timestamp import MAX_TIMESTAMP, MIN_TIMESTAMP, Duration, Timestamp
 from penstock_spark.operators import (
-    combine_write,
     group_read,
     group_write,
     inline,
@@ -33,8 +32,7 @@ from penstock_spark.operators import (
 )
 
 TINY = {
-    group_write: {"FLUSH_BYTES": 200, "_FIRST_FLUSH_ELEMENTS": 4},
-    combine_write: {"_MOST_ACCUMULATORS": 3},
+    group_write: {"FLUSH_BYTES": 200, "_FIRST_FLUSH_ELEMENTS": 4, "_MOST_NAMES": 3},
     tables: {"_FOLD_ELEMENTS": 3},
     group_read: {"BUFFER_BYTES": 1, "_MOST_GROUPS": 2, "_MERGE_ACCUMULATORS": 2},
     stage: {"BUNDLE_ELEMENTS": 5},

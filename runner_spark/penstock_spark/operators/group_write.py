@@ -1,4 +1,4 @@
-"""The map side of a grouping: values by key and window, chunk by chunk, as exchange rows."""
+"""The map side of a grouping: values, or accumulators, by key and window, chunk by chunk, as exchange rows."""
 
 from __future__ import annotations
 
@@ -12,12 +12,16 @@ from penstock_spark.operators.batch import Batch, by_windows, dumps
 from penstock_spark.operators.failure import step_failed
 from penstock_spark.operators.keys import key_is_self_contained, keys_to_carry, rank_of, window_encoder
 from penstock_spark.operators.program import GroupWriterSpec
-from penstock_spark.operators.pushing import Quiet, Records
+from penstock_spark.operators.pushing import Records
+from penstock_spark.operators.tables import Table, table_for
+from penstock_spark.operators.totals import split_numbers
 from penstock_spark.rows import exchange_records
 
 FLUSH_BYTES = 8 << 20
 _FIRST_FLUSH_ELEMENTS = 128
-_MOST_FLUSH_ELEMENTS = 100_000
+_MOST_VALUES = 100_000
+_MOST_COMBINED = 1_000_000
+_MOST_NAMES = 200_000
 _NEVER_PAIRS = (str, bytes, dict, set, frozenset)
 
 
@@ -30,7 +34,7 @@ class FlushLimit:
     10
     """
 
-    def __init__(self, most_elements: int = _MOST_FLUSH_ELEMENTS) -> None:
+    def __init__(self, most_elements: int = _MOST_VALUES) -> None:
         self.most_elements = most_elements
         self.elements = _FIRST_FLUSH_ELEMENTS
 
@@ -61,8 +65,8 @@ def _not_a_pair(values: list[Any]) -> TypeError:
     )
 
 
-class GroupWriter(Quiet):
-    """Collects values by window and key, and writes each list as one row."""
+class GroupWriter:
+    """Keeps values, or accumulators, by window and key in tables, and writes what each key has as one row."""
 
     def __init__(self, spec: GroupWriterSpec, partition: int, metrics: MetricsContainer) -> None:
         self.spec = spec
@@ -70,17 +74,40 @@ class GroupWriter(Quiet):
         self._encode_window = window_encoder(spec.windowing)
         self._rank = rank_of(spec.windowing)
         self._sequence = partition << 40
-        self._limit = FlushLimit()
+        self._limit = FlushLimit(_MOST_VALUES if spec.combine is None else _MOST_COMBINED)
+        self._make_table: Callable[[], Table] = table_for(spec.combine)
         self._clear()
 
+    def setup(self) -> None:
+        """Prepares the CombineFn."""
+        if self.spec.combine is not None:
+            self._guard(self.spec.combine.setup)
+
+    def teardown(self) -> None:
+        """Lets the CombineFn go."""
+        if self.spec.combine is not None:
+            self._guard(self.spec.combine.teardown)
+
+    def start_bundle(self) -> None:
+        """Nothing to do: tables live across bundles."""
+
+    def finish_bundle(self) -> Records:
+        """Nothing to do: tables live across bundles."""
+        return iter(())
+
+    def finish(self) -> Records:
+        """Writes what is left."""
+        if self._tables:
+            yield self._guard(self._flush)
+
     def _clear(self) -> None:
-        self._lists: dict[Any, dict[bytes, list[Any]]] = {}
+        self._tables: dict[tuple[Any, bool], Table] = {}
         self._keys: dict[bytes, Any] = {}
-        self._ranks: dict[tuple[Any, bytes], int] = {}
+        self._ranks: dict[tuple[Any, Any], int] = {}
         self._held = 0
 
     def _guard(self, call: Callable[..., Any], *args: Any) -> Any:
-        """A call that may reach coders and window functions of the user's."""
+        """A call that may reach the CombineFn, coders and window functions of the user's."""
         set_current(self.metrics)
         try:
             return call(*args)
@@ -89,58 +116,81 @@ class GroupWriter(Quiet):
 
     def push(self, batch: Batch) -> Records:
         """Takes a batch of pairs."""
-        originals, values = split_pairs(batch, self.spec.where)
-        keys = self._guard(encode_keys, originals)
-        self._keys.update(keys_to_carry(keys, originals))
-        for windows, some_keys, some_values in by_windows(batch.windows, keys, values):
+        names, values, plain = self._names(batch)
+        for windows, some_names, some_values in by_windows(batch.windows, names, values):
             for window in windows:
-                lists = self._lists.setdefault(window, {})
-                for key, value in zip(some_keys, some_values, strict=True):
-                    if key in lists:
-                        lists[key].append(value)
-                    else:
-                        lists[key] = [value]
+                self._guard(self._table(window, plain).add, some_names, some_values)
         if self._rank is not None:
-            self._guard(self._note_ranks, batch, keys)
+            self._guard(self._note_ranks, batch, names)
         self._held += len(values)
-        if self._held >= self._limit.elements:
+        if self._held >= self._limit.elements or self._names_held() >= _MOST_NAMES:
             yield self._guard(self._flush)
 
-    def _note_ranks(self, batch: Batch, keys: list[bytes]) -> None:
+    def _names(self, batch: Batch) -> tuple[list[Any], list[Any], bool]:
+        """What the tables call the keys: texts are called by themselves, all others by their encoding.
+
+        Python finds 1, 1.0 and True equal, and so a table must not be keyed by them.
+        """
+        keys, values = split_pairs(batch, self.spec.where)
+        if set(map(type, keys)) == {str}:
+            return keys, values, True
+        names = self._guard(encode_keys, keys)
+        self._keys.update(keys_to_carry(names, keys))
+        return names, values, False
+
+    def _table(self, window: Any, plain: bool) -> Table:
+        table = self._tables.get((window, plain))
+        if table is None:
+            table = self._tables[window, plain] = self._make_table()
+        return table
+
+    def _names_held(self) -> int:
+        return sum(map(len, self._tables.values()))
+
+    def _note_ranks(self, batch: Batch, names: list[Any]) -> None:
         assert self._rank is not None
-        for key, (_, timestamp, windows, _) in zip(keys, batch.rows(), strict=True):
+        for name, (_, timestamp, windows, _) in zip(names, batch.rows(), strict=True):
             for window in windows:
                 rank = self._rank(timestamp, window)
-                self._ranks[window, key] = min(rank, self._ranks.get((window, key), rank))
-
-    def finish(self) -> Records:
-        """Writes what is left."""
-        if self._held:
-            yield self._guard(self._flush)
+                self._ranks[window, name] = min(rank, self._ranks.get((window, name), rank))
 
     def _flush(self) -> Any:
         columns: list[list[Any]] = [[], [], [], [], [], [], []]
-        keys, firsts, seconds, others, ranks, sequences, chunks = columns
-        for window, lists in self._lists.items():
-            first, second, other = self._encode_window(window)
-            keys.extend(lists)
-            firsts.extend([first] * len(lists))
-            seconds.extend([second] * len(lists))
-            others.extend([other] * len(lists))
-            ranks.extend(
-                [self._ranks.get((window, key), 0) for key in lists] if self._ranks else [0] * len(lists)
-            )
-            chunks.extend(self._chunks(lists))
-        sequences.extend(range(self._sequence, self._sequence + len(keys)))
-        self._sequence += len(keys)
-        self._limit.learn(self._held, sum(map(len, chunks)))
+        write = self._add_numbers if self.spec.as_numbers else self._add_accumulators
+        for (window, plain), table in self._tables.items():
+            write(columns, window, plain, table)
+        self._limit.learn(self._held, sum(map(len, columns[6])))
         self._clear()
         return exchange_records(self.spec.port, self.spec.tag, *columns)
 
-    def _chunks(self, lists: dict[bytes, list[Any]]) -> list[bytes]:
+    def _add_names(self, columns: list[list[Any]], window: Any, plain: bool, names: list[Any]) -> list[bytes]:
+        """Adds the columns that say which key and window a row is of."""
+        encoded = encode_keys(names) if plain else names
+        columns[0].extend(encoded)
+        for column, bound in zip(columns[1:4], self._encode_window(window), strict=True):
+            column.extend([bound] * len(names))
+        return encoded
+
+    def _add_accumulators(self, columns: list[list[Any]], window: Any, plain: bool, table: Table) -> None:
+        accumulators = table.accumulators()
+        encoded = self._add_names(columns, window, plain, list(accumulators))
+        columns[4].extend([self._ranks.get((window, name), 0) for name in accumulators])
+        columns[5].extend(range(self._sequence, self._sequence + len(encoded)))
+        columns[6].extend(self._chunks(encoded, list(accumulators.values())))
+        self._sequence += len(encoded)
+
+    def _add_numbers(self, columns: list[list[Any]], window: Any, plain: bool, table: Table) -> None:
+        numbers = table.numbers()
+        self._add_names(columns, window, plain, list(numbers))
+        highs, lows = split_numbers(list(numbers.values()), self.spec.where)
+        columns[4].extend(highs)
+        columns[5].extend(lows)
+        columns[6].extend([b""] * len(highs))
+
+    def _chunks(self, keys: list[bytes], accumulators: list[Any]) -> list[bytes]:
         if not self._keys:
-            return list(map(dumps, lists.values()))
+            return list(map(dumps, accumulators))
         return [
-            dumps(values if key_is_self_contained(key) else (self._keys[key], values))
-            for key, values in lists.items()
+            dumps(accumulator if key_is_self_contained(key) else (self._keys[key], accumulator))
+            for key, accumulator in zip(keys, accumulators, strict=True)
         ]

@@ -161,7 +161,7 @@ class DoFnStep:
         if kind is MapDoFn:
             return MapStep(arguments.value_call(dofn.fn), False, *common)  # type: ignore[attr-defined]
         if kind is FilterDoFn:
-            return FilterStep(arguments.value_call(dofn.fn), *common)  # type: ignore[attr-defined]
+            return FilterStep(arguments.value_call(dofn.fn), False, *common)  # type: ignore[attr-defined]
         if kind is FlatMapDoFn:
             return FlatMapStep(arguments.value_call(dofn.fn), False, *common)  # type: ignore[attr-defined]
         return FlatMapStep(arguments.value_call(dofn.process), False, *common)

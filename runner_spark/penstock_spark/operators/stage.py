@@ -13,7 +13,6 @@ import pyarrow as pa
 from penstock.graph import AssignWindows, ParDo
 from penstock.metrics.execution import MetricsContainer, Snapshot, merge_snapshots
 from penstock_spark.operators.batch import Batch, decode_page, dumps, loads
-from penstock_spark.operators.combine_write import CombineWriter
 from penstock_spark.operators.failure import show_elements
 from penstock_spark.operators.group_read import GroupReader, read_groups
 from penstock_spark.operators.group_write import GroupWriter
@@ -127,10 +126,8 @@ class Stage:
 
     def _writer(self, spec: WriterSpec) -> Node:
         match spec:
-            case GroupWriterSpec(combine=None):
-                return GroupWriter(spec, self.partition, self.container(spec.label))
             case GroupWriterSpec():
-                return CombineWriter(self._owning(spec), self.partition, self.container(spec.label))
+                return GroupWriter(self._owning(spec), self.partition, self.container(spec.label))
             case PageWriterSpec():
                 return PageWriter(spec, self.partition)
             case SinkWriterSpec():

@@ -51,8 +51,16 @@ def stopped() -> RuntimeError:
     )
 
 
-class MapStep(Quiet):
-    """One output for each input (Beam's ``Map`` and ``MapTuple``)."""
+class ValueStep(Quiet):
+    """A function of an element's value.
+
+    Args:
+        fn: The function.
+        starred: Whether it takes the parts of the value as arguments.
+        outputs: Where its results go.
+        metrics: The step's.
+        where: The step, for errors.
+    """
 
     def __init__(
         self, fn: Callable[..., Any], starred: bool, outputs: Outputs, metrics: MetricsContainer, where: str
@@ -62,6 +70,10 @@ class MapStep(Quiet):
         self.outputs = outputs
         self.metrics = metrics
         self.where = where
+
+
+class MapStep(ValueStep):
+    """One output for each input (Beam's ``Map`` and ``MapTuple``)."""
 
     def push(self, batch: Batch) -> Records:
         """Takes a batch."""
@@ -79,16 +91,8 @@ class MapStep(Quiet):
             yield from self.outputs.main.push(out)
 
 
-class FilterStep(Quiet):
+class FilterStep(ValueStep):
     """The inputs for which the function is true (Beam's ``Filter``)."""
-
-    def __init__(
-        self, fn: Callable[[Any], Any], outputs: Outputs, metrics: MetricsContainer, where: str
-    ) -> None:
-        self.fn = fn
-        self.outputs = outputs
-        self.metrics = metrics
-        self.where = where
 
     def push(self, batch: Batch) -> Records:
         """Takes a batch."""
@@ -103,21 +107,12 @@ class FilterStep(Quiet):
             yield from self.outputs.main.push(kept)
 
 
-class FlatMapStep(Quiet):
+class FlatMapStep(ValueStep):
     """Any number of outputs for each input (Beam's ``FlatMap``, and ParDo of a DoFn that sees only the element).
 
     Where the batch's metadata is shared, the outputs of all its elements are one stream, cut into chunks; a function
     that yields without end is consumed a chunk at a time.
     """
-
-    def __init__(
-        self, fn: Callable[..., Any], starred: bool, outputs: Outputs, metrics: MetricsContainer, where: str
-    ) -> None:
-        self.fn = fn
-        self.starred = starred
-        self.outputs = outputs
-        self.metrics = metrics
-        self.where = where
 
     def push(self, batch: Batch) -> Records:
         """Takes a batch."""

@@ -35,6 +35,37 @@ class Table(Protocol):
         ...
 
 
+class ListTable:
+    """No combining: the values of each name, in a list."""
+
+    def __init__(self) -> None:
+        self._lists: dict[Any, list[Any]] = {}
+
+    def add(self, names: list[Any], values: list[Any]) -> None:
+        """Takes one value for each name."""
+        append_by_name(self._lists, names, values)
+
+    def accumulators(self) -> dict[Any, Any]:
+        """The lists."""
+        return self._lists
+
+    def numbers(self) -> dict[Any, Any]:
+        """There are none."""
+        raise AssertionError("values are no numbers")
+
+    def __len__(self) -> int:
+        return len(self._lists)
+
+
+def append_by_name(lists: dict[Any, list[Any]], names: list[Any], values: list[Any]) -> None:
+    """Appends each value to the list of its name."""
+    for name, value in zip(names, values, strict=True):
+        if name in lists:
+            lists[name].append(value)
+        else:
+            lists[name] = [value]
+
+
 class FoldTable:
     """Any CombineFn: values wait in lists, so that ``add_inputs`` sees many at a time."""
 
@@ -46,12 +77,7 @@ class FoldTable:
 
     def add(self, names: list[Any], values: list[Any]) -> None:
         """Takes one value for each name."""
-        waiting = self._waiting
-        for name, value in zip(names, values, strict=True):
-            try:
-                waiting[name].append(value)
-            except KeyError:
-                waiting[name] = [value]
+        append_by_name(self._waiting, names, values)
         self._waiting_count += len(names)
         if self._waiting_count >= _FOLD_ELEMENTS:
             self._fold()
@@ -130,8 +156,10 @@ class SumTable:
         return len(self._sums)
 
 
-def table_for(fn: CombineFn) -> Callable[[], Table]:
-    """The best table for a CombineFn."""
+def table_for(fn: CombineFn | None) -> Callable[[], Table]:
+    """The best table for a CombineFn, or for values that are only grouped."""
+    if fn is None:
+        return ListTable
     kind = known(fn)
     if kind == "count":
         return lambda: CountTable(fn)
