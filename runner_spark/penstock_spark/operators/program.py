@@ -177,20 +177,7 @@ class SinkWriterSpec:
     where: str
 
 
-@dataclass(frozen=True, eq=False)
-class ColumnWriterSpec:
-    """Rows of typed columns.
-
-    Attributes:
-        make_encoder: Gives, once a task, an object with ``add(batch)`` and ``flush()``, both giving Arrow batches.
-    """
-
-    edge: int
-    make_encoder: Callable[[], Any]
-    where: str
-
-
-WriterSpec = GroupWriterSpec | PageWriterSpec | SinkWriterSpec | ColumnWriterSpec
+WriterSpec = GroupWriterSpec | PageWriterSpec | SinkWriterSpec
 
 
 @dataclass(frozen=True, eq=False)

@@ -21,7 +21,6 @@ from penstock_spark.operators.outputs import Outputs
 from penstock_spark.operators.pace import Pace
 from penstock_spark.operators.pardo import DoFnStep
 from penstock_spark.operators.program import (
-    ColumnWriterSpec,
     GroupRoot,
     GroupWriterSpec,
     InlineRoot,
@@ -37,7 +36,7 @@ from penstock_spark.operators.program import (
 from penstock_spark.operators.pushing import Consumer, Fan, Node, Quiet, Records
 from penstock_spark.operators.totals import TotalsReader
 from penstock_spark.operators.windowing import AssignStep
-from penstock_spark.operators.writers import ColumnWriter, PageWriter, SinkWriter
+from penstock_spark.operators.writers import PageWriter, SinkWriter
 
 BUNDLE_ELEMENTS = 100_000
 """Bundles end after about so many elements of a root, so that what a DoFn gathers in one stays bounded."""
@@ -132,8 +131,6 @@ class Stage:
                 return PageWriter(spec, self.partition)
             case SinkWriterSpec():
                 return SinkWriter(spec)
-            case ColumnWriterSpec():
-                return ColumnWriter(spec)
 
     def run(self, records: Iterator[Any]) -> Records:
         """Everything the task puts out."""

@@ -1,4 +1,4 @@
-"""Writers of whole pages, of a sink's rows, and of typed columns."""
+"""Writers of whole pages, and of a sink's rows."""
 
 from __future__ import annotations
 
@@ -12,7 +12,7 @@ from penstock.coders.deterministic import encode_keys
 from penstock_spark.operators.batch import Batch, encode_page
 from penstock_spark.operators.failure import step_failed
 from penstock_spark.operators.group_write import split_pairs
-from penstock_spark.operators.program import ColumnWriterSpec, PageWriterSpec, SinkWriterSpec
+from penstock_spark.operators.program import PageWriterSpec, SinkWriterSpec
 from penstock_spark.operators.pushing import Quiet, Records
 from penstock_spark.rows import page_records
 
@@ -84,31 +84,3 @@ class SinkWriter(Quiet):
     def _out(self, record: pa.RecordBatch | None) -> Records:
         if record is not None:
             yield record
-
-
-class ColumnWriter(Quiet):
-    """Writes typed columns."""
-
-    def __init__(self, spec: ColumnWriterSpec) -> None:
-        self.spec = spec
-        self._encoder: Any = None
-
-    def setup(self) -> None:
-        """Makes the encoder."""
-        self._encoder = self.spec.make_encoder()
-
-    def push(self, batch: Batch) -> Records:
-        """Takes a batch."""
-        try:
-            records = self._encoder.add(batch)
-        except Exception as error:
-            step_failed(error, self.spec.where)
-        yield from records
-
-    def finish(self) -> Records:
-        """Writes what the encoder holds."""
-        try:
-            records = self._encoder.flush()
-        except Exception as error:
-            step_failed(error, self.spec.where)
-        yield from records
