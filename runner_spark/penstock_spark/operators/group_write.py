@@ -12,7 +12,7 @@ from penstock_spark.operators.batch import Batch, by_windows, dumps
 from penstock_spark.operators.failure import step_failed
 from penstock_spark.operators.keys import key_is_self_contained, keys_to_carry, rank_of, window_encoder
 from penstock_spark.operators.program import GroupWriterSpec
-from penstock_spark.operators.pushing import Records
+from penstock_spark.operators.pushing import Quiet, Records
 from penstock_spark.operators.tables import Table, table_for
 from penstock_spark.operators.totals import split_numbers
 from penstock_spark.rows import exchange_records
@@ -116,7 +116,12 @@ class GroupWriter:
 
     def push(self, batch: Batch) -> Records:
         """Takes a batch of pairs."""
-        names, values, plain = self._names(batch)
+        keys, values = split_pairs(batch, self.spec.where)
+        yield from self.take(keys, values, batch)
+
+    def take(self, keys: list[Any], values: list[Any], batch: Batch) -> Records:
+        """Takes keys and values with the timestamps and windows of a batch."""
+        names, plain = self._names(keys)
         for windows, some_names, some_values in by_windows(batch.windows, names, values):
             for window in windows:
                 self._guard(self._table(window, plain).add, some_names, some_values)
@@ -126,17 +131,16 @@ class GroupWriter:
         if self._held >= self._limit.elements or self._names_held() >= _MOST_NAMES:
             yield self._guard(self._flush)
 
-    def _names(self, batch: Batch) -> tuple[list[Any], list[Any], bool]:
+    def _names(self, keys: list[Any]) -> tuple[list[Any], bool]:
         """What the tables call the keys: texts are called by themselves, all others by their encoding.
 
         Python finds 1, 1.0 and True equal, and so a table must not be keyed by them.
         """
-        keys, values = split_pairs(batch, self.spec.where)
         if set(map(type, keys)) == {str}:
-            return keys, values, True
+            return keys, True
         names = self._guard(encode_keys, keys)
         self._keys.update(keys_to_carry(names, keys))
-        return names, values, False
+        return names, False
 
     def _table(self, window: Any, plain: bool) -> Table:
         table = self._tables.get((window, plain))
@@ -194,3 +198,16 @@ class GroupWriter:
             dumps(accumulator if key_is_self_contained(key) else (self._keys[key], accumulator))
             for key, accumulator in zip(keys, accumulators, strict=True)
         ]
+
+
+class PairStep(Quiet):
+    """Pairs elements with None for groupings alone, which would take the pairs apart again: no pair is made."""
+
+    def __init__(self, writers: list[GroupWriter]) -> None:
+        self.writers = writers
+
+    def push(self, batch: Batch) -> Records:
+        """Takes a batch of elements."""
+        nothing = [None] * len(batch.values)
+        for writer in self.writers:
+            yield from writer.take(batch.values, nothing, batch)

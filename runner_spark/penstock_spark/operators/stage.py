@@ -12,10 +12,11 @@ import pyarrow as pa
 
 from penstock.graph import AssignWindows, ParDo
 from penstock.metrics.execution import MetricsContainer, Snapshot, merge_snapshots
+from penstock.transforms.counting import PairWithNothing
 from penstock_spark.operators.batch import Batch, decode_page, dumps, loads
 from penstock_spark.operators.failure import show_elements
 from penstock_spark.operators.group_read import GroupReader, read_groups
-from penstock_spark.operators.group_write import GroupWriter
+from penstock_spark.operators.group_write import GroupWriter, PairStep
 from penstock_spark.operators.inline import inline_batches
 from penstock_spark.operators.outputs import Outputs
 from penstock_spark.operators.pace import Pace
@@ -112,6 +113,8 @@ class Stage:
                     self.container(spec.label),
                     spec.where,
                 )
+            case ParDo(PairWithNothing()) if (writers := self._grouping_readers(spec)) is not None:
+                node = PairStep(writers)
             case ParDo(dofn):
                 spec = replace(spec, primitive=replace(spec.primitive, dofn=self._own(dofn)))
                 metrics = self.container(spec.label)
@@ -122,6 +125,12 @@ class Stage:
             # Steps are made last to first; the first consumer of an edge must still come first.
             self._consumers.setdefault(edge, []).insert(0, node)
         return node
+
+    def _grouping_readers(self, spec: StepSpec) -> list[GroupWriter] | None:
+        """The writers that read a step's output, if nothing else does."""
+        readers = self._consumers.get(spec.outputs[0][1], [])
+        writers = [reader for reader in readers if isinstance(reader, GroupWriter)]
+        return writers if len(writers) == len(readers) else None
 
     def _writer(self, spec: WriterSpec) -> Node:
         match spec:

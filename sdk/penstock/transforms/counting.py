@@ -10,7 +10,8 @@ from collections.abc import Iterable
 from typing import Any, TypeVar, Union
 
 from penstock.transforms.chunks import in_chunks
-from penstock.transforms.core import CombineFn, CombineGlobally, CombinePerKey, Map
+from penstock.transforms.core import CombineFn, CombineGlobally, CombinePerKey, ParDo
+from penstock.transforms.dofn import MapDoFn
 from penstock.transforms.ptransform import PTransform
 from penstock.typehints import KV, Tuple, with_input_types, with_output_types
 
@@ -178,9 +179,20 @@ class Count:
         def expand(self, pcoll: Any) -> Any:
             """Makes each element a key, then counts per key."""
             element_type = pcoll.element_type
-            with_nothing = Map(_with_nothing).with_output_types(KV[element_type, Any])
+            with_nothing = ParDo(PairWithNothing()).with_output_types(KV[element_type, Any])
             counted = CombinePerKey(CountCombineFn()).with_output_types(KV[element_type, int])
             return pcoll | f"{self.label}:PairWithVoid" >> with_nothing | counted
+
+
+class PairWithNothing(MapDoFn):
+    """Pairs each element with None; a runner that takes the pairs apart again need not make them.
+
+    >>> PairWithNothing().process("a")
+    [('a', None)]
+    """
+
+    def __init__(self) -> None:
+        super().__init__(_with_nothing)
 
 
 def _with_nothing(element: Any) -> tuple[Any, None]:
