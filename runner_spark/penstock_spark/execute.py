@@ -25,6 +25,8 @@ from penstock_spark.user_modules import by_value, graph_objects, pickle_by_value
 _SQL_CONF = {
     # Plans here have a fixed number of partitions; adaptive planning would only add a job for each exchange.
     "spark.sql.adaptive.enabled": "false",
+    # Native sums rely on it: without, a sum beyond 64 bits wraps around, whatever the user's session says.
+    "spark.sql.ansi.enabled": "true",
     # A row of a large group is megabytes; by default a worker gets and copies 64 of them at a time.
     "spark.sql.execution.arrow.maxBytesPerBatch": str(8 << 20),
 }

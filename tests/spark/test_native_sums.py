@@ -5,6 +5,7 @@ from __future__ import annotations
 import pytest
 
 import penstock as beam
+from penstock.error import RunnerError
 from penstock.io import ReadFromText
 from penstock.testing.test_pipeline import TestPipeline
 from penstock.testing.util import assert_that, equal_to
@@ -54,6 +55,31 @@ def test_an_integer_beyond_93_bits_is_an_error_that_tells_the_way_out(tmp_path):
             | beam.Map(parse).with_output_types(KV[str, beam.typehints.Any])
         )
         assert_that(untyped | beam.CombinePerKey(sum), equal_to([("k", 1 << 100)]))
+
+
+def test_a_total_that_spark_cannot_hold_is_an_error_also_where_the_session_lets_numbers_wrap_around(
+    spark, tmp_path
+):
+    for number in range(6):
+        (tmp_path / f"{number}.txt").write_text(f"k,{1 << 92}\n")
+    # Each file is a task of its own, so that the partial sums fit and only their total does not.
+    settings = {
+        "spark.sql.ansi.enabled": "false",
+        "spark.sql.files.maxPartitionBytes": "10",
+        "spark.sql.files.openCostInBytes": "1000000",
+    }
+    before = {name: spark.conf.get(name) for name in settings}
+    pipeline = TestPipeline()
+    _ = pipeline | ReadFromText(str(tmp_path / "*.txt")) | beam.Map(parse) | beam.CombinePerKey(sum)
+    try:
+        for name, value in settings.items():
+            spark.conf.set(name, value)
+        with pytest.raises(RunnerError, match="overflow"):
+            pipeline.run()
+        assert spark.conf.get("spark.sql.ansi.enabled") == "false"
+    finally:
+        for name, value in before.items():
+            spark.conf.set(name, value)
 
 
 def test_a_float_among_declared_integers_is_an_error_and_not_cut_off(tmp_path):
