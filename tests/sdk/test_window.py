@@ -74,6 +74,28 @@ def test_sliding_windows_as_long_as_their_period_are_fixed_windows(time, size, o
     assert fixed.assign_micros(time) == sliding.assign_micros(time)
 
 
+@given(st.integers(-99, 99), st.integers(1, 30), st.integers(1, 30), st.integers(-30, 30))
+def test_an_element_counts_in_a_sliding_window_only_after_the_windows_before_it(
+    time, size, period, offset
+) -> None:
+    window_fn = SlidingWindows(Duration(micros=size), Duration(micros=period), Timestamp(micros=offset))
+    for window in window_fn.assign_micros(time):
+        before = range(window.start_micros - period, time - size, -period)
+        taken = {moment for start in before for moment in range(start, start + size)}
+        moved = next(moment for moment in range(time, window.end_micros) if moment not in taken)
+        assert window_fn.get_transformed_output_time(window, Timestamp(micros=time)).micros == moved
+
+
+def test_sliding_windows_do_not_hold_one_another_back() -> None:
+    window_fn = SlidingWindows(60, 20, offset=5)
+    earliest = TimestampCombiner.get_impl(TimestampCombiner.OUTPUT_AT_EARLIEST_TRANSFORMED, window_fn)
+    times = {
+        float(window.start): float(earliest.assign_output_time(window, Timestamp(-3)))
+        for window in window_fn.assign_micros(-3_000_000)
+    }
+    assert times == {-15: 25, -35: 5, -55: -3}
+
+
 def test_elements_between_sliding_windows_with_gaps_are_in_none() -> None:
     assert SlidingWindows(5, 10).assign(WindowFn.AssignContext(7)) == []
     assert SlidingWindows(5, 10).assign(WindowFn.AssignContext(-6)) == [IntervalWindow(-10, -5)]
@@ -168,6 +190,17 @@ def test_windows_beyond_the_bounds_of_time_are_those_at_the_bounds() -> None:
     assert first == IntervalWindow(first.end - 10, first.end)
 
 
+@given(LENGTHS, LENGTHS, st.integers(0, 10**13))
+def test_at_the_bounds_of_time_windows_are_cut_and_still_hold_their_elements(size, period, inwards) -> None:
+    size, period = Duration(micros=size), Duration(micros=max(period, size // 50))
+    for time in (MIN_TIMESTAMP.micros + inwards, MAX_TIMESTAMP.micros - 1 - inwards):
+        for window_fn in (FixedWindows(size), SlidingWindows(size, period), Sessions(size)):
+            for window in window_fn.assign_micros(time):
+                assert MIN_TIMESTAMP <= window.start <= Timestamp(micros=time) < window.end <= MAX_TIMESTAMP
+                moved = window_fn.get_transformed_output_time(window, Timestamp(micros=time))
+                assert Timestamp(micros=time) <= moved <= window.max_timestamp()
+
+
 def test_the_global_window_is_one_object_and_contains_all_that_windows_into_it() -> None:
     window = GlobalWindow()
     assert window is pickle.loads(pickle.dumps(window)) is copy.deepcopy(window)
@@ -238,6 +271,13 @@ def test_window_fns_are_values() -> None:
         (lambda: FixedWindows(0), "size parameter must be strictly positive"),
         (lambda: FixedWindows(-1), "size parameter must be strictly positive"),
         (lambda: FixedWindows(1e-9), "size parameter must be strictly positive"),
+        (lambda: FixedWindows(float("nan")), "size parameter must be finite, but is nan"),
+        (lambda: FixedWindows(1, float("inf")), "offset parameter must be finite, but is inf"),
+        (lambda: SlidingWindows(float("inf"), 1), "size parameter must be finite"),
+        (lambda: SlidingWindows(1, -1), "period parameter must be strictly positive"),
+        (lambda: SlidingWindows(1, float("-inf")), "period parameter must be finite"),
+        (lambda: SlidingWindows(1, 1, float("nan")), "offset parameter must be finite"),
+        (lambda: Sessions(-0.5), "gap_size parameter must be strictly positive"),
         (lambda: SlidingWindows(0, 1), "size parameter must be strictly positive"),
         (lambda: SlidingWindows(1, 0), "period parameter must be strictly positive"),
         (lambda: Sessions(0), "gap_size parameter must be strictly positive"),
@@ -249,6 +289,26 @@ def test_what_is_refused_is_named_and_comes_with_a_hint(call, part) -> None:
     with pytest.raises(ValueError, match=part) as caught:
         call()
     assert "\n  hint: " in str(caught.value)
+
+
+@pytest.mark.parametrize(
+    ("call", "part"),
+    [
+        (lambda: FixedWindows("60"), "size parameter must be a length of time, but is '60'"),
+        (lambda: FixedWindows(Timestamp(60)), "size parameter must be a length of time"),
+        (lambda: FixedWindows(60, None), "offset parameter must be a length of time, but is None"),
+        (lambda: SlidingWindows([60], 60), "size parameter must be a length of time"),
+        (lambda: SlidingWindows(60, None), "period parameter must be a length of time"),
+        (lambda: Sessions(None), "gap_size parameter must be a length of time"),
+    ],
+)
+def test_what_is_no_time_is_refused_with_its_place(call, part) -> None:
+    with pytest.raises(TypeError) as caught:
+        call()
+    what, where, hint = str(caught.value).split("\n")
+    assert part in what
+    assert where.startswith("  at test_window.py:")
+    assert hint.startswith("  hint: ")
 
 
 class Doubling(NonMergingWindowFn):

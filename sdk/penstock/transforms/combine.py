@@ -12,9 +12,11 @@ from penstock.error import three_parts
 from penstock.transforms.combinefn import CombineFn, curry_combine_fn
 from penstock.transforms.create import Create
 from penstock.transforms.dofn import DoFn
-from penstock.transforms.grouping import Flatten, GroupByKey, check_grouping, key_value_types
+from penstock.transforms.grouping import Flatten, GroupByKey, key_value_types
+from penstock.transforms.grouping_checks import check_grouping
 from penstock.transforms.pardo import ParDo
 from penstock.transforms.ptransform import PTransform, PTransformWithSideInputs, label_from_callable
+from penstock.transforms.retractions import check_combine_fn
 from penstock.transforms.window import GlobalWindows, TimestampedValue
 from penstock.transforms.windowing import Windowing, WindowInto
 from penstock.typehints import typehints
@@ -103,6 +105,7 @@ class CombinePerKey(PTransformWithSideInputs):
 
     def expand(self, pcoll: Any) -> Any:
         """The results; with side inputs, by way of groups, since views are only there after the grouping."""
+        check_combine_fn(self, pcoll)
         if self.side_inputs:
             args, kwargs = self.raw_side_inputs
             return pcoll | GroupByKey() | "Combine" >> CombineValues(self.fn, *args, **kwargs)
@@ -354,6 +357,10 @@ class DefaultingCombineFn(CombineFn):
             "teardown",
         ):
             setattr(self, name, getattr(fn, name))
+        self.takes_retractions = fn.takes_retractions
+        if hasattr(fn, "subtract_input"):
+            # The marker is never taken back.
+            self.subtract_input = fn.subtract_input
 
     def default_label(self) -> str:
         """The label of the one inside."""

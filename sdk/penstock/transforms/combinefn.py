@@ -28,6 +28,15 @@ class CombineFn(WithTypeHints, HasDisplayData):  # type: ignore[misc]
     `create_accumulator`, `add_input`, `merge_accumulators` and `extract_output`. Every method also receives
     the further arguments of the transform.
 
+    A subclass may also define ``subtract_input(self, mutable_accumulator, element, *args, **kwargs)``: the accumulator
+    without a value that was added before, or will be (the paper's ``uncombine``). The runner asks ``hasattr``. Without
+    it, a step whose input may hold retractions keeps all values, and combines those that are left anew. That is
+    always right; ``subtract_input`` has to be exact, and so sums and means have none: of floats, adding a number and
+    subtracting it again need not give what was there before.
+
+    Attributes:
+        takes_retractions: Whether it may be applied where elements take back earlier ones (penstock's own).
+
     >>> class Mean(CombineFn):
     ...     def create_accumulator(self): return 0, 0
     ...     def add_input(self, accumulator, element): return accumulator[0] + element, accumulator[1] + 1
@@ -36,6 +45,8 @@ class CombineFn(WithTypeHints, HasDisplayData):  # type: ignore[misc]
     >>> Mean().apply([1, 2, 6])
     3.0
     """
+
+    takes_retractions: bool = True
 
     def default_label(self) -> str:
         """The name for labels: the class's."""
@@ -246,6 +257,7 @@ class _CurriedFn(CombineFn):
         self.fn = fn
         self.args = tuple(args)
         self.kwargs = dict(kwargs)
+        self.takes_retractions = fn.takes_retractions
 
     def describe(self) -> str:
         """The name of the one inside."""
@@ -293,6 +305,15 @@ class _CurriedFn(CombineFn):
         return self.fn.get_type_hints()
 
 
+class _CurriedReversibleFn(_CurriedFn):
+    """The same for a CombineFn with ``subtract_input``."""
+
+    def subtract_input(self, mutable_accumulator: Any, element: Any, *args: Any, **kwargs: Any) -> Any:
+        """See `CombineFn`."""
+        fn: Any = self.fn
+        return fn.subtract_input(mutable_accumulator, element, *self.args, **self.kwargs)
+
+
 def curry_combine_fn(fn: CombineFn, args: Sequence[Any], kwargs: Mapping[str, Any]) -> CombineFn:
     """A CombineFn that needs no further arguments (Beam's name).
 
@@ -307,4 +328,7 @@ def curry_combine_fn(fn: CombineFn, args: Sequence[Any], kwargs: Mapping[str, An
     >>> curry_combine_fn(CombineFn.from_callable(max), [], {"key": abs}).apply([1, -3])
     -3
     """
-    return _CurriedFn(fn, args, kwargs) if args or kwargs else fn
+    if not (args or kwargs):
+        return fn
+    curried = _CurriedReversibleFn if hasattr(fn, "subtract_input") else _CurriedFn
+    return curried(fn, args, kwargs)

@@ -34,7 +34,7 @@ from penstock.transforms.dofn import (
 from penstock.transforms.fields import CallableWrapperPartitionFn, GroupBy, Partition, PartitionFn, Select
 from penstock.transforms.grouping import Flatten, FlattenWith, GroupByKey
 from penstock.transforms.pardo import Filter, FlatMap, FlatMapTuple, Map, MapTuple, ParDo
-from penstock.transforms.windowing import Windowing, WindowInto, WindowIntoFn
+from penstock.transforms.windowing import SetTrigger, Windowing, WindowInto, WindowIntoFn
 
 K = TypeVar("K")
 T = TypeVar("T")
@@ -79,6 +79,7 @@ __all__ = [
     "ProcessContinuation",
     "RestrictionProvider",
     "Select",
+    "SetTrigger",
     "T",
     "V",
     "WatermarkEstimatorProvider",

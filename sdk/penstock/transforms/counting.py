@@ -72,6 +72,10 @@ class CountCombineFn(CombineFn):
         """As many more as there are elements; one pass, nothing is kept."""
         return accumulator + sum(map(len, in_chunks(elements)))
 
+    def subtract_input(self, accumulator: int, element: Any) -> int:
+        """One less."""
+        return accumulator - 1
+
     def merge_accumulators(self, accumulators: Iterable[int]) -> int:
         """The sum of the counts."""
         return sum(accumulators)

@@ -25,12 +25,19 @@ class DoFn(WithTypeHints, HasDisplayData):  # type: ignore[misc]
     and `finish_bundle`, and at last `teardown`. A method asks for more than the element with default
     arguments such as ``window=DoFn.WindowParam``.
 
+    Attributes:
+        takes_retractions: Whether `process`, where it uses state or timers, takes elements that take back earlier
+            ones; ``DoFn.PaneInfoParam`` tells by its ``kind``. Other DoFns give retractions for retractions by
+            themselves (penstock's own).
+
     >>> class Words(DoFn):
     ...     def process(self, element):
     ...         yield from element.split()
     >>> list(Words().process("to be"))
     ['to', 'be']
     """
+
+    takes_retractions: bool = False
 
     ElementParam = DoFnParam("ElementParam")
     SideInputParam = DoFnParam("SideInputParam")

@@ -88,8 +88,12 @@ def _without_part(element: Any) -> tuple[Any, Any]:
 class _PreCombineFn(CombineFn):
     """The first round: gives the accumulator, marked as one."""
 
+    # A retraction may come to another part of its key than what it takes back.
+    takes_retractions = False
+
     def __init__(self, fn: CombineFn) -> None:
         super().__init__()
+        self._label = f"{fn.default_label()} with fan-out"
         for name in (
             "setup",
             "create_accumulator",
@@ -100,6 +104,10 @@ class _PreCombineFn(CombineFn):
             "teardown",
         ):
             setattr(self, name, getattr(fn, name))
+
+    def default_label(self) -> str:
+        """That of the whole, for messages."""
+        return self._label
 
     def extract_output(self, accumulator: Any, *args: Any, **kwargs: Any) -> Any:
         """The accumulator, marked as one."""

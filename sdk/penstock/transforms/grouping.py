@@ -8,9 +8,8 @@ from typing import Any, TypeVar
 
 from penstock import graph, pvalue
 from penstock.error import three_parts
+from penstock.transforms.grouping_checks import check_grouping
 from penstock.transforms.ptransform import PTransform
-from penstock.transforms.trigger import DataLossReason, DefaultTrigger
-from penstock.transforms.window import GlobalWindows
 from penstock.transforms.windowing import Windowing, default_windowing
 from penstock.typehints import typehints
 from penstock.typehints.decorators import TypeCheckError
@@ -20,7 +19,6 @@ __all__ = [
     "FlattenWith",
     "GroupByKey",
     "SpreadAnew",
-    "check_grouping",
     "grouped_type",
     "key_value_types",
 ]
@@ -28,38 +26,6 @@ __all__ = [
 _LOGGER = logging.getLogger(__name__)
 K = TypeVar("K")
 V = TypeVar("V")
-
-
-def check_grouping(transform: PTransform[Any, Any], pcoll: Any) -> None:
-    """Refuses groupings that would wait for ever, or lose data.
-
-    Args:
-        transform: The grouping transform.
-        pcoll: Its input.
-
-    Raises:
-        ValueError: If the input is unbounded, in the global window with the default trigger, or the trigger
-            may finish before all data has come; unless the option ``allow_unsafe_triggers`` is set.
-    """
-    transform._check_pcollection(pcoll)
-    windowing = pcoll.windowing
-    waits = isinstance(windowing.windowfn, GlobalWindows) and isinstance(windowing.triggerfn, DefaultTrigger)
-    what = hint = ""
-    if waits and not pcoll.is_bounded:
-        what = "GroupByKey cannot be applied to an unbounded PCollection with global windowing and a default"
-        what += " trigger"
-        hint = "window the input first, e.g. WindowInto(FixedWindows(60)), or give it another trigger"
-    else:
-        reason = windowing.triggerfn.may_lose_data(windowing)
-        if reason != DataLossReason.NO_POTENTIAL_LOSS:
-            name = str(reason).replace("DataLossReason.", "")
-            what = f"Unsafe trigger: `{windowing.triggerfn}` may lose data. Reason: {name}"
-            hint = "wrap the trigger in Repeatedly, or set the option allow_unsafe_triggers"
-    if not what:
-        return
-    if not pcoll.pipeline.allow_unsafe_triggers:
-        raise ValueError(three_parts(what, where=transform._where(), hint=hint))
-    _LOGGER.warning("%s: %s; allowed because of --allow_unsafe_triggers", transform.label, what)
 
 
 def key_value_types(transform: PTransform[Any, Any], input_type: Any) -> tuple[Any, Any]:
@@ -98,8 +64,8 @@ class GroupByKey(PTransform[Any, Any]):
     """Groups the values of each key and window, from ``(k, v)`` to ``(k, iterable of v)`` (Beam's name).
 
     Raises:
-        ValueError: When applied to an unbounded PCollection in the global window with the default trigger, or
-            with a trigger that may lose data.
+        ValueError: When applied to an unbounded PCollection in the global window with a trigger that never fires
+            before the end of all time, or with a trigger that may lose data.
         TypeCheckError: When applied to elements that are no pairs.
 
     >>> GroupByKey().label
@@ -126,7 +92,7 @@ class GroupByKey(PTransform[Any, Any]):
 
     def expand(self, pcoll: Any) -> Any:
         """The groups."""
-        check_grouping(self, pcoll)
+        check_grouping(self, pcoll, gives_lists=True)
         return pvalue.PCollection.from_(pcoll)
 
 

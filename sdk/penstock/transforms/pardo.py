@@ -19,6 +19,7 @@ from penstock.transforms.dofn import (
     signature_of,
 )
 from penstock.transforms.ptransform import PTransform, PTransformWithSideInputs, label_from_callable
+from penstock.transforms.retractions import check_dofn
 from penstock.typehints import typehints
 from penstock.where import caller
 
@@ -81,11 +82,13 @@ class ParDo(PTransformWithSideInputs):
         """The main output.
 
         Raises:
-            ValueError: If a stateful DoFn is applied to elements that are no key-value pairs.
+            ValueError: If a stateful DoFn is applied to elements that are no key-value pairs, or may be retractions
+                that it does not take.
         """
         self._check_pcollection(pcoll)
         if self.signature.is_stateful:
             self._check_keyed(pcoll)
+            check_dofn(self, pcoll)
         return pvalue.PCollection.from_(pcoll)
 
     def _check_keyed(self, pcoll: pvalue.PCollection[Any]) -> None:

@@ -7,7 +7,8 @@ from collections.abc import Callable
 from typing import Any
 
 from penstock.error import three_parts
-from penstock.transforms.window import GlobalWindow, GlobalWindows, Sessions, WindowFn
+from penstock.transforms.keyed_windows import PerElementFixedWindows, UnalignedFixedWindows
+from penstock.transforms.window import GlobalWindow, GlobalWindows, WindowFn
 
 __all__ = ["SIDE_INPUT_PREFIX", "SIDE_INPUT_REGEX", "default_window_mapping_fn", "get_sideinput_index"]
 
@@ -25,19 +26,17 @@ def default_window_mapping_fn(target_window_fn: WindowFn) -> Callable[[Any], Any
         target_window_fn: The side input's window function.
 
     Raises:
-        RuntimeError: For sessions, which depend on the data.
+        RuntimeError: For windows that merge, and those that depend on the elements' keys or values.
 
     >>> default_window_mapping_fn(GlobalWindows())(None)
     GlobalWindow
     """
     if target_window_fn == GlobalWindows():
         return lambda window: GlobalWindow()
-    if isinstance(target_window_fn, Sessions):
-        raise RuntimeError(
-            three_parts(
-                "Sessions is not allowed in side inputs", hint="window the side input into fixed windows"
-            )
-        )
+    by_element = isinstance(target_window_fn, UnalignedFixedWindows | PerElementFixedWindows)
+    if target_window_fn.is_merging() or by_element:
+        what = f"{type(target_window_fn).__name__} is not allowed in side inputs"
+        raise RuntimeError(three_parts(what, hint="window the side input into fixed windows"))
 
     def by_end(window: Any) -> Any:
         context = WindowFn.AssignContext(window.max_timestamp(), window=window)

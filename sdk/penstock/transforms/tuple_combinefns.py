@@ -23,6 +23,7 @@ class _SideBySide(CombineFn):
         super().__init__()
         self._named = combiners
         self._combiners = [CombineFn.maybe_from_callable(combiner) for combiner in combiners]
+        self.takes_retractions = all(combiner.takes_retractions for combiner in self._combiners)
         # The more there are side by side, the fewer accumulators are held in memory at a time.
         self._batch_size = merge_accumulators_batch_size or max(10, 1000 // max(1, len(combiners)))
 

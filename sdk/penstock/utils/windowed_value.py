@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Callable, Iterable, Iterator, Sequence
 from dataclasses import dataclass
+from enum import IntEnum
 from typing import TYPE_CHECKING, Any
 
 from penstock.error import three_parts
@@ -40,6 +41,27 @@ _TIMINGS = {"EARLY": 0, "ON_TIME": 1, "LATE": 2, "UNKNOWN": 3}
 _TIMING_NAMES = {timing: name for name, timing in _TIMINGS.items()}
 
 
+class ValueKind(IntEnum):
+    """What an element does to the collection it is in: adds to it, or takes back what an earlier element added.
+
+    A pane that replaces another comes as two elements, `UPDATE_BEFORE` with the old value and `UPDATE_AFTER` with
+    the new one. `DELETE` takes a value back that nothing replaces. (The four names of Flink and of Beam's Java SDK.)
+
+    >>> [kind.name for kind in ValueKind if kind.is_retraction]
+    ['UPDATE_BEFORE', 'DELETE']
+    """
+
+    INSERT = 0
+    UPDATE_BEFORE = 1
+    UPDATE_AFTER = 2
+    DELETE = 3
+
+    @property
+    def is_retraction(self) -> bool:
+        """Whether the element takes something back."""
+        return self in (ValueKind.UPDATE_BEFORE, ValueKind.DELETE)
+
+
 @dataclass(frozen=True, slots=True, repr=False)
 class PaneInfo:
     """Which firing of its window's trigger an element comes from (Beam's ``PaneInfo``).
@@ -50,6 +72,7 @@ class PaneInfo:
         timing: A constant of `PaneInfoTiming`.
         index: The number of panes fired before; -1 if not known.
         nonspeculative_index: The number of panes fired before that were not early; -1 for an early pane.
+        kind: Whether it adds its value or takes it back (penstock's own; Beam's wire format has no place for it).
 
     >>> PaneInfo(True, False, PaneInfoTiming.ON_TIME, 0, 0)
     PaneInfo(first: True, last: False, timing: ON_TIME, index: 0, nonspeculative_index: 0)
@@ -60,6 +83,7 @@ class PaneInfo:
     timing: int
     index: int
     nonspeculative_index: int
+    kind: ValueKind = ValueKind.INSERT
 
     @property
     def encoded_byte(self) -> int:
@@ -85,13 +109,15 @@ class PaneInfo:
         # A well-known pane stays the one object it is, and takes a byte.
         if self == _WELL_KNOWN[self.encoded_byte]:
             return PaneInfo.from_encoded_byte, (self.encoded_byte,)
-        return PaneInfo, (self.is_first, self.is_last, self.timing, self.index, self.nonspeculative_index)
+        fields = (self.is_first, self.is_last, self.timing, self.index, self.nonspeculative_index)
+        return PaneInfo, (*fields, self.kind) if self.kind else fields
 
     def __repr__(self) -> str:
+        kind = f", kind: {self.kind.name}" if self.kind else ""
         return (
             f"PaneInfo(first: {self.is_first}, last: {self.is_last}, "
             f"timing: {PaneInfoTiming.to_string(self.timing)}, index: {self.index}, "
-            f"nonspeculative_index: {self.nonspeculative_index})"
+            f"nonspeculative_index: {self.nonspeculative_index}{kind})"
         )
 
 

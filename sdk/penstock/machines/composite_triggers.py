@@ -1,0 +1,232 @@
+"""Triggers made of others, as state machines: the state of each is the states of its parts."""
+
+from __future__ import annotations
+
+from abc import abstractmethod
+from collections.abc import Iterable, Iterator, Sequence
+from dataclasses import dataclass
+from typing import Any
+
+from penstock.machines.records import Element
+from penstock.machines.trigger_machine import Alarm, Sight, TriggerMachine, unfinished
+from penstock.transforms.trigger_base import FINISHED
+
+
+@dataclass(frozen=True)
+class Repeat(TriggerMachine):
+    """A trigger that starts anew whenever it has finished (paper's ``Repeat``, Beam's ``Repeatedly``)."""
+
+    part: TriggerMachine
+
+    def __post_init__(self) -> None:
+        _set_traits(self, self.part.heeds_elements, self.part.fires_on_elements)
+
+    def start(self) -> Any:
+        """As its part."""
+        return self.part.start()
+
+    def element(self, state: Any, element: Element, sight: Sight) -> Any:
+        """As its part."""
+        return self.part.element(state, element, sight)
+
+    def merge(self, states: Sequence[Any], sight: Sight) -> Any:
+        """As its part, which has never finished here."""
+        return self.part.merge(states, sight)
+
+    def signal(self, state: Any, name: str) -> Any:
+        """As its part."""
+        return self.part.signal(state, name)
+
+    def wake(self, state: Any, sight: Sight) -> Any:
+        """As its part."""
+        return self.part.wake(state, sight)
+
+    def should_fire(self, state: Any, sight: Sight) -> bool:
+        """As its part."""
+        return self.part.should_fire(state, sight)
+
+    def fire(self, state: Any, sight: Sight) -> Any:
+        """The part's next state, or its first one again."""
+        fired = self.part.fire(state, sight)
+        return self.part.start() if self.part.is_finished(fired) else fired
+
+    def is_finished(self, state: Any) -> bool:
+        """Never."""
+        return False
+
+    def alarms(self, state: Any, sight: Sight) -> Iterable[Alarm]:
+        """As its part."""
+        return self.part.alarms(state, sight)
+
+
+@dataclass(frozen=True)
+class EarlyAndLate(TriggerMachine):
+    """One trigger until the watermark passes the end of the window, one firing then, and another trigger after it.
+
+    The state is a pair: whether the end has been passed, and the state of the trigger at work (Beam's
+    ``AfterWatermark`` with ``early`` and ``late``; `Never` stands for an early one that is left out).
+    """
+
+    early: TriggerMachine
+    late: TriggerMachine | None
+
+    def __post_init__(self) -> None:
+        heeds = self.early.heeds_elements or (self.late is not None and self.late.heeds_elements)
+        _set_traits(self, heeds, self.early.fires_on_elements)
+
+    def _at_work(self, state: tuple[bool, Any]) -> TriggerMachine:
+        return self.late if state[0] and self.late is not None else self.early
+
+    def start(self) -> tuple[bool, Any]:
+        """The early trigger is at work."""
+        return False, self.early.start()
+
+    def element(self, state: tuple[bool, Any], element: Element, sight: Sight) -> tuple[bool, Any]:
+        """The element is for the trigger at work."""
+        return state[0], self._at_work(state).element(state[1], element, sight)
+
+    def merge(self, states: Sequence[Any], sight: Sight) -> Any:
+        """Late if all are and the new end has been passed as well; otherwise early (again)."""
+        if all(state is FINISHED or state[0] for state in states) and sight.is_past_end:
+            late = [state[1] for state in unfinished(states)]
+            return (True, self.late.merge(late, sight)) if late and self.late is not None else FINISHED
+        early = [state[1] for state in unfinished(states) if not state[0]]
+        return False, self.early.merge(early, sight) if early else self.early.start()
+
+    def signal(self, state: tuple[bool, Any], name: str) -> tuple[bool, Any]:
+        """The signal is for the trigger at work."""
+        return state[0], self._at_work(state).signal(state[1], name)
+
+    def wake(self, state: tuple[bool, Any], sight: Sight) -> tuple[bool, Any]:
+        """The alarms are for the trigger at work."""
+        return state[0], self._at_work(state).wake(state[1], sight)
+
+    def should_fire(self, state: tuple[bool, Any], sight: Sight) -> bool:
+        """Whether the end has just been passed, or the trigger at work fires."""
+        return (not state[0] and sight.is_past_end) or self._at_work(state).should_fire(state[1], sight)
+
+    def fire(self, state: tuple[bool, Any], sight: Sight) -> Any:
+        """From the firing at the end on, the late trigger is at work; without one it is finished."""
+        is_late, part = state
+        if not is_late and sight.is_past_end:
+            return FINISHED if self.late is None else (True, self.late.start())
+        return is_late, self._at_work(state).fire(part, sight)
+
+    def alarms(self, state: tuple[bool, Any], sight: Sight) -> Iterable[Alarm]:
+        """Those of the trigger at work."""
+        return self._at_work(state).alarms(state[1], sight)
+
+
+@dataclass(frozen=True)
+class _Parts(TriggerMachine):
+    """A trigger of several parts. The state is the tuple of theirs."""
+
+    parts: tuple[TriggerMachine, ...]
+
+    def __post_init__(self) -> None:
+        heeds = any(part.heeds_elements for part in self.parts)
+        _set_traits(self, heeds, self._of_parts([part.fires_on_elements for part in self.parts]))
+
+    @abstractmethod
+    def _of_parts(self, answers: Iterable[bool]) -> bool:
+        """From the answers of all parts to that of the whole."""
+
+    def start(self) -> tuple[Any, ...]:
+        """Every part at its start."""
+        return tuple(part.start() for part in self.parts)
+
+    def _active(self, state: tuple[Any, ...]) -> Iterator[int]:
+        """The numbers of the parts that are told and asked: here, those that are not finished."""
+        return (number for number, part in enumerate(self.parts) if not part.is_finished(state[number]))
+
+    def element(self, state: tuple[Any, ...], element: Element, sight: Sight) -> tuple[Any, ...]:
+        """The element is for every active part."""
+        states = list(state)
+        for number in self._active(state):
+            states[number] = self.parts[number].element(state[number], element, sight)
+        return tuple(states)
+
+    def merge(self, states: Sequence[Any], sight: Sight) -> tuple[Any, ...]:
+        """Part by part."""
+        return tuple(
+            part.merge([state[number] for state in states], sight) for number, part in enumerate(self.parts)
+        )
+
+    def signal(self, state: tuple[Any, ...], name: str) -> tuple[Any, ...]:
+        """The signal is for every active part."""
+        states = list(state)
+        for number in self._active(state):
+            states[number] = self.parts[number].signal(state[number], name)
+        return tuple(states)
+
+    def wake(self, state: tuple[Any, ...], sight: Sight) -> tuple[Any, ...]:
+        """The alarms are for every active part."""
+        states = list(state)
+        for number in self._active(state):
+            states[number] = self.parts[number].wake(state[number], sight)
+        return tuple(states)
+
+    def should_fire(self, state: tuple[Any, ...], sight: Sight) -> bool:
+        """Whether any, or all, of the active parts fire."""
+        return self._of_parts(
+            self.parts[number].should_fire(state[number], sight) for number in self._active(state)
+        )
+
+    def is_finished(self, state: tuple[Any, ...]) -> bool:
+        """Whether any part is, or all are."""
+        return self._of_parts(part.is_finished(one) for part, one in zip(self.parts, state, strict=True))
+
+    def fire(self, state: tuple[Any, ...], sight: Sight) -> tuple[Any, ...]:
+        """Every active part that would fire by itself does."""
+        states = list(state)
+        for number in self._active(state):
+            if self.parts[number].should_fire(state[number], sight):
+                states[number] = self.parts[number].fire(state[number], sight)
+        return tuple(states)
+
+    def alarms(self, state: tuple[Any, ...], sight: Sight) -> Iterable[Alarm]:
+        """Those of every active part."""
+        for number in self._active(state):
+            yield from self.parts[number].alarms(state[number], sight)
+
+
+@dataclass(frozen=True)
+class AnyOf(_Parts):
+    """Fires when any part does, and is finished when any is (Beam's ``AfterAny`` and ``OrFinally``)."""
+
+    def _of_parts(self, answers: Iterable[bool]) -> bool:
+        return any(answers)
+
+
+@dataclass(frozen=True)
+class AllOf(_Parts):
+    """Fires when all parts would, or have finished before; is finished when all are (Beam's ``AfterAll``)."""
+
+    def _of_parts(self, answers: Iterable[bool]) -> bool:
+        return all(answers)
+
+
+@dataclass(frozen=True)
+class InTurn(AllOf):
+    """Its parts one after the other: only the first that is not finished is active (Beam's ``AfterEach``)."""
+
+    def __post_init__(self) -> None:
+        super().__post_init__()
+        _set_traits(self, self.heeds_elements, self.parts[0].fires_on_elements)
+
+    def _active(self, state: tuple[Any, ...]) -> Iterator[int]:
+        for number, part in enumerate(self.parts):
+            if not part.is_finished(state[number]):
+                yield number
+                return
+
+    def merge(self, states: Sequence[Any], sight: Sight) -> tuple[Any, ...]:
+        """Goes back to the first part that is not finished everywhere; those after it start anew."""
+        merged = super().merge(states, sight)
+        active = next(self._active(merged), len(merged))
+        return merged[: active + 1] + tuple(part.start() for part in self.parts[active + 1 :])
+
+
+def _set_traits(machine: TriggerMachine, heeds_elements: bool, fires_on_elements: bool) -> None:
+    object.__setattr__(machine, "heeds_elements", heeds_elements)
+    object.__setattr__(machine, "fires_on_elements", fires_on_elements)

@@ -1,0 +1,143 @@
+"""A trigger of the user's as a state machine: its own state, and its timers beside it."""
+
+from __future__ import annotations
+
+from collections.abc import Iterable, Sequence
+from dataclasses import dataclass
+from typing import Any
+
+from penstock.error import three_parts
+from penstock.machines.records import Element
+from penstock.machines.trigger_machine import (
+    CLOCK,
+    WATERMARK,
+    Alarm,
+    Domain,
+    Sight,
+    TriggerMachine,
+    unfinished,
+)
+from penstock.transforms.bounded_window import BoundedWindow
+from penstock.transforms.custom_trigger import CustomTrigger, TriggerContext, TriggerElement, TriggerTimer
+from penstock.transforms.timeutil import TimeDomain
+from penstock.transforms.trigger_base import FINISHED
+from penstock.utils.timestamp import Timestamp, TimestampTypes
+
+_TIME_DOMAINS: dict[Domain, str] = {CLOCK: TimeDomain.REAL_TIME, WATERMARK: TimeDomain.WATERMARK}
+
+Timers = tuple[Alarm, ...]
+_State = tuple[Any, Timers]
+"""What the user's methods return, and the timers that are set."""
+
+
+class _Context(TriggerContext):
+    """What the user's methods see, and where they set timers."""
+
+    def __init__(self, sight: Sight, timers: Timers) -> None:
+        self.sight = sight
+        self.timers = dict(timers)
+
+    @property
+    def window(self) -> BoundedWindow:
+        """The window."""
+        return self.sight.window
+
+    @property
+    def watermark(self) -> Timestamp:
+        """The watermark."""
+        return Timestamp.from_micros(self.sight.times.watermark_micros)
+
+    @property
+    def clock(self) -> Timestamp:
+        """Processing time."""
+        return Timestamp.from_micros(self.sight.times.clock_micros)
+
+    @property
+    def count(self) -> int:
+        """The number of elements since the last pane."""
+        return self.sight.fresh
+
+    @property
+    def value(self) -> Any:
+        """What a pane would hold now."""
+        return self.sight.value()
+
+    @property
+    def last_value(self) -> Any:
+        """What the last pane held."""
+        return self.sight.last_value(None)
+
+    def set_timer(self, timestamp: TimestampTypes, time_domain: str = TimeDomain.REAL_TIME) -> None:
+        """Sets the domain's timer; one in the past rings as soon as its clock moves."""
+        domain = WATERMARK if TimeDomain.is_event_time(time_domain) else CLOCK
+        now = self.sight.due_micros if domain == CLOCK else self.sight.times.watermark_micros
+        self.timers[domain] = max(Timestamp.of(timestamp).micros, now + 1)
+
+    def and_timers(self, state: Any) -> _State:
+        """A state of the user's together with the timers as they are now.
+
+        Raises:
+            ValueError: It is `FINISHED`, which would let go of elements that have not fired.
+        """
+        if state is FINISHED:
+            what = "a custom trigger is finished, but has not fired"
+            raise ValueError(three_parts(what, hint="return FINISHED from on_fire only"))
+        return state, tuple(self.timers.items())
+
+
+@dataclass(frozen=True)
+class Custom(TriggerMachine):
+    """A `CustomTrigger` at work."""
+
+    trigger: CustomTrigger
+    heeds_elements = True
+    fires_on_elements = True
+
+    def start(self) -> _State:
+        """The user's first state, and no timers."""
+        return self.trigger.start(), ()
+
+    def element(self, state: _State, element: Element, sight: Sight) -> _State:
+        """The user's ``on_element``."""
+        context = _Context(sight, state[1])
+        seen = TriggerElement(element.value, Timestamp.from_micros(element.timestamp_micros), element.kind)
+        return context.and_timers(self.trigger.on_element(state[0], seen, context))
+
+    def merge(self, states: Sequence[Any], sight: Sight) -> Any:
+        """The user's ``on_merge``, of those that have not finished; the earliest timer of each domain stays."""
+        waiting: list[_State] = list(unfinished(states))
+        if not waiting:
+            return FINISHED
+        latest_first = sorted((alarm for _, timers in waiting for alarm in timers), key=_moment, reverse=True)
+        context = _Context(sight, tuple(dict(latest_first).items()))
+        return context.and_timers(self.trigger.on_merge([state for state, _ in waiting], context))
+
+    def wake(self, state: _State, sight: Sight) -> _State:
+        """The user's ``on_timer``, for each timer that is due."""
+        own, timers = state
+        context = _Context(sight, timers)
+        for domain, micros in timers:
+            now = sight.due_micros if domain == CLOCK else sight.times.watermark_micros
+            if micros <= now:
+                del context.timers[domain]
+                timer = TriggerTimer(Timestamp.from_micros(micros), _TIME_DOMAINS[domain])
+                own = self.trigger.on_timer(own, timer, context)
+        return context.and_timers(own)
+
+    def should_fire(self, state: _State, sight: Sight) -> bool:
+        """The user's ``should_fire``."""
+        return bool(self.trigger.should_fire(state[0], _Context(sight, state[1])))
+
+    def fire(self, state: _State, sight: Sight) -> Any:
+        """The user's ``on_fire``."""
+        context = _Context(sight, state[1])
+        fired = self.trigger.on_fire(state[0], context)
+        return FINISHED if fired is FINISHED else context.and_timers(fired)
+
+    def alarms(self, state: _State, sight: Sight) -> Iterable[Alarm]:
+        """The timers."""
+        return state[1]
+
+
+def _moment(alarm: Alarm) -> int:
+    return alarm[1]

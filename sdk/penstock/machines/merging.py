@@ -1,0 +1,136 @@
+"""The windows of a key that merge: which ones a new window concerns, and one state for several."""
+
+from __future__ import annotations
+
+from bisect import bisect_left, bisect_right
+from collections.abc import Iterable
+from typing import Any
+
+from penstock.error import three_parts
+from penstock.machines.program import Program
+from penstock.machines.sight import WindowSight
+from penstock.machines.states import KeyState, WindowState
+from penstock.transforms.bounded_window import BoundedWindow
+from penstock.transforms.window import MergeScope, WindowFn
+
+
+class Merging(WindowFn.MergeContext):
+    """Asks a WindowFn which windows become one, and takes its answers down.
+
+    Raises:
+        ValueError: From `merge`, if the WindowFn merges a window that it was not shown.
+    """
+
+    def __init__(self, windowfn: WindowFn, windows: Iterable[BoundedWindow]) -> None:
+        super().__init__(windows)
+        self._sources: dict[BoundedWindow, list[BoundedWindow]] = {
+            window: [window] for window in self.windows
+        }
+        self._name = type(windowfn).__name__
+        windowfn.merge(self)
+
+    def merge(self, to_be_merged: Iterable[BoundedWindow], merge_result: BoundedWindow) -> None:
+        """Notes that some windows are one."""
+        sources: list[BoundedWindow] = []
+        for window in to_be_merged:
+            if window not in self._sources:
+                what = f"{self._name} merges the window {window!r}, which no element is in"
+                raise ValueError(three_parts(what, hint="merge only windows of the context's `windows`"))
+            sources.extend(self._sources.pop(window))
+        self._sources.setdefault(merge_result, []).extend(sources)
+
+    def sources(self) -> dict[BoundedWindow, list[BoundedWindow]]:
+        """The windows that came in, by the window that each of them is in now."""
+        return self._sources
+
+
+def start_of(window: BoundedWindow) -> int:
+    """The first moment of a window, in microseconds."""
+    micros: int | None = getattr(window, "start_micros", None)
+    return window.start.micros if micros is None else micros
+
+
+def concerned(program: Program, key: KeyState, window: BoundedWindow) -> list[BoundedWindow]:
+    """The windows of a key that a new window may merge with."""
+    if program.windowfn.merge_scope is MergeScope.ALL:
+        return list(key.windows)
+    starts, start_micros = key.starts, start_of(window)
+    last = bisect_right(starts, window.end_micros)
+    if program.windowfn.merge_scope is MergeScope.NEIGHBOURS:
+        first = max(bisect_left(starts, start_micros, 0, last) - 1, 0)
+    else:
+        first = bisect_left(starts, start_micros - key.longest_micros, 0, last)
+    candidates = [state.window for state in key.ordered[first:last]]
+    return [candidate for candidate in candidates if candidate.end_micros >= start_micros]
+
+
+def surrounding(program: Program, window: BoundedWindow, candidates: list[BoundedWindow]) -> bool:
+    """Whether the only candidate contains a new window, and so takes it in without growing."""
+    if len(candidates) != 1 or program.windowfn.merge_scope is not MergeScope.NEIGHBOURS:
+        return False
+    return candidates[0].end_micros >= window.end_micros and start_of(candidates[0]) <= start_of(window)
+
+
+def add(program: Program, key: KeyState, state: WindowState) -> None:
+    """Makes a window one of the key's."""
+    window = state.window
+    key.windows[window] = state
+    key.numbered[state.number] = state
+    if program.merges_in_order:
+        start_micros = start_of(window)
+        place = bisect_right(key.starts, start_micros)
+        key.starts.insert(place, start_micros)
+        key.ordered.insert(place, state)
+        key.longest_micros = max(key.longest_micros, window.end_micros - start_micros)
+
+
+def remove(program: Program, key: KeyState, state: WindowState) -> None:
+    """Forgets a window of the key's; entries in agendas are passed over when their time comes."""
+    del key.windows[state.window]
+    del key.numbered[state.number]
+    key.changed.pop(state.number, None)
+    if program.merges_in_order:
+        place = bisect_left(key.starts, start_of(state.window))
+        while key.ordered[place] is not state:
+            place += 1
+        del key.starts[place], key.ordered[place]
+
+
+def unite(
+    program: Program, key: KeyState, states: list[WindowState], window: BoundedWindow, sight: WindowSight
+) -> WindowState:
+    """One state for several windows that have become one, or for one that has grown.
+
+    It keeps the name of the first, and so the entries that are in agendas for it.
+    """
+    first = states[0]
+    if len(states) == 1 and first.window == window:
+        return first
+    same = next((state for state in states if state.window == window), None)
+    numbers = (same.panes, same.nonspeculative) if same is not None else (0, 0)
+    has_changed = any(state.number in key.changed for state in states)
+    for state in states:
+        remove(program, key, state)
+    if has_changed:
+        key.changed[first.number] = None
+    outputs = [state.output_micros for state in states if state.output_micros is not None]
+    triggers = [state.trigger for state in states]
+    first.output_micros = program.output_times.after_merge(window, outputs)
+    first.held = _held_together(program, states)
+    first.window = window
+    first.fresh = sum(state.fresh for state in states)
+    first.live = sum(state.live for state in states)
+    first.panes, first.nonspeculative = numbers
+    first.shown = [shown for state in states for shown in state.shown]
+    first.last = next((state.last for state in reversed(states) if state.last), ())
+    add(program, key, first)
+    first.is_past_end = sight.at(first).is_past_end
+    if not first.is_closed:
+        first.trigger = program.trigger.merge(triggers, sight)
+    return first
+
+
+def _held_together(program: Program, states: list[WindowState]) -> Any:
+    """What windows hold together. One that has just given away what it held is left out, as it may not even merge."""
+    several = [state.held for state in states if program.keeps or state.fresh]
+    return program.contents.merge(several) if several else program.contents.empty()

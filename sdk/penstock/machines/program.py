@@ -1,0 +1,135 @@
+"""What the machines of one grouping have in common: its windowing and its combiner, prepared for quick use."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Iterable
+from dataclasses import dataclass
+from typing import Any
+
+from penstock.machines.contents import Contents, contents_of
+from penstock.machines.records import MAX_MICROS
+from penstock.machines.trigger_machine import TriggerMachine
+from penstock.machines.triggers import looks_at_last_pane, machine_of
+from penstock.transforms.bounded_window import BoundedWindow
+from penstock.transforms.trigger_base import AccumulationMode, ClosingBehavior, OnTimeBehavior
+from penstock.transforms.window import MergeScope, TimestampCombiner, WindowFn
+from penstock.transforms.windowing import Windowing
+from penstock.utils.timestamp import Timestamp
+
+
+@dataclass(frozen=True)
+class OutputTimes:
+    """Which event time a pane gets, from its elements and its window (Beam's ``TimestampCombiner``).
+
+    Attributes:
+        of_element: The time, in microseconds, if the element were alone.
+        together: That of several; None where the window alone decides.
+    """
+
+    of_element: Callable[[BoundedWindow, int], int]
+    together: Callable[[Iterable[int]], int] | None
+
+    def together_with(self, before_micros: int | None, micros: int) -> int:
+        """That of what was there, None for nothing, and one more element."""
+        return (
+            micros
+            if before_micros is None or self.together is None
+            else self.together((before_micros, micros))
+        )
+
+    def after_merge(self, window: BoundedWindow, several_micros: list[int]) -> int | None:
+        """That of what merged into a window; None if there is nothing that was on time."""
+        if not several_micros:
+            return None
+        return window.end_micros - 1 if self.together is None else self.together(several_micros)
+
+
+def output_times_of(windowing: Windowing) -> OutputTimes:
+    """The rule that a windowing asks for."""
+    match windowing.timestamp_combiner:
+        case TimestampCombiner.OUTPUT_AT_EARLIEST:
+            return OutputTimes(_own, min)
+        case TimestampCombiner.OUTPUT_AT_LATEST:
+            return OutputTimes(_own, max)
+        case TimestampCombiner.OUTPUT_AT_EARLIEST_TRANSFORMED:
+            return OutputTimes(_transformed(windowing.windowfn), min)
+    return OutputTimes(_end, None)
+
+
+def _end(window: BoundedWindow, timestamp_micros: int) -> int:
+    return window.end_micros - 1
+
+
+def _own(window: BoundedWindow, timestamp_micros: int) -> int:
+    return timestamp_micros
+
+
+def _transformed(windowfn: WindowFn) -> Callable[[BoundedWindow, int], int]:
+    def of_element(window: BoundedWindow, timestamp_micros: int) -> int:
+        return windowfn.get_transformed_output_time(window, Timestamp.from_micros(timestamp_micros)).micros
+
+    return of_element
+
+
+@dataclass(frozen=True)
+class Program:
+    """A grouping, prepared.
+
+    Attributes:
+        windowfn: Merges windows, if it does.
+        trigger: The trigger's state machine.
+        contents: The operations on what a window holds.
+        output_times: The event times of panes.
+        lateness_micros: How long after its end a window takes elements.
+        keeps: Whether a window still holds its elements after a pane.
+        retracts: Whether a pane takes the one before back.
+        remembers: Whether the trigger looks at the last pane.
+        fires_empty_at_end: Whether there is a pane at the end of a window in which nothing is new.
+        fires_empty_when_closing: Whether there is a last pane in which nothing is new.
+        merges: Whether windows may merge.
+        merges_in_order: Whether they merge only with windows near them, so that their order is kept.
+    """
+
+    windowfn: WindowFn
+    trigger: TriggerMachine
+    contents: Contents
+    output_times: OutputTimes
+    lateness_micros: int
+    keeps: bool
+    retracts: bool
+    remembers: bool
+    fires_empty_at_end: bool
+    fires_empty_when_closing: bool
+    merges: bool
+    merges_in_order: bool
+
+    def expiry_micros(self, window: BoundedWindow) -> int:
+        """Where the watermark must be for the window to take no more elements."""
+        return min(window.end_micros + self.lateness_micros, MAX_MICROS)
+
+
+def program_of(windowing: Windowing, combine: Any, input_retracts: bool) -> Program:
+    """Prepares a grouping.
+
+    Args:
+        windowing: Its input's.
+        combine: A CombineFn; None for a raw group.
+        input_retracts: Whether elements may be retractions.
+    """
+    trigger, mode = windowing.triggerfn, windowing.accumulation_mode
+    always_at_end = windowing.on_time_behavior == OnTimeBehavior.FIRE_ALWAYS
+    merges = windowing.windowfn.is_merging()
+    return Program(
+        windowfn=windowing.windowfn,
+        trigger=machine_of(trigger),
+        contents=contents_of(combine, input_retracts),
+        output_times=output_times_of(windowing),
+        lateness_micros=windowing.allowed_lateness.micros,
+        keeps=mode != AccumulationMode.DISCARDING,
+        retracts=mode == AccumulationMode.ACCUMULATING_AND_RETRACTING,
+        remembers=looks_at_last_pane(trigger),
+        fires_empty_at_end=always_at_end and trigger.has_ontime_pane(),
+        fires_empty_when_closing=windowing.closing_behavior == ClosingBehavior.FIRE_ALWAYS,
+        merges=merges,
+        merges_in_order=merges and windowing.windowfn.merge_scope is not MergeScope.ALL,
+    )

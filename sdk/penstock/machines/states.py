@@ -1,0 +1,191 @@
+"""The state of one key: its windows, what each holds, and when to look at it again. All of it is plain data."""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from heapq import heappop, heappush
+from typing import Any
+
+from penstock.machines.trigger_machine import Domain
+from penstock.transforms.bounded_window import BoundedWindow
+from penstock.utils.windowed_value import PaneInfo
+
+Shown = tuple[BoundedWindow, Any, int, PaneInfo]
+"""A pane that has been emitted and not been taken back: its window, value, timestamp in microseconds, and numbering."""
+
+
+class WindowState:
+    """One window of one key.
+
+    Attributes:
+        number: Its name in agendas; it stays when the window grows.
+        window: The window.
+        held: What it holds (see `penstock.machines.contents`).
+        trigger: The trigger's state.
+        fresh: The number of elements since the last pane.
+        live: The number of elements that have come, less those taken back.
+        panes: The number of panes so far.
+        nonspeculative: The number of them that were not early.
+        is_past_end: Whether the watermark has passed its end.
+        is_closed: Whether its trigger has fired for the last time.
+        output_micros: The output timestamp of what it holds; None without any element that was on time.
+        shown: The panes to take back when the next one comes; only where they are retracted.
+        last: The last pane's value in a 1-tuple; () before the first; only where a trigger looks at it.
+        alarms: The earliest alarm that is set, by domain.
+        noted_micros: The earliest hold that is noted.
+    """
+
+    __slots__ = (
+        "alarms",
+        "fresh",
+        "held",
+        "is_closed",
+        "is_past_end",
+        "last",
+        "live",
+        "nonspeculative",
+        "noted_micros",
+        "number",
+        "output_micros",
+        "panes",
+        "shown",
+        "trigger",
+        "window",
+    )
+
+    def __init__(self, number: int, window: BoundedWindow, held: Any, trigger: Any) -> None:
+        self.number = number
+        self.window = window
+        self.held = held
+        self.trigger = trigger
+        self.fresh = 0
+        self.live = 0
+        self.panes = 0
+        self.nonspeculative = 0
+        self.is_past_end = False
+        self.is_closed = False
+        self.output_micros: int | None = None
+        self.shown: list[Shown] = []
+        self.last: tuple[Any, ...] = ()
+        self.alarms: dict[Domain, int] = {}
+        self.noted_micros: int | None = None
+
+    def __reduce__(self) -> tuple[Callable[..., WindowState], tuple[Any, ...]]:
+        return _restored, tuple(getattr(self, name) for name in self.__slots__)
+
+
+def _restored(*values: Any) -> WindowState:
+    state = WindowState.__new__(WindowState)
+    for name, value in zip(WindowState.__slots__, values, strict=True):
+        setattr(state, name, value)
+    return state
+
+
+class Agenda:
+    """Windows by the earliest moment at which each may need attention: a heap whose entries may be out of date.
+
+    An entry is never later than its window asks for. Whoever takes one asks the window again.
+    """
+
+    __slots__ = ("entries",)
+
+    def __init__(self) -> None:
+        self.entries: list[tuple[int, int]] = []
+
+    def add(self, micros: int, number: int) -> None:
+        """Notes a window."""
+        heappush(self.entries, (micros, number))
+
+    def earliest(self) -> tuple[int, int] | None:
+        """The first entry, as (moment, number); None if there is none."""
+        return self.entries[0] if self.entries else None
+
+    def take(self, until_micros: int) -> tuple[int, int] | None:
+        """Takes the first entry out, as (moment, number), if its moment has come; else None."""
+        if self.entries and self.entries[0][0] <= until_micros:
+            return heappop(self.entries)
+        return None
+
+    def __reduce__(self) -> tuple[Callable[..., Agenda], tuple[Any, ...]]:
+        return _restored_agenda, (self.entries,)
+
+
+def _restored_agenda(entries: list[tuple[int, int]]) -> Agenda:
+    agenda = Agenda()
+    agenda.entries = entries
+    return agenda
+
+
+class KeyState:
+    """All windows of one key.
+
+    Attributes:
+        windows: By window.
+        numbered: By number.
+        next_number: The next window's.
+        agendas: By domain.
+        holds: By the output timestamps that must not be passed.
+        ordered: The windows in order of their starts; only where it is kept.
+        starts: Those starts, in microseconds.
+        longest_micros: The length of the longest window so far; only where windows merge.
+        changed: The numbers of the windows that changed in this round of a micro-batch; as keys, in order.
+    """
+
+    __slots__ = (
+        "agendas",
+        "changed",
+        "holds",
+        "longest_micros",
+        "next_number",
+        "numbered",
+        "ordered",
+        "starts",
+        "windows",
+    )
+
+    def __init__(self) -> None:
+        self.windows: dict[BoundedWindow, WindowState] = {}
+        self.numbered: dict[int, WindowState] = {}
+        self.next_number = 0
+        self.agendas: dict[Domain, Agenda] = {}
+        self.holds = Agenda()
+        self.ordered: list[WindowState] = []
+        self.starts: list[int] = []
+        self.longest_micros = 0
+        self.changed: dict[int, None] = {}
+
+    def __reduce__(self) -> tuple[Callable[..., KeyState], tuple[Any, ...]]:
+        agendas = {domain: agenda for domain, agenda in self.agendas.items() if agenda.entries}
+        return _restored_key, (
+            list(self.windows.values()),
+            self.next_number,
+            agendas,
+            self.holds,
+            self.longest_micros,
+            list(self.changed),
+            [state.number for state in self.ordered],
+            self.starts,
+        )
+
+
+def _restored_key(
+    windows: list[WindowState],
+    next_number: int,
+    agendas: dict[Domain, Agenda],
+    holds: Agenda,
+    longest_micros: int,
+    changed: list[int],
+    ordered: list[int],
+    starts: list[int],
+) -> KeyState:
+    key = KeyState()
+    key.windows = {state.window: state for state in windows}
+    key.numbered = {state.number: state for state in windows}
+    key.next_number = next_number
+    key.agendas = agendas
+    key.holds = holds
+    key.longest_micros = longest_micros
+    key.changed = dict.fromkeys(changed)
+    key.ordered = [key.numbered[number] for number in ordered]
+    key.starts = starts
+    return key

@@ -1,0 +1,148 @@
+"""A look at one window: whether it fires, when to look again, and what it holds back."""
+
+from __future__ import annotations
+
+from penstock.machines import merging
+from penstock.machines.firing import fire
+from penstock.machines.program import Program
+from penstock.machines.records import Pane, Times
+from penstock.machines.sight import WindowSight
+from penstock.machines.states import Agenda, KeyState, WindowState
+from penstock.machines.trigger_machine import CLOCK, WATERMARK, Domain
+from penstock.transforms.bounded_window import BoundedWindow
+from penstock.utils.windowed_value import PaneInfoTiming
+
+
+def is_expired(program: Program, window: BoundedWindow, times: Times) -> bool:
+    """Whether a window takes no more elements: the watermark has passed its end and the allowed lateness."""
+    return times.horizon_micros >= program.expiry_micros(window)
+
+
+def visit(
+    program: Program, key: KeyState, state: WindowState, sight: WindowSight, has_moved: bool
+) -> list[Pane]:
+    """Fires a window if its trigger says so or its time is over, and settles what comes next.
+
+    Args:
+        program: The grouping.
+        key: The key.
+        state: The window.
+        sight: The moment.
+        has_moved: Whether the watermark has just moved, so that passing the end now means being on time.
+    """
+    trigger, times, window = program.trigger, sight.times, state.window
+    is_over = is_expired(program, window, times)
+    if state.is_closed:
+        if is_over:
+            merging.remove(program, key, state)
+        else:
+            set_alarms(program, key, state, sight)
+        return []
+    passes_end = not state.is_past_end and times.watermark_micros >= window.end_micros
+    state.is_past_end = state.is_past_end or passes_end
+    fires = trigger.should_fire(state.trigger, sight.at(state))
+    if fires:
+        state.trigger = trigger.fire(state.trigger, sight)
+    state.is_closed = fires and trigger.is_finished(state.trigger)
+    is_last, is_on_time = state.is_closed or is_over, passes_end and has_moved
+    panes: list[Pane] = []
+    if _has_pane(program, state, fires and is_on_time, fires, is_last):
+        late_or_early = PaneInfoTiming.LATE if state.is_past_end else PaneInfoTiming.EARLY
+        panes = fire(program, state, PaneInfoTiming.ON_TIME if is_on_time else late_or_early, is_last)
+    if is_over:
+        merging.remove(program, key, state)
+    else:
+        _settle(program, key, state, sight)
+    return panes
+
+
+def _has_pane(program: Program, state: WindowState, fires_at_end: bool, fires: bool, is_last: bool) -> bool:
+    """Whether there is a pane where the trigger fires, or the window's time is over."""
+    if not (fires or is_last):
+        return False
+    if state.fresh or (fires_at_end and program.fires_empty_at_end):
+        return True
+    return is_last and program.fires_empty_when_closing
+
+
+def end_round(program: Program, key: KeyState, state: WindowState, sight: WindowSight) -> list[Pane]:
+    """The end of a micro-batch in a window that changed: its watermark has passed everything.
+
+    The next round has a watermark of its own, and so the trigger starts anew.
+    """
+    if state.is_closed:
+        return []
+    is_over = is_expired(program, state.window, sight.times)
+    state.trigger = program.trigger.wake(state.trigger, sight.at(state))
+    fires = program.trigger.should_fire(state.trigger, sight)
+    panes: list[Pane] = []
+    if state.fresh or _has_pane(program, state, fires, fires, is_over):
+        panes = fire(program, state, PaneInfoTiming.ON_TIME, is_over)
+    if is_over:
+        merging.remove(program, key, state)
+        return panes
+    state.trigger = program.trigger.start()
+    state.is_past_end = False
+    _settle(program, key, state, sight)
+    return panes
+
+
+def _settle(program: Program, key: KeyState, state: WindowState, sight: WindowSight) -> None:
+    """What a window needs after it may have fired; one whose trigger is finished only keeps later elements out."""
+    if state.is_closed:
+        state.held = state.trigger = None
+        state.shown = []
+        state.last = ()
+        state.output_micros = None
+    set_alarms(program, key, state, sight)
+    note_hold(program, key, state)
+
+
+def set_alarms(program: Program, key: KeyState, state: WindowState, sight: WindowSight) -> None:
+    """Sees to it that the window is visited when next something may be due."""
+    now_micros = sight.times.horizon_micros
+    end_micros = state.window.end_micros
+    next_micros = end_micros if now_micros < end_micros else program.expiry_micros(state.window)
+    _set_alarm(key, state, WATERMARK, next_micros)
+    if state.is_closed:
+        return
+    for domain, micros in program.trigger.alarms(state.trigger, sight.at(state)):
+        if micros > _rung_until(sight, domain):
+            _set_alarm(key, state, domain, micros)
+
+
+def _rung_until(sight: WindowSight, domain: Domain) -> int:
+    """The moment up to which the alarms of a domain have rung."""
+    if domain == CLOCK:
+        return sight.due_micros
+    return sight.times.horizon_micros if domain == WATERMARK else sight.times.percentile(float(domain))
+
+
+def _set_alarm(key: KeyState, state: WindowState, domain: Domain, micros: int) -> None:
+    earliest = state.alarms.get(domain)
+    if earliest is None or micros < earliest:
+        state.alarms[domain] = micros
+        agenda = key.agendas.get(domain)
+        if agenda is None:
+            agenda = key.agendas[domain] = Agenda()
+        agenda.add(micros, state.number)
+
+
+def hold_of(program: Program, state: WindowState) -> int | None:
+    """The event time of the window's next pane, which the output's watermark may not pass before it; None if free.
+
+    A window all of whose elements are late holds nothing back once its end is passed: its pane is late anyway.
+    """
+    if state.output_micros is not None:
+        return state.output_micros
+    if state.is_closed or state.is_past_end or not (state.fresh or program.fires_empty_at_end):
+        return None
+    return state.window.end_micros - 1
+
+
+def note_hold(program: Program, key: KeyState, state: WindowState) -> None:
+    """Sees to it that the window's hold is found."""
+    hold = hold_of(program, state)
+    if hold is not None and (state.noted_micros is None or hold < state.noted_micros):
+        state.noted_micros = hold
+        key.holds.add(hold, state.number)

@@ -1,0 +1,53 @@
+"""A collection's changes as its elements, so that they can be printed, tested and written."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+from dataclasses import replace
+from typing import Any
+
+from penstock.transforms.dofn import DoFn
+from penstock.transforms.pardo import ParDo
+from penstock.transforms.ptransform import PTransform
+from penstock.typehints import typehints
+from penstock.utils.windowed_value import ValueKind, WindowedValue
+
+__all__ = ["Changelog"]
+
+
+class Changelog(PTransform[Any, Any]):
+    """Turns each element into the pair of what it does and its value, which only adds to the collection.
+
+    A grouping that accumulates and retracts gives elements that take earlier ones back. Sinks take none of those; they
+    take pairs of a `ValueKind` and an element. (Penstock's own.)
+
+    >>> Changelog().label
+    'Changelog'
+    """
+
+    def expand(self, pcoll: Any) -> Any:
+        """The pairs, with the elements' timestamps, windows and panes."""
+        self._check_pcollection(pcoll)
+        pairs = typehints.Tuple[ValueKind, pcoll.element_type or typehints.Any]
+        return pcoll | ParDo(_PairWithKind()).with_output_types(pairs)
+
+
+class _PairWithKind(DoFn):
+    """Pairs each element with its kind.
+
+    Attributes:
+        gives_insertions_only: Tells whoever looks for retractions that there are none any more.
+    """
+
+    gives_insertions_only = True
+
+    def process(  # type: ignore[override]
+        self,
+        element: Any,
+        windowed: Any = DoFn.WindowedValueParam,
+    ) -> Iterator[WindowedValue]:
+        """The pair, in a pane that adds."""
+        pane = windowed.pane_info
+        pair = windowed.with_value((pane.kind, element))
+        pair.pane_info = replace(pane, kind=ValueKind.INSERT)
+        yield pair

@@ -1,0 +1,86 @@
+"""What groupings refuse when they are applied: to wait for ever, to lose data, to fail at the first pane."""
+
+from __future__ import annotations
+
+import logging
+from typing import TYPE_CHECKING, Any
+
+from penstock import pvalue
+from penstock.error import three_parts
+from penstock.transforms.custom_trigger import CustomTrigger
+from penstock.transforms.trigger import AfterDelta, DataLossReason, DefaultTrigger
+from penstock.transforms.trigger_walks import can_fire_early, every_part
+from penstock.transforms.window import GlobalWindows
+
+if TYPE_CHECKING:
+    from penstock.transforms.ptransform import PTransform
+    from penstock.transforms.windowing import Windowing
+
+__all__ = ["check_grouping"]
+
+_LOGGER = logging.getLogger(__name__)
+
+
+def check_grouping(transform: PTransform[Any, Any], pcoll: Any, gives_lists: bool = False) -> None:
+    """Refuses groupings that would wait for ever, or lose data, or fail.
+
+    Args:
+        transform: The grouping transform.
+        pcoll: Its input.
+        gives_lists: Whether results are lists of values, not combined ones.
+
+    Raises:
+        ValueError: If the input is unbounded, in the global window with a trigger that never fires before the end of
+            all time, or the trigger may finish before all data has come; unless the option ``allow_unsafe_triggers``
+            is set. If the trigger cannot judge these windows or results.
+    """
+    transform._check_pcollection(pcoll)
+    misfit = _misfit(pcoll.windowing, gives_lists)
+    if misfit:
+        raise ValueError(three_parts(misfit[0], where=transform._where(), hint=misfit[1]))
+    danger = _wait(pcoll) or _loss(pcoll.windowing)
+    if not danger:
+        return
+    what, hint = danger
+    if not pcoll.pipeline.allow_unsafe_triggers:
+        raise ValueError(three_parts(what, where=transform._where(), hint=hint))
+    _LOGGER.warning("%s: %s; allowed because of --allow_unsafe_triggers", transform.label, what)
+
+
+def _wait(pcoll: pvalue.PCollection[Any]) -> tuple[str, str] | None:
+    """What is wrong with a grouping that gives nothing before the end of all time, and a hint."""
+    trigger = pcoll.windowing.triggerfn
+    is_global = isinstance(pcoll.windowing.windowfn, GlobalWindows)
+    if pcoll.is_bounded or not is_global or can_fire_early(trigger):
+        return None
+    what = "GroupByKey cannot be applied to an unbounded PCollection with global windowing and "
+    is_default = isinstance(trigger, DefaultTrigger)
+    what += "a default trigger" if is_default else f"{trigger}, which never fires before the end of all time"
+    return what, "window the input first, e.g. WindowInto(FixedWindows(60)), or give it another trigger"
+
+
+def _loss(windowing: Windowing) -> tuple[str, str] | None:
+    """What is wrong with a grouping that may lose data, and a hint."""
+    reason = windowing.triggerfn.may_lose_data(windowing)
+    if reason == DataLossReason.NO_POTENTIAL_LOSS:
+        return None
+    name = str(reason).replace("DataLossReason.", "")
+    what = f"Unsafe trigger: `{windowing.triggerfn}` may lose data. Reason: {name}"
+    return what, "wrap the trigger in Repeatedly, or set the option allow_unsafe_triggers"
+
+
+def _misfit(windowing: Windowing, gives_lists: bool) -> tuple[str, str] | None:
+    """What is wrong with a trigger that would fail at run time, and a hint."""
+    for part in every_part(windowing.triggerfn):
+        match part:
+            case CustomTrigger() if _cannot_merge(part) and windowing.windowfn.is_merging():
+                what = f"the trigger {part} does not say what happens when windows merge, and these may"
+                return what, f"define on_merge(self, states, context) in {type(part).__name__}"
+            case AfterDelta(distance=None) if gives_lists:
+                what = f"{part} subtracts results, but those of GroupByKey are lists"
+                return what, "combine instead, e.g. with CombinePerKey(sum), or give AfterDelta a distance"
+    return None
+
+
+def _cannot_merge(trigger: CustomTrigger) -> bool:
+    return type(trigger).on_merge is CustomTrigger.on_merge

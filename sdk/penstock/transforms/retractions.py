@@ -1,0 +1,97 @@
+"""Which collections may hold retractions, and which steps cannot take them.
+
+A grouping in the mode ``ACCUMULATING_AND_RETRACTING`` gives retractions. They pass through all other steps, up to the
+next grouping, which undoes what they take back.
+"""
+
+from __future__ import annotations
+
+from typing import TYPE_CHECKING, Any
+
+from penstock import graph, pvalue
+from penstock.error import three_parts
+from penstock.transforms.trigger import AccumulationMode
+
+if TYPE_CHECKING:
+    from penstock.applied import AppliedPTransform
+    from penstock.transforms.combine import CombinePerKey
+    from penstock.transforms.pardo import ParDo
+
+__all__ = ["check_combine_fn", "check_dofn", "may_retract"]
+
+
+def may_retract(pcoll: pvalue.PCollection[Any]) -> bool:
+    """Whether elements of a PCollection may take back earlier ones.
+
+    >>> import penstock as beam
+    >>> retracting = beam.SetTrigger(accumulation_mode=AccumulationMode.ACCUMULATING_AND_RETRACTING)
+    >>> goals = beam.Pipeline() | beam.Create([("blue", 3)]) | retracting
+    >>> may_retract(goals), may_retract(goals | beam.CombinePerKey(sum))
+    (False, True)
+    """
+    return _retracting_grouping(pcoll) is not None
+
+
+def check_dofn(transform: ParDo, pcoll: pvalue.PCollection[Any]) -> None:
+    """Refuses retractions for a DoFn with state or timers that says nothing about them.
+
+    Raises:
+        ValueError: `pcoll` may hold some, and the DoFn does not declare ``takes_retractions = True``.
+    """
+    # A wrapper answers with the DoFn that it wraps.
+    dofn = transform.fn.timer_owner()
+    if transform.signature.is_stateful and not getattr(dofn, "takes_retractions", False):
+        _refuse_retractions(
+            transform,
+            pcoll,
+            f"{type(dofn).__name__} has state or timers, and does not say that it takes retractions",
+            "take them as DoFn.PaneInfoParam's kind tells, and declare takes_retractions = True in the class; "
+            "or group in the mode ACCUMULATING or DISCARDING",
+        )
+
+
+def check_combine_fn(transform: CombinePerKey, pcoll: pvalue.PCollection[Any]) -> None:
+    """Refuses retractions for a CombineFn that declares ``takes_retractions = False``.
+
+    Raises:
+        ValueError: `pcoll` may hold some.
+    """
+    if not transform.fn.takes_retractions:
+        name = transform.fn.default_label()
+        _refuse_retractions(
+            transform,
+            pcoll,
+            f"the CombineFn {name} takes no retractions",
+            "group in the mode ACCUMULATING or DISCARDING before",
+        )
+
+
+def _refuse_retractions(transform: Any, pcoll: pvalue.PCollection[Any], why: str, hint: str) -> None:
+    grouping = _retracting_grouping(pcoll)
+    if grouping is not None:
+        what = f"{why}, but its input may hold some: {grouping.full_label!r} accumulates and retracts"
+        raise ValueError(three_parts(what, where=transform._where(), hint=hint))
+
+
+def _retracting_grouping(pcoll: pvalue.PCollection[Any]) -> AppliedPTransform | None:
+    """A step upstream that gives retractions which no grouping has undone before `pcoll`; None if there is none."""
+    waiting: list[Any] = [pcoll]
+    seen = set()
+    while waiting:
+        step = waiting.pop().producer
+        if step is None or step in seen:
+            continue
+        seen.add(step)
+        inputs = [value for value in step.inputs if isinstance(value, pvalue.PCollection)]
+        match step.transform.to_primitive():
+            case graph.GroupByKey() | graph.CombinePerKey():
+                if any(map(_retracts, inputs)):
+                    return step  # type: ignore[no-any-return]
+            case _:
+                waiting += inputs
+    return None
+
+
+def _retracts(pcoll: pvalue.PCollection[Any]) -> bool:
+    mode: AccumulationMode = pcoll.windowing.accumulation_mode
+    return mode == AccumulationMode.ACCUMULATING_AND_RETRACTING
