@@ -17,7 +17,9 @@ import pytest
 ROOT = Path(__file__).parents[1]
 CODE_FOLDERS = ("sdk", "runner_spark", "tests", "examples", "benchmarks", "conformance")
 TEXT_FOLDERS = (*CODE_FOLDERS, "docs", ".ci")
-TEXT_SUFFIXES = frozenset({"", ".py", ".md", ".toml", ".txt", ".yaml", ".yml", ".sh", ".properties", ".json"})
+TEXT_SUFFIXES = frozenset(
+    {"", ".py", ".md", ".toml", ".txt", ".transcript", ".yaml", ".yml", ".sh", ".properties", ".json"}
+)
 
 FILE_LINES_MAX = 400
 FUNCTION_LINES_MAX = 50
@@ -25,6 +27,7 @@ IMPORT_SECONDS_MAX = 0.3
 
 LAYERS = {
     "sdk/penstock": {"penstock", "typing_extensions"},
+    "conformance/penstock_conformance": {"penstock", "penstock_conformance"},
     "runner_spark/penstock_spark": {
         *("penstock", "penstock_spark", "pyspark", "pyarrow", "pandas", "cloudpickle", "typing_extensions"),
     },
@@ -224,7 +227,8 @@ def test_tests_are_files_and_not_packages() -> None:
 
 
 def test_the_packages_are_the_ones_of_this_tree() -> None:
-    for package, folder in (("penstock", "sdk"), ("penstock_spark", "runner_spark")):
+    folders = {"penstock": "sdk", "penstock_spark": "runner_spark", "penstock_conformance": "conformance"}
+    for package, folder in folders.items():
         specification = importlib.util.find_spec(package)
         assert specification is not None
         assert Path(str(specification.origin)).is_relative_to(ROOT / folder)

@@ -200,28 +200,24 @@ class GroupingMachine:
         if not candidates and self.program.merges_in_order:
             return self._opened(key, window, sight)
         if merging.surrounding(self.program, window, candidates):
-            state = key.windows[candidates[0]]
-            return DropReason.FINISHED if state.is_closed else state
+            return key.windows[candidates[0]]
         merged = merging.Merging(self.program.windowfn, [*candidates, window]).sources()
         into = next(into for into, sources in merged.items() if window in sources)
         states = [key.windows[source] for source in merged.pop(into) if source != window]
-        if states and all(state.is_closed for state in states):
-            return DropReason.FINISHED
         for other, sources in merged.items():
             if len(sources) > 1:
                 state = self._united(key, [key.windows[source] for source in sources], other, sight)
                 emitted += visit(self.program, key, state, sight, has_moved=False)
-        return self._united(key, states, into, sight) if states else self._opened(key, into, sight)
+        if states:
+            return self._united(key, states, into, sight)
+        closed = key.windows.get(into)
+        return self._opened(key, into, sight) if closed is None else DropReason.FINISHED
 
     def _united(
         self, key: KeyState, states: list[WindowState], window: BoundedWindow, sight: WindowSight
     ) -> WindowState:
-        """One window of several. One that is closed has given all it had, and only makes room."""
-        alive = [state for state in states if not state.is_closed] or states[:1]
-        for state in states:
-            if state not in alive:
-                merging.remove(self.program, key, state)
-        united = merging.unite(self.program, key, alive, window, sight.at(alive[0]))
+        """One window of several."""
+        united = merging.unite(self.program, key, states, window, sight)
         set_alarms(self.program, key, united, sight)
         return united
 
@@ -236,8 +232,9 @@ class GroupingMachine:
             state.live += 1
         state.fresh += 1
         output_micros = program.output_times.of_element(state.window, element.timestamp_micros)
-        # What is behind the watermark holds nothing back: the paper's footnote on late data.
-        if output_micros >= sight.times.watermark_micros:
+        # What is behind the watermark holds nothing back, but counts where the window holds back as much by itself.
+        held_micros = sight.times.watermark_micros if state.output_micros is None else state.output_micros
+        if output_micros >= min(sight.times.watermark_micros, held_micros):
             state.output_micros = program.output_times.together_with(state.output_micros, output_micros)
         if program.trigger.heeds_elements:
             state.trigger = program.trigger.element(state.trigger, element, sight.at(state))

@@ -51,9 +51,9 @@ def start_of(window: BoundedWindow) -> int:
 
 
 def concerned(program: Program, key: KeyState, window: BoundedWindow) -> list[BoundedWindow]:
-    """The windows of a key that a new window may merge with."""
+    """The windows of a key that a new window may merge with: those that are closed merge no more."""
     if program.windowfn.merge_scope is MergeScope.ALL:
-        return list(key.windows)
+        return [window for window, state in key.windows.items() if not state.is_closed]
     starts, start_micros = key.starts, start_of(window)
     last = bisect_right(starts, window.end_micros)
     if program.windowfn.merge_scope is MergeScope.NEIGHBOURS:
@@ -72,8 +72,10 @@ def surrounding(program: Program, window: BoundedWindow, candidates: list[Bounde
 
 
 def add(program: Program, key: KeyState, state: WindowState) -> None:
-    """Makes a window one of the key's."""
+    """Makes a window one of the key's; it takes the place of a closed one with the same bounds."""
     window = state.window
+    if (closed := key.windows.get(window)) is not None:
+        remove(program, key, closed)
     key.windows[window] = state
     key.numbered[state.number] = state
     if program.merges_in_order:
@@ -89,11 +91,16 @@ def remove(program: Program, key: KeyState, state: WindowState) -> None:
     del key.windows[state.window]
     del key.numbered[state.number]
     key.changed.pop(state.number, None)
-    if program.merges_in_order:
-        place = bisect_left(key.starts, start_of(state.window))
-        while key.ordered[place] is not state:
-            place += 1
-        del key.starts[place], key.ordered[place]
+    if program.merges_in_order and not state.is_closed:
+        take_out_of_order(key, state)
+
+
+def take_out_of_order(key: KeyState, state: WindowState) -> None:
+    """Sees to it that a window merges no more."""
+    place = bisect_left(key.starts, start_of(state.window))
+    while key.ordered[place] is not state:
+        place += 1
+    del key.starts[place], key.ordered[place]
 
 
 def unite(
@@ -125,8 +132,7 @@ def unite(
     first.last = next((state.last for state in reversed(states) if state.last), ())
     add(program, key, first)
     first.is_past_end = sight.at(first).is_past_end
-    if not first.is_closed:
-        first.trigger = program.trigger.merge(triggers, sight)
+    first.trigger = program.trigger.merge(triggers, sight)
     return first
 
 

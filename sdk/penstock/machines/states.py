@@ -3,12 +3,14 @@
 from __future__ import annotations
 
 from collections.abc import Callable
-from heapq import heappop, heappush
+from heapq import heapify, heappop, heappush
 from typing import Any
 
 from penstock.machines.trigger_machine import Domain
 from penstock.transforms.bounded_window import BoundedWindow
 from penstock.utils.windowed_value import PaneInfo
+
+_SPARE_ENTRIES = 16
 
 Shown = tuple[BoundedWindow, Any, int, PaneInfo]
 """A pane that has been emitted and not been taken back: its window, value, timestamp in microseconds, and numbering."""
@@ -96,6 +98,17 @@ class Agenda:
         """Notes a window."""
         heappush(self.entries, (micros, number))
 
+    def tidy(self, windows: int, is_current: Callable[[int, int], bool]) -> None:
+        """Drops what is out of date, once that is most of it.
+
+        Args:
+            windows: The number of windows there are.
+            is_current: Whether a (moment, number) still says something.
+        """
+        if len(self.entries) > 2 * windows + _SPARE_ENTRIES:
+            self.entries = [entry for entry in set(self.entries) if is_current(*entry)]
+            heapify(self.entries)
+
     def earliest(self) -> tuple[int, int] | None:
         """The first entry, as (moment, number); None if there is none."""
         return self.entries[0] if self.entries else None
@@ -153,6 +166,33 @@ class KeyState:
         self.starts: list[int] = []
         self.longest_micros = 0
         self.changed: dict[int, None] = {}
+
+    def set_alarm(self, state: WindowState, domain: Domain, micros: int) -> None:
+        """Sees to it that a window is visited at a moment, or before."""
+        earliest = state.alarms.get(domain)
+        if earliest is not None and earliest <= micros:
+            return
+        state.alarms[domain] = micros
+        agenda = self.agendas.get(domain)
+        if agenda is None:
+            agenda = self.agendas[domain] = Agenda()
+        agenda.add(micros, state.number)
+        agenda.tidy(len(self.windows), lambda moment, number: self._alarm(number, domain) == moment)
+
+    def note_hold(self, state: WindowState, micros: int) -> None:
+        """Sees to it that a window's hold is found."""
+        if state.noted_micros is None or micros < state.noted_micros:
+            state.noted_micros = micros
+            self.holds.add(micros, state.number)
+            self.holds.tidy(len(self.windows), lambda moment, number: self._noted(number) == moment)
+
+    def _alarm(self, number: int, domain: Domain) -> int | None:
+        state = self.numbered.get(number)
+        return None if state is None else state.alarms.get(domain)
+
+    def _noted(self, number: int) -> int | None:
+        state = self.numbered.get(number)
+        return None if state is None else state.noted_micros
 
     def __reduce__(self) -> tuple[Callable[..., KeyState], tuple[Any, ...]]:
         agendas = {domain: agenda for domain, agenda in self.agendas.items() if agenda.entries}

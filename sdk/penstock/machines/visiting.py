@@ -7,7 +7,7 @@ from penstock.machines.firing import fire
 from penstock.machines.program import Program
 from penstock.machines.records import Pane, Times
 from penstock.machines.sight import WindowSight
-from penstock.machines.states import Agenda, KeyState, WindowState
+from penstock.machines.states import KeyState, WindowState
 from penstock.machines.trigger_machine import CLOCK, WATERMARK, Domain
 from penstock.transforms.bounded_window import BoundedWindow
 from penstock.utils.windowed_value import PaneInfoTiming
@@ -43,17 +43,30 @@ def visit(
     fires = trigger.should_fire(state.trigger, sight.at(state))
     if fires:
         state.trigger = trigger.fire(state.trigger, sight)
-    state.is_closed = fires and trigger.is_finished(state.trigger)
-    is_last, is_on_time = state.is_closed or is_over, passes_end and has_moved
+    is_finished = fires and trigger.is_finished(state.trigger)
+    is_last, is_on_time = is_finished or is_over, passes_end and has_moved
     panes: list[Pane] = []
     if _has_pane(program, state, fires and is_on_time, fires, is_last):
         late_or_early = PaneInfoTiming.LATE if state.is_past_end else PaneInfoTiming.EARLY
         panes = fire(program, state, PaneInfoTiming.ON_TIME if is_on_time else late_or_early, is_last)
     if is_over:
         merging.remove(program, key, state)
-    else:
-        _settle(program, key, state, sight)
+        return panes
+    if is_finished:
+        _close(program, key, state)
+    _settle(program, key, state, sight)
     return panes
+
+
+def _close(program: Program, key: KeyState, state: WindowState) -> None:
+    """Lets everything go but the knowledge that the window takes no more elements."""
+    if program.merges_in_order:
+        merging.take_out_of_order(key, state)
+    state.is_closed = True
+    state.held = state.trigger = None
+    state.shown = []
+    state.last = ()
+    state.output_micros = None
 
 
 def _has_pane(program: Program, state: WindowState, fires_at_end: bool, fires: bool, is_last: bool) -> bool:
@@ -88,12 +101,7 @@ def end_round(program: Program, key: KeyState, state: WindowState, sight: Window
 
 
 def _settle(program: Program, key: KeyState, state: WindowState, sight: WindowSight) -> None:
-    """What a window needs after it may have fired; one whose trigger is finished only keeps later elements out."""
-    if state.is_closed:
-        state.held = state.trigger = None
-        state.shown = []
-        state.last = ()
-        state.output_micros = None
+    """Sees to it that a window is looked at when it must, after it may have fired."""
     set_alarms(program, key, state, sight)
     note_hold(program, key, state)
 
@@ -103,12 +111,12 @@ def set_alarms(program: Program, key: KeyState, state: WindowState, sight: Windo
     now_micros = sight.times.horizon_micros
     end_micros = state.window.end_micros
     next_micros = end_micros if now_micros < end_micros else program.expiry_micros(state.window)
-    _set_alarm(key, state, WATERMARK, next_micros)
+    key.set_alarm(state, WATERMARK, next_micros)
     if state.is_closed:
         return
     for domain, micros in program.trigger.alarms(state.trigger, sight.at(state)):
         if micros > _rung_until(sight, domain):
-            _set_alarm(key, state, domain, micros)
+            key.set_alarm(state, domain, micros)
 
 
 def _rung_until(sight: WindowSight, domain: Domain) -> int:
@@ -116,16 +124,6 @@ def _rung_until(sight: WindowSight, domain: Domain) -> int:
     if domain == CLOCK:
         return sight.due_micros
     return sight.times.horizon_micros if domain == WATERMARK else sight.times.percentile(float(domain))
-
-
-def _set_alarm(key: KeyState, state: WindowState, domain: Domain, micros: int) -> None:
-    earliest = state.alarms.get(domain)
-    if earliest is None or micros < earliest:
-        state.alarms[domain] = micros
-        agenda = key.agendas.get(domain)
-        if agenda is None:
-            agenda = key.agendas[domain] = Agenda()
-        agenda.add(micros, state.number)
 
 
 def hold_of(program: Program, state: WindowState) -> int | None:
@@ -143,6 +141,5 @@ def hold_of(program: Program, state: WindowState) -> int | None:
 def note_hold(program: Program, key: KeyState, state: WindowState) -> None:
     """Sees to it that the window's hold is found."""
     hold = hold_of(program, state)
-    if hold is not None and (state.noted_micros is None or hold < state.noted_micros):
-        state.noted_micros = hold
-        key.holds.add(hold, state.number)
+    if hold is not None:
+        key.note_hold(state, hold)

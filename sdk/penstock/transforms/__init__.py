@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from penstock.transforms import combiners, trigger, window
+from penstock.transforms.changelog import Changelog
 from penstock.transforms.core import (
     CombineFn,
     CombineGlobally,
@@ -61,6 +62,7 @@ __all__ = [
     "ApproximateQuantiles",
     "ApproximateUnique",
     "BatchElements",
+    "Changelog",
     "CoGroupByKey",
     "CombineFn",
     "CombineGlobally",

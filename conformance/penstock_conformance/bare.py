@@ -1,0 +1,98 @@
+"""The harness without an engine: plays scenarios on the machines of the model."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator, Sequence
+from dataclasses import replace
+
+from penstock.machines.grouping import GroupingMachine
+from penstock.machines.playing import Player
+from penstock.machines.records import Arrive, Played
+from penstock_conformance.comparing import differences
+from penstock_conformance.malformed import Malformed
+from penstock_conformance.moments import time_text
+from penstock_conformance.programs import program_of
+from penstock_conformance.scenario import ExpectedHold, Scenario, Step
+
+
+def report(scenario: Scenario, mode: str, cut: bool = False) -> str | None:
+    """What is wrong when a scenario is played in a mode; None if all is as written.
+
+    Args:
+        scenario: The scenario.
+        mode: One of its modes.
+        cut: Whether all state is stored and restored after each event, as where an engine stops and goes on.
+
+    Raises:
+        Malformed: A setting cannot be understood.
+
+    >>> from penstock_conformance.parsing import parse
+    >>> text = '''
+    ... = A
+    ... source:  us
+    ... windows: FixedWindows(10)
+    ...
+    ... element 5 at 3
+    ... watermark 10
+    ...   -> [6] in [0, 10)
+    ... '''
+    >>> print(report(parse({"a": text})[0], "streaming"))
+    a:2: A (streaming)
+      at a:7: watermark 10
+        missing:    -> [6] in [0, 10)
+        unexpected: -> [5] in [0, 10) on-time first last #0 nonspeculative #0 insert at 9.999999 (clock: -inf)
+    """
+    found = _differences(scenario, mode, cut)
+    heading = f"{scenario.place}: {scenario.title} ({mode})"
+    if scenario.unmet is not None:
+        if any(scenario.unmet in line for line in found):
+            return None
+        found = [f"  nothing is reported with {scenario.unmet!r}, but should be", *found]
+    return "\n".join([heading, *found]) if found else None
+
+
+def _differences(scenario: Scenario, mode: str, cut: bool) -> list[str]:
+    try:
+        program = program_of(scenario)
+        machine = GroupingMachine(program.windowing, program.combine, program.input_retracts)
+    except Malformed:
+        raise
+    except (TypeError, ValueError) as error:
+        if scenario.fails is not None and scenario.fails in str(error):
+            return []
+        return [f"  the grouping is refused: {error}"]
+    if scenario.fails is not None:
+        return [f"  the grouping is not refused, but should be, with {scenario.fails!r}"]
+    player = Player(machine, mode)
+    return list(_played(player, scenario, mode, cut))
+
+
+def _played(player: Player, scenario: Scenario, mode: str, cut: bool) -> Iterator[str]:
+    steps = scenario.steps(mode)
+    for step in [_in_order_of_time(steps)] if mode == "batch" else steps:
+        played: list[Played] = []
+        for event in step.events:
+            played += player.play(event)
+            if cut:
+                player.cut()
+        if step.ends_input:
+            played += player.finish()
+        found = differences(step, played, scenario.in_written_order)
+        if step.hold is not None and step.hold.micros != player.hold_micros:
+            held = _hold_text(ExpectedHold(player.hold_micros))
+            found.append(f"wrong hold: {_hold_text(step.hold)} is written, but there is {held}")
+        if found:
+            yield f"  at {step.place}: {step.text}"
+            yield from (f"    {line}" for line in found)
+
+
+def _in_order_of_time(steps: Sequence[Step]) -> Step:
+    """One step for all: a batch takes its elements in order of event time, and gives everything at its end."""
+    events = [event for step in steps for event in step.events]
+    elements = [event for event in events if isinstance(event, Arrive)]
+    elements.sort(key=lambda element: element.timestamp_micros)
+    return replace(steps[-1], events=tuple(elements))
+
+
+def _hold_text(hold: ExpectedHold) -> str:
+    return "no hold" if hold.micros is None else f"hold {time_text(hold.micros)}"

@@ -1,0 +1,149 @@
+"""Compares what came out with what had to, and tells the difference so that people can read it."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator, Sequence
+from typing import Any
+
+from penstock.machines.records import Pane, Played
+from penstock.transforms.bounded_window import BoundedWindow
+from penstock.utils.windowed_value import PaneInfoTiming
+from penstock_conformance.moments import time_text, window_text
+from penstock_conformance.scenario import Expected, ExpectedDrop, ExpectedPane, Step
+
+_TIMINGS = {
+    PaneInfoTiming.EARLY: "early",
+    PaneInfoTiming.ON_TIME: "on-time",
+    PaneInfoTiming.LATE: "late",
+    PaneInfoTiming.UNKNOWN: "unknown",
+}
+
+
+def differences(step: Step, played: Sequence[Played], in_written_order: bool = False) -> list[str]:
+    """What is wrong with what came out in a step: one line for each thing.
+
+    Args:
+        step: What had to come out.
+        played: What came out, in order.
+        in_written_order: Whether all must come in the written order; otherwise only panes that replace each other.
+    """
+    left = list(range(len(played)))
+    found: list[int | None] = []
+    for expected in step.expected:
+        number = next((number for number in left if _is_met(expected, played[number])), None)
+        found.append(number)
+        if number is not None:
+            left.remove(number)
+    missing = [
+        f"missing:    {_expected_text(one)}"
+        for one, at in zip(step.expected, found, strict=True)
+        if at is None
+    ]
+    unexpected = [f"unexpected: {played_text(played[number])}" for number in left]
+    return missing + unexpected or list(_disorder(step.expected, found, in_written_order))
+
+
+def played_text(played: Played) -> str:
+    """What came out, as a transcript would write it, with everything that can be stated of it.
+
+    >>> from penstock.machines.records import Dropped, DropReason, Element
+    >>> from penstock_conformance.moments import window_of
+    >>> played_text(Played(0, 5_000_000, None, Dropped(Element(9, 0, (window_of("[0, 10)"),)), DropReason.EXPIRED)))
+    '-> dropped 9 in [0, 10) expired (clock: 5)'
+    """
+    key = "" if played.key is None else f"{played.key}: "
+    clock = f"(clock: {time_text(played.clock_micros)})"
+    emitted = played.emitted
+    if not isinstance(emitted, Pane):
+        element = emitted.element
+        windows = " ".join(map(window_text, element.windows))
+        return f"-> dropped {key}{element.value!r} in {windows} {emitted.reason.name.lower()} {clock}"
+    info = emitted.info
+    words = [
+        f"-> {'retract ' * info.kind.is_retraction}{key}{emitted.value!r} in {window_text(emitted.window)}",
+        _TIMINGS[info.timing],
+        *["first"] * info.is_first,
+        *["last"] * info.is_last,
+        f"#{info.index} nonspeculative #{info.nonspeculative_index}",
+        info.kind.name.lower(),
+        f"at {time_text(emitted.timestamp_micros)}",
+        clock,
+    ]
+    return " ".join(words)
+
+
+def _expected_text(expected: Expected) -> str:
+    if expected.clock_micros is None:
+        return f"-> {expected.text}"
+    return f"-> {expected.text} (clock: {time_text(expected.clock_micros)})"
+
+
+def _is_met(expected: Expected, played: Played) -> bool:
+    if expected.key != played.key:
+        return False
+    if expected.clock_micros is not None:
+        distance_micros = abs(played.clock_micros - expected.clock_micros)
+        if distance_micros > expected.tolerance_micros:
+            return False
+    emitted = played.emitted
+    if isinstance(expected, ExpectedDrop):
+        return not isinstance(emitted, Pane) and (
+            _same_value(expected.value, emitted.element.value)
+            and _agrees(None if expected.window is None else (expected.window,), emitted.element.windows)
+            and _agrees(expected.reason, emitted.reason)
+        )
+    return isinstance(emitted, Pane) and _is_pane(expected, emitted)
+
+
+def _is_pane(expected: ExpectedPane, pane: Pane) -> bool:
+    info = pane.info
+    return (
+        expected.window == pane.window
+        and expected.is_retraction == info.kind.is_retraction
+        and _same_value(expected.value, pane.value)
+        and _agrees(expected.kind, info.kind)
+        and _agrees(expected.timing, info.timing)
+        and _agrees(expected.is_first, info.is_first)
+        and _agrees(expected.is_last, info.is_last)
+        and _agrees(expected.index, info.index)
+        and _agrees(expected.nonspeculative_index, info.nonspeculative_index)
+        and _agrees(expected.timestamp_micros, pane.timestamp_micros)
+    )
+
+
+def _agrees(stated: Any, actual: Any) -> bool:
+    return stated is None or bool(stated == actual)
+
+
+def _same_value(expected: Any, actual: Any) -> bool:
+    """Whether two values are equal; the model gives the values of a group no order."""
+    if isinstance(expected, list) and isinstance(actual, list):
+        return sorted(map(repr, expected)) == sorted(map(repr, actual))
+    return bool(expected == actual)
+
+
+def _disorder(
+    expected: Sequence[Expected], found: Sequence[int | None], in_written_order: bool
+) -> Iterator[str]:
+    """Each pair that came in the other order than the one written, where the order counts."""
+    for later, at_later in enumerate(found):
+        for earlier, at_earlier in enumerate(found[:later]):
+            counts = in_written_order or _go_together(expected[earlier], expected[later])
+            if counts and at_earlier is not None and at_later is not None and at_earlier > at_later:
+                yield f"order:      {_expected_text(expected[later])} came before {_expected_text(expected[earlier])}"
+
+
+def _go_together(one: Expected, other: Expected) -> bool:
+    """Whether two panes have an order: they are of one window, or one takes back what was merged into the other."""
+    if isinstance(one, ExpectedDrop) or isinstance(other, ExpectedDrop) or one.key != other.key:
+        return False
+    if one.window == other.window:
+        return True
+    if one.is_retraction == other.is_retraction:
+        return False
+    taken_back, new = (one, other) if one.is_retraction else (other, one)
+    return _contains(new.window, taken_back.window)
+
+
+def _contains(whole: BoundedWindow, part: BoundedWindow) -> bool:
+    return whole.start <= part.start and part.end <= whole.end

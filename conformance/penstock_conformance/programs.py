@@ -1,0 +1,92 @@
+"""From the settings of a scenario to the grouping that they describe."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from dataclasses import dataclass
+from typing import Any, TypeVar
+
+from penstock.transforms.trigger import AccumulationMode, ClosingBehavior, OnTimeBehavior
+from penstock.transforms.window import TimestampCombiner
+from penstock.transforms.windowing import Windowing
+from penstock.utils.timestamp import MAX_TIMESTAMP, Duration
+from penstock_conformance.malformed import Malformed
+from penstock_conformance.moments import micros_of
+from penstock_conformance.names import names
+from penstock_conformance.scenario import Scenario
+
+T = TypeVar("T")
+
+_UNBOUNDED = Duration.from_micros(MAX_TIMESTAMP.micros)
+_ACCUMULATION = {
+    "discarding": AccumulationMode.DISCARDING,
+    "accumulating": AccumulationMode.ACCUMULATING,
+    "retracting": AccumulationMode.ACCUMULATING_AND_RETRACTING,
+}
+_TIMESTAMP = {
+    "end of window": TimestampCombiner.OUTPUT_AT_EOW,
+    "earliest": TimestampCombiner.OUTPUT_AT_EARLIEST,
+    "latest": TimestampCombiner.OUTPUT_AT_LATEST,
+    "earliest transformed": TimestampCombiner.OUTPUT_AT_EARLIEST_TRANSFORMED,
+}
+_ON_TIME = {"always": OnTimeBehavior.FIRE_ALWAYS, "if non-empty": OnTimeBehavior.FIRE_IF_NON_EMPTY}
+_CLOSING = {"always": ClosingBehavior.FIRE_ALWAYS, "if non-empty": ClosingBehavior.FIRE_IF_NON_EMPTY}
+
+
+@dataclass(frozen=True)
+class Program:
+    """A grouping as a scenario describes it: the arguments of `penstock.machines.grouping.GroupingMachine`.
+
+    Attributes:
+        windowing: Its input's.
+        combine: A CombineFn; None for lists of values.
+        input_retracts: Whether elements may be retractions.
+    """
+
+    windowing: Windowing
+    combine: Any
+    input_retracts: bool
+
+
+def program_of(scenario: Scenario) -> Program:
+    """The grouping of a scenario.
+
+    Raises:
+        Malformed: A setting cannot be understood.
+        ValueError: The model refuses the windows, the trigger or what they are together; so does TypeError.
+    """
+    settings = scenario.settings
+    try:
+        lateness = settings.get("lateness", "0")
+        return Program(
+            windowing=Windowing(
+                _evaluated(settings["windows"]),
+                _evaluated(settings["trigger"]) if "trigger" in settings else None,
+                _choice(settings, "accumulation", _ACCUMULATION, None),
+                _choice(settings, "timestamp", _TIMESTAMP, None),
+                _UNBOUNDED if lateness == "unbounded" else Duration.from_micros(micros_of(lateness)),
+                on_time_behavior=_choice(settings, "on_time", _ON_TIME, OnTimeBehavior.FIRE_ALWAYS),
+                closing_behavior=_choice(settings, "closing", _CLOSING, ClosingBehavior.FIRE_IF_NON_EMPTY),
+            ),
+            combine=_evaluated(settings["combine"]) if "combine" in settings else None,
+            input_retracts=_choice(settings, "input_retracts", {"yes": True, "no": False}, False),
+        )
+    except Malformed as error:
+        raise error.at(scenario.place) from None
+
+
+def _choice(settings: Mapping[str, str], name: str, choices: Mapping[str, T], default: T) -> T:
+    text = settings.get(name)
+    if text is None:
+        return default
+    if text not in choices:
+        raise Malformed(f"{name} is {text!r}", hint=f"write one of: {', '.join(choices)}")
+    return choices[text]
+
+
+def _evaluated(text: str) -> Any:
+    try:
+        return eval(text, names())
+    except (NameError, SyntaxError) as error:
+        hint = "write it as Python does, with the names of `names.py`"
+        raise Malformed(f"{text!r} cannot be understood: {error}", hint=hint) from None

@@ -1,0 +1,317 @@
+"""How transcripts are read, what is said where one is malformed, and what the harness reports."""
+
+from __future__ import annotations
+
+import re
+from pathlib import Path
+
+import pytest
+
+from penstock.machines.records import (
+    MAX_MICROS,
+    AdvanceClock,
+    AdvanceWatermark,
+    Arrive,
+    DropReason,
+    EndRound,
+    Signal,
+)
+from penstock.transforms.bounded_window import GlobalWindow, IntervalWindow
+from penstock.utils.windowed_value import PaneInfoTiming, ValueKind
+from penstock_conformance import __main__ as command
+from penstock_conformance import bare
+from penstock_conformance.lines import event_of, expected_of
+from penstock_conformance.malformed import Malformed
+from penstock_conformance.moments import micros_of, time_text, window_of, window_text
+from penstock_conformance.parsing import TRANSCRIPTS, load, parse
+from penstock_conformance.scenario import ExpectedDrop, ExpectedHold, ExpectedPane, Scenario
+
+HEADER = "= A title\nsource: a test\nwindows: FixedWindows(10)\n"
+
+
+def only(text: str) -> Scenario:
+    [scenario] = parse({"a.transcript": text})
+    return scenario
+
+
+@pytest.mark.parametrize(
+    ("text", "micros"),
+    [
+        ("3", 3_000_000),
+        ("-0.000001", -1),
+        ("0.3", 300_000),
+        ("00:00:01.5", 1_500_000),
+        ("12:00:00", 43_200_000_000),
+        ("1970-01-02", 86_400_000_000),
+        ("1970-01-01T01:00+01:00", 0),
+        ("1969-12-31T23:59:59.999999Z", -1),
+        ("inf", MAX_MICROS),
+    ],
+)
+def test_a_time_is_read_to_the_microsecond(text: str, micros: int) -> None:
+    assert micros_of(text) == micros
+
+
+@pytest.mark.parametrize("text", ["-3.25", "1.5", "12:05:19.98", "2024-03-31T00:00:00Z", "-inf", "inf"])
+def test_a_time_is_written_as_it_is_read(text: str) -> None:
+    assert time_text(micros_of(text)) == text
+
+
+@pytest.mark.parametrize("text", ["[0, 10)", "[12:00:00, 12:02:00)", "global"])
+def test_a_window_is_written_as_it_is_read(text: str) -> None:
+    assert window_text(window_of(text)) == text
+
+
+@pytest.mark.parametrize(
+    ("text", "event"),
+    [
+        ("element 5 at 3", Arrive(5, 3_000_000)),
+        ("element game: 'a at b' at -3", Arrive("a at b", -3_000_000, key="game")),
+        ("7 element 5 at 3", Arrive(5, 3_000_000, 7_000_000)),
+        ("00:00:07 retraction [1] at 3", Arrive([1], 3_000_000, 7_000_000, kind=ValueKind.DELETE)),
+        ("watermark 3", AdvanceWatermark(3_000_000)),
+        (
+            "7 watermark 3; 90% 4, 5% 6",
+            AdvanceWatermark(3_000_000, 7_000_000, {0.9: 4_000_000, 0.05: 6_000_000}),
+        ),
+        ("7 clock", AdvanceClock(7_000_000)),
+        ("signal flush all", Signal("flush all")),
+        ("7 end of round", EndRound(7_000_000)),
+    ],
+)
+def test_an_event_is_read(text: str, event: object) -> None:
+    assert event_of(text) == event
+
+
+def test_a_pane_says_what_it_states_and_no_more() -> None:
+    pane = expected_of("game: [1, 'x in y'] in [0, 10)")
+    assert pane == ExpectedPane(
+        "game: [1, 'x in y'] in [0, 10)", [1, "x in y"], "game", IntervalWindow(0, 10)
+    )
+
+
+def test_a_pane_may_state_everything() -> None:
+    text = "retract 12 in global late not first last #3 nonspeculative #1 update_before at 9.999999"
+    assert expected_of(text) == ExpectedPane(
+        text=text,
+        value=12,
+        key=None,
+        window=GlobalWindow(),
+        is_retraction=True,
+        kind=ValueKind.UPDATE_BEFORE,
+        timing=PaneInfoTiming.LATE,
+        is_first=False,
+        is_last=True,
+        index=3,
+        nonspeculative_index=1,
+        timestamp_micros=9_999_999,
+    )
+
+
+def test_a_dropped_element_is_read() -> None:
+    text = "dropped game: 9 in [0, 10) finished"
+    assert expected_of(text) == ExpectedDrop(text, 9, "game", IntervalWindow(0, 10), DropReason.FINISHED)
+
+
+def test_what_comes_out_belongs_to_the_event_above_it() -> None:
+    scenario = only(
+        HEADER + "\nelement 5 at 3\n  hold 9.999999\nwatermark 10\n  -> [5] in [0, 10)\n  no hold\n"
+    )
+    element, watermark = scenario.steps("streaming")
+    assert (element.expected, element.hold) == ((), ExpectedHold(9_999_999))
+    assert [expected.text for expected in watermark.expected] == ["[5] in [0, 10)"]
+    assert (watermark.hold, watermark.place) == (ExpectedHold(None), "a.transcript:7")
+
+
+def test_a_comment_is_not_read_and_ends_nothing() -> None:
+    header = "# Why.\n= A title # so\nsource: a test\n# Why so.\nwindows: FixedWindows(10)\n"
+    scenario = only(header + "\n# Now.\nelement '#' at 3 # a\n")
+    assert (scenario.title, scenario.settings) == ("A title", {"windows": "FixedWindows(10)"})
+    assert scenario.steps("streaming")[0].events == (Arrive("#", 3_000_000),)
+
+
+def test_recordings_are_put_together_in_order_of_processing_time() -> None:
+    text = (
+        "~ clock\n5 clock\n~ rounds\n5 end of round\n~ water\n5 watermark 3\n"
+        "~ elements\n5 element 1 at 1\n4 element 2 at 2\n"
+        f"{HEADER}input: clock, rounds, water, elements\n\nat 5 within 2\n  -> 1 in global\n"
+    )
+    [step] = only(text).steps("streaming")
+    assert step.events == (
+        *(Arrive(2, 2_000_000, 4_000_000), Arrive(1, 1_000_000, 5_000_000)),
+        *(AdvanceWatermark(3_000_000, 5_000_000), EndRound(5_000_000), AdvanceClock(5_000_000)),
+    )
+    [pane] = step.expected
+    assert (pane.clock_micros, pane.tolerance_micros) == (5_000_000, 2_000_000)
+
+
+def test_files_of_a_folder_share_their_recordings() -> None:
+    files = {
+        "one": "~ input of all\n5 element 1 at 1\n",
+        "two": HEADER + "input: input of all\n\nend of input\n  -> [1] in [0, 10)\n",
+    }
+    [scenario] = parse(files)
+    assert bare.report(scenario, "streaming") is None
+
+
+def test_the_same_may_happen_in_several_modes() -> None:
+    scenario = only(HEADER + "\n5 element 1 at 3\n9 end of round\n\nin micro_batch:\nend of input\n")
+    assert scenario.modes == ("streaming", "micro_batch")
+    assert [step.events for step in scenario.steps("micro_batch")] == [
+        (Arrive(1, 3_000_000, 5_000_000), EndRound(9_000_000)),
+        (),
+    ]
+    assert scenario.steps("batch") == ()
+
+
+@pytest.mark.parametrize(
+    ("text", "place", "what"),
+    [
+        ("element 5 at 3\n", "a.transcript:1", "'element 5 at 3' belongs to nothing"),
+        ("= A\nwindows: GlobalWindows()\n\nelement 5 at 3\n", "a.transcript:1", "'A' has no source"),
+        ("= A\nsource: us\n\nelement 5 at 3\n", "a.transcript:1", "'A' has no windows"),
+        (HEADER + "triger: Always()\n", "a.transcript:4", "'triger: Always()' is no setting"),
+        (HEADER + "order: any\n\nelement 5 at 3\n", "a.transcript:1", "the order is 'any'"),
+        (HEADER + "engine: turbo\n\nelement 5 at 3\n", "a.transcript:1", "there is no engine mode 'turbo'"),
+        (HEADER + "input: nothing\n\nat 3\n", "a.transcript:1", "there is no recording 'nothing'"),
+        (HEADER, "a.transcript:1", "nothing happens"),
+        (HEADER + "\nelemnt 5 at 3\n", "a.transcript:5", "nothing happens in 'elemnt 5 at 3'"),
+        (HEADER + "\nelement 5\n", "a.transcript:5", "'5' is no element with its event time"),
+        (HEADER + "\nelement five at 3\n", "a.transcript:5", "'five' is no value"),
+        (HEADER + "\nelement 5 at noon\n", "a.transcript:5", "'5 at noon' is no element with its event time"),
+        (HEADER + "\nelement 5 at 25:00:00x\n", "a.transcript:5", "'5 at 25:00:00x' is no element"),
+        (HEADER + "\nelement 5 at 2024-02-30\n", "a.transcript:5", "'2024-02-30' is no time"),
+        (HEADER + "\nwatermark soon\n", "a.transcript:5", "'soon' is no watermark"),
+        (HEADER + "\nclock\n", "a.transcript:5", "'clock' is not complete"),
+        (HEADER + "\n-> 5 in [0, 10)\n", "a.transcript:5", "nothing has happened yet"),
+        (HEADER + "\nelement 5 at 3\n  -> 5\n", "a.transcript:6", "'5' is no pane and no dropped element"),
+        (
+            HEADER + "\nelement 5 at 3\n  -> 5 in [0, 10]\n",
+            "a.transcript:6",
+            "'5 in [0, 10]' is no pane and no dropped element",
+        ),
+        (
+            HEADER + "\nelement 5 at 3\n  -> 5 in [0, 10) soon\n",
+            "a.transcript:6",
+            "'soon' says nothing of a pane",
+        ),
+        (
+            HEADER + "\nelement 5 at 3\n  -> 5 in [0, 10) not early\n",
+            "a.transcript:6",
+            "'not early' says nothing",
+        ),
+        (HEADER + "\nelement 5 at 3\n  -> 5 in [0, 10) #first\n", "a.transcript:6", "'#first' says nothing"),
+        (
+            HEADER + "\nelement 5 at 3\n  -> 5 in [0, 10) (early)\n",
+            "a.transcript:6",
+            "'(early)' says nothing",
+        ),
+        (HEADER + "\nelement 5 at 3\nat 5\n", "a.transcript:6", "'at 5' needs recorded input"),
+        (
+            HEADER + "\nend of input\nelement 5 at 3\n",
+            "a.transcript:1",
+            "something stands after `end of input`",
+        ),
+        (HEADER + "engine: batch\n\nelement 5 at 3\n", "a.transcript:1", "a batch must end"),
+        (
+            HEADER + "engine: batch\n\nelement 5 at 3\n  -> [5] in [0, 10)\nend of input\n",
+            "a.transcript:1",
+            "a batch gives everything at its end",
+        ),
+        (HEADER + "engine: micro_batch\n\nelement 5 at 3\n", "a.transcript:1", "a micro-batch must end"),
+        (HEADER + "\nelement 5 at 3\n\nin streaming:\n", "a.transcript:1", "an engine mode is there twice"),
+        (HEADER + "\nelement 5 at 3\n\nin turbo:\n", "a.transcript:7", "there is no engine mode 'turbo'"),
+        ("~ r\nelement 5 at 3\n", "a.transcript:2", "has no processing time"),
+        ("~ r\n~ r\n", "a.transcript:2", "'r' is the title of something else"),
+        (
+            "~ r\n5 element 5 at 3\n" + HEADER + "input: r\n\n-> 5 in [0, 10)\n",
+            "a.transcript:8",
+            "it is not said when '5 in [0, 10)' comes",
+        ),
+        (
+            "~ r\n5 element 5 at 3\n" + HEADER + "input: r\n\nwatermark 5\n",
+            "a.transcript:8",
+            "'watermark 5' is out of place",
+        ),
+    ],
+)
+def test_what_is_malformed_is_said_with_its_line_and_a_hint(text: str, place: str, what: str) -> None:
+    with pytest.raises(Malformed) as raised:
+        parse({"a.transcript": text})
+    first, where, hint = str(raised.value).split("\n", 2)
+    assert what in first
+    assert where == f"  at {place}"
+    assert hint.startswith("  hint: ")
+
+
+@pytest.mark.parametrize(
+    ("setting", "what"),
+    [
+        ("trigger: AfterCuont(1)", "'AfterCuont(1)' cannot be understood"),
+        ("accumulation: forgetting", "accumulation is 'forgetting'"),
+        ("lateness: much", "'much' is no time"),
+    ],
+)
+def test_a_setting_that_cannot_be_understood_is_no_refusal_of_the_model(setting: str, what: str) -> None:
+    scenario = only(f"{HEADER}{setting}\nfails: is\n")
+    with pytest.raises(Malformed, match=re.escape(what)) as raised:
+        bare.report(scenario, "streaming")
+    assert "\n  at a.transcript:1\n" in str(raised.value)
+
+
+def test_a_grouping_that_should_be_refused_and_is_not_is_reported() -> None:
+    report = bare.report(only(HEADER + "fails: strictly positive\n"), "streaming")
+    assert report is not None
+    assert "the grouping is not refused, but should be, with 'strictly positive'" in report
+
+
+def test_a_grouping_that_is_refused_for_another_reason_is_reported() -> None:
+    report = bare.report(only(HEADER.replace("10", "0") + "fails: too large\n"), "streaming")
+    assert report is not None
+    assert "the size parameter must be strictly positive" in report
+
+
+def test_an_expectation_that_should_not_be_met_and_is_is_reported() -> None:
+    met = only(HEADER + "unmet: missing\n\nelement 5 at 3\nwatermark 10\n  -> [5] in [0, 10)\n")
+    report = bare.report(met, "streaming")
+    assert report is not None
+    assert "nothing is reported with 'missing', but should be" in report
+
+
+def test_a_report_can_be_read() -> None:
+    text = HEADER + "\nelement a: 5 at 3\nwatermark 10\n  -> a: [5, 6] in [0, 10) late\nelement a: 7 at 4\n"
+    assert bare.report(only(text), "streaming") == (
+        "a.transcript:1: A title (streaming)\n"
+        "  at a.transcript:6: watermark 10\n"
+        "    missing:    -> a: [5, 6] in [0, 10) late\n"
+        "    unexpected: -> a: [5] in [0, 10) on-time first last #0 nonspeculative #0 insert at 9.999999 "
+        "(clock: -inf)\n"
+        "  at a.transcript:8: element a: 7 at 4\n"
+        "    unexpected: -> dropped a: 7 in [0, 10) expired (clock: -inf)"
+    )
+
+
+def test_the_examples_of_the_format_hold() -> None:
+    blocks = re.findall(r"^```\n(.*?)^```$", (TRANSCRIPTS / "FORMAT.md").read_text("utf-8"), re.M | re.S)
+    scenarios = [
+        scenario for number, block in enumerate(blocks) for scenario in parse({f"example {number}": block})
+    ]
+    assert [scenario.title for scenario in scenarios] == ["Early, on-time and late panes", "Two scores"]
+    for scenario in scenarios:
+        for mode in scenario.modes:
+            assert bare.report(scenario, mode) is None
+
+
+def test_the_command_counts_and_says_what_failed(
+    tmp_path: Path, capsys: pytest.CaptureFixture[str], monkeypatch: pytest.MonkeyPatch
+) -> None:
+    text = "\nelement 5 at 3\nwatermark 10\n  -> [{}] in [0, 10)\n"
+    other = HEADER.replace("A title", "Another")
+    (tmp_path / "one.transcript").write_text(HEADER + text.format(5) + "\n" + other + text.format(6), "utf-8")
+    monkeypatch.setattr(command, "load", lambda: load(tmp_path))
+    assert command.main([]) == 1
+    assert capsys.readouterr().out.splitlines()[-1] == "1 passed, 1 failed"
+    assert command.main(["a title"]) == 0
+    assert capsys.readouterr().out == "1 passed, 0 failed\n"
+    assert command.main(["--mode", "batch"]) == 2
+    assert capsys.readouterr().out == "0 passed, 0 failed\n"
