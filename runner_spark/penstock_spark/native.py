@@ -1,79 +1,103 @@
-"""Which combines Spark's own hash aggregate can do, and for those that it cannot, why not.
+"""Which combines Spark's own hash aggregate can do, which groupings need the machine, and why.
 
 Each condition is a question with its reason above it; `explain` prints the first that fails.
 """
 
 from __future__ import annotations
 
+from collections.abc import Set
 from typing import Any
 
-from penstock.graph import CombinePerKey, Graph, GroupByKey, InlineValues, Read, Step
+from penstock.graph import CombinePerKey, Graph, GroupByKey, Step
 from penstock.transforms.window import TimestampCombiner
 from penstock_spark.operators.tables import known
-from penstock_spark.passes.fuse import Unit
+from penstock_spark.passes.fuse import Unit, is_inline
+from penstock_spark.plan import Hosting
+from penstock_spark.retractions import may_fire_early, retracting_edges
 from penstock_spark.windowing import windowing_of
 
 _KEY_TYPES = (str, int, bytes, bool, float, type(None))
 _SUMS = ("sum", "count")
 
 
-def hosted_groupings(graph: Graph, units: tuple[Unit, ...]) -> dict[str, str]:
-    """The groupings that Python does, by label, with the reason; Spark's own aggregate does all others.
+def hosted_groupings(graph: Graph, units: tuple[Unit, ...]) -> dict[str, Hosting]:
+    """The groupings that Python does, by label, with how and why; Spark's own aggregate does all others.
 
     Args:
         graph: The graph.
         units: What `fuse` made of it.
     """
-    groupings = {unit.number: unit.root for unit in units if _is_grouping(unit)}
-    reasons = {step.label: why_hosted(graph, step) for step in groupings.values() if isinstance(step, Step)}
+    retracting = retracting_edges(graph)
+    groupings = {
+        unit.number: unit.root for unit in units if isinstance(unit.root, Step) and _is_grouping(unit)
+    }
+    hostings = {number: hosting_of(graph, step, retracting) for number, step in groupings.items()}
+    readers = _readers(graph, units, {number for number, hosting in hostings.items() if hosting is None})
+    found: dict[str, Hosting] = {}
+    for number, step in groupings.items():
+        feeding = [units[before] for before in units[number].after]
+        hosting = hostings[number] or _not_worth_it(feeding, readers)
+        if hosting is not None:
+            found[step.label] = hosting
+    return found
+
+
+def _readers(graph: Graph, units: tuple[Unit, ...], native: Set[int]) -> dict[object, set[object]]:
+    """Who reads each frame: other frames, and views."""
     readers: dict[object, set[object]] = {}
     sides = {side.edge for step in graph.steps for side in step.side_inputs}
     for unit in units:
-        native = unit.number in groupings and reasons[_label(unit)] is None
-        target = ("native", unit.level) if native else _frame(unit)
+        target = ("native", unit.level) if unit.number in native else _frame(unit)
         for number in unit.after:
             readers.setdefault(_frame(units[number]), set()).add(target)
         if sides & unit.edges:
             readers.setdefault(_frame(unit), set()).add("view")
-    for number in groupings:
-        feeding = [units[before] for before in sorted(units[number].after)]
-        # An aggregate has an exchange of its own. A stage that feeds it beside others would have to be kept, and a few
-        # values of the program are not worth another operator.
-        if any(len(readers[_frame(unit)]) > 1 for unit in feeding):
-            reasons[_label(units[number])] = (
-                reasons[_label(units[number])] or "its input is read by other steps too"
-            )
-        elif all(_is_inline(unit) for unit in feeding):
-            reasons[_label(units[number])] = reasons[_label(units[number])] or "its input is a few values"
-    return {label: reason for label, reason in reasons.items() if reason is not None}
+    return readers
 
 
-def _label(unit: Unit) -> str:
-    assert isinstance(unit.root, Step)
-    return unit.root.label
+def _not_worth_it(feeding: list[Unit], readers: dict[object, set[object]]) -> Hosting | None:
+    """Why Python does a sum that Spark could do, from the units that feed it.
+
+    An aggregate has an exchange of its own. A stage that feeds it beside others would have to be kept, and a few values
+    of the program are not worth another operator.
+    """
+    if any(len(readers[_frame(unit)]) > 1 for unit in feeding):
+        return Hosting("its input is read by other steps too")
+    return Hosting("its input is a few values") if all(is_inline(unit.root) for unit in feeding) else None
 
 
 def _is_grouping(unit: Unit) -> bool:
     return isinstance(unit.root, Step) and isinstance(unit.root.primitive, GroupByKey | CombinePerKey)
 
 
-def _is_inline(unit: Unit) -> bool:
-    return (
-        isinstance(unit.root, Step)
-        and isinstance(unit.root.primitive, Read)
-        and isinstance(unit.root.primitive.source, InlineValues)
-    )
-
-
 def _frame(unit: Unit) -> object:
     """What stands for the frame that a unit may share with others of its level."""
     if _is_grouping(unit):
         return "grouping", unit.level
-    return ("inline", unit.level) if _is_inline(unit) else unit.number
+    return ("inline", unit.level) if is_inline(unit.root) else unit.number
 
 
-def why_hosted(graph: Graph, step: Step) -> str | None:
-    """Why a grouping has to be done by Python; None if Spark can do it.
+def hosting_of(graph: Graph, step: Step, retracting: Set[int]) -> Hosting | None:
+    """How Python has to do a grouping; None if Spark can do it.
+
+    Args:
+        graph: The graph.
+        step: A GroupByKey or a CombinePerKey.
+        retracting: The edges that may hold retractions.
+    """
+    # Values are only added up in parts, or kept in chunks, where none is taken back.
+    if not retracting.isdisjoint(step.inputs):
+        return Hosting("its input may take elements back", by_machine=True, input_retracts=True)
+    if may_fire_early(graph, step):
+        trigger = windowing_of(graph, step.inputs[0]).triggerfn
+        return Hosting(f"the trigger {trigger} may fire before the end", by_machine=True)
+    # What is left fires once in each window, with all its elements, whatever the accumulation mode.
+    reason = why_not_native(graph, step)
+    return None if reason is None else Hosting(reason)
+
+
+def why_not_native(graph: Graph, step: Step) -> str | None:
+    """Why Spark cannot do a grouping of which each window fires once; None if it can.
 
     Args:
         graph: The graph.

@@ -11,6 +11,25 @@ from dataclasses import dataclass
 from penstock.graph import Edge, Graph, Step, Write, describe
 
 
+@dataclass(frozen=True)
+class Hosting:
+    """How Python does a grouping.
+
+    Attributes:
+        reason: Why neither Spark's own aggregate nor a simpler way does it; a clause, for people.
+        by_machine: Whether the elements of a key go through the machine of the grouping, one by one in order of event
+            time, because a window may give several panes; otherwise all values of a window are read at once.
+        input_retracts: Whether elements may take back earlier ones.
+    """
+
+    reason: str
+    by_machine: bool = False
+    input_retracts: bool = False
+
+    def __str__(self) -> str:
+        return f"{'by the machine' if self.by_machine else 'in Python'}: {self.reason}"
+
+
 @dataclass(frozen=True, eq=False)
 class Writing:
     """One kind of rows that a port carries.
@@ -19,13 +38,13 @@ class Writing:
         edge: The edge whose elements are written.
         tag: Tells the writings of one port apart.
         step: The step that will read them: a grouping, a Reshuffle or a Write; None for plain pages.
-        as_numbers: Whether they are partial sums that Spark adds up.
+        hosting: How Python does the grouping that will read them; None if Spark does it, or no grouping reads them.
     """
 
     edge: int
     tag: int
     step: Step | None = None
-    as_numbers: bool = False
+    hosting: Hosting | None = None
 
 
 @dataclass(frozen=True, eq=False)
@@ -72,12 +91,12 @@ class Exchange:
     Attributes:
         groupings: The tags of the rows, and the groupings that read them.
         sources: Where the rows come from.
-        reasons: For each grouping, why Spark's own aggregate does not do it.
+        hostings: For each grouping, how it is done.
     """
 
     groupings: tuple[tuple[int, Step], ...]
     sources: tuple[PortReference, ...]
-    reasons: tuple[str, ...]
+    hostings: tuple[Hosting, ...]
 
 
 @dataclass(frozen=True, eq=False)
@@ -211,10 +230,10 @@ def _root_labels(root: StageRoot) -> list[str]:
     match root:
         case Inline(reads):
             steps: tuple[Step, ...] = reads
-        case Exchange(groupings, _, reasons):
+        case Exchange(groupings, _, hostings):
             return [
-                f"{_labelled(step)}  # in Python: {reason}"
-                for (_, step), reason in zip(groupings, reasons, strict=True)
+                f"{_labelled(step)}  # {hosting}"
+                for (_, step), hosting in zip(groupings, hostings, strict=True)
             ]
         case Aggregate(groupings, _):
             steps = tuple(step for _, step in groupings)

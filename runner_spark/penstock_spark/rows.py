@@ -5,6 +5,10 @@ columns `first` and `second` are the window's bounds in the order that the group
 start, or start and end where windows merge. `window` is null for an IntervalWindow, empty for the GlobalWindow and the
 encoded window otherwise. `rank` and `sequence` order the chunks of a window; in rows that Spark adds up, they are the
 high and the low part of a number instead (see `penstock_spark.operators.totals`).
+
+A grouping's machine reads rows of one element each, in order of event time: `first` is the timestamp, `second` the
+running number that orders elements of the same time, and `sequence` the stage that gave that number. `window` has all
+the element's windows, pickled, `rank` its kind, and `value` its pickled value.
 """
 
 from __future__ import annotations

@@ -5,9 +5,11 @@ from __future__ import annotations
 from collections.abc import Iterator
 
 from penstock.error import UnsupportedByRunner
-from penstock.graph import CombinePerKey, Graph, GroupByKey, ParDo, Step
+from penstock.graph import CombinePerKey, Graph, GroupByKey, ParDo, Step, Write
+from penstock.machines.triggers import machine_of
 from penstock.transforms.dofn import DoFnSignature, signature_of
-from penstock.transforms.trigger import AfterWatermark, DefaultTrigger, TriggerFn
+from penstock.transforms.trigger import TriggerFn
+from penstock_spark.retractions import retracting_edges
 from penstock_spark.windowing import windowing_of
 
 
@@ -28,6 +30,15 @@ def check(graph: Graph, mode: str | None) -> None:
     for step in graph.steps:
         for what, hint in _refusals(graph, step):
             raise UnsupportedByRunner(what, where=step.where, hint=hint)
+    # Which elements may be retractions can only be asked when all triggers are known.
+    retracting = retracting_edges(graph)
+    for step in graph.steps:
+        if isinstance(step.primitive, Write) and not retracting.isdisjoint(step.inputs):
+            raise UnsupportedByRunner(
+                "a sink takes no elements that take earlier ones back, and its input may hold some",
+                where=step.where,
+                hint="write what Changelog() makes of them, or group in the mode ACCUMULATING or DISCARDING",
+            )
 
 
 def _refusals(graph: Graph, step: Step) -> Iterator[tuple[str, str]]:
@@ -63,14 +74,10 @@ def _dofn(signature: DoFnSignature) -> Iterator[tuple[str, str]]:
 
 
 def _trigger(trigger: TriggerFn) -> Iterator[tuple[str, str]]:
-    """In batch, the watermark passes each window once, after all its input; only triggers that say no more than
-    that are understood so far.
-    """
-    at_watermark = isinstance(trigger, DefaultTrigger) or (
-        isinstance(trigger, AfterWatermark) and not trigger.early
-    )
-    if not at_watermark:
+    try:
+        machine_of(trigger)
+    except TypeError:
         yield (
-            f"the trigger {type(trigger).__name__} is not supported yet",
-            "use the default trigger: each window fires once, with all its elements",
+            f"nothing says how the trigger {trigger} works",
+            "derive triggers of your own from CustomTrigger",
         )

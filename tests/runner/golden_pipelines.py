@@ -8,6 +8,8 @@ import penstock as beam
 from penstock.graph import DriverList
 from penstock.io.primitive import SinkTransform
 from penstock.pvalue import AsIter, AsSingleton
+from penstock.transforms.changelog import Changelog
+from penstock.transforms.trigger import AccumulationMode, AfterCount, AfterDelta, Repeatedly
 
 Build = Callable[[beam.Pipeline], None]
 
@@ -24,6 +26,10 @@ def pair(x):
     return x, x
 
 
+def distance(before, now):
+    return 1
+
+
 def several(x, *views):
     yield x
 
@@ -34,6 +40,10 @@ def numbers(p, label="Numbers"):
 
 def pairs(p, label="Pairs"):
     return p | label >> beam.Create([("a", 1), ("b", 2)])
+
+
+def triggered(pcoll, trigger, label="Trigger", mode=AccumulationMode.ACCUMULATING_AND_RETRACTING):
+    return pcoll | label >> beam.WindowInto(beam.window.FixedWindows(60), trigger, accumulation_mode=mode)
 
 
 def out(pcoll, label="Out"):
@@ -77,6 +87,12 @@ def a_group_that_is_also_a_side_input(p):
 
 def some_other_step_after_a_group(p):
     out(pairs(p) | "Group" >> beam.GroupByKey() | "Look" >> beam.Map(double))
+
+
+def groups_whose_windows_show_what_they_hold(p):
+    looking = triggered(pairs(p), Repeatedly(AfterDelta(1, distance=distance)))
+    retracted = looking | "Group" >> beam.GroupByKey() | "Sum" >> beam.CombineValues(sum)
+    retracted | "Group again" >> beam.GroupByKey() | "Sum again" >> beam.CombineValues(sum)
 
 
 def a_wanted_number_of_files(p):
@@ -146,6 +162,23 @@ def sums_that_python_does(p):
     pairs(p, "Few") | "Sum a few" >> beam.CombinePerKey(sum)
 
 
+def groupings_by_the_machine(p):
+    spread = pairs(p) | "Spread" >> beam.Reshuffle()
+    early = triggered(spread, Repeatedly(AfterCount(2)))
+    sums = early | "Sum" >> beam.CombinePerKey(sum)
+    out(sums | "Group" >> beam.GroupByKey() | "Log" >> Changelog())
+    out(sums | "Log first" >> Changelog() | "Group the log" >> beam.GroupByKey(), "Other")
+    late = triggered(p | beam.Create([("a", 1)]) | "Spread more" >> beam.Reshuffle(), None, "No trigger")
+    late | "Sum once" >> beam.CombinePerKey(sum) | "Sum again" >> beam.CombinePerKey(sum)
+
+
+def a_machine_beside_a_group(p):
+    spread = pairs(p) | "Spread" >> beam.Reshuffle()
+    early = triggered(spread, Repeatedly(AfterCount(2))) | "Early" >> beam.GroupByKey()
+    both = (early, spread | "Late" >> beam.GroupByKey()) | "Both" >> beam.Flatten()
+    out(both | "Again" >> beam.CombinePerKey(beam.combiners.CountCombineFn()) | "Log" >> Changelog())
+
+
 def a_reshuffle_and_what_is_after_a_write(p):
     written = out(numbers(p) | "Spread" >> beam.Reshuffle(), "First")
     out(written | "After" >> beam.Map(double), "Second")
@@ -156,16 +189,17 @@ CASES: dict[str, tuple[Build, ...]] = {
     "lift_combiners": (
         *(combine_after_a_group, a_group_with_two_readers, a_group_that_is_also_a_side_input),
         some_other_step_after_a_group,
+        groups_whose_windows_show_what_they_hold,
     ),
     "spread_writes": (a_wanted_number_of_files,),
     "fuse": (
         *(word_count, a_diamond, a_side_input_from_elsewhere, a_side_input_made_of_the_main_input),
         *(several_outputs, a_reshuffle_and_what_is_after_a_write),
     ),
-    "native": (sums_that_spark_does, sums_that_python_does),
+    "native": (sums_that_spark_does, sums_that_python_does, groupings_by_the_machine),
     "choose": (
         *(word_count, a_diamond, a_side_input_from_elsewhere, a_side_input_made_of_the_main_input),
         *(several_outputs, groups_of_one_level_and_of_the_next, a_reshuffle_and_what_is_after_a_write),
-        sums_that_spark_does,
+        *(sums_that_spark_does, a_machine_beside_a_group),
     ),
 }

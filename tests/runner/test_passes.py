@@ -62,10 +62,8 @@ def texts_of(name: str, build: golden_pipelines.Build) -> Iterator[tuple[str, st
     yield "graph", graph.show(optimise(before))
     units = fuse.fuse(optimise(before))
     if name == "native":
-        yield (
-            "in Python",
-            "\n".join(f"{key}: {why}" for key, why in hosted_groupings(optimise(before), units).items()),
-        )
+        hosted = hosted_groupings(optimise(before), units)
+        yield "hosted", "\n".join(f"{label}: {hosting}" for label, hosting in hosted.items())
     else:
         yield ("units", shown_units(units)) if name == "fuse" else ("plan", show_plan(plan_of(before)))
 
@@ -335,7 +333,7 @@ MUTANTS: dict[str, tuple[Any, str, Any]] = {
     "a relay makes what it relays": (fuse.Unit, "edges", property(makes_what_it_relays)),
     "a Flatten below a relay takes all": (fuse, "_below", lambda root, step: step),
     "no port for views": (choose, "_view_reader", lambda edge: "view"),
-    "groupings share a tag": (choose, "Writing", lambda edge, tag, step=None: choose_writing(edge, 0, step)),
+    "groupings share a tag": (choose, "Writing", lambda edge, tag, *rest: choose_writing(edge, 0, *rest)),
 }
 choose_writing = choose.Writing
 

@@ -12,9 +12,11 @@ from penstock.graph import CombinePerKey, Flatten, InlineValues, ParDo, Read, Re
 from penstock_spark.lowering.context import Context
 from penstock_spark.lowering.frames import add_up, partition_by, select, sort_partitions
 from penstock_spark.operators.program import (
+    ElementWriterSpec,
     GroupRoot,
     GroupWriterSpec,
     InlineRoot,
+    MachineRoot,
     PageRoot,
     PageWriterSpec,
     Program,
@@ -30,6 +32,7 @@ from penstock_spark.operators.stage import stage_function
 from penstock_spark.plan import (
     Aggregate,
     Exchange,
+    Hosting,
     Inline,
     Kept,
     Plan,
@@ -125,10 +128,13 @@ def _read(stage: Stage, plan: Plan, context: Context) -> tuple[DataFrame, tuple[
         case Aggregate(groupings, sources):
             totals = add_up(context.read_all(sources, (*GROUP_COLUMNS, *NUMBER_COLUMNS)))
             return totals, tuple(_totals_root(tag, step, plan) for tag, step in groupings), 1
-        case Exchange(groupings, sources, _):
+        case Exchange(groupings, sources, hostings):
             columns = tuple(dict.fromkeys((*GROUP_COLUMNS, *SORT_COLUMNS, "value")))
             frame = partition_by(context.read_all(sources, columns), context.partitions, PARTITION_COLUMNS)
-            roots = tuple(_group_root(tag, step, plan) for tag, step in groupings)
+            roots = tuple(
+                _group_root(tag, step, hosting, plan)
+                for (tag, step), hosting in zip(groupings, hostings, strict=True)
+            )
             return sort_partitions(frame, SORT_COLUMNS), roots, 1
 
 
@@ -151,9 +157,13 @@ def _edge(step: Step) -> int:
     return step.outputs[0].edge
 
 
-def _group_root(tag: int, step: Step, plan: Plan) -> GroupRoot:
+def _group_root(tag: int, step: Step, hosting: Hosting, plan: Plan) -> GroupRoot | MachineRoot:
     combine = step.primitive.fn if isinstance(step.primitive, CombinePerKey) else None
     windowing = windowing_of(plan.graph, step.inputs[0])
+    if hosting.by_machine:
+        return MachineRoot(
+            _edge(step), tag, windowing, combine, hosting.input_retracts, step.where, step.label
+        )
     return GroupRoot(_edge(step), tag, windowing, combine, step.where, step.label)
 
 
@@ -200,19 +210,17 @@ def _writer(port: Port, writing: Writing, plan: Plan, context: Context) -> Write
             return PageWriterSpec(
                 writing.edge, port.number, writing.tag, step.where, step.label, shards, by_key
             )
-        case other:
-            combine = other.fn if isinstance(other, CombinePerKey) else None
-            windowing = windowing_of(plan.graph, writing.edge)
-            return GroupWriterSpec(
-                writing.edge,
-                port.number,
-                writing.tag,
-                windowing,
-                combine,
-                step.where,
-                step.label,
-                writing.as_numbers,
-            )
+        case _:
+            return _grouping_writer(port, writing, step, plan)
+
+
+def _grouping_writer(port: Port, writing: Writing, step: Step, plan: Plan) -> WriterSpec:
+    target, hosting = (writing.edge, port.number, writing.tag), writing.hosting
+    if hosting is not None and hosting.by_machine:
+        return ElementWriterSpec(*target, step.where, step.label, hosting.input_retracts)
+    combine = step.primitive.fn if isinstance(step.primitive, CombinePerKey) else None
+    windowing = windowing_of(plan.graph, writing.edge)
+    return GroupWriterSpec(*target, windowing, combine, step.where, step.label, as_numbers=hosting is None)
 
 
 def _schema(stage: Stage, context: Context) -> Any:

@@ -65,6 +65,14 @@ class Batch:
             and not isinstance(self.panes, list)
         )
 
+    @property
+    def retracts(self) -> bool:
+        """Whether some element takes an earlier one back."""
+        panes = self.panes
+        if isinstance(panes, list):
+            return any(pane.kind.is_retraction for pane in panes)
+        return bool(panes.kind.is_retraction)
+
     def with_values(self, values: list[Any]) -> Batch:
         """The same metadata for other values: one for one, or any number where the metadata is shared."""
         return Batch(values, self.timestamps, self.windows, self.panes)
@@ -109,6 +117,14 @@ class Batch:
             _expand(self.windows, count),
             _expand(self.panes, count),
         )
+
+    def collapsed(self) -> Batch:
+        """The same elements; metadata that is the same for all is stored once, so that later steps stay plain loops.
+
+        >>> Batch(["a", "b"], [7, 7], [("v",), ("w",)]).collapsed().timestamps
+        7
+        """
+        return Batch(self.values, _collapse(self.timestamps), _collapse(self.windows), _collapse(self.panes))
 
     def exploded(self) -> Batch:
         """Each element once for each of its windows: that is what an element in several windows means.
@@ -161,6 +177,15 @@ def by_windows(
 
 def _expand(metadata: Any, count: int) -> Any:
     return metadata if isinstance(metadata, list) else [metadata] * count
+
+
+def _collapse(metadata: Any) -> Any:
+    if not isinstance(metadata, list):
+        return metadata
+    first = metadata[0]
+    if all(item is first for item in metadata) or metadata.count(first) == len(metadata):
+        return first
+    return metadata
 
 
 def _sliced(metadata: Any, start: int, stop: int) -> Any:

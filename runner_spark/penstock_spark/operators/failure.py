@@ -10,12 +10,14 @@ import base64
 import pickle
 import re
 import traceback
+from collections.abc import Callable
 from dataclasses import dataclass
 from typing import Any, NoReturn
 
 import cloudpickle
 
 from penstock.error import RunnerError
+from penstock.metrics.execution import MetricsContainer, set_current
 
 _MARKED = re.compile(r"penstock-failure<([A-Za-z0-9+/=]+)>")
 _LIMIT_BYTES = 60_000
@@ -80,6 +82,17 @@ def step_failed(error: BaseException, where: str, element: tuple[Any, ...] = ())
     )
     marked = base64.b64encode(cloudpickle.dumps(failure)).decode("ascii")
     raise StepFailed(f"{failure.kind} {where} penstock-failure<{marked}>") from None
+
+
+def guarded(
+    metrics: MetricsContainer, where: str, call: Callable[..., Any], *args: Any, **kwargs: Any
+) -> Any:
+    """A call that may reach user code: what that counts is the step's, and what it raises names the step."""
+    set_current(metrics)
+    try:
+        return call(*args, **kwargs)
+    except Exception as error:
+        step_failed(error, where)
 
 
 def _text(error: BaseException) -> str:

@@ -7,6 +7,7 @@ buffer becomes a list; a larger one is a `GroupedValues`, pushed alone and read 
 from __future__ import annotations
 
 from collections.abc import Iterable, Iterator
+from functools import partial
 from itertools import chain, groupby
 from operator import itemgetter
 from typing import Any
@@ -14,8 +15,9 @@ from typing import Any
 from penstock.metrics.execution import MetricsContainer, set_current
 from penstock.utils.windowed_value import PaneInfo, PaneInfoTiming
 from penstock_spark.operators.batch import Batch, loads
-from penstock_spark.operators.failure import step_failed
+from penstock_spark.operators.failure import guarded, step_failed
 from penstock_spark.operators.keys import merges_in_one_pass, restore, timestamp_of, window_decoder
+from penstock_spark.operators.machine_read import MachineReader
 from penstock_spark.operators.merging import merged_groups
 from penstock_spark.operators.program import GroupRoot
 from penstock_spark.operators.pushing import Consumer, Records
@@ -57,7 +59,8 @@ class GroupReader:
         self.root = root
         self.out = out
         self.metrics = metrics
-        self.merges = root.windowing.windowfn.is_merging()
+        self._guard = partial(guarded, metrics, root.where)
+        self._merges = root.windowing.windowfn.is_merging()
         self._window = window_decoder(root.windowing)
         self._timestamp = timestamp_of(root.windowing)
         self._clear()
@@ -78,23 +81,18 @@ class GroupReader:
         if self.root.combine is not None:
             self._guard(self.root.combine.teardown)
 
-    def _guard(self, call: Any, *args: Any) -> Any:
-        set_current(self.metrics)
-        try:
-            return call(*args)
-        except Exception as error:
-            step_failed(error, self.root.where)
-
-    def read(self, ident: tuple[Any, ...], chunks: Iterator[Chunk]) -> Records:
-        """Reads one group of a windowing that does not merge."""
-        key, _, first, second, other = ident
-        yield from self.emit(key, self._window(first, second, other), chunks)
-
     def read_key(self, key: bytes, windows: Iterator[tuple[tuple[Any, ...], Iterator[Chunk]]]) -> Records:
-        """Reads all windows of one key, in order of their starts, and merges them."""
+        """Reads all windows of one key, and merges them if they do that."""
         decoded = ((self._window(*ident[2:]), chunks) for ident, chunks in windows)
+        if self._merges:
+            yield from self._read_merged(key, decoded)
+        else:
+            for window, chunks in decoded:
+                yield from self.emit(key, window, chunks)
+
+    def _read_merged(self, key: bytes, windows: Iterator[tuple[Any, Iterator[Chunk]]]) -> Records:
         windowfn = self.root.windowing.windowfn
-        groups = merged_groups(windowfn, decoded, merges_in_one_pass(windowfn))
+        groups = merged_groups(windowfn, windows, merges_in_one_pass(windowfn))
         while True:
             set_current(self.metrics)
             try:
@@ -182,15 +180,10 @@ def _buffer(head: bytes, chunks: Iterator[Chunk]) -> tuple[list[bytes], int, boo
     return heads, size, False
 
 
-def read_groups(records: Iterable[Any], readers: dict[int, GroupReader]) -> Records:
-    """Reads a whole partition of a grouping exchange, each group by the reader of its tag."""
+def read_groups(records: Iterable[Any], readers: dict[int, GroupReader | MachineReader]) -> Records:
+    """Reads a whole partition of a grouping exchange, each key by the reader of its tag."""
     groups = exchange_groups(records)
-    for (key, tag), windows in groupby(groups, key=lambda group: group[0][:2]):
-        reader = readers[tag]
-        if reader.merges:
-            yield from reader.read_key(key, windows)
-        else:
-            for ident, chunks in windows:
-                yield from reader.read(ident, chunks)
+    for (key, tag), rows in groupby(groups, key=lambda group: group[0][:2]):
+        yield from readers[tag].read_key(key, rows)
     for reader in readers.values():
         yield from reader.flush()

@@ -3,14 +3,15 @@
 from __future__ import annotations
 
 from collections.abc import Callable
+from functools import partial
 from typing import Any
 
 from penstock.coders.deterministic import encode_keys
 from penstock.error import three_parts
-from penstock.metrics.execution import MetricsContainer, set_current
-from penstock_spark.operators.batch import Batch, by_windows, dumps
-from penstock_spark.operators.failure import step_failed
-from penstock_spark.operators.keys import key_is_self_contained, keys_to_carry, rank_of, window_encoder
+from penstock.metrics.execution import MetricsContainer
+from penstock_spark.operators.batch import Batch, by_windows
+from penstock_spark.operators.failure import guarded, step_failed
+from penstock_spark.operators.keys import keys_to_carry, payloads, rank_of, window_encoder
 from penstock_spark.operators.program import GroupWriterSpec
 from penstock_spark.operators.pushing import Quiet, Records
 from penstock_spark.operators.tables import Table, table_for
@@ -65,12 +66,22 @@ def _not_a_pair(values: list[Any]) -> TypeError:
     )
 
 
+def unexpected_retraction() -> ValueError:
+    """The error for a retraction that does not come out of a grouping."""
+    return ValueError(
+        three_parts(
+            "a step before gives elements that take earlier ones back, in panes of its own making",
+            hint="only groupings in the mode ACCUMULATING_AND_RETRACTING give retractions",
+        )
+    )
+
+
 class GroupWriter:
     """Keeps values, or accumulators, by window and key in tables, and writes what each key has as one row."""
 
     def __init__(self, spec: GroupWriterSpec, partition: int, metrics: MetricsContainer) -> None:
         self.spec = spec
-        self.metrics = metrics
+        self._guard = partial(guarded, metrics, spec.where)
         self._encode_window = window_encoder(spec.windowing)
         self._rank = rank_of(spec.windowing)
         self._sequence = partition << 40
@@ -106,14 +117,6 @@ class GroupWriter:
         self._ranks: dict[tuple[Any, Any], int] = {}
         self._held = 0
 
-    def _guard(self, call: Callable[..., Any], *args: Any) -> Any:
-        """A call that may reach the CombineFn, coders and window functions of the user's."""
-        set_current(self.metrics)
-        try:
-            return call(*args)
-        except Exception as error:
-            step_failed(error, self.spec.where)
-
     def push(self, batch: Batch) -> Records:
         """Takes a batch of pairs."""
         keys, values = split_pairs(batch, self.spec.where)
@@ -121,6 +124,8 @@ class GroupWriter:
 
     def take(self, keys: list[Any], values: list[Any], batch: Batch) -> Records:
         """Takes keys and values with the timestamps and windows of a batch."""
+        if batch.retracts:
+            step_failed(unexpected_retraction(), self.spec.where)
         names, plain = self._names(keys)
         for windows, some_names, some_values in by_windows(batch.windows, names, values):
             for window in windows:
@@ -180,7 +185,7 @@ class GroupWriter:
         encoded = self._add_names(columns, window, plain, list(accumulators))
         columns[4].extend([self._ranks.get((window, name), 0) for name in accumulators])
         columns[5].extend(range(self._sequence, self._sequence + len(encoded)))
-        columns[6].extend(self._chunks(encoded, list(accumulators.values())))
+        columns[6].extend(payloads(encoded, self._keys, list(accumulators.values())))
         self._sequence += len(encoded)
 
     def _add_numbers(self, columns: list[list[Any]], window: Any, plain: bool, table: Table) -> None:
@@ -190,14 +195,6 @@ class GroupWriter:
         columns[4].extend(highs)
         columns[5].extend(lows)
         columns[6].extend([b""] * len(highs))
-
-    def _chunks(self, keys: list[bytes], accumulators: list[Any]) -> list[bytes]:
-        if not self._keys:
-            return list(map(dumps, accumulators))
-        return [
-            dumps(accumulator if key_is_self_contained(key) else (self._keys[key], accumulator))
-            for key, accumulator in zip(keys, accumulators, strict=True)
-        ]
 
 
 class PairStep(Quiet):

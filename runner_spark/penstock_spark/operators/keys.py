@@ -7,6 +7,7 @@ from typing import Any
 
 from penstock.coders.deterministic import decode_key
 from penstock.transforms.window import GlobalWindow, IntervalWindow, Sessions, TimestampCombiner
+from penstock_spark.operators.batch import dumps
 
 SELF_CONTAINED_TAGS = frozenset(b"siqIfb10N")
 """First bytes of encoded keys that any process can decode.
@@ -33,6 +34,22 @@ def key_is_self_contained(key: bytes) -> bool:
     (True, False)
     """
     return key[0] in SELF_CONTAINED_TAGS
+
+
+def payloads(names: list[bytes], carried: dict[bytes, Any], contents: list[Any]) -> list[bytes]:
+    """The value columns of rows: what each holds, pickled, with its key where the key column is not enough.
+
+    Args:
+        names: The encoded keys.
+        carried: The keys that are not self-contained, by their encodings.
+        contents: A value, a list of them, or an accumulator, for each row.
+    """
+    if not carried:
+        return list(map(dumps, contents))
+    return [
+        dumps(held if key_is_self_contained(name) else (carried[name], held))
+        for name, held in zip(names, contents, strict=True)
+    ]
 
 
 def restore(key: bytes, payload: Any) -> tuple[Any, Any]:

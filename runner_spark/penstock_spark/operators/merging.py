@@ -9,8 +9,8 @@ from __future__ import annotations
 from collections.abc import Iterable, Iterator
 from typing import Any
 
-from penstock.error import three_parts
-from penstock.transforms.window import IntervalWindow, Sessions, WindowFn
+from penstock.machines.merging import Merging
+from penstock.transforms.window import IntervalWindow, Sessions
 from penstock_spark.operators.spool import Spool
 
 Chunk = tuple[int, bytes]
@@ -46,49 +46,15 @@ def _sessions(windowfn: Sessions, groups: Iterable[Group]) -> Iterator[Group]:
 
 
 def _by_asking(windowfn: Any, groups: Iterable[Group]) -> Iterator[Group]:
-    windows: list[Any] = []
     holds: dict[Any, _Held] = {}
     for window, chunks in groups:
-        windows.append(window)
         holds.setdefault(window, _Held()).extend(chunks)
-    merging = _Merging(windows)
-    windowfn.merge(merging)
-    for window, sources in sorted(
-        merging.sources().items(), key=lambda pair: (pair[0].end_micros, str(pair[0]))
-    ):
+    merged = Merging(windowfn, holds).sources()
+    for window, sources in sorted(merged.items(), key=lambda pair: (pair[0].end_micros, str(pair[0]))):
         held = _Held()
         for source in sources:
             held.extend(holds[source].chunks())
         yield window, held.chunks()
-
-
-class _Merging(WindowFn.MergeContext):  # type: ignore[misc]
-    """Takes down what a WindowFn merges."""
-
-    def __init__(self, windows: list[Any]) -> None:
-        super().__init__(windows)
-        self._into: dict[Any, Any] = {window: window for window in windows}
-
-    def merge(self, to_be_merged: Iterable[Any], merge_result: Any) -> None:
-        """Notes that some windows are one."""
-        for window in to_be_merged:
-            sources = [source for source, into in self._into.items() if into == window]
-            if not sources:
-                raise ValueError(
-                    three_parts(
-                        f"the WindowFn merges a window {window!r} that no element is in",
-                        hint="merge only windows of the context's `windows`",
-                    )
-                )
-            for source in sources:
-                self._into[source] = merge_result
-
-    def sources(self) -> dict[Any, list[Any]]:
-        """The original windows of each window that remains."""
-        found: dict[Any, list[Any]] = {}
-        for source, into in self._into.items():
-            found.setdefault(into, []).append(source)
-        return found
 
 
 class _Held:

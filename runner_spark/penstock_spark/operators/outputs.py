@@ -3,12 +3,13 @@
 from __future__ import annotations
 
 from collections.abc import Iterable, Iterator
+from dataclasses import replace
 from typing import Any
 
 from penstock.metrics.execution import MetricsContainer, set_current
 from penstock.pvalue import TaggedOutput
 from penstock.transforms.window import GlobalWindows, TimestampedValue
-from penstock.utils.windowed_value import PANE_INFO_UNKNOWN, WindowedValue
+from penstock.utils.windowed_value import PANE_INFO_UNKNOWN, ValueKind, WindowedValue
 from penstock_spark.operators.batch import CHUNK_ELEMENTS, Batch, Windows
 from penstock_spark.operators.failure import step_failed
 from penstock_spark.operators.pushing import Consumer, Records
@@ -17,13 +18,16 @@ from penstock_spark.operators.windowing import assigner
 Row = tuple[Any, int, Windows, Any]
 """Value, timestamp in microseconds, windows and pane of the element a step works on."""
 
+_UNKNOWN_PANES = tuple(replace(PANE_INFO_UNKNOWN, kind=kind) for kind in ValueKind)
+
 
 class Outputs:
     """The consumers of a step's outputs by tag; None is the main output.
 
     Outputs with a tag that nobody reads are dropped, as Beam does, and counted in the system metric
     ``penstock:outputs_without_reader``. A value that comes with a timestamp, but without windows, gets those that the
-    input's WindowFn has for that timestamp, once for each window of the input element, as in Beam.
+    input's WindowFn has for that timestamp, once for each window of the input element, as in Beam; its pane is unknown.
+    What is made of a retraction is one, unless it comes with a pane of its own.
     """
 
     def __init__(
@@ -69,7 +73,7 @@ class Outputs:
             pane, value = value.pane_info, value.value
         elif isinstance(value, TimestampedValue):
             timestamp, value = value.timestamp_micros, value.value
-            retimed = self.retimed(Batch([value], [timestamp], [windows]))
+            retimed = self.retimed(Batch([value], [timestamp], [windows], pane))
             windows, pane = retimed.windows[0], retimed.panes
         batch = self._pending.get(tag)
         if batch is None:
@@ -80,9 +84,10 @@ class Outputs:
         batch.panes.append(pane)
 
     def retimed(self, batch: Batch) -> Batch:
-        """A batch of values with new timestamps, and still the old windows, in the windows of those timestamps."""
+        """Values with new timestamps, in the windows that they now belong in; the batch still has the old ones."""
+        panes = _unknown(batch.panes)
         if self._assign is None:
-            return batch
+            return Batch(batch.values, batch.timestamps, batch.windows, panes)
         try:
             made = self._assign(batch)
         except Exception as error:
@@ -91,7 +96,7 @@ class Outputs:
         new = made if isinstance(made, list) else [made] * count
         old = batch.windows if isinstance(batch.windows, list) else [batch.windows] * count
         windows = [after * len(before) for after, before in zip(new, old, strict=True)]
-        return Batch(batch.values, batch.timestamps, windows, PANE_INFO_UNKNOWN)
+        return Batch(batch.values, batch.timestamps, windows, panes)
 
     def drain(self) -> Records:
         """Pushes what `add` kept."""
@@ -101,16 +106,11 @@ class Outputs:
             if consumer is None:
                 self.metrics.inc(("penstock", "outputs_without_reader"), len(batch.values))
             else:
-                yield from consumer.push(_shared_where_same(batch))
+                yield from consumer.push(batch.collapsed())
 
 
-def _shared_where_same(batch: Batch) -> Batch:
-    """Stores metadata once where it is the same for all, so that later steps stay plain loops."""
-    return Batch(batch.values, *(_collapse(m) for m in (batch.timestamps, batch.windows, batch.panes)))
-
-
-def _collapse(metadata: Any) -> Any:
-    first = metadata[0]
-    if all(item is first for item in metadata) or metadata.count(first) == len(metadata):
-        return first
-    return metadata
+def _unknown(panes: Any) -> Any:
+    """Panes, or the one of all elements, without their numbers; only whether they take something back is left."""
+    if isinstance(panes, list):
+        return [_UNKNOWN_PANES[pane.kind] for pane in panes]
+    return _UNKNOWN_PANES[panes.kind]

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Callable, Iterator
+from functools import partial
 from typing import Any
 
 from penstock.error import three_parts
@@ -25,7 +26,7 @@ from penstock.transforms.params import kind_of
 from penstock.utils.windowed_value import WindowedValue
 from penstock_spark.operators.arguments import Arguments, needs_row
 from penstock_spark.operators.batch import GLOBAL, MIN_MICROS, Batch
-from penstock_spark.operators.failure import step_failed
+from penstock_spark.operators.failure import guarded, step_failed
 from penstock_spark.operators.outputs import Outputs
 from penstock_spark.operators.program import StepSpec
 from penstock_spark.operators.pushing import Consumer, Records
@@ -47,6 +48,7 @@ class DoFnStep:
         self.metrics = metrics
         self.dofn: DoFn = spec.primitive.dofn  # type: ignore[union-attr]
         self.signature = signature_of(self.dofn)
+        self._guard = partial(guarded, metrics, spec.where)
         self.views = [View(view, pages[view.edge]) for view in spec.views]
         self._contexts: dict[DoFnParam, Any] = {}
         self._managers: dict[str, list[Any]] = {"SetupContextParam": [], "BundleContextParam": []}
@@ -103,13 +105,6 @@ class DoFnStep:
         finally:
             self._leave("BundleContextParam")
             self._leave("SetupContextParam")
-
-    def _guard(self, call: Callable[..., Any], *args: Any, **kwargs: Any) -> Any:
-        set_current(self.metrics)
-        try:
-            return call(*args, **kwargs)
-        except Exception as error:
-            step_failed(error, self.spec.where)
 
     def _call(self, name: str, method: MethodSignature | None) -> Any:
         if method is None:

@@ -64,6 +64,29 @@ class GroupRoot:
 
 
 @dataclass(frozen=True, eq=False)
+class MachineRoot:
+    """Sorted rows of a grouping exchange, of one element each, played on the grouping's machine.
+
+    Attributes:
+        edge: Where the panes go, as (key, values) or (key, result).
+        tag: The rows' tag.
+        windowing: The input's windowing.
+        combine: The CombineFn; None for a GroupByKey.
+        input_retracts: Whether elements may take back earlier ones.
+        where: The step, for errors.
+        label: The step's label, for metrics.
+    """
+
+    edge: int
+    tag: int
+    windowing: Any
+    combine: Any
+    input_retracts: bool
+    where: str
+    label: str
+
+
+@dataclass(frozen=True, eq=False)
 class TotalsRoot:
     """Rows of totals that Spark has added up, each of one key and window.
 
@@ -78,7 +101,7 @@ class TotalsRoot:
     windowing: Any
 
 
-Root = InlineRoot | ScanRoot | PageRoot | GroupRoot | TotalsRoot
+Root = InlineRoot | ScanRoot | PageRoot | GroupRoot | MachineRoot | TotalsRoot
 
 
 @dataclass(frozen=True, eq=False)
@@ -151,6 +174,27 @@ class GroupWriterSpec:
 
 
 @dataclass(frozen=True, eq=False)
+class ElementWriterSpec:
+    """Rows for a grouping's machine, of one element each.
+
+    Attributes:
+        edge: The edge to write.
+        port: The number of the port.
+        tag: The rows' tag.
+        where: The step, for errors.
+        label: The step's label, for metrics.
+        may_retract: Whether elements may take back earlier ones.
+    """
+
+    edge: int
+    port: int
+    tag: int
+    where: str
+    label: str
+    may_retract: bool = False
+
+
+@dataclass(frozen=True, eq=False)
 class PageWriterSpec:
     """Rows that hold whole pickled batches.
 
@@ -177,7 +221,7 @@ class SinkWriterSpec:
     where: str
 
 
-WriterSpec = GroupWriterSpec | PageWriterSpec | SinkWriterSpec
+WriterSpec = GroupWriterSpec | ElementWriterSpec | PageWriterSpec | SinkWriterSpec
 
 
 @dataclass(frozen=True, eq=False)

@@ -18,13 +18,17 @@ from penstock_spark.operators.failure import show_elements
 from penstock_spark.operators.group_read import GroupReader, read_groups
 from penstock_spark.operators.group_write import GroupWriter, PairStep
 from penstock_spark.operators.inline import inline_batches
+from penstock_spark.operators.machine_read import MachineReader
+from penstock_spark.operators.machine_write import ElementWriter
 from penstock_spark.operators.outputs import Outputs
 from penstock_spark.operators.pace import Pace
 from penstock_spark.operators.pardo import DoFnStep
 from penstock_spark.operators.program import (
+    ElementWriterSpec,
     GroupRoot,
     GroupWriterSpec,
     InlineRoot,
+    MachineRoot,
     PageRoot,
     PageWriterSpec,
     Program,
@@ -74,9 +78,9 @@ class Stage:
             self._consumers.setdefault(spec.edge, []).append(writer)
         steps = [self._step(step) for step in reversed(program.steps)]
         self.readers = {
-            root.tag: GroupReader(self._owning(root), self.fan(root.edge), self.container(root.label))
+            root.tag: self._reader(root)
             for root in program.roots
-            if isinstance(root, GroupRoot)
+            if isinstance(root, GroupRoot | MachineRoot)
         }
         self.nodes = [*reversed(steps), *writers]
 
@@ -100,6 +104,11 @@ class Stage:
 
     def _owning(self, spec: Any) -> Any:
         return spec if spec.combine is None else replace(spec, combine=self._own(spec.combine))
+
+    def _reader(self, root: GroupRoot | MachineRoot) -> GroupReader | MachineReader:
+        root = self._owning(root)
+        parts = (self.fan(root.edge), self.container(root.label))
+        return MachineReader(root, *parts) if isinstance(root, MachineRoot) else GroupReader(root, *parts)
 
     def _step(self, spec: StepSpec) -> Node:
         node: Node
@@ -136,6 +145,9 @@ class Stage:
         match spec:
             case GroupWriterSpec():
                 return GroupWriter(self._owning(spec), self.partition, self.container(spec.label))
+            case ElementWriterSpec():
+                metrics = self.container(spec.label)
+                return ElementWriter(spec, self.program.stage, self.partition, metrics)
             case PageWriterSpec():
                 return PageWriter(spec, self.partition)
             case SinkWriterSpec():

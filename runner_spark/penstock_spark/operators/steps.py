@@ -34,7 +34,8 @@ def plain(batch: Batch, values: list[Any], outputs: Outputs) -> Batch | None:
         return batch.with_values(values)
     if kinds == {TimestampedValue}:
         timestamps = [value.timestamp_micros for value in values]
-        return outputs.retimed(Batch([value.value for value in values], timestamps, batch.windows))
+        own = [value.value for value in values]
+        return outputs.retimed(Batch(own, timestamps, batch.windows, batch.panes))
     return None
 
 

@@ -5,17 +5,23 @@ from __future__ import annotations
 from typing import Any
 
 from penstock.error import three_parts
+from penstock.machines.contents import Bag
 from penstock.pvalue import EmptySideInput
 from penstock.transforms.window import GlobalWindow, GlobalWindows
-from penstock_spark.operators.batch import decode_page
+from penstock_spark.operators.batch import Batch, decode_page
 from penstock_spark.operators.program import ViewSpec
 
 
 def by_window(pages: list[bytes]) -> dict[Any, list[Any]]:
-    """The elements of each window; an element of several windows is in the list of each."""
+    """The elements of each window; an element of several windows is in the list of each.
+
+    Elements that take earlier ones back are not there, nor are those.
+    """
+    batches = list(map(decode_page, pages))
+    if any(batch.retracts for batch in batches):
+        return _net(batches)
     found: dict[Any, list[Any]] = {}
-    for page in pages:
-        batch = decode_page(page)
+    for batch in batches:
         if isinstance(batch.windows, list):
             for value, windows in zip(batch.values, batch.windows, strict=True):
                 for window in windows:
@@ -24,6 +30,17 @@ def by_window(pages: list[bytes]) -> dict[Any, list[Any]]:
             for window in batch.windows:
                 found.setdefault(window, []).extend(batch.values)
     return found
+
+
+def _net(batches: list[Batch]) -> dict[Any, list[Any]]:
+    """What is left in each window; pages come in any order, and so a retraction may come before what it takes back."""
+    bag = Bag()
+    found: dict[Any, Any] = {}
+    for value, _, windows, pane in (row for batch in batches for row in batch.rows()):
+        change = bag.subtract if pane.kind.is_retraction else bag.add
+        for window in windows:
+            found[window] = change(found.get(window) or bag.empty(), value)
+    return {window: bag.result(held, is_kept=False) for window, held in found.items()}
 
 
 class View:

@@ -15,6 +15,7 @@ from penstock_spark.passes.fuse import Relay, Unit
 from penstock_spark.plan import (
     Aggregate,
     Exchange,
+    Hosting,
     Inline,
     Kept,
     Plan,
@@ -93,7 +94,7 @@ def choose(graph: Graph, units: tuple[Unit, ...]) -> Plan:
     of_unit = {unit.number: draft for draft in drafts for unit in draft.units}
     for draft in drafts:
         for tag, unit in enumerate(draft.units):
-            _connect(draft, tag, unit, of_unit, makers)
+            _connect(draft, tag, unit, of_unit, makers, hosted)
     view_edges = dict.fromkeys(side.edge for step in graph.steps for side in step.side_inputs)
     for edge in view_edges:
         for draft in makers[edge]:
@@ -108,7 +109,7 @@ def choose(graph: Graph, units: tuple[Unit, ...]) -> Plan:
     return Plan(tuple(_ordered(graph, drafts, views, hosted)), graph)
 
 
-def _drafts(units: tuple[Unit, ...], hosted: dict[str, str]) -> list[_Draft]:
+def _drafts(units: tuple[Unit, ...], hosted: dict[str, Hosting]) -> list[_Draft]:
     """Units by the stage they share, in an order in which each comes after those it needs."""
     found: dict[object, _Draft] = {}
     for unit in sorted(units, key=lambda unit: (unit.level, unit.number)):
@@ -121,7 +122,7 @@ def _drafts(units: tuple[Unit, ...], hosted: dict[str, str]) -> list[_Draft]:
     return list(found.values())
 
 
-def _kind(unit: Unit, hosted: dict[str, str]) -> str:
+def _kind(unit: Unit, hosted: dict[str, Hosting]) -> str:
     if isinstance(unit.root, Relay):
         return "kept"
     match unit.root.primitive:
@@ -140,7 +141,12 @@ def _kind(unit: Unit, hosted: dict[str, str]) -> str:
 
 
 def _connect(
-    target: _Draft, tag: int, unit: Unit, of_unit: dict[int, _Draft], makers: dict[int, list[_Draft]]
+    target: _Draft,
+    tag: int,
+    unit: Unit,
+    of_unit: dict[int, _Draft],
+    makers: dict[int, list[_Draft]],
+    hosted: dict[str, Hosting],
 ) -> None:
     """Gives each stage that feeds a unit a port, or a share of one, for it."""
     if isinstance(unit.root, Relay):
@@ -148,8 +154,9 @@ def _connect(
     else:
         feeds = [(edge, draft) for edge in dict.fromkeys(unit.root.inputs) for draft in makers[edge]]
     step = unit.root if isinstance(unit.root, Step) else None
+    hosting = None if step is None else hosted.get(step.label)
     for edge, draft in dict.fromkeys(feeds):
-        draft.ports.setdefault(target.reader, []).append(Writing(edge, tag, step, target.kind == "aggregate"))
+        draft.ports.setdefault(target.reader, []).append(Writing(edge, tag, step, hosting))
         target.sources[draft.number, target.reader] = None
 
 
@@ -162,7 +169,7 @@ def _view_sources(edge: int, drafts: list[_Draft]) -> tuple[PortReference, ...]:
 
 
 def _ordered(
-    graph: Graph, drafts: list[_Draft], views: list[tuple[int, ViewNode]], hosted: dict[str, str]
+    graph: Graph, drafts: list[_Draft], views: list[tuple[int, ViewNode]], hosted: dict[str, Hosting]
 ) -> Iterator[Stage | ViewNode | WriteNode]:
     """Nodes level by level: views of what came before, then writes, then stages."""
     ranks = {step.label: rank for rank, step in enumerate(graph.steps)}
@@ -197,7 +204,7 @@ def _kept_writes(drafts: list[_Draft]) -> set[str]:
 
 
 def _stage(
-    draft: _Draft, drafts: list[_Draft], ranks: dict[str, int], kept: set[str], hosted: dict[str, str]
+    draft: _Draft, drafts: list[_Draft], ranks: dict[str, int], kept: set[str], hosted: dict[str, Hosting]
 ) -> Stage:
     steps = {step.label: step for unit in draft.units for step in unit.steps}
     ports = tuple(
@@ -214,7 +221,7 @@ def _stage(
     )
 
 
-def _root(draft: _Draft, drafts: list[_Draft], hosted: dict[str, str]) -> StageRoot:
+def _root(draft: _Draft, drafts: list[_Draft], hosted: dict[str, Hosting]) -> StageRoot:
     sources = _sources(draft, drafts)
     first = draft.units[0].root
     if isinstance(first, Relay):

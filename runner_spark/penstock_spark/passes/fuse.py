@@ -139,12 +139,13 @@ class _Fuser:
             for before in after:
                 first_reader[before] = min(levels[unit], first_reader.get(before, levels[unit]))
         return [
-            first_reader.get(unit, level + 1) - 1 if _is_inline(root) else level
+            first_reader.get(unit, level + 1) - 1 if is_inline(root) else level
             for unit, (root, level) in enumerate(zip(self.roots, levels, strict=True))
         ]
 
 
-def _is_inline(root: Step | Relay) -> bool:
+def is_inline(root: Step | Relay) -> bool:
+    """Whether a unit begins with values of the program."""
     return (
         isinstance(root, Step)
         and isinstance(root.primitive, Read)

@@ -5,11 +5,16 @@ from __future__ import annotations
 from dataclasses import replace
 
 from penstock.graph import CombinePerKey, Graph, GroupByKey, ParDo, Step
+from penstock.machines.triggers import looks_at_last_pane
 from penstock.transforms.core import CombineValuesDoFn
+from penstock_spark.retractions import retracting_edges
+from penstock_spark.windowing import windowing_of
 
 
 def lift_combiners(graph: Graph) -> Graph:
     """Replaces ``GroupByKey | CombineValues(fn)`` by ``CombinePerKey(fn)``.
+
+    Not where elements may be taken back: what a discarding group says about those is other panes than a combine's.
 
     Before: ``Group = GroupByKey``, ``Sum = ParDo(CombineValuesDoFn)``. After: ``Sum = CombinePerKey``, on the input
     of ``Group``.
@@ -18,11 +23,12 @@ def lift_combiners(graph: Graph) -> Graph:
     for step in graph.steps:
         for edge in (*step.inputs, *(side.edge for side in step.side_inputs)):
             readers.setdefault(edge, []).append(step)
+    retracting = retracting_edges(graph)
     lifted: dict[str, Step] = {}
     gone: set[str] = set()
     for group in graph.steps:
         combine = _only_combine(group, readers)
-        if combine is not None:
+        if combine is not None and retracting.isdisjoint(group.inputs) and not _looks(graph, group):
             assert isinstance(combine.primitive, ParDo)
             lifted[combine.label] = replace(
                 combine, primitive=CombinePerKey(combine.primitive.dofn.combinefn), inputs=group.inputs
@@ -30,6 +36,11 @@ def lift_combiners(graph: Graph) -> Graph:
             gone.add(group.label)
     steps = tuple(lifted.get(step.label, step) for step in graph.steps if step.label not in gone)
     return replace(graph, steps=steps)
+
+
+def _looks(graph: Graph, group: Step) -> bool:
+    """Whether the trigger of a group looks at what the windows hold: it would see results in place of values."""
+    return looks_at_last_pane(windowing_of(graph, group.inputs[0]).triggerfn)
 
 
 def _only_combine(group: Step, readers: dict[int, list[Step]]) -> Step | None:

@@ -6,8 +6,8 @@ and also then if it has ``subtract_input`` (the paper's ``uncombine``). Otherwis
 
 from __future__ import annotations
 
+import copy
 import functools
-import pickle
 from abc import ABC, abstractmethod
 from collections.abc import Sequence
 from typing import Any
@@ -118,7 +118,7 @@ class Accumulator(Contents):
     def result(self, held: Any, is_kept: bool) -> Any:
         """The output; some CombineFns give out the accumulator itself, which must then be a copy."""
         if is_kept and not _is_immutable(held):
-            held = pickle.loads(pickle.dumps(held, pickle.HIGHEST_PROTOCOL))
+            held = copy.deepcopy(held)
         return self.fn.extract_output(held)
 
 

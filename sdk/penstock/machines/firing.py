@@ -33,7 +33,9 @@ def fire(program: Program, state: WindowState, timing: int, is_last: bool) -> li
 
 
 def _has_result(program: Program, state: WindowState) -> bool:
-    """Whether there is anything to give: values, or a result of no values."""
+    """Whether there is anything to give: values, or a result of no values where some have been given before."""
+    if not (state.live or state.panes):
+        return False
     has_values = (program.keeps or state.fresh > 0) and program.contents.has_values(state.held)
     return has_values or program.contents.has_result_of_nothing
 

@@ -17,6 +17,7 @@ from penstock.transforms.grouping_checks import check_grouping
 from penstock.transforms.pardo import ParDo
 from penstock.transforms.ptransform import PTransform, PTransformWithSideInputs, label_from_callable
 from penstock.transforms.retractions import check_combine_fn
+from penstock.transforms.trigger_walks import can_fire_early
 from penstock.transforms.window import GlobalWindows, TimestampedValue
 from penstock.transforms.windowing import Windowing, WindowInto
 from penstock.typehints import typehints
@@ -281,8 +282,8 @@ class CombineGlobally(PTransform[Any, Any]):
                     "CombineGlobally().as_singleton_view() to get the default as a side input",
                 )
             )
-        if not pcoll.is_bounded:
-            # Nobody can say of an unbounded collection that it is empty, so there is never a default to give.
+        if not pcoll.is_bounded or can_fire_early(pcoll.windowing.triggerfn):
+            # Nobody can say of a collection that it is empty before it ends, so there is no default to give then.
             return self._combined(pcoll, combine_fn)
         return self._combined(pcoll, DefaultingCombineFn(combine_fn), with_marker=True)
 

@@ -1,7 +1,7 @@
 """Which collections may hold retractions, and which steps cannot take them.
 
 A grouping in the mode ``ACCUMULATING_AND_RETRACTING`` gives retractions. They pass through all other steps, up to the
-next grouping, which undoes what they take back.
+next grouping, which undoes what they take back; one that discards passes on what it has given away already.
 """
 
 from __future__ import annotations
@@ -85,13 +85,14 @@ def _retracting_grouping(pcoll: pvalue.PCollection[Any]) -> AppliedPTransform | 
         inputs = [value for value in step.inputs if isinstance(value, pvalue.PCollection)]
         match step.transform.to_primitive():
             case graph.GroupByKey() | graph.CombinePerKey():
-                if any(map(_retracts, inputs)):
+                modes = {value.windowing.accumulation_mode for value in inputs}
+                if AccumulationMode.ACCUMULATING_AND_RETRACTING in modes:
                     return step  # type: ignore[no-any-return]
+                if AccumulationMode.DISCARDING in modes:
+                    # What is taken back after its pane has fired can only be passed on.
+                    waiting += inputs
+            case graph.ParDo(dofn) if getattr(dofn, "gives_insertions_only", False):
+                pass
             case _:
                 waiting += inputs
     return None
-
-
-def _retracts(pcoll: pvalue.PCollection[Any]) -> bool:
-    mode: AccumulationMode = pcoll.windowing.accumulation_mode
-    return mode == AccumulationMode.ACCUMULATING_AND_RETRACTING

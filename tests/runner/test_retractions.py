@@ -1,0 +1,186 @@
+"""Elements that take earlier ones back: where they go, and who takes them."""
+
+from __future__ import annotations
+
+from typing import Any
+
+import pytest
+from changes import grouping, timed
+from plain_runner import Settings, collect, run_plain
+
+import penstock as beam
+from penstock.error import UnsupportedByRunner
+from penstock.graph import DriverList
+from penstock.io.primitive import SinkTransform
+from penstock.pvalue import AsDict, AsIter, AsList, AsMultiMap, AsSingleton, TaggedOutput
+from penstock.transforms.changelog import Changelog
+from penstock.transforms.grouping import SpreadAnew
+from penstock.transforms.trigger import AccumulationMode, AfterCount, DefaultTrigger, Repeatedly
+from penstock.transforms.window import (
+    FixedWindows,
+    GlobalWindow,
+    GlobalWindows,
+    IntervalWindow,
+    SlidingWindows,
+    TimestampedValue,
+)
+from penstock.typehints import typehints
+from penstock.utils.windowed_value import PaneInfo, PaneInfoTiming, ValueKind, WindowedValue
+from penstock_spark.operators.failure import StepFailed
+from penstock_spark.retractions import retracting_edges
+
+RETRACTING = AccumulationMode.ACCUMULATING_AND_RETRACTING
+
+
+def retracting(pipeline: beam.Pipeline, window_fn: Any = GlobalWindows()) -> beam.PCollection[Any]:
+    """Sums that change: 1, then 3 in its place, then 6 in place of that."""
+    elements = [("k", 1, 1_000_000), ("k", 2, 2_000_000), ("k", 3, 3_000_000)]
+    windowing = beam.Windowing(window_fn, Repeatedly(AfterCount(1)), RETRACTING)
+    return (
+        timed(pipeline, elements) | "Window" >> beam.WindowInto(windowing) | "Sum" >> beam.CombinePerKey(sum)
+    )
+
+
+def kinds(pcoll: beam.PCollection[Any], label: str = "Collect") -> list[Any]:
+    return collect(pcoll | f"{label} changes" >> Changelog(), label)
+
+
+IN, BEFORE, AFTER, OUT = ValueKind.INSERT, ValueKind.UPDATE_BEFORE, ValueKind.UPDATE_AFTER, ValueKind.DELETE
+CHANGES = [(IN, ("k", 1)), (BEFORE, ("k", 1)), (AFTER, ("k", 3)), (BEFORE, ("k", 3)), (AFTER, ("k", 6))]
+
+
+class Late(beam.DoFn):
+    def process(self, pair, at=beam.DoFn.TimestampParam):
+        yield pair
+
+
+def tagged(pair):
+    yield TaggedOutput("odd" if pair[1] % 2 else "even", pair)
+
+
+@beam.ptransform_fn
+def Branches(pcoll):
+    outputs = pcoll | beam.FlatMap(tagged).with_outputs("odd", "even")
+    return (outputs.odd, outputs.even) | beam.Flatten()
+
+
+@beam.ptransform_fn
+def Beside(pcoll):
+    side = pcoll.pipeline | "Side" >> beam.Create([1])
+    return pcoll | beam.ParDo(lambda pair, view: [pair], AsIter(side))
+
+
+WAYS: dict[str, Any] = {
+    "Map": beam.Map(lambda pair: pair),
+    "Filter": beam.Filter(lambda pair: True),
+    "FlatMap": beam.FlatMap(lambda pair: [pair]),
+    "a DoFn that sees the time": beam.ParDo(Late()),
+    "Map to another time": beam.Map(lambda pair: TimestampedValue(pair, 7)),
+    "FlatMap to another time": beam.FlatMap(lambda pair: [TimestampedValue(pair, 7)]),
+    "some to another time": beam.Map(lambda pair: TimestampedValue(pair, 7) if pair[1] > 2 else pair),
+    "WindowInto": beam.WindowInto(SlidingWindows(10, 10)),
+    "SetTrigger": beam.SetTrigger(accumulation_mode=AccumulationMode.DISCARDING),
+    "Reshuffle": beam.Reshuffle(1),
+    "Reshuffle by key": SpreadAnew(2, by_key=True),
+    "outputs and a Flatten": Branches(),
+    "a DoFn with a side input": Beside(),
+}
+
+
+@pytest.mark.parametrize("windowfn", [GlobalWindows(), FixedWindows(10)])
+@pytest.mark.parametrize("way", WAYS)
+def test_what_is_made_of_a_retraction_is_one(way, windowfn):
+    pipeline = beam.Pipeline()
+    into = kinds(retracting(pipeline, windowfn) | WAYS[way])
+    run_plain(pipeline, Settings(partitions=1))
+    assert sorted(into) == sorted(CHANGES)
+    assert into == CHANGES or way == "outputs and a Flatten"
+
+
+def test_an_output_with_a_pane_of_its_own_keeps_it():
+    pipeline = beam.Pipeline()
+    own = beam.FlatMap(lambda pair: [WindowedValue(pair, 0, (GlobalWindow(),))])
+    into = kinds(retracting(pipeline) | own)
+    run_plain(pipeline)
+    assert into == [(IN, pair) for _, pair in CHANGES]
+
+
+def test_a_view_holds_what_is_left():
+    pipeline = beam.Pipeline()
+    sums = retracting(pipeline)
+    others = sums | beam.Filter(lambda pair: pair[1] < 6)
+    main = pipeline | "Main" >> beam.Create([0])
+    see = beam.Map(
+        lambda x, *views: views,
+        AsSingleton(sums),
+        AsList(sums),
+        AsDict(sums),
+        AsMultiMap(sums | "Spread" >> beam.Reshuffle()),
+        AsSingleton(others, "nothing"),
+    )
+    into = collect(main | see)
+    run_plain(pipeline)
+    assert into == [(("k", 6), [("k", 6)], {"k": 6}, {"k": [6]}, "nothing")]
+
+
+def test_retractions_end_at_a_changelog_and_where_a_window_fires_once():
+    pipeline = beam.Pipeline()
+    sums = retracting(pipeline)
+    sums | "Log" >> Changelog()
+    mapped = sums | "Map" >> beam.Map(lambda pair: pair)
+    modes = {
+        "again": beam.SetTrigger(accumulation_mode=RETRACTING),
+        "at the end": beam.SetTrigger(DefaultTrigger(), RETRACTING),
+        "discarding": beam.SetTrigger(accumulation_mode=AccumulationMode.DISCARDING),
+        "discarding at the end": beam.SetTrigger(DefaultTrigger(), AccumulationMode.DISCARDING),
+        "accumulating": beam.SetTrigger(accumulation_mode=AccumulationMode.ACCUMULATING),
+    }
+    for name, set_trigger in modes.items():
+        mapped | f"Set {name}" >> set_trigger | f"Group {name}" >> beam.GroupByKey()
+    found = pipeline.to_graph()
+    edges = retracting_edges(found)
+    labels = {step.label for step in found.steps if any(output.edge in edges for output in step.outputs)}
+    # What a discarding grouping has given before, it can only take back in panes of their own.
+    expected = {"Sum", "Map", "Group again", "Group discarding", *(f"Set {name}" for name in modes)}
+    assert labels == expected
+
+
+class Bare(beam.DoFn):
+    def process(self, element, seen=beam.DoFn.WindowedValueParam):
+        yield element, seen.timestamp.micros, seen.windows, seen.pane_info
+
+
+def test_a_changelog_has_the_times_windows_and_panes_of_the_changes_and_only_adds():
+    pipeline = beam.Pipeline()
+    log = retracting(pipeline, FixedWindows(10)) | Changelog()
+    into = collect(log | beam.ParDo(Bare()))
+    run_plain(pipeline)
+    assert [element for element, *_ in into] == CHANGES
+    window = (IntervalWindow(0, 10),)
+    assert {(micros, windows) for _, micros, windows, _ in into} == {(9_999_999, window)}
+    assert [(pane.index, pane.kind) for *_, pane in into] == [(0, IN), (0, IN), (1, IN), (1, IN), (2, IN)]
+    assert typehints.is_consistent_with(
+        log.element_type, typehints.Tuple[ValueKind, typehints.Tuple[str, int]]
+    )
+
+
+def test_a_sink_refuses_what_takes_back_and_a_changelog_helps():
+    pipeline = beam.Pipeline()
+    sums = retracting(pipeline)
+    sums | "Log" >> Changelog() | "Write log" >> SinkTransform(DriverList([]))
+    pipeline.explain()
+    sums | "Format" >> beam.Map(str) | "Write" >> SinkTransform(DriverList([]))
+    with pytest.raises(UnsupportedByRunner, match=r"(?s)take earlier ones back.*step 'Write'.*Changelog\(\)"):
+        pipeline.explain()
+
+
+@pytest.mark.parametrize("combine", [None, sum])
+def test_a_retraction_out_of_no_grouping_is_refused(combine):
+    for trigger in (DefaultTrigger(), Repeatedly(AfterCount(1))):
+        pipeline = beam.Pipeline()
+        pane = PaneInfo(False, False, PaneInfoTiming.EARLY, 1, -1, OUT)
+        pairs = pipeline | beam.Create([WindowedValue(("k", 1), 0, (GlobalWindow(),), pane)])
+        windowed = pairs | beam.FlatMap(lambda x: [x]) | beam.WindowInto(GlobalWindows(), trigger, RETRACTING)
+        collect(windowed | "It" >> grouping(combine) | Changelog())
+        with pytest.raises(StepFailed, match="ValueError at step 'It'"):
+            run_plain(pipeline)
