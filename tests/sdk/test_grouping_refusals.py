@@ -31,7 +31,7 @@ from penstock.transforms.trigger import (
     Repeatedly,
 )
 from penstock.transforms.userstate import BagStateSpec, TimerSpec, on_timer
-from penstock.transforms.window import FixedWindows, GlobalWindows
+from penstock.transforms.window import FixedWindows, GlobalWindows, IntervalWindow, Sessions
 
 RETRACTING = AccumulationMode.ACCUMULATING_AND_RETRACTING
 
@@ -211,3 +211,29 @@ def test_a_wrapped_combine_fn_takes_retractions_as_the_one_inside_does(wrapped, 
     assert wrapped(MeanCombineFn()).takes_retractions
     assert not hasattr(wrapped(MeanCombineFn()), "subtract_input")
     assert pickle.loads(pickle.dumps(wrapped(Steps()))).subtract_input(5, None) == left
+
+
+class Neighbourly(Sessions):
+    """Merges each window with one that nobody has seen."""
+
+    def merge(self, merge_context):
+        for window in merge_context.windows:
+            invented = IntervalWindow(window.end, window.end + 1)
+            merge_context.merge([window, invented], window.union(invented))
+
+
+def test_a_merge_that_invents_windows_is_refused_where_the_pipeline_is_built():
+    goals = beam.Pipeline() | beam.Create([("blue", 3)]) | beam.WindowInto(Neighbourly(10))
+    with pytest.raises(
+        ValueError, match=r"(?s)Neighbourly.merge merges windows that no element is in.*at step.*hint"
+    ):
+        _ = goals | beam.GroupByKey()
+
+
+def test_a_merge_that_needs_real_elements_is_left_for_run_time():
+    class ByPart(Sessions):
+        def assign(self, context):
+            return super().assign(context) if context.element[1] + 1 else []
+
+    goals = beam.Pipeline() | beam.Create([("blue", 3)]) | beam.WindowInto(ByPart(10))
+    _ = goals | beam.GroupByKey()

@@ -25,6 +25,9 @@ def fire(program: Program, state: WindowState, timing: int, is_last: bool) -> li
         panes = [_pane(program, state, timing, is_last, ValueKind.INSERT)]
     else:
         panes = []
+    if not panes and not program.keeps:
+        # Nothing has been given, and so nothing may be let go: more may be owed than is there.
+        return []
     if not program.keeps:
         state.held = program.contents.empty()
     state.fresh = 0

@@ -175,14 +175,17 @@ class GroupingMachine:
     ) -> WindowState | DropReason:
         """The window that takes an element, or the reason why none does."""
         state = key.windows.get(window)
-        if state is None:
-            if self.program.merges:
-                return self._merged(key, window, sight, emitted)
-            return self._opened(key, window, sight)
-        return DropReason.FINISHED if state.is_closed else state
+        if state is not None and not state.is_closed:
+            return state
+        if self.program.merges:
+            return self._merged(key, window, sight, emitted)
+        return self._opened(key, window, sight)
 
     def _opened(self, key: KeyState, window: BoundedWindow, sight: WindowSight) -> WindowState | DropReason:
+        """A new window, unless it is one that has given its last pane."""
         program = self.program
+        if window in key.windows:
+            return DropReason.FINISHED
         if is_expired(program, window, sight.times):
             return DropReason.EXPIRED
         state = WindowState(key.next_number, window, program.contents.empty(), program.trigger.start())
@@ -208,10 +211,7 @@ class GroupingMachine:
             if len(sources) > 1:
                 state = self._united(key, [key.windows[source] for source in sources], other, sight)
                 emitted += visit(self.program, key, state, sight, has_moved=False)
-        if states:
-            return self._united(key, states, into, sight)
-        closed = key.windows.get(into)
-        return self._opened(key, into, sight) if closed is None else DropReason.FINISHED
+        return self._united(key, states, into, sight) if states else self._opened(key, into, sight)
 
     def _united(
         self, key: KeyState, states: list[WindowState], window: BoundedWindow, sight: WindowSight

@@ -14,11 +14,15 @@ from penstock.transforms.bounded_window import BoundedWindow
 from penstock.transforms.window import MergeScope, WindowFn
 
 
+class InventedWindowError(ValueError):
+    """A WindowFn merges a window that it was not shown."""
+
+
 class Merging(WindowFn.MergeContext):
     """Asks a WindowFn which windows become one, and takes its answers down.
 
     Raises:
-        ValueError: From `merge`, if the WindowFn merges a window that it was not shown.
+        InventedWindowError: It merges a window that it was not shown.
     """
 
     def __init__(self, windowfn: WindowFn, windows: Iterable[BoundedWindow]) -> None:
@@ -35,7 +39,8 @@ class Merging(WindowFn.MergeContext):
         for window in to_be_merged:
             if window not in self._sources:
                 what = f"{self._name} merges the window {window!r}, which no element is in"
-                raise ValueError(three_parts(what, hint="merge only windows of the context's `windows`"))
+                hint = "merge only windows of the context's `windows`"
+                raise InventedWindowError(three_parts(what, hint=hint))
             sources.extend(self._sources.pop(window))
         self._sources.setdefault(merge_result, []).extend(sources)
 

@@ -10,7 +10,7 @@ from penstock.error import three_parts
 from penstock.transforms.custom_trigger import CustomTrigger
 from penstock.transforms.trigger import AfterDelta, DataLossReason, DefaultTrigger
 from penstock.transforms.trigger_walks import can_fire_early, every_part
-from penstock.transforms.window import GlobalWindows
+from penstock.transforms.window import GlobalWindows, WindowFn
 
 if TYPE_CHECKING:
     from penstock.transforms.ptransform import PTransform
@@ -70,7 +70,10 @@ def _loss(windowing: Windowing) -> tuple[str, str] | None:
 
 
 def _misfit(windowing: Windowing, gives_lists: bool) -> tuple[str, str] | None:
-    """What is wrong with a trigger that would fail at run time, and a hint."""
+    """What is wrong with windows or a trigger that would fail at run time, and a hint."""
+    if windowing.windowfn.is_merging() and _invents_windows(windowing.windowfn):
+        what = f"{type(windowing.windowfn).__name__}.merge merges windows that no element is in"
+        return what, "merge only windows of the context's `windows`"
     for part in every_part(windowing.triggerfn):
         match part:
             case CustomTrigger() if _cannot_merge(part) and windowing.windowfn.is_merging():
@@ -80,6 +83,23 @@ def _misfit(windowing: Windowing, gives_lists: bool) -> tuple[str, str] | None:
                 what = f"{part} subtracts results, but those of GroupByKey are lists"
                 return what, "combine instead, e.g. with CombinePerKey(sum), or give AfterDelta a distance"
     return None
+
+
+def _invents_windows(windowfn: WindowFn) -> bool:
+    """Whether a WindowFn, asked about windows that it has assigned itself, merges others; as far as one can know.
+
+    Elements are known at run time only, and a function of the user's may not do without.
+    """
+    from penstock.machines.merging import InventedWindowError, Merging
+
+    try:
+        contexts = [windowfn.AssignContext(second, element=(None, None)) for second in range(2)]
+        Merging(windowfn, [window for context in contexts for window in windowfn.assign(context)])
+    except InventedWindowError:
+        return True
+    except Exception:
+        return False
+    return False
 
 
 def _cannot_merge(trigger: CustomTrigger) -> bool:
