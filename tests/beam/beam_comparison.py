@@ -1,0 +1,108 @@
+"""Compares penstock's grouping with Beam's over generated programs, and says of each difference what causes it.
+
+As a program, ``python tests/beam/beam_comparison.py 0 250`` compares the programs of those seeds, and prints a table.
+"""
+
+from __future__ import annotations
+
+import sys
+import time
+from collections import Counter
+from collections.abc import Iterable
+from dataclasses import dataclass, field
+
+import beam_model
+import beam_runner
+import on_penstock
+from beam_panes import Shown, in_order
+from beam_programs import Program, programs
+from beam_quirks import Quirk
+
+PROGRAMS_PER_SEED = 8
+
+
+@dataclass
+class Report:
+    """What came of a comparison.
+
+    Attributes:
+        programs: How many there were.
+        agreeing: For how many of them both give the same panes, in all respects.
+        causes: How many are different because of each quirk, mostly of several.
+        unexplained: Those that the model does not explain, in words.
+    """
+
+    programs: int = 0
+    agreeing: int = 0
+    causes: Counter[Quirk] = field(default_factory=Counter)
+    unexplained: list[str] = field(default_factory=list)
+
+    def add(self, program: Program, beam: list[Shown], penstock: list[Shown]) -> None:
+        """Compares one program's panes with each other and with the model's."""
+        self.programs += 1
+        modelled_beam = model(program, beam_model.BEAM)
+        modelled_penstock = model(program, beam_model.PENSTOCK)
+        if (modelled_beam, modelled_penstock) != (beam, penstock):
+            self.unexplained.append(
+                f"{program}\n"
+                f"{_differences('Beam', beam, modelled_beam)}{_differences('penstock', penstock, modelled_penstock)}"
+            )
+        elif beam == penstock:
+            self.agreeing += 1
+        else:
+            self.causes.update(causes(program, beam))
+
+    def table(self) -> str:
+        """A row for each quirk."""
+        return "".join(f"| `{quirk.name}` | {self.causes[quirk]:,} |\n" for quirk in Quirk)
+
+
+def compare(seeds: Iterable[int]) -> Report:
+    """Compares the programs of some seeds."""
+    report = Report()
+    for seed in seeds:
+        some = programs(seed, PROGRAMS_PER_SEED)
+        for program, beam in zip(some, beam_runner.run(some), strict=True):
+            report.add(program, in_order(beam), in_order(on_penstock.run(program)))
+    return report
+
+
+def model(program: Program, quirks: frozenset[Quirk]) -> list[Shown]:
+    """What the model gives."""
+    return in_order(beam_model.play(program, quirks))
+
+
+def causes(program: Program, beam: list[Shown]) -> frozenset[Quirk]:
+    """Quirks with which the model gives what Beam gives, and none of which can be left out: one, if one is enough."""
+    for quirk in Quirk:
+        if model(program, frozenset([quirk])) == beam:
+            return frozenset([quirk])
+    needed = beam_model.BEAM
+    for quirk in Quirk:
+        if model(program, needed - {quirk}) == beam:
+            needed -= {quirk}
+    return needed
+
+
+def _differences(name: str, panes: list[Shown], modelled: list[Shown]) -> str:
+    if panes == modelled:
+        return ""
+    return "".join(
+        f"  {who}:\n" + "".join(f"    {pane}\n" for pane in some)
+        for who, some in ((name, panes), (f"{name} by the model", modelled))
+    )
+
+
+def _main(first: str, end: str) -> None:
+    began = time.monotonic()
+    report = compare(range(int(first), int(end)))
+    print(report.table())
+    print(
+        f"{report.programs:,} programs, {report.agreeing:,} agree, {len(report.unexplained)} are not explained"
+    )
+    print(f"{time.monotonic() - began:.0f} s")
+    print("\n".join(report.unexplained[:5]))
+
+
+if __name__ == "__main__":
+    _main(*sys.argv[1:])

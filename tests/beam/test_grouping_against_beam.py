@@ -1,0 +1,123 @@
+"""Penstock's grouping gives what Beam's in-process runner gives, but for the differences that a page lists.
+
+2,024 generated programs are played on both. Each runs on a small model of grouping too, which has a switch for every
+listed difference: with all of them on it must give what Beam gives, with all off what penstock gives. So a difference
+that is not listed has no place to hide, and for each one that is found the model says what causes it.
+"""
+
+from __future__ import annotations
+
+import re
+from collections.abc import Callable
+from dataclasses import replace
+from pathlib import Path
+from typing import Any
+
+import pytest
+
+pytest.importorskip("apache_beam")
+
+import beam_model
+import beam_runner
+import on_penstock
+from beam_comparison import Report, causes, compare, model
+from beam_examples import EXAMPLES, element, program, transcript
+from beam_panes import in_order
+from beam_programs import Make, Program, programs
+from beam_quirks import Quirk
+
+from penstock.machines.composite_triggers import AllOf
+from penstock.machines.program import Program as MachineProgram
+from penstock.machines.simple_triggers import EndOfWindow, Total
+
+# The programs of the last three found that an element may be taken for one of a session that is finished.
+SEEDS = (*range(250), 1096, 2014, 2291)
+PAGE = Path(__file__).parents[2] / "conformance" / "differences.md"
+ROW = re.compile(r"^\| `(\w+)` \| ([\d,]+) \|", re.MULTILINE)
+
+
+@pytest.fixture(scope="module")
+def report() -> Report:
+    return compare(SEEDS)
+
+
+def test_no_difference_is_without_an_explanation(report: Report) -> None:
+    assert report.programs == 2024
+    assert not report.unexplained, "\n".join(report.unexplained[:3])
+
+
+def test_many_programs_agree_in_every_pane_and_all_that_is_said_of_it(report: Report) -> None:
+    [on_page] = re.findall(r"([\d,]+) of them agree", PAGE.read_text(encoding="utf-8"))
+    assert f"{report.agreeing:,}" == on_page
+
+
+def test_the_page_lists_the_differences_that_are_found_and_no_others(report: Report) -> None:
+    assert set(report.causes) == set(Quirk)
+    assert ROW.findall(PAGE.read_text(encoding="utf-8")) == ROW.findall(report.table())
+
+
+@pytest.mark.parametrize("quirk", Quirk, ids=lambda quirk: quirk.name)
+def test_every_listed_difference_has_a_program_in_which_it_alone_is_the_cause(quirk: Quirk) -> None:
+    example = EXAMPLES[quirk]
+    [panes] = beam_runner.run([example])
+    beam, penstock = in_order(panes), in_order(on_penstock.run(example))
+    assert beam != penstock
+    assert model(example, frozenset([quirk])) == beam
+    assert model(example, beam_model.BEAM - {quirk}) == penstock
+    assert causes(example, beam) == {quirk}
+
+
+@pytest.mark.parametrize("quirk", Quirk, ids=lambda quirk: quirk.name)
+def test_the_page_explains_every_difference_and_shows_its_program(quirk: Quirk) -> None:
+    sections = re.split(r"^### ", PAGE.read_text(encoding="utf-8"), flags=re.MULTILINE)
+    [section] = [section for section in sections if section.startswith(f"`{quirk.name}`")]
+    assert f"```\n{transcript(EXAMPLES[quirk])}```" in section
+    assert "**Who is right.**" in section
+
+
+GAPS = program(Make("SlidingWindows", 5, 10), Make("DefaultTrigger"), element(1, 7))
+DEFAULTS = replace(program(Make("GlobalWindows"), Make("DefaultTrigger"), element(1, 7)), summed=True)
+
+
+@pytest.mark.parametrize(
+    ("refused", "error", "panes"),
+    [
+        pytest.param(GAPS, IndexError, 0, id="no window"),
+        pytest.param(DEFAULTS, RuntimeError, 1, id="defaults"),
+    ],
+)
+def test_what_the_programs_leave_out_is_an_error_in_beams_runner_only(
+    refused: Program, error: type[Exception], panes: int
+) -> None:
+    assert len(on_penstock.run(refused)) == panes
+    with pytest.raises(error):
+        beam_runner.run([refused])
+
+
+MUTANTS: dict[str, tuple[type, str, Callable[..., Any]]] = {
+    "counts one too many": (Total, "should_fire", lambda trigger, state, sight: state > trigger.enough),
+    "takes any for all": (AllOf, "_of_parts", lambda trigger, answers: any(answers)),
+    "misses the end of the window": (
+        *(EndOfWindow, "should_fire"),
+        lambda trigger, state, sight: sight.times.watermark_micros > sight.window.end_micros,
+    ),
+    "lets go one microsecond later": (
+        *(MachineProgram, "expiry_micros"),
+        lambda machine, window: window.end_micros + machine.lateness_micros + 1,
+    ),
+}
+
+
+def unexplained(some: list[Program]) -> list[str]:
+    report = Report()
+    for each in some:
+        report.add(each, model(each, beam_model.BEAM), in_order(on_penstock.run(each)))
+    return report.unexplained
+
+
+@pytest.mark.parametrize("mutant", MUTANTS)
+def test_a_machine_that_is_broken_is_found(mutant: str, monkeypatch: pytest.MonkeyPatch) -> None:
+    some = [each for seed in range(30) for each in programs(seed, 8)]
+    assert not unexplained(some)
+    monkeypatch.setattr(*MUTANTS[mutant])
+    assert unexplained(some)
