@@ -14,12 +14,14 @@ from penstock.options.spark import SparkOptions
 from penstock.runners.runner import PipelineState
 from penstock_spark.lowering.context import Context
 from penstock_spark.lowering.jobs import run_plan
+from penstock_spark.lowering.query import run_query
 from penstock_spark.metrics import accumulator_of, take_snapshots
 from penstock_spark.operators.failure import find_failure, to_exception
 from penstock_spark.plan import Plan
 from penstock_spark.result import SparkResult
 from penstock_spark.session import SessionOptions, is_local, runner_session, session_for
 from penstock_spark.shipping import driver_sys_path, ship_packages
+from penstock_spark.stream_plan import StreamPlan
 from penstock_spark.user_modules import by_value, graph_objects, pickle_by_value_modules
 
 _SQL_CONF = {
@@ -29,10 +31,14 @@ _SQL_CONF = {
     "spark.sql.ansi.enabled": "true",
     # A row of a large group is megabytes; by default a worker gets and copies 64 of them at a time.
     "spark.sql.execution.arrow.maxBytesPerBatch": str(8 << 20),
+    # State of many keys is kept in pages, which only this store can hold.
+    "spark.sql.streaming.stateStore.providerClass": (
+        "org.apache.spark.sql.execution.streaming.state.RocksDBStateStoreProvider"
+    ),
 }
 
 
-def execute(plan: Plan, settings: SparkOptions, local_only: bool = False) -> SparkResult:
+def execute(plan: Plan | StreamPlan, settings: SparkOptions, local_only: bool = False) -> SparkResult:
     """Runs a plan to its end.
 
     Raises:
@@ -41,7 +47,10 @@ def execute(plan: Plan, settings: SparkOptions, local_only: bool = False) -> Spa
     spark = _session(settings, local_only)
     context = _context(plan, spark, settings)
     try:
-        run_plan(plan, context)
+        if isinstance(plan, StreamPlan):
+            run_query(plan, context)
+        else:
+            run_plan(plan, context)
     except Exception as error:
         _raise(error)
     finally:
@@ -86,7 +95,7 @@ def _session(settings: SparkOptions, local_only: bool) -> SparkSession:
     return spark
 
 
-def _context(plan: Plan, spark: SparkSession, settings: SparkOptions) -> Context:
+def _context(plan: Plan | StreamPlan, spark: SparkSession, settings: SparkOptions) -> Context:
     partitions = settings.shuffle_partitions or max(1, spark.sparkContext.defaultParallelism)
     session = runner_session(spark, {**_SQL_CONF, "spark.sql.shuffle.partitions": str(partitions)})
     local = is_local(spark.sparkContext.master)

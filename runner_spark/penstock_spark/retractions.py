@@ -20,16 +20,21 @@ def may_fire_early(graph: Graph, grouping: Step) -> bool:
     return machine_of(trigger).fires_on_elements
 
 
-def retracting_edges(graph: Graph) -> frozenset[int]:
-    """The edges whose elements may take back earlier ones."""
+def retracting_edges(graph: Graph, is_streaming: bool = False) -> frozenset[int]:
+    """The edges whose elements may take back earlier ones.
+
+    Args:
+        graph: The graph.
+        is_streaming: Whether windows may fire more than once whatever their trigger is.
+    """
     found: set[int] = set()
     for step in graph.steps:
-        if _may_retract(graph, step, found):
+        if _may_retract(graph, step, found, is_streaming):
             found.update(output.edge for output in step.outputs)
     return frozenset(found)
 
 
-def _may_retract(graph: Graph, step: Step, retracting: Set[int]) -> bool:
+def _may_retract(graph: Graph, step: Step, retracting: Set[int], is_streaming: bool) -> bool:
     """Whether a step may give retractions; `retracting` has those of its inputs that may hold some."""
     takes_some = not retracting.isdisjoint(step.inputs)
     match step.primitive:
@@ -38,7 +43,7 @@ def _may_retract(graph: Graph, step: Step, retracting: Set[int]) -> bool:
             # A discarding window that has fired has nothing left from which a value could be taken back.
             passes_on = mode == AccumulationMode.DISCARDING and takes_some
             retracts = mode == AccumulationMode.ACCUMULATING_AND_RETRACTING or passes_on
-            return retracts and may_fire_early(graph, step)
+            return retracts and (is_streaming or may_fire_early(graph, step))
         case ParDo(dofn):
             return takes_some and not getattr(dofn, "gives_insertions_only", False)
         case Write():

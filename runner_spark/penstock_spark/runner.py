@@ -5,6 +5,7 @@ from __future__ import annotations
 import copy
 from typing import Any
 
+from penstock.error import UnsupportedByRunner
 from penstock.graph import Graph, Step, Write, show
 from penstock.options.pipeline_options import PipelineOptions
 from penstock.options.spark import SparkOptions
@@ -13,8 +14,10 @@ from penstock.where import caller
 from penstock_spark.passes import leading_to, optimise
 from penstock_spark.passes.choose import choose
 from penstock_spark.passes.fuse import fuse
+from penstock_spark.passes.levels import levels
 from penstock_spark.plan import Plan, show_plan
-from penstock_spark.supported import check
+from penstock_spark.stream_plan import StreamPlan, show_stream_plan
+from penstock_spark.supported import check, default_mode
 
 
 class SparkRunner(PipelineRunner):
@@ -40,17 +43,19 @@ class SparkRunner(PipelineRunner):
         plan = self.plan(pipeline.to_graph(), settings)
         return execute(plan, settings, local_only=self.local_only)
 
-    def plan(self, graph: Graph, settings: SparkOptions) -> Plan:
-        """The physical plan of a graph."""
-        check(graph, settings.mode)
+    def plan(self, graph: Graph, settings: SparkOptions) -> Plan | StreamPlan:
+        """The physical plan of a graph: for one pass over bounded input, or for a streaming query."""
+        mode = settings.mode or default_mode(graph)
+        check(graph, mode)
         optimised = optimise(graph)
-        return choose(optimised, fuse(optimised))
+        return choose(optimised, fuse(optimised)) if mode == "batch" else levels(optimised, mode)
 
     def explain(self, pipeline: Any, options: PipelineOptions) -> str:
         """The graph, the optimised graph and the plan, as text; starts nothing."""
         graph = pipeline.to_graph()
         plan = self.plan(graph, self._settings(options))
-        parts = (("graph", show(graph)), ("optimised graph", show(plan.graph)), ("plan", show_plan(plan)))
+        shown = show_stream_plan(plan) if isinstance(plan, StreamPlan) else show_plan(plan)
+        parts = (("graph", show(graph)), ("optimised graph", show(plan.graph)), ("plan", shown))
         return "\n\n".join(f"# {title}\n{text}" for title, text in parts)
 
     def to_dataframe(self, pcoll: Any, schema: Any = None) -> Any:
@@ -66,7 +71,11 @@ class SparkRunner(PipelineRunner):
         sink = Write(FrameSink(into, pcoll.element_type, schema))
         step = Step("to_dataframe", sink, inputs=(edge,), location=caller())
         settings = self._settings(pipeline.options)
-        spark = lower_only(self.plan(leading_to(graph, step), settings), settings, self.local_only)
+        plan = self.plan(leading_to(graph, step), settings)
+        if isinstance(plan, StreamPlan):
+            what = "a PCollection of a streaming pipeline is no DataFrame"
+            raise UnsupportedByRunner(what, where=step.where, hint="use mode='batch'")
+        spark = lower_only(plan, settings, self.local_only)
         return moved(into[0], spark)
 
     def _settings(self, options: PipelineOptions) -> SparkOptions:

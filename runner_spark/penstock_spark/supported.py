@@ -5,31 +5,35 @@ from __future__ import annotations
 from collections.abc import Iterator
 
 from penstock.error import UnsupportedByRunner
-from penstock.graph import CombinePerKey, Graph, GroupByKey, ParDo, Step, Write
+from penstock.graph import CombinePerKey, Graph, GroupByKey, InlineValues, ParDo, Read, Step, Write
 from penstock.machines.triggers import machine_of
+from penstock.testing.test_stream import RecordedStream
 from penstock.transforms.dofn import DoFnSignature, signature_of
 from penstock.transforms.trigger import TriggerFn
 from penstock_spark.retractions import retracting_edges
 from penstock_spark.windowing import windowing_of
 
 
-def check(graph: Graph, mode: str | None) -> None:
+def default_mode(graph: Graph) -> str:
+    """The mode of a pipeline that asks for none: ``streaming`` if something in it is unbounded, else ``batch``."""
+    return "batch" if all(edge.is_bounded for edge in graph.edges) else "streaming"
+
+
+def check(graph: Graph, mode: str) -> None:
     """Refuses a pipeline that this runner cannot run.
 
     Args:
         graph: The pipeline.
-        mode: ``batch``, or None for the mode that fits; the other modes are refused.
+        mode: ``batch``, ``micro_batch`` or ``streaming``.
 
     Raises:
         UnsupportedByRunner: Naming the step, what it asks for, and what to do instead.
     """
-    if mode not in (None, "batch"):
-        raise UnsupportedByRunner(
-            f"the mode {mode!r} is not there yet", hint="use mode='batch', the only mode of this version"
-        )
     for step in graph.steps:
-        for what, hint in _refusals(graph, step):
+        for what, hint in _refusals(graph, step, mode):
             raise UnsupportedByRunner(what, where=step.where, hint=hint)
+    if mode != "batch":
+        return
     # Which elements may be retractions can only be asked when all triggers are known.
     retracting = retracting_edges(graph)
     for step in graph.steps:
@@ -41,8 +45,8 @@ def check(graph: Graph, mode: str | None) -> None:
             )
 
 
-def _refusals(graph: Graph, step: Step) -> Iterator[tuple[str, str]]:
-    yield from _unbounded(graph, step)
+def _refusals(graph: Graph, step: Step, mode: str) -> Iterator[tuple[str, str]]:
+    yield from _unbounded(graph, step) if mode == "batch" else _streaming(step)
     match step.primitive:
         case ParDo(dofn):
             yield from _dofn(signature_of(dofn))
@@ -54,6 +58,19 @@ def _refusals(graph: Graph, step: Step) -> Iterator[tuple[str, str]]:
 def _unbounded(graph: Graph, step: Step) -> Iterator[tuple[str, str]]:
     if not step.inputs and any(not graph.edge(output.edge).is_bounded for output in step.outputs):
         yield "an unbounded source cannot be read in batch mode", "read a bounded source"
+
+
+def _streaming(step: Step) -> Iterator[tuple[str, str]]:
+    if step.side_inputs:
+        yield "side inputs are not there yet in streaming", "join with CoGroupByKey, or use mode='batch'"
+    match step.primitive:
+        case Read(source) if not isinstance(source, InlineValues | RecordedStream):
+            yield (
+                f"the source {source.describe()} cannot be streamed yet",
+                "use a TestStream or Create, or mode='batch'",
+            )
+        case Write(sink):
+            yield f"the sink {sink.describe()} takes no stream yet", "use mode='batch'"
 
 
 def _dofn(signature: DoFnSignature) -> Iterator[tuple[str, str]]:

@@ -8,7 +8,7 @@ from pyspark.sql import DataFrame
 from pyspark.sql.pandas.types import from_arrow_schema
 
 from penstock.error import three_parts
-from penstock.graph import CombinePerKey, Flatten, InlineValues, ParDo, Read, Reshuffle, Step, Write
+from penstock.graph import CombinePerKey, Flatten, Graph, InlineValues, ParDo, Read, Reshuffle, Step, Write
 from penstock_spark.lowering.context import Context
 from penstock_spark.lowering.frames import add_up, partition_by, select, sort_partitions
 from penstock_spark.operators.program import (
@@ -63,7 +63,7 @@ def lower_stage(stage: Stage, plan: Plan, context: Context) -> None:
         run=context.run,
         stage=stage.number,
         roots=roots,
-        steps=tuple(_step(step, plan) for step in stage.steps),
+        steps=tuple(step_spec(step, plan.graph) for step in stage.steps),
         writers=tuple(
             _writer(port, writing, plan, context) for port in stage.ports for writing in port.writings
         ),
@@ -171,11 +171,12 @@ def _totals_root(tag: int, step: Step, plan: Plan) -> TotalsRoot:
     return TotalsRoot(_edge(step), tag, windowing_of(plan.graph, step.inputs[0]))
 
 
-def _step(step: Step, plan: Plan) -> StepSpec:
+def step_spec(step: Step, graph: Graph) -> StepSpec:
+    """A stateless step for the workers."""
     primitive: Any = step.primitive
     is_pardo = isinstance(primitive, ParDo)
     own = None if isinstance(primitive, Flatten) else primitive
-    windowing = windowing_of(plan.graph, step.inputs[0] if is_pardo else _edge(step))
+    windowing = windowing_of(graph, step.inputs[0] if is_pardo else _edge(step))
     return StepSpec(
         label=step.label,
         where=step.where,
@@ -187,7 +188,7 @@ def _step(step: Step, plan: Plan) -> StepSpec:
                 edge=side.edge,
                 kind=side.view,
                 default=side.default,
-                windowfn=windowing_of(plan.graph, side.edge).windowfn,
+                windowfn=windowing_of(graph, side.edge).windowfn,
                 window_mapping_fn=side.window_mapping_fn,
                 where=step.where,
             )

@@ -26,7 +26,8 @@ def fire(program: Program, state: WindowState, timing: int, is_last: bool) -> li
     else:
         panes = []
     if not panes and not program.keeps:
-        # Nothing has been given, and so nothing may be let go: more may be owed than is there.
+        # Nothing has been given, and so nothing may be let go: more may be owed than is there. It holds nothing back.
+        state.output_micros = None
         return []
     if not program.keeps:
         state.held = program.contents.empty()

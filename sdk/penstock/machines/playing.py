@@ -80,9 +80,10 @@ class Player:
         """Ends the input: the watermark goes to infinity."""
         played: list[Played] = []
         self._set_watermark(MAX_MICROS, {})
+        self._for_all_keys("advance_watermark", played)
         if self.mode == "micro_batch":
             self._for_all_keys("end_round", played)
-        self._for_all_keys("advance_watermark", played)
+            self._for_all_keys("advance_watermark", played)
         return played
 
     def cut(self) -> None:

@@ -1,0 +1,66 @@
+"""What a shard remembers besides its keys: watermarks, and where its pages are."""
+
+from __future__ import annotations
+
+import pickle
+from dataclasses import dataclass, field
+from typing import Any
+
+from penstock.error import three_parts
+from penstock.machines.records import MIN_MICROS
+from penstock.machines.trigger_machine import WATERMARK
+from penstock_spark.shards.pages import PageNote
+
+_VERSION = 1
+
+
+@dataclass
+class Header:
+    """The part of a shard's state that every micro-batch reads.
+
+    Attributes:
+        clock_micros: Processing time at the end of the last micro-batch.
+        marks: Where watermarks are, by origin, then by percentile, then by producer.
+        estimators: The states of the watermark estimators, by source.
+        sent: Where the shard's own watermarks are, by grouping.
+        notes: The pages of each grouping, by its label.
+    """
+
+    clock_micros: int = MIN_MICROS
+    marks: dict[str, dict[float, dict[int, int]]] = field(default_factory=dict)
+    estimators: dict[str, Any] = field(default_factory=dict)
+    sent: dict[str, int] = field(default_factory=dict)
+    notes: dict[str, list[PageNote]] = field(default_factory=dict)
+
+    def note(self, origin: str, percentile: float, producer: int, micros: int) -> None:
+        """A producer's watermark is there now; it does not go back."""
+        of_producers = self.marks.setdefault(origin, {}).setdefault(percentile, {})
+        of_producers[producer] = max(micros, of_producers.get(producer, MIN_MICROS))
+
+    def watermark_of(self, origin: str, producers: int, percentile: float = WATERMARK) -> int:
+        """The watermark of an origin: the minimum of all of its producers, once all have spoken."""
+        of_producers = self.marks.get(origin, {}).get(percentile, {})
+        return min(of_producers.values()) if len(of_producers) >= producers else MIN_MICROS
+
+    def percentiles(self) -> set[float]:
+        """The percentiles that any origin has a watermark of."""
+        return {percentile for known in self.marks.values() for percentile in known} - {WATERMARK}
+
+    def encoded(self) -> bytes:
+        """The header as bytes."""
+        return pickle.dumps((_VERSION, vars(self)), pickle.HIGHEST_PROTOCOL)
+
+    @staticmethod
+    def decoded(data: bytes | None) -> Header:
+        """The header of its bytes; a new one of None.
+
+        Raises:
+            ValueError: They are of another version.
+        """
+        if data is None:
+            return Header()
+        version, fields = pickle.loads(data)
+        if version != _VERSION:
+            what = f"the state of a shard has the format {version}, not {_VERSION}"
+            raise ValueError(three_parts(what, hint="go on with the version of penstock that wrote it"))
+        return Header(**fields)

@@ -1,0 +1,78 @@
+"""What a producer tells a consumer shard in one micro-batch: elements, watermarks and the time, moment by moment."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass, field
+from typing import Any, NamedTuple
+
+from penstock.machines.trigger_machine import WATERMARK
+from penstock_spark.operators.batch import Batch
+
+
+class Moment(NamedTuple):
+    """A moment of the timeline; at one moment elements come first, then watermarks, then what waits for the clock.
+
+    Attributes:
+        step: The step of the input that leads to it; steps ascend over the whole life of a pipeline.
+        clock_micros: Processing time. Between two steps there is a moment for each time something was due by the clock.
+    """
+
+    step: int
+    clock_micros: int
+
+
+class Mark(NamedTuple):
+    """A watermark, from a moment on.
+
+    Attributes:
+        moment: The moment.
+        origin: What it is the watermark of: the label of a source, or of a grouping.
+        producer: Which part of it; the minimum of all parts counts.
+        micros: Where it is.
+        percentile: Which one: 1 for the watermark itself.
+    """
+
+    moment: Moment
+    origin: str
+    producer: int
+    micros: int
+    percentile: float = WATERMARK
+
+
+class Part(NamedTuple):
+    """Elements that arrive at one moment.
+
+    Attributes:
+        moment: The moment.
+        names: Their encoded keys.
+        batch: Their values, with timestamps, windows and panes.
+    """
+
+    moment: Moment
+    names: list[bytes]
+    batch: Batch
+
+
+@dataclass
+class Packet:
+    """All that one producer tells one shard.
+
+    Attributes:
+        producer: Orders the packets of a micro-batch.
+        timeline: The moments of the micro-batch at which the input does something, if this producer knows them.
+        ends: Those of them at which the clock stays, so that what is due at that very time fires as well.
+        marks: Watermarks.
+        summaries: What a task saw of its source's watermark, as (moment, source, summary).
+        signals: Signals from outside, as (moment, name).
+        parts: Elements, by the label of their grouping.
+        carried: The keys that their names alone do not tell, by name.
+    """
+
+    producer: tuple[int, int]
+    timeline: list[Moment] = field(default_factory=list)
+    ends: set[Moment] = field(default_factory=set)
+    marks: list[Mark] = field(default_factory=list)
+    summaries: list[tuple[Moment, str, Any]] = field(default_factory=list)
+    signals: list[tuple[Moment, str]] = field(default_factory=list)
+    parts: dict[str, list[Part]] = field(default_factory=dict)
+    carried: dict[bytes, Any] = field(default_factory=dict)

@@ -1,0 +1,248 @@
+"""One shard of a level in one micro-batch: packets in, and moment by moment through the machines, packets out."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Iterable, Iterator
+from contextlib import AbstractContextManager, nullcontext
+from dataclasses import dataclass
+from typing import Any
+
+from penstock.machines.grouping import GroupingMachine
+from penstock.machines.records import MIN_MICROS, Dropped, Element, Times
+from penstock_spark.operators.batch import Batch
+from penstock_spark.operators.pushing import Consumer, Records
+from penstock_spark.shards.header import Header
+from penstock_spark.shards.keys import Fired, KeyTable
+from penstock_spark.shards.packets import Mark, Moment, Packet, Part
+from penstock_spark.shards.pages import Pages, Store
+from penstock_spark.shards.writer import Outbox
+
+
+@dataclass(frozen=True, eq=False)
+class Feed:
+    """What a grouping's watermark depends on.
+
+    Attributes:
+        origin: The label of a source, or of a grouping.
+        producers: The number of its parts; until all have spoken, nothing is known.
+    """
+
+    origin: str
+    producers: int
+
+
+@dataclass(frozen=True, eq=False)
+class Grouping:
+    """A grouping of the level.
+
+    Attributes:
+        label: Its label, which also names its state.
+        machine: Its machine.
+        feeds: What its input's watermark depends on.
+        readers: The levels that depend on its output's watermark.
+    """
+
+    label: str
+    machine: GroupingMachine
+    feeds: tuple[Feed, ...]
+    readers: tuple[int, ...]
+
+
+class _Table:
+    """A grouping at work: its keys, the times it knows, and where its panes go."""
+
+    def __init__(self, grouping: Grouping, keys: KeyTable, out: Consumer, times: Times) -> None:
+        self.grouping = grouping
+        self.keys = keys
+        self.out = out
+        self.times = times
+
+
+class Shard:
+    """A shard at work.
+
+    Args:
+        number: Its number.
+        groupings: The groupings of its level.
+        header: What it remembers.
+        store_of: The page store of a grouping's label.
+        consumer_of: Where the panes of a grouping's label go.
+        outbox: Where its packets go.
+        micro_batch: Whether each micro-batch is a round with a watermark of its own.
+        count_dropped: Counts an element that the machine of a grouping's label dropped.
+        guard: Surrounds the work of the machine of a grouping's label, which may be the user's code.
+    """
+
+    def __init__(
+        self,
+        number: int,
+        groupings: Iterable[Grouping],
+        header: Header,
+        store_of: Callable[[str], Store],
+        consumer_of: Callable[[str], Consumer],
+        outbox: Outbox,
+        micro_batch: bool,
+        count_dropped: Callable[[str, Dropped], None],
+        guard: Callable[[str], AbstractContextManager[None]] = lambda label: nullcontext(),
+    ) -> None:
+        self.number = number
+        self.header = header
+        self.outbox = outbox
+        self.micro_batch = micro_batch
+        self.count_dropped = count_dropped
+        self.guard = guard
+        self.tables: dict[str, _Table] = {}
+        for grouping in groupings:
+            label = grouping.label
+            pages = Pages(store_of(label), header.notes.setdefault(label, []), outbox.shards)
+            keys = KeyTable(grouping.machine, pages)
+            self.tables[label] = _Table(grouping, keys, consumer_of(label), self._first_times(grouping))
+
+    def run(self, packets: list[Packet]) -> Records:
+        """A micro-batch."""
+        packets = sorted(packets, key=lambda packet: packet.producer)
+        inbox = _Inbox(packets)
+        for moment in inbox.moments:
+            yield from self._clock_before(moment)
+            yield from self._at(moment, inbox)
+        if self.micro_batch and inbox.moments:
+            for table in self.tables.values():
+                yield from self._give(table, table.keys.end_round(table.times))
+                yield from self._give(table, table.keys.advance_watermark(table.times))
+            self._send_marks(inbox.moments[-1])
+
+    def save(self) -> None:
+        """Writes the keys that have changed; the header is the caller's to keep."""
+        for table in self.tables.values():
+            table.keys.save()
+
+    def _first_times(self, grouping: Grouping) -> Times:
+        return self._with_watermark(grouping, Times(clock_micros=self.header.clock_micros))
+
+    def _with_watermark(self, grouping: Grouping, times: Times) -> Times:
+        """The times of a grouping with the minimum of the watermarks that feed it, and those of percentiles."""
+        header, feeds = self.header, grouping.feeds
+        micros = min(header.watermark_of(feed.origin, feed.producers) for feed in feeds)
+        if self.micro_batch:
+            return times._replace(expiry_micros=micros)
+        ahead = {
+            percentile: min(
+                max(header.watermark_of(feed.origin, feed.producers, percentile), micros) for feed in feeds
+            )
+            for percentile in header.percentiles()
+        }
+        return times._replace(watermark_micros=micros, percentile_micros=ahead)
+
+    def _clock_before(self, moment: Moment) -> Records:
+        """What is due by the clock before a moment, each at a moment of its own."""
+        while True:
+            alarms = [table.keys.next_clock_alarm() for table in self.tables.values()]
+            due = min((alarm for alarm in alarms if alarm is not None), default=None)
+            if due is None or due >= moment.clock_micros:
+                break
+            yield from self._ring(Moment(moment.step, max(due, self.header.clock_micros)))
+        self._set_clock(moment)
+
+    def _ring(self, moment: Moment) -> Records:
+        """What is due by the clock at a moment."""
+        self._set_clock(moment)
+        for table in self.tables.values():
+            yield from self._give(table, table.keys.advance_clock(table.times))
+        self._send_marks(moment)
+
+    def _set_clock(self, moment: Moment) -> None:
+        self.outbox.now = moment
+        self.header.clock_micros = moment.clock_micros
+        for table in self.tables.values():
+            table.times = table.times._replace(clock_micros=moment.clock_micros)
+
+    def _at(self, moment: Moment, inbox: _Inbox) -> Records:
+        """Elements, then signals, then watermarks, then the clock."""
+        for label, part, packet in inbox.parts.get(moment, ()):
+            table = self.tables[label]
+            yield from self._give(table, _elements(table, part, packet))
+        for name in inbox.signals.get(moment, ()):
+            for table in self.tables.values():
+                yield from self._give(table, table.keys.signal(name, table.times))
+        for mark in inbox.marks.get(moment, ()):
+            self.header.note(mark.origin, mark.percentile, mark.producer, mark.micros)
+        for table in self.tables.values():
+            yield from self._advance_watermark(table)
+        if moment in inbox.ends:
+            for table in self.tables.values():
+                yield from self._give(table, table.keys.advance_clock(table.times))
+        self._send_marks(moment)
+
+    def _advance_watermark(self, table: _Table) -> Records:
+        times = self._with_watermark(table.grouping, table.times)
+        if times == table.times:
+            return
+        table.times = times
+        yield from self._give(table, table.keys.advance_watermark(table.times))
+
+    def _give(self, table: _Table, fired: Iterable[Fired]) -> Records:
+        """Sends the panes of machines on."""
+        values: list[Any] = []
+        timestamps: list[int] = []
+        windows: list[tuple[Any, ...]] = []
+        panes: list[Any] = []
+        with self.guard(table.grouping.label):
+            for key, emitted in fired:
+                for one in emitted:
+                    if isinstance(one, Dropped):
+                        self.count_dropped(table.grouping.label, one)
+                        continue
+                    values.append((key, one.value))
+                    timestamps.append(one.timestamp_micros)
+                    windows.append((one.window,))
+                    panes.append(one.info)
+        if values:
+            yield from table.out.push(Batch(values, timestamps, windows, panes).collapsed())
+
+    def _send_marks(self, moment: Moment) -> None:
+        """Tells those that read the level's groupings where their watermarks are by now."""
+        for label, table in self.tables.items():
+            hold_micros = table.keys.hold_micros()
+            micros = table.times.horizon_micros
+            if hold_micros is not None:
+                micros = min(micros, hold_micros)
+            if micros <= self.header.sent.get(label, MIN_MICROS - 1):
+                continue
+            self.header.sent[label] = micros
+            for level in table.grouping.readers:
+                for packet in self.outbox.to_level(level):
+                    packet.marks.append(Mark(moment, label, self.number, micros))
+
+
+class _Inbox:
+    """The packets of a micro-batch, by moment."""
+
+    def __init__(self, packets: list[Packet]) -> None:
+        self.parts: dict[Moment, list[tuple[str, Part, Packet]]] = {}
+        self.marks: dict[Moment, list[Mark]] = {}
+        self.signals: dict[Moment, dict[str, None]] = {}
+        self.ends: set[Moment] = set()
+        moments: set[Moment] = set()
+        for packet in packets:
+            moments.update(packet.timeline)
+            self.ends |= packet.ends
+            for label, parts in packet.parts.items():
+                for part in parts:
+                    self.parts.setdefault(part.moment, []).append((label, part, packet))
+            for mark in packet.marks:
+                self.marks.setdefault(mark.moment, []).append(mark)
+            for moment, name in packet.signals:
+                self.signals.setdefault(moment, {})[name] = None
+        between = {*self.parts, *self.marks} - moments
+        # A moment between two steps is one at which something was due by the clock, and so the clock stayed there.
+        self.ends |= between
+        self.moments = sorted(moments | between | set(self.signals))
+
+
+def _elements(table: _Table, part: Part, packet: Packet) -> Iterator[Fired]:
+    carried, keys, times = packet.carried, table.keys, table.times
+    for name, (value, timestamp_micros, windows, pane) in zip(part.names, part.batch.rows(), strict=True):
+        element = Element(value, timestamp_micros, windows, pane.kind)
+        fired = keys.element(name, carried.get(name), element, times)
+        if fired[1]:
+            yield fired

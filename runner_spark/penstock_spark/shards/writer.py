@@ -1,0 +1,84 @@
+"""Elements on their way to the shards of a grouping: dealt out by the hash of their keys, and kept to the end."""
+
+from __future__ import annotations
+
+from collections.abc import Iterable
+from zlib import crc32
+
+from penstock.coders.deterministic import encode_keys
+from penstock.metrics.execution import MetricsContainer
+from penstock_spark.operators.batch import Batch
+from penstock_spark.operators.failure import guarded
+from penstock_spark.operators.group_write import split_pairs
+from penstock_spark.operators.keys import keys_to_carry
+from penstock_spark.operators.pushing import Quiet, Records
+from penstock_spark.shards.packets import Moment, Packet, Part
+
+
+def shard_of(name: bytes, shards: int) -> int:
+    """The shard of an encoded key; the same in every process.
+
+    >>> shard_of(b"sabc", 2) == shard_of(b"sabc", 2)
+    True
+    """
+    return crc32(name) % shards
+
+
+class Outbox:
+    """The packets of one producer, by level and shard.
+
+    Args:
+        producer: The producer.
+        shards: The number of shards of every level.
+        levels: The levels that it sends to: each of their shards gets a packet, even if there is nothing in it.
+
+    Attributes:
+        now: The moment at which elements are written.
+    """
+
+    def __init__(self, producer: tuple[int, int], shards: int, levels: Iterable[int]) -> None:
+        self.shards = shards
+        self.now = Moment(0, 0)
+        self.packets = {(level, shard): Packet(producer) for level in levels for shard in range(shards)}
+
+    def to_level(self, level: int) -> list[Packet]:
+        """The packets of all shards of a level."""
+        return [self.packets[level, shard] for shard in range(self.shards)]
+
+
+class PacketWriter(Quiet):
+    """Puts pairs into the packets of the shards that their keys belong to.
+
+    Args:
+        label: The grouping's label.
+        level: Its level.
+        where: The step, for errors.
+        outbox: Where the packets are.
+        metrics: The step's metrics.
+    """
+
+    def __init__(self, label: str, level: int, where: str, outbox: Outbox, metrics: MetricsContainer) -> None:
+        self.label = label
+        self.level = level
+        self.where = where
+        self.outbox = outbox
+        self.metrics = metrics
+
+    def push(self, batch: Batch) -> Records:
+        """Takes a batch of pairs."""
+        guarded(self.metrics, self.where, self._put, batch)
+        return iter(())
+
+    def _put(self, batch: Batch) -> None:
+        keys, values = split_pairs(batch, self.where)
+        names = encode_keys(keys)
+        carried = keys_to_carry(names, keys)
+        places: dict[int, list[int]] = {}
+        for place, name in enumerate(names):
+            places.setdefault(shard_of(name, self.outbox.shards), []).append(place)
+        whole = Batch(values, batch.timestamps, batch.windows, batch.panes)
+        for shard, own in places.items():
+            packet = self.outbox.packets[self.level, shard]
+            part = Part(self.outbox.now, [names[place] for place in own], whole.taken(own))
+            packet.parts.setdefault(self.label, []).append(part)
+            packet.carried.update({name: carried[name] for name in part.names if name in carried})

@@ -1,0 +1,139 @@
+"""Shards of one grouping without Spark: a recorded input, cut into micro-batches, through stores that are dictionaries."""
+
+from __future__ import annotations
+
+from typing import Any
+
+from penstock.coders.deterministic import encode_keys
+from penstock.machines.grouping import GroupingMachine
+from penstock.machines.records import (
+    MAX_MICROS,
+    MIN_MICROS,
+    AdvanceClock,
+    AdvanceWatermark,
+    Arrive,
+    Event,
+    Signal,
+)
+from penstock.utils.windowed_value import PANE_INFO_UNKNOWN, PaneInfo
+from penstock_spark.operators.batch import Batch, dumps, loads
+from penstock_spark.shards.header import Header
+from penstock_spark.shards.packets import Mark, Moment, Packet, Part
+from penstock_spark.shards.shard import Feed, Grouping, Shard
+from penstock_spark.shards.writer import Outbox, shard_of
+
+SOURCE = "Source"
+GROUPING = "Group"
+
+
+class DictStore:
+    """Pages in a dictionary."""
+
+    def __init__(self) -> None:
+        self.pages: dict[int, bytes] = {}
+
+    def get(self, number: int) -> bytes | None:
+        return self.pages.get(number)
+
+    def put(self, number: int, page: bytes) -> None:
+        self.pages[number] = page
+
+    def remove(self, number: int) -> None:
+        del self.pages[number]
+
+
+class Gathered:
+    """Takes panes down."""
+
+    def __init__(self, into: list[tuple[Moment, Any]], outbox: Outbox) -> None:
+        self.into = into
+        self.outbox = outbox
+
+    def push(self, batch: Batch) -> Any:
+        for (key, value), timestamp, windows, pane in batch.rows():
+            self.into.append((self.outbox.now, key, value, windows[0], timestamp, pane))
+        return iter(())
+
+
+class Stream:
+    """One grouping in several shards, from micro-batch to micro-batch.
+
+    Args:
+        machine: Its machine.
+        shards: The number of shards.
+        micro_batch: Whether each micro-batch is a round of its own.
+    """
+
+    def __init__(self, machine: GroupingMachine, shards: int = 2, micro_batch: bool = False) -> None:
+        self.machine = machine
+        self.shards = shards
+        self.micro_batch = micro_batch
+        self.headers: list[bytes | None] = [None] * shards
+        self.stores = [DictStore() for _ in range(shards)]
+        self.panes: list[Any] = []
+        self.dropped: list[Any] = []
+        self.clock_micros = MIN_MICROS
+        self.step = 0
+
+    def batch(self, events: list[Event], ends: bool = False) -> None:
+        """One micro-batch."""
+        packets = self._packets(events, ends)
+        grouping = Grouping(GROUPING, self.machine, (Feed(SOURCE, 1),), (2,))
+        for number in range(self.shards):
+            header = Header.decoded(self.headers[number])
+            outbox = Outbox((1, number), self.shards, [2])
+            shard = Shard(
+                number,
+                [grouping],
+                header,
+                lambda label, number=number: self.stores[number],
+                lambda label, outbox=outbox: Gathered(self.panes, outbox),
+                outbox,
+                self.micro_batch,
+                lambda label, dropped: self.dropped.append((dropped.element.value, dropped.reason)),
+            )
+            for _ in shard.run([loads(dumps(packets[number]))]):
+                raise AssertionError("panes are gathered, not handed up")
+            shard.save()
+            self.headers[number] = header.encoded()
+
+    def _packets(self, events: list[Event], ends: bool) -> list[Packet]:
+        packets = [Packet((0, 0)) for _ in range(self.shards)]
+        for event in events:
+            clock = getattr(event, "clock_micros", None)
+            self.clock_micros = self.clock_micros if clock is None else clock
+            moment = Moment(self.step, self.clock_micros)
+            self.step += 1
+            for packet in packets:
+                self._add(packet, moment, event)
+            if isinstance(event, Arrive):
+                self._arrive(packets, moment, event)
+        if ends:
+            moment = Moment(self.step, self.clock_micros)
+            for packet in packets:
+                packet.timeline.append(moment)
+                packet.marks.append(Mark(moment, SOURCE, 0, MAX_MICROS))
+        return packets
+
+    def _add(self, packet: Packet, moment: Moment, event: Event) -> None:
+        packet.timeline.append(moment)
+        match event:
+            case AdvanceWatermark(micros):
+                packet.marks.append(Mark(moment, SOURCE, 0, micros))
+                for percentile, ahead_micros in event.percentile_micros.items():
+                    packet.marks.append(Mark(moment, SOURCE, 0, ahead_micros, percentile))
+            case AdvanceClock():
+                packet.ends.add(moment)
+            case Signal(name):
+                packet.signals.append((moment, name))
+
+    def _arrive(self, packets: list[Packet], moment: Moment, event: Arrive) -> None:
+        [name] = encode_keys([event.key])
+        windows = self.machine.assign(event.timestamp_micros, (event.key, event.value))
+        pane = PaneInfo(*_UNKNOWN, event.kind) if event.kind else PANE_INFO_UNKNOWN
+        batch = Batch([event.value], event.timestamp_micros, windows, pane)
+        packet = packets[shard_of(name, self.shards)]
+        packet.parts.setdefault(GROUPING, []).append(Part(moment, [name], batch))
+
+
+_UNKNOWN = (True, True, PANE_INFO_UNKNOWN.timing, 0, 0)

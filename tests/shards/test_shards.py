@@ -1,0 +1,76 @@
+"""A shard gives what the bare machine gives, however its input is cut into micro-batches and its keys into shards."""
+
+from __future__ import annotations
+
+from collections.abc import Iterable
+from random import Random
+from typing import Any
+
+import pytest
+from generated_events import random_case
+from shard_streams import Stream
+
+from penstock.machines.playing import play
+from penstock.machines.records import Dropped, EndRound, Event, Pane
+
+CASES = 150
+
+
+def of_machine(case: Any, mode: str) -> tuple[dict[Any, list[Any]], list[Any]]:
+    panes: dict[Any, list[Any]] = {}
+    dropped = []
+    for played in play(case.machine(), case.events, mode, finish=True):
+        match played.emitted:
+            case Pane(value, window, timestamp_micros, info):
+                panes.setdefault(played.key, []).append((value, window, timestamp_micros, info))
+            case Dropped(element, reason):
+                dropped.append((element.value, reason))
+    return panes, dropped
+
+
+def of_stream(stream: Stream) -> tuple[dict[Any, list[Any]], list[Any]]:
+    panes: dict[Any, list[Any]] = {}
+    for _, key, *pane in stream.panes:
+        panes.setdefault(key, []).append(tuple(pane))
+    return panes, stream.dropped
+
+
+def cuts(random: Random, events: tuple[Event, ...]) -> Iterable[list[Event]]:
+    """The input in micro-batches of any size, empty ones included."""
+    rest = list(events)
+    while rest:
+        size = random.choice((0, 1, 1, 2, 5, 20))
+        yield rest[:size]
+        rest = rest[size:]
+
+
+@pytest.mark.parametrize("seed", range(CASES))
+def test_streaming_gives_the_same_however_it_is_cut(seed):
+    random = Random(seed)
+    case = random_case(random)
+    stream = Stream(case.machine(), shards=random.choice((1, 2, 3)))
+    for events in cuts(random, case.events):
+        stream.batch(events)
+    stream.batch([], ends=True)
+    panes, dropped = of_stream(stream)
+    expected, expected_dropped = of_machine(case, "streaming")
+    assert panes == expected, case
+    assert sorted(dropped, key=repr) == sorted(expected_dropped, key=repr)
+
+
+@pytest.mark.parametrize("seed", range(CASES))
+def test_micro_batches_are_rounds(seed):
+    random = Random(seed)
+    case = random_case(random)
+    stream = Stream(case.machine(), shards=random.choice((1, 2, 3)), micro_batch=True)
+    batch: list[Event] = []
+    for event in case.events:
+        batch.append(event)
+        if isinstance(event, EndRound):
+            stream.batch(batch)
+            batch = []
+    stream.batch(batch, ends=True)
+    panes, dropped = of_stream(stream)
+    expected, expected_dropped = of_machine(case, "micro_batch")
+    assert panes == expected, case
+    assert sorted(dropped, key=repr) == sorted(expected_dropped, key=repr)
