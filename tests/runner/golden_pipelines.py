@@ -8,6 +8,7 @@ import penstock as beam
 from penstock.graph import DriverList
 from penstock.io.primitive import SinkTransform
 from penstock.pvalue import AsIter, AsSingleton
+from penstock.testing.test_stream import TestStream
 from penstock.transforms.changelog import Changelog
 from penstock.transforms.trigger import AccumulationMode, AfterCount, AfterDelta, Repeatedly
 
@@ -184,6 +185,15 @@ def a_reshuffle_and_what_is_after_a_write(p):
     out(written | "After" >> beam.Map(double), "Second")
 
 
+def a_stream_of_two_levels(p):
+    goals = p | TestStream().add_elements([("blue", 1)], tag="goals").add_elements(["late"], tag="notes")
+    sums = goals["goals"] | beam.WindowInto(beam.window.FixedWindows(10)) | beam.CombinePerKey(sum)
+    notes = (
+        goals["notes"] | "Key" >> beam.Map(pair) | "Fixed" >> beam.WindowInto(beam.window.FixedWindows(10))
+    )
+    out((sums, notes) | beam.Flatten() | beam.GroupByKey())
+
+
 CASES: dict[str, tuple[Build, ...]] = {
     "prune": (unread_steps_without_user_code, unread_user_code, read_as_a_side_input_only),
     "lift_combiners": (
@@ -196,6 +206,7 @@ CASES: dict[str, tuple[Build, ...]] = {
         *(word_count, a_diamond, a_side_input_from_elsewhere, a_side_input_made_of_the_main_input),
         *(several_outputs, a_reshuffle_and_what_is_after_a_write),
     ),
+    "levels": (word_count, a_diamond, groups_of_one_level_and_of_the_next, a_stream_of_two_levels),
     "native": (sums_that_spark_does, sums_that_python_does, groupings_by_the_machine),
     "choose": (
         *(word_count, a_diamond, a_side_input_from_elsewhere, a_side_input_made_of_the_main_input),

@@ -21,7 +21,9 @@ from penstock import graph
 from penstock.transforms.core import CombineValuesDoFn
 from penstock_spark.native import hosted_groupings
 from penstock_spark.passes import GRAPH_PASSES, choose, fuse, lift_combiners, optimise
+from penstock_spark.passes.levels import levels
 from penstock_spark.plan import Plan, PortReference, Stage, ViewNode, WriteNode, show_plan
+from penstock_spark.stream_plan import show_stream_plan
 
 GOLDEN = Path(__file__).parents[1] / "golden" / "passes"
 STATELESS = (graph.ParDo, graph.AssignWindows, graph.Flatten)
@@ -60,6 +62,9 @@ def texts_of(name: str, build: golden_pipelines.Build) -> Iterator[tuple[str, st
         yield from (("before", graph.show(before)), ("after", graph.show(BY_NAME[name](before))))
         return
     yield "graph", graph.show(optimise(before))
+    if name == "levels":
+        yield "query", show_stream_plan(levels(optimise(before), "streaming"))
+        return
     units = fuse.fuse(optimise(before))
     if name == "native":
         hosted = hosted_groupings(optimise(before), units)

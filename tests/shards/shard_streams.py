@@ -1,4 +1,4 @@
-"""Shards of one grouping without Spark: a recorded input, cut into micro-batches, through stores that are dictionaries."""
+"""Shards of one grouping without Spark: a recorded input, cut into micro-batches, over stores in memory."""
 
 from __future__ import annotations
 

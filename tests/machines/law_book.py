@@ -1,0 +1,91 @@
+"""What a law is: something that holds for whatever a generator makes, and the smallest case where it does not."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Sequence
+from dataclasses import dataclass, replace
+from random import Random
+from typing import Any
+
+from generated import Case
+
+
+@dataclass(frozen=True)
+class Law:
+    """A statement about all cases of a kind.
+
+    Attributes:
+        name: What it says, in words.
+        says: The whole of it, and where it is from.
+        make: Makes a case from its number.
+        check: Raises an AssertionError where a case breaks it.
+        cases: How many cases are tried.
+    """
+
+    name: str
+    says: str
+    make: Callable[[int], Any]
+    check: Callable[[Any], None]
+    cases: int
+
+    def hold(self) -> None:
+        """Tries all cases; the first that breaks the law is made as small as possible and shown."""
+        for number in range(self.cases):
+            case = self.make(number)
+            fault = self._fault(case)
+            if fault is not None:
+                case = self._smallest(case)
+                raise AssertionError(f"{self.name}: {self._fault(case)!r}\ncase {number}:\n{case}") from fault
+
+    def broken(self) -> AssertionError | None:
+        """How some case breaks it; None if none does."""
+        for number in range(self.cases):
+            try:
+                self.check(self.make(number))
+            except AssertionError as fault:
+                return fault
+        return None
+
+    def _fault(self, case: Any) -> Exception | None:
+        try:
+            self.check(case)
+        except Exception as fault:
+            return fault
+        return None
+
+    def _smallest(self, case: Any) -> Any:
+        """With as few events as still break it in the same way."""
+        if not isinstance(case, Case):
+            return case
+        kind = type(self._fault(case))
+        position = 0
+        while position < len(case.events):
+            fewer = replace(case, events=case.events[:position] + case.events[position + 1 :])
+            if type(self._fault(fewer)) is kind:
+                case, position = fewer, 0
+            else:
+                position += 1
+        return case
+
+
+def law(make: Callable[[Random], Any], cases: int) -> Callable[[Callable[[Any], None]], Law]:
+    """Makes a law of a function that checks one case; its name and its docstring are what the law says.
+
+    Args:
+        make: Makes a case at random.
+        cases: How many are tried.
+    """
+
+    def decorate(check: Callable[[Any], None]) -> Law:
+        return Law(check.__name__, check.__doc__ or "", lambda number: make(Random(number)), check, cases)
+
+    return decorate
+
+
+def law_of_each(cases: Sequence[Any]) -> Callable[[Callable[[Any], None]], Law]:
+    """The same for a law that is tried with certain cases."""
+
+    def decorate(check: Callable[[Any], None]) -> Law:
+        return Law(check.__name__, check.__doc__ or "", cases.__getitem__, check, len(cases))
+
+    return decorate

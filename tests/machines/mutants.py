@@ -1,0 +1,397 @@
+"""Deliberate breaks of the machine: a law that no break offends proves nothing."""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from dataclasses import replace
+from typing import Any
+
+import pytest
+
+from penstock.machines import composite_triggers, firing, grouping, merging, playing, visiting
+from penstock.machines.contents import Accumulator, Bag, Values
+from penstock.machines.grouping import GroupingMachine
+from penstock.machines.playing import Player
+from penstock.machines.program import OutputTimes
+from penstock.machines.records import Dropped, DropReason
+from penstock.machines.simple_triggers import Total
+from penstock.machines.states import Agenda, KeyState
+from penstock.machines.trigger_machine import unfinished
+from penstock.transforms.window import MergeScope, Sessions
+from penstock.utils.windowed_value import PaneInfoTiming, ValueKind
+
+Mutant = Callable[[pytest.MonkeyPatch], None]
+
+
+# What windows hold, and what they take back.
+
+
+def discarding_panes_hold_what_was_before(patch: pytest.MonkeyPatch) -> None:
+    def fire(program: Any, state: Any, *rest: Any) -> Any:
+        held = program.contents.merge([state.held])
+        emitted = firing.fire(program, state, *rest)
+        state.held = held
+        return emitted
+
+    patch.setattr(visiting, "fire", fire)
+
+
+def merged_windows_hold_what_the_first_held(patch: pytest.MonkeyPatch) -> None:
+    for contents in (Values, Accumulator, Bag):
+        patch.setattr(contents, "merge", lambda self, several: several[0])
+
+
+def panes_share_what_the_window_goes_on_holding(patch: pytest.MonkeyPatch) -> None:
+    patch.setattr(Values, "result", lambda self, held, is_kept: held)
+    patch.setattr(Accumulator, "result", lambda self, held, is_kept: self.fn.extract_output(held))
+
+
+def debts_are_forgotten(patch: pytest.MonkeyPatch) -> None:
+    def add(self: Bag, held: Any, value: Any) -> Any:
+        held[0].append(value)
+        return held
+
+    patch.setattr(Bag, "add", add)
+
+
+def debts_are_not_paid_by_other_windows(patch: pytest.MonkeyPatch) -> None:
+    def merge(self: Bag, several: Any) -> Any:
+        return [value for held in several for value in held[0]], [
+            value for held in several for value in held[1]
+        ]
+
+    patch.setattr(Bag, "merge", merge)
+
+
+def retractions_count_as_elements(patch: pytest.MonkeyPatch) -> None:
+    take = GroupingMachine._take
+    patch.setattr(
+        GroupingMachine,
+        "_take",
+        lambda self, state, element, sight: take(self, state, replace(element, kind=ValueKind.INSERT), sight),
+    )
+
+
+def one_retraction_is_forgotten(patch: pytest.MonkeyPatch) -> None:
+    def refined(program: Any, state: Any, *rest: Any) -> Any:
+        del state.shown[1:]
+        return _REFINED(program, state, *rest)
+
+    patch.setattr(firing, "_refined", refined)
+
+
+def retractions_come_twice(patch: pytest.MonkeyPatch) -> None:
+    def refined(*arguments: Any) -> Any:
+        emitted = _REFINED(*arguments)
+        return [pane for pane in emitted if pane.kind.is_retraction] + emitted
+
+    patch.setattr(firing, "_refined", refined)
+
+
+_REFINED = firing._refined
+
+
+# What is dropped, and what comes at last.
+
+
+def there_is_no_closing_pane(patch: pytest.MonkeyPatch) -> None:
+    has_pane = visiting._has_pane
+
+    def fires_only(program: Any, state: Any, fires_at_end: bool, fires: bool, is_last: bool) -> bool:
+        return fires and has_pane(program, state, fires_at_end, fires, is_last)
+
+    patch.setattr(visiting, "_has_pane", fires_only)
+
+
+def elements_are_dropped_in_silence(patch: pytest.MonkeyPatch) -> None:
+    element = GroupingMachine.element
+
+    def silent(*arguments: Any) -> Any:
+        return [one for one in element(*arguments) if not isinstance(one, Dropped)]
+
+    patch.setattr(GroupingMachine, "element", silent)
+
+
+def whatever_is_dropped_had_expired(patch: pytest.MonkeyPatch) -> None:
+    element = GroupingMachine.element
+
+    def expired(*arguments: Any) -> Any:
+        emitted = element(*arguments)
+        return [
+            replace(one, reason=DropReason.EXPIRED) if isinstance(one, Dropped) else one for one in emitted
+        ]
+
+    patch.setattr(GroupingMachine, "element", expired)
+
+
+def closed_windows_open_again(patch: pytest.MonkeyPatch) -> None:
+    settle = visiting._settle
+
+    def forget(program: Any, key: Any, state: Any, sight: Any) -> None:
+        settle(program, key, state, sight)
+        if state.is_closed:
+            merging.remove(program, key, state)
+
+    patch.setattr(visiting, "_settle", forget)
+
+
+# What is stored, and where the input is cut.
+
+
+def _restored(patch: pytest.MonkeyPatch, change: Callable[[GroupingMachine, KeyState], None]) -> None:
+    restore = GroupingMachine.restore
+
+    def changed(self: GroupingMachine, data: bytes) -> KeyState:
+        key = restore(self, data)
+        change(self, key)
+        return key
+
+    patch.setattr(GroupingMachine, "restore", changed)
+
+
+def stored_triggers_start_anew(patch: pytest.MonkeyPatch) -> None:
+    def change(machine: GroupingMachine, key: KeyState) -> None:
+        for state in key.windows.values():
+            if not state.is_closed:
+                state.trigger = machine.program.trigger.start()
+
+    _restored(patch, change)
+
+
+def stored_holds_are_lost(patch: pytest.MonkeyPatch) -> None:
+    def change(machine: GroupingMachine, key: KeyState) -> None:
+        key.holds = Agenda()
+
+    _restored(patch, change)
+
+
+def stored_alarms_are_lost(patch: pytest.MonkeyPatch) -> None:
+    def change(machine: GroupingMachine, key: KeyState) -> None:
+        key.agendas.pop("clock", None)
+
+    _restored(patch, change)
+
+
+def keys_share_their_agendas(patch: pytest.MonkeyPatch) -> None:
+    new_key = GroupingMachine.new_key
+
+    def sharing(self: GroupingMachine) -> KeyState:
+        key = new_key(self)
+        key.agendas = vars(self).setdefault("shared", key.agendas)
+        return key
+
+    patch.setattr(GroupingMachine, "new_key", sharing)
+
+
+def timers_ring_when_the_step_is_over(patch: pytest.MonkeyPatch) -> None:
+    def advance_clock(self: Player, clock_micros: int, to_the_end: bool, played: list[Any]) -> None:
+        if to_the_end:
+            self._times = self._times._replace(clock_micros=clock_micros)
+            self._for_all_keys("advance_clock", played)
+        else:
+            self._times = self._times._replace(clock_micros=clock_micros - 1)
+            self._for_all_keys("advance_clock", played)
+            self._times = self._times._replace(clock_micros=clock_micros)
+
+    patch.setattr(Player, "_advance_clock", advance_clock)
+
+
+def every_step_of_the_watermark_fires(patch: pytest.MonkeyPatch) -> None:
+    advance = GroupingMachine.advance_watermark
+
+    def eager(self: GroupingMachine, key: KeyState, times: Any) -> Any:
+        emitted = []
+        for state in list(key.windows.values()):
+            if state.fresh and not state.is_past_end:
+                emitted += firing.fire(self.program, state, PaneInfoTiming.EARLY, False)
+        return emitted + advance(self, key, times)
+
+    patch.setattr(GroupingMachine, "advance_watermark", eager)
+
+
+def rounds_begin_with_empty_windows(patch: pytest.MonkeyPatch) -> None:
+    end_round = visiting.end_round
+
+    def emptied(program: Any, key: Any, state: Any, sight: Any) -> Any:
+        emitted = end_round(program, key, state, sight)
+        state.held = program.contents.empty()
+        return emitted
+
+    patch.setattr(grouping, "end_round", emptied)
+
+
+def batch_takes_elements_as_they_come(patch: pytest.MonkeyPatch) -> None:
+    patch.setattr(playing, "sorted", lambda steps, key: list(steps), raising=False)
+
+
+def the_watermark_of_a_batch_moves(patch: pytest.MonkeyPatch) -> None:
+    arrive = Player._arrive
+
+    def moving(self: Player, event: Any, played: list[Any]) -> None:
+        if self.mode == "batch":
+            self._set_watermark(event.timestamp_micros, {})
+            self._for_all_keys("advance_watermark", played)
+        arrive(self, event, played)
+
+    patch.setattr(Player, "_arrive", moving)
+
+
+# What panes say of themselves, and what they hold back.
+
+
+def nothing_is_held(patch: pytest.MonkeyPatch) -> None:
+    patch.setattr(visiting, "hold_of", lambda program, state: None)
+    patch.setattr(grouping, "hold_of", lambda program, state: None)
+
+
+def only_the_newest_element_is_held_for(patch: pytest.MonkeyPatch) -> None:
+    patch.setattr(OutputTimes, "together_with", lambda self, before_micros, micros: micros)
+
+
+def holds_are_never_let_go(patch: pytest.MonkeyPatch) -> None:
+    def fire(program: Any, state: Any, *rest: Any) -> Any:
+        output_micros = state.output_micros
+        emitted = firing.fire(program, state, *rest)
+        state.output_micros = output_micros
+        return emitted
+
+    patch.setattr(visiting, "fire", fire)
+
+
+def late_elements_set_the_timestamp(patch: pytest.MonkeyPatch) -> None:
+    take = GroupingMachine._take
+
+    def take_all(self: GroupingMachine, state: Any, element: Any, sight: Any) -> None:
+        rule = self.program.output_times
+        micros = rule.of_element(state.window, element.timestamp_micros)
+        take(self, state, element, sight)
+        state.output_micros = rule.together_with(state.output_micros, micros)
+
+    patch.setattr(GroupingMachine, "_take", take_all)
+
+
+def merged_windows_go_on_counting(patch: pytest.MonkeyPatch) -> None:
+    unite = merging.unite
+
+    def counting(program: Any, key: Any, states: Any, window: Any, sight: Any) -> Any:
+        panes = states[0].panes
+        united = unite(program, key, states, window, sight)
+        united.panes = max(panes, united.panes)
+        return united
+
+    patch.setattr(merging, "unite", counting)
+
+
+def late_panes_come_twice(patch: pytest.MonkeyPatch) -> None:
+    def fire(program: Any, state: Any, timing: int, is_last: bool) -> Any:
+        emitted = firing.fire(program, state, timing, is_last)
+        return emitted * 2 if timing == PaneInfoTiming.LATE else emitted
+
+    patch.setattr(visiting, "fire", fire)
+
+
+def the_end_is_passed_at_every_visit(patch: pytest.MonkeyPatch) -> None:
+    def visit(program: Any, key: Any, state: Any, sight: Any, has_moved: bool) -> Any:
+        state.is_past_end = False
+        return _VISIT(program, key, state, sight, True)
+
+    patch.setattr(grouping, "visit", visit)
+
+
+_VISIT = visiting.visit
+
+
+def elements_at_the_end_of_a_window_are_early(patch: pytest.MonkeyPatch) -> None:
+    def fire(program: Any, state: Any, timing: int, is_last: bool) -> Any:
+        return firing.fire(program, state, timing % PaneInfoTiming.LATE, is_last)
+
+    patch.setattr(visiting, "fire", fire)
+
+
+# Which windows merge, and how their triggers do.
+
+
+def only_the_window_before_is_asked(patch: pytest.MonkeyPatch) -> None:
+    concerned = merging.concerned
+    patch.setattr(merging, "concerned", lambda *arguments: concerned(*arguments)[:1])
+
+
+def many_windows_are_asked(patch: pytest.MonkeyPatch) -> None:
+    concerned = merging.concerned
+
+    def more(program: Any, key: KeyState, window: Any) -> list[Any]:
+        others = [state.window for state in key.ordered[:300]]
+        return list(dict.fromkeys([*concerned(program, key, window), *others]))
+
+    patch.setattr(merging, "concerned", more)
+
+
+def a_long_session_is_near_to_all(patch: pytest.MonkeyPatch) -> None:
+    patch.setattr(Sessions, "merge_scope", MergeScope.OVERLAPPING)
+
+
+def counts_of_merged_windows_are_the_first_one(patch: pytest.MonkeyPatch) -> None:
+    patch.setattr(Total, "merge", lambda self, states, sight: states[0])
+
+
+def counts_of_merged_windows_are_the_largest(patch: pytest.MonkeyPatch) -> None:
+    patch.setattr(Total, "merge", lambda self, states, sight: max(unfinished(states), default=states[0]))
+
+
+def merged_turns_go_on_where_the_last_one_was(patch: pytest.MonkeyPatch) -> None:
+    def merge(self: Any, states: Any, sight: Any) -> Any:
+        return max(states, key=lambda state: sum(map(self.is_finished_part, self.parts, state)))
+
+    patch.setattr(
+        composite_triggers.InTurn,
+        "is_finished_part",
+        lambda self, part, state: part.is_finished(state),
+        raising=False,
+    )
+    patch.setattr(composite_triggers.InTurn, "merge", merge)
+
+
+# What triggers say of themselves.
+
+
+def counts_are_said_to_wait_for_time(patch: pytest.MonkeyPatch) -> None:
+    patch.setattr(Total, "fires_on_elements", False)
+
+
+def counts_are_said_to_mind_no_elements(patch: pytest.MonkeyPatch) -> None:
+    patch.setattr(Total, "heeds_elements", False)
+
+
+# What it costs.
+
+
+def every_window_is_visited(patch: pytest.MonkeyPatch) -> None:
+    advance = GroupingMachine.advance
+
+    def thorough(self: GroupingMachine, key: KeyState, times: Any) -> Any:
+        sight = visiting.WindowSight(self.program, times, times.clock_micros)
+        for state in list(key.windows.values()):
+            visiting.set_alarms(self.program, key, state, sight)
+        return advance(self, key, times)
+
+    patch.setattr(GroupingMachine, "advance", thorough)
+
+
+def alarms_pile_up(patch: pytest.MonkeyPatch) -> None:
+    def set_alarm(self: KeyState, state: Any, domain: Any, micros: int) -> None:
+        state.alarms[domain] = micros
+        self.agendas.setdefault(domain, Agenda()).add(micros, state.number)
+
+    patch.setattr(KeyState, "set_alarm", set_alarm)
+
+
+def holds_pile_up(patch: pytest.MonkeyPatch) -> None:
+    patch.setattr(Agenda, "tidy", lambda *arguments: None)
+
+
+def panes_that_were_taken_back_are_kept(patch: pytest.MonkeyPatch) -> None:
+    def refined(program: Any, state: Any, *rest: Any) -> Any:
+        state.last = (*state.last, *state.shown)
+        return _REFINED(program, state, *rest)
+
+    patch.setattr(firing, "_refined", refined)
