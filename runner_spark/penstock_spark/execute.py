@@ -48,7 +48,7 @@ def execute(plan: Plan | StreamPlan, settings: SparkOptions, local_only: bool = 
     context = _context(plan, spark, settings)
     try:
         if isinstance(plan, StreamPlan):
-            run_query(plan, context)
+            run_query(plan, context, settings.events_per_batch)
         else:
             run_plan(plan, context)
     except Exception as error:

@@ -46,26 +46,25 @@ EARLY_AND_LATE = beam.WindowInto(
 )
 
 
+PANES = [
+    ("blue", 1, "early"),
+    ("blue", 3, "early"),
+    ("blue", 3, "on time"),
+    ("blue", 8, "late"),
+    ("red", 4, "early"),
+    ("red", 4, "on time"),
+]
+
+
 def timing(element, pane=beam.DoFn.PaneInfoParam):
     return *element, ("early", "on time", "late")[pane.timing]
 
 
-def test_early_on_time_and_late_panes_and_what_is_dropped(spark):
-    with TestPipeline(spark=spark) as pipeline:
+@pytest.mark.parametrize("events_per_batch", [None, 2])
+def test_early_on_time_and_late_panes_and_what_is_dropped(spark, events_per_batch):
+    with TestPipeline(spark=spark, events_per_batch=events_per_batch) as pipeline:
         panes = pipeline | goals() | EARLY_AND_LATE | beam.CombinePerKey(sum) | beam.Map(timing)
-        assert_that(
-            panes,
-            equal_to(
-                [
-                    ("blue", 1, "early"),
-                    ("blue", 3, "early"),
-                    ("blue", 3, "on time"),
-                    ("blue", 8, "late"),
-                    ("red", 4, "early"),
-                    ("red", 4, "on time"),
-                ]
-            ),
-        )
+        assert_that(panes, equal_to(PANES))
     dropped = pipeline.result.metrics().query(MetricsFilter().with_name("elements_dropped_as_late"))
     assert [counter.committed for counter in dropped["counters"]] == [1]
 
@@ -102,14 +101,12 @@ def test_processing_time_fires_what_is_due(spark):
 
 
 def test_a_micro_batch_is_a_round_and_batch_is_not_for_streams(spark):
-    with TestPipeline(spark=spark, mode="micro_batch") as pipeline:
-        sums = (
-            pipeline
-            | goals()
-            | beam.WindowInto(FixedWindows(10), allowed_lateness=1000)
-            | beam.CombinePerKey(sum)
-        )
-        assert_that(sums, equal_to([("blue", 15), ("red", 4)]))
+    with TestPipeline(spark=spark, mode="micro_batch", events_per_batch=2) as pipeline:
+        windows = beam.WindowInto(FixedWindows(10), None, ACCUMULATING, allowed_lateness=1000)
+        sums = pipeline | goals() | windows | beam.CombinePerKey(sum)
+        # The first round has no event but the first two goals, the second the third goal and the watermark.
+        rounds = [("blue", 1), ("red", 4), ("blue", 3), ("blue", 8), ("blue", 15)]
+        assert_that(sums, equal_to(rounds))
     batch = TestPipeline(spark=spark, mode="batch")
     _ = batch | goals()
     with pytest.raises(UnsupportedByRunner, match="unbounded"):

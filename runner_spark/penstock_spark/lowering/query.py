@@ -33,13 +33,18 @@ _POLL_SECONDS = 0.02
 _MAX_MICROS = MAX_TIMESTAMP.micros
 
 
-def run_query(plan: StreamPlan, context: Context) -> None:
+def run_query(plan: StreamPlan, context: Context, events_per_batch: int | None) -> None:
     """Runs a streaming plan until its recorded input is over.
+
+    Args:
+        plan: The plan.
+        context: The run's.
+        events_per_batch: How many events make a micro-batch; None makes one of all.
 
     Raises:
         Exception: What Spark raised.
     """
-    timeline, sources = recorded_input(plan)
+    timeline, sources = recorded_input(plan, events_per_batch)
     frame, keys = _heartbeat(context), shard_keys(context.partitions)
     for level in plan.levels:
         program = context.dumps(_program(plan, level, timeline, sources, context))
@@ -115,7 +120,7 @@ def _grouping(plan: StreamPlan, step: Step, context: Context) -> GroupingSpec:
 
 
 def recorded_input(
-    plan: StreamPlan, steps_per_batch: int | None = None
+    plan: StreamPlan, events_per_batch: int | None
 ) -> tuple[Timeline, tuple[RecordedSource, ...]]:
     """The timeline of a plan's sources, and what happens at each of them.
 
@@ -135,7 +140,7 @@ def recorded_input(
                 happenings = _happenings(source, output.tag, len(clocks) - 1)
             origin = origin_of(step, output)
             sources.append(RecordedSource(origin, output.edge, happenings, plan.levels[0].readers[origin]))
-    return Timeline(tuple(clocks), frozenset(ends), steps_per_batch or len(clocks)), tuple(sources)
+    return Timeline(tuple(clocks), frozenset(ends), events_per_batch or len(clocks)), tuple(sources)
 
 
 def _clocks(plan: StreamPlan) -> tuple[list[int], set[int]]:

@@ -79,6 +79,7 @@ class SparkOptions(PipelineOptions):
         spark_conf: Spark properties; ``--spark_conf=key=value``, repeatable.
         shuffle_partitions: The number of partitions of a shuffle; None leaves it to Spark.
         checkpoint_location: The folder in which a streaming pipeline keeps its progress and state.
+        events_per_batch: How many events of a TestStream make a micro-batch; None makes one of all.
         fast_start: Starts a local Spark in half the time, at the cost of long jobs; for tests.
         show_elements_in_errors: Puts the failing element into the error's text; off, since elements may be
             private.
@@ -104,6 +105,9 @@ class SparkOptions(PipelineOptions):
         parser.add_argument("--shuffle_partitions", type=int, default=None, help="Partitions of a shuffle.")
         parser.add_argument(
             "--checkpoint_location", default=None, help="The folder of a streaming pipeline's state."
+        )
+        parser.add_argument(
+            "--events_per_batch", type=int, default=None, help="Events of a TestStream in a micro-batch."
         )
         parser.add_argument(
             "--fast_start",
@@ -136,9 +140,10 @@ class SparkOptions(PipelineOptions):
         errors = []
         if self.mode is not None and self.mode not in MODES:
             errors.append(three_parts(f"mode is {self.mode!r}", hint=f"use one of {', '.join(MODES)}"))
-        count = self.shuffle_partitions
-        if count is not None and (not isinstance(count, int) or isinstance(count, bool) or count < 1):
-            errors.append(three_parts(f"shuffle_partitions is {count!r}", hint="use a whole number above 0"))
+        for name in ("shuffle_partitions", "events_per_batch"):
+            count = getattr(self, name)
+            if count is not None and (not isinstance(count, int) or isinstance(count, bool) or count < 1):
+                errors.append(three_parts(f"{name} is {count!r}", hint="use a whole number above 0"))
         try:
             self.properties()
         except ValueError as error:

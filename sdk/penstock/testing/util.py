@@ -26,6 +26,7 @@ from penstock.testing.matchers import (
 )
 from penstock.transforms.core import Create, DoFn, Flatten, GroupByKey, Map, ParDo, WindowInto
 from penstock.transforms.ptransform import PTransform
+from penstock.transforms.trigger import AccumulationMode, ClosingBehavior
 from penstock.transforms.window import GlobalWindow, GlobalWindows
 from penstock.utils.windowed_value import PANE_INFO_UNKNOWN
 from penstock.where import at_step, caller
@@ -139,12 +140,11 @@ class AssertThat(PTransform[Any, Any]):
         if not self._use_global_window:
             return self._per_window(keyed, match)
         nothing = pcoll.pipeline | "Always" >> Create([(None, ())]).with_output_types(_Keyed)
-        if not keyed.windowing.is_default():
-            keyed |= "Window" >> WindowInto(GlobalWindows())
-        together = (nothing, keyed) | "Together" >> Flatten()
+        together = (nothing | "WindowAlways" >> _up_to_the_end(), keyed | "Window" >> _up_to_the_end())
+        together |= "Together" >> Flatten()
         # A test's stream ends, and the check waits for that; grouping an endless one would be refused.
         together.is_bounded = True
-        return together | "Group" >> GroupByKey() | "Match" >> Map(match)
+        return together | "Group" >> GroupByKey() | "Match" >> ParDo(_MatchAtTheEnd(match))
 
     def _per_window(self, keyed: Any, match: _Match) -> Any:
         nothing = keyed.pipeline | "Always" >> Create([([], GlobalWindow())])
@@ -172,6 +172,24 @@ class _Match:
             # Its type and text stay as the test's own matcher made them.
             error.add_note(self.where)
             raise
+
+
+def _up_to_the_end() -> WindowInto:
+    """Everything in one pane, the last: a micro-batch gives a pane each time, with all that there has been."""
+    return WindowInto(
+        GlobalWindows(),
+        accumulation_mode=AccumulationMode.ACCUMULATING,
+        closing_behavior=ClosingBehavior.FIRE_ALWAYS,
+    )
+
+
+class _MatchAtTheEnd(DoFn):
+    def __init__(self, match: _Match) -> None:
+        super().__init__()
+        self.match = match
+
+    def process(self, element: Any, pane_info: Any = DoFn.PaneInfoParam) -> Any:
+        return [self.match(element)] if pane_info.is_last else []
 
 
 def _to_key(element: Any) -> Any:
