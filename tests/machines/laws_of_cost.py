@@ -54,13 +54,12 @@ TRIGGERS: tuple[TriggerFn, ...] = (
 
 
 def work_of(action: Callable[[], None]) -> int:
-    """How many instructions of Python an action takes: a measure that no other process disturbs."""
+    """How many lines of Python an action runs, each turn of a loop anew: a measure that no other process disturbs."""
     count = 0
 
     def trace(frame: FrameType, event: str, argument: Any) -> Any:
         nonlocal count
-        frame.f_trace_lines, frame.f_trace_opcodes = False, True
-        count += event == "opcode"
+        count += event == "line"
         return trace
 
     before = sys.gettrace()
@@ -137,9 +136,9 @@ CROWDS = [
 def the_work_does_not_grow_with_the_windows(crowd: Crowd) -> None:
     """An element, a step of the watermark and one of the clock take as long with 2,000 open windows as with 10.
 
-    Counted in instructions, and at most half as much again; for fixed and sliding windows and for sessions, and for the
-    end of a round in which few windows changed. (Design, section 5: a shard holds many windows; the patent bounds the
-    state by them, and the work must not follow.)
+    Counted in lines of Python, and at most half as much again; for fixed and sliding windows and for sessions, and for
+    the end of a round in which few windows changed. (Design, section 5: a shard holds many windows; the patent bounds
+    the state by them, and the work must not follow.)
     """
     work = []
     for windows in (10, 2000):
@@ -148,7 +147,7 @@ def the_work_does_not_grow_with_the_windows(crowd: Crowd) -> None:
             key.step(number)
         work.append(sum(work_of(functools.partial(key.step, number)) for number in range(6, 22)))
     few, many = work
-    assert many <= 1.5 * few, f"{few} instructions with 10 windows, {many} with 2,000"
+    assert many <= 1.5 * few, f"{few} lines with 10 windows, {many} with 2,000"
 
 
 def in_three_windows(number: int) -> int:

@@ -18,9 +18,11 @@ from generated_triggers import BeforeEnd
 from law_book import law
 from outcomes import (
     ACCUMULATING,
+    ENGINES,
     RETRACTING,
     finals,
     latest,
+    net,
     played,
     sorted_by_time,
     windows_of,
@@ -39,15 +41,12 @@ from penstock.machines.records import (
 )
 from penstock.transforms.trigger_walks import every_part
 
-ENGINES = ("streaming", "micro_batch", "batch")
-
 
 @law(random_case, cases=300)
 def storing_the_state_changes_nothing(case: Case) -> None:
     """A state that is stored and restored after every step goes on as one that is not: the same panes, the same holds.
 
-    (Design, section 3: the result is a function of the recorded input; Streaming
-    Systems, chapter 1: strongly consistent state.)
+    (Design, section 3: the result is a function of the recorded input; Streaming Systems, chapter 1.)
     """
     for engine in ENGINES:
         whole, cut = Player(case.machine(), engine), Player(case.machine(), engine)
@@ -187,7 +186,7 @@ def batch_is_streaming_in_order_with_a_still_watermark(case: Case) -> None:
     assert [one[1:] for one in without_steps(in_batch)] == [one[1:] for one in without_steps(in_streaming)]
     in_one_round = play(case.machine(), in_order, "micro_batch", finish=True)
     if case.windowing.accumulation_mode == RETRACTING:
-        assert finals(in_batch) == finals(in_one_round)
+        assert net(in_batch) == net(in_one_round)
     elif case.windowing.accumulation_mode == ACCUMULATING:
         assert latest(in_batch) == latest(in_one_round)
 

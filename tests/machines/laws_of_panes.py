@@ -10,7 +10,7 @@ from typing import Any
 from generated import FIXED, SESSIONS, Case, may_open_again
 from generated_events import clock_apart, random_case
 from law_book import law
-from outcomes import contains, dropped, panes, windows_of
+from outcomes import ENGINES, contains, dropped, panes, windows_of
 
 from penstock.machines.playing import Player
 from penstock.machines.program import output_times_of
@@ -116,7 +116,7 @@ def panes_are_numbered_and_none_follows_the_last(case: Case) -> None:
     (Beam's ``PaneInfo``, and its rule that a window that has had its last pane merges no more.)
     """
     forms_anew = may_open_again(case.windowing)
-    for engine in ("streaming", "micro_batch", "batch"):
+    for engine in ENGINES:
         counts: dict[Any, tuple[int, int]] = {}
         ended: set[Any] = set()
         for *_, outcome in steps_of(case, engine):

@@ -11,6 +11,7 @@ from law_book import law
 from outcomes import (
     ACCUMULATING,
     DISCARDING,
+    ENGINES,
     RETRACTING,
     Place,
     by_place,
@@ -23,6 +24,7 @@ from outcomes import (
     played,
     reckoned,
     settled,
+    settled_together,
     together,
     windows_of,
 )
@@ -31,8 +33,6 @@ from penstock.machines.playing import Player
 from penstock.machines.records import MIN_MICROS, AdvanceWatermark, Arrive, DropReason
 from penstock.machines.triggers import looks_at_last_pane
 from penstock.transforms.trigger import AccumulationMode, ClosingBehavior
-
-ENGINES = ("streaming", "micro_batch", "batch")
 
 
 def blind_case(random: Random) -> Case:
@@ -55,8 +55,8 @@ def the_modes_agree(case: Case) -> None:
     pieces = by_place(outcomes[DISCARDING])
     for key in {key for key, _ in pieces}:
         values = [value for place, several in pieces.items() if place[0] == key for value in several]
-        whole = [value for place, _, value in net(outcomes[RETRACTING]).elements() if place == key]
-        assert together(case, values) == _together_again(case, whole)
+        whole = [value for of_key, _, value in net(outcomes[RETRACTING]).elements() if of_key == key]
+        assert together(case, values) == settled_together(case, whole)
     if may_open_again(case.windowing):
         return
     left = finals(outcomes[RETRACTING])
@@ -65,13 +65,6 @@ def the_modes_agree(case: Case) -> None:
     if not case.windowing.windowfn.is_merging():
         assert left.keys() == last.keys() == pieces.keys()
         assert left == {place: together(case, values) for place, values in pieces.items()}
-
-
-def _together_again(case: Case, whole: list[object]) -> object:
-    """As `together`, of values that are settled already."""
-    if case.combine in ("values", "listing"):
-        return tuple(sorted(value for pane in whole for value in pane))  # type: ignore[attr-defined]
-    return together(case, whole)
 
 
 def endless_case(random: Random) -> Case:
@@ -131,8 +124,7 @@ def nothing_is_lost(case: Case) -> None:
     """Every element is in exactly one discarding pane of each of its windows, or is given out as dropped, and why.
 
     In windows that do not merge it is dropped if and only if the window has expired, or its trigger has finished; which
-    a last pane says, unless nothing was new then. (Beam:
-    what has not fired when a window closes comes as a last pane; Streaming Systems, chapters 2 and 5.)
+    a last pane says, unless nothing was new then. (Beam's closing panes; Streaming Systems, chapters 2 and 5.)
     """
     outcome = played(case, DISCARDING)
     expected = Counter(

@@ -1,18 +1,20 @@
-"""The law of retractions: a grouping that takes them ends as if what was taken back had never been there."""
+"""The laws of retractions: a grouping that takes them ends as if what was taken back had never been there."""
 
 from __future__ import annotations
 
 from collections import Counter, defaultdict
 from collections.abc import Iterator
+from dataclasses import replace
 from random import Random
 from typing import Any
 
-from generated import COMBINES, FOREVER, OF_SECONDS, Case, random_windowing
-from generated_events import random_case
+from generated import COMBINES, FOREVER, OF_SECONDS, SESSIONS, Case, random_windowing
+from generated_events import only_arrivals, random_case, with_events
 from law_book import law
 from outcomes import (
     ACCUMULATING,
     DISCARDING,
+    ENGINES,
     RETRACTING,
     Place,
     combined,
@@ -20,13 +22,13 @@ from outcomes import (
     latest,
     panes,
     played,
+    settled_together,
     windows_of,
 )
 
 from penstock.machines.playing import play
 from penstock.machines.records import Arrive, Event, Played
-
-ENGINES = ("streaming", "micro_batch", "batch")
+from penstock.utils.windowed_value import ValueKind
 
 
 def numbers_case(random: Random) -> Case:
@@ -108,3 +110,35 @@ def check_sums(outcome: list[Played], expected: dict[Place, Any]) -> None:
     for place, total in sums.items():
         assert total == expected.get(place, 0)
     assert {place for place, value in expected.items() if value} <= {*bags, *sums}
+
+
+def taking_case(random: Random) -> Case:
+    """Sessions of elements many of which are taken back, some before they come."""
+    case = random_case(random, most=25, windows=(SESSIONS,), is_endless=True, lateness=(FOREVER,))
+    events = list(case.events)
+    for event in only_arrivals(case.events):
+        if random.random() < 0.6:
+            place = random.randint(0, len(events)) if random.random() < 0.3 else len(events)
+            events.insert(place, replace(event, clock_micros=None, kind=ValueKind.DELETE))
+    return with_events(case, events)
+
+
+@law(taking_case, cases=300)
+def sessions_hold_what_is_not_taken_back(case: Case) -> None:
+    """Sessions hold, all together, the elements that are not taken back, whichever have merged in between.
+
+    Only how far they reach is not taken back: what has merged stays merged. (Paper, section 2.3, and its figure 14.)
+    """
+    balance = Counter[tuple[Any, Any]]()
+    for event in only_arrivals(case.events):
+        balance[event.key, event.value] += -1 if event.kind.is_retraction else 1
+    if min(balance.values(), default=0) < 0:
+        return
+    outcome = play(case.machine(RETRACTING, input_retracts=True), case.events, finish=True)
+    left = finals(outcome)
+    for key in {key for key, _ in balance}:
+        values = [value for place, value in left.items() if place[0] == key]
+        expected = [
+            value for (of_key, value), count in balance.items() for _ in range(count) if of_key == key
+        ]
+        assert settled_together(case, values) == combined(case, expected)

@@ -17,7 +17,6 @@ from penstock.machines.records import Dropped, DropReason
 from penstock.machines.simple_triggers import Total
 from penstock.machines.states import Agenda, KeyState
 from penstock.machines.trigger_machine import unfinished
-from penstock.transforms.window import MergeScope, Sessions
 from penstock.utils.windowed_value import PaneInfoTiming, ValueKind
 
 Mutant = Callable[[pytest.MonkeyPatch], None]
@@ -39,6 +38,23 @@ def discarding_panes_hold_what_was_before(patch: pytest.MonkeyPatch) -> None:
 def merged_windows_hold_what_the_first_held(patch: pytest.MonkeyPatch) -> None:
     for contents in (Values, Accumulator, Bag):
         patch.setattr(contents, "merge", lambda self, several: several[0])
+
+
+def _united(patch: pytest.MonkeyPatch, attribute: str) -> None:
+    """One thing is not of all the windows that merge, but of the first."""
+    unite = merging.unite
+
+    def keeping(program: Any, key: Any, states: Any, *rest: Any) -> Any:
+        kept = getattr(states[0], attribute)
+        united = unite(program, key, states, *rest)
+        setattr(united, attribute, kept)
+        return united
+
+    patch.setattr(merging, "unite", keeping)
+
+
+def merged_windows_have_as_many_elements_as_the_first(patch: pytest.MonkeyPatch) -> None:
+    _united(patch, "live")
 
 
 def panes_share_what_the_window_goes_on_holding(patch: pytest.MonkeyPatch) -> None:
@@ -73,22 +89,23 @@ def retractions_count_as_elements(patch: pytest.MonkeyPatch) -> None:
 
 
 def one_retraction_is_forgotten(patch: pytest.MonkeyPatch) -> None:
-    def refined(program: Any, state: Any, *rest: Any) -> Any:
-        del state.shown[1:]
-        return _REFINED(program, state, *rest)
+    refined = firing._refined
 
-    patch.setattr(firing, "_refined", refined)
+    def forgetting(program: Any, state: Any, *rest: Any) -> Any:
+        del state.shown[1:]
+        return refined(program, state, *rest)
+
+    patch.setattr(firing, "_refined", forgetting)
 
 
 def retractions_come_twice(patch: pytest.MonkeyPatch) -> None:
-    def refined(*arguments: Any) -> Any:
-        emitted = _REFINED(*arguments)
+    refined = firing._refined
+
+    def twice(*arguments: Any) -> Any:
+        emitted = refined(*arguments)
         return [pane for pane in emitted if pane.kind.is_retraction] + emitted
 
-    patch.setattr(firing, "_refined", refined)
-
-
-_REFINED = firing._refined
+    patch.setattr(firing, "_refined", twice)
 
 
 # What is dropped, and what comes at last.
@@ -271,15 +288,7 @@ def late_elements_set_the_timestamp(patch: pytest.MonkeyPatch) -> None:
 
 
 def merged_windows_go_on_counting(patch: pytest.MonkeyPatch) -> None:
-    unite = merging.unite
-
-    def counting(program: Any, key: Any, states: Any, window: Any, sight: Any) -> Any:
-        panes = states[0].panes
-        united = unite(program, key, states, window, sight)
-        united.panes = max(panes, united.panes)
-        return united
-
-    patch.setattr(merging, "unite", counting)
+    _united(patch, "panes")
 
 
 def late_panes_come_twice(patch: pytest.MonkeyPatch) -> None:
@@ -293,12 +302,9 @@ def late_panes_come_twice(patch: pytest.MonkeyPatch) -> None:
 def the_end_is_passed_at_every_visit(patch: pytest.MonkeyPatch) -> None:
     def visit(program: Any, key: Any, state: Any, sight: Any, has_moved: bool) -> Any:
         state.is_past_end = False
-        return _VISIT(program, key, state, sight, True)
+        return visiting.visit(program, key, state, sight, True)
 
     patch.setattr(grouping, "visit", visit)
-
-
-_VISIT = visiting.visit
 
 
 def elements_at_the_end_of_a_window_are_early(patch: pytest.MonkeyPatch) -> None:
@@ -314,20 +320,6 @@ def elements_at_the_end_of_a_window_are_early(patch: pytest.MonkeyPatch) -> None
 def only_the_window_before_is_asked(patch: pytest.MonkeyPatch) -> None:
     concerned = merging.concerned
     patch.setattr(merging, "concerned", lambda *arguments: concerned(*arguments)[:1])
-
-
-def many_windows_are_asked(patch: pytest.MonkeyPatch) -> None:
-    concerned = merging.concerned
-
-    def more(program: Any, key: KeyState, window: Any) -> list[Any]:
-        others = [state.window for state in key.ordered[:300]]
-        return list(dict.fromkeys([*concerned(program, key, window), *others]))
-
-    patch.setattr(merging, "concerned", more)
-
-
-def a_long_session_is_near_to_all(patch: pytest.MonkeyPatch) -> None:
-    patch.setattr(Sessions, "merge_scope", MergeScope.OVERLAPPING)
 
 
 def counts_of_merged_windows_are_the_first_one(patch: pytest.MonkeyPatch) -> None:
@@ -349,49 +341,3 @@ def merged_turns_go_on_where_the_last_one_was(patch: pytest.MonkeyPatch) -> None
         raising=False,
     )
     patch.setattr(composite_triggers.InTurn, "merge", merge)
-
-
-# What triggers say of themselves.
-
-
-def counts_are_said_to_wait_for_time(patch: pytest.MonkeyPatch) -> None:
-    patch.setattr(Total, "fires_on_elements", False)
-
-
-def counts_are_said_to_mind_no_elements(patch: pytest.MonkeyPatch) -> None:
-    patch.setattr(Total, "heeds_elements", False)
-
-
-# What it costs.
-
-
-def every_window_is_visited(patch: pytest.MonkeyPatch) -> None:
-    advance = GroupingMachine.advance
-
-    def thorough(self: GroupingMachine, key: KeyState, times: Any) -> Any:
-        sight = visiting.WindowSight(self.program, times, times.clock_micros)
-        for state in list(key.windows.values()):
-            visiting.set_alarms(self.program, key, state, sight)
-        return advance(self, key, times)
-
-    patch.setattr(GroupingMachine, "advance", thorough)
-
-
-def alarms_pile_up(patch: pytest.MonkeyPatch) -> None:
-    def set_alarm(self: KeyState, state: Any, domain: Any, micros: int) -> None:
-        state.alarms[domain] = micros
-        self.agendas.setdefault(domain, Agenda()).add(micros, state.number)
-
-    patch.setattr(KeyState, "set_alarm", set_alarm)
-
-
-def holds_pile_up(patch: pytest.MonkeyPatch) -> None:
-    patch.setattr(Agenda, "tidy", lambda *arguments: None)
-
-
-def panes_that_were_taken_back_are_kept(patch: pytest.MonkeyPatch) -> None:
-    def refined(program: Any, state: Any, *rest: Any) -> Any:
-        state.last = (*state.last, *state.shown)
-        return _REFINED(program, state, *rest)
-
-    patch.setattr(firing, "_refined", refined)

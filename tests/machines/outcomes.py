@@ -21,6 +21,7 @@ from penstock.utils.timestamp import Timestamp
 DISCARDING = AccumulationMode.DISCARDING
 ACCUMULATING = AccumulationMode.ACCUMULATING
 RETRACTING = AccumulationMode.ACCUMULATING_AND_RETRACTING
+ENGINES = ("streaming", "micro_batch", "batch")
 
 Place = tuple[Any, BoundedWindow]
 """A key and a window."""
@@ -106,6 +107,13 @@ def together(case: Case, values: Sequence[Any]) -> Any:
             return combined(case, values)
         case _:
             return sum(values)
+
+
+def settled_together(case: Case, values: Iterable[Any]) -> Any:
+    """The same for values that are settled already."""
+    if case.combine in ("values", "listing"):
+        return tuple(sorted(value for several in values for value in several))
+    return combined(case, values)
 
 
 def windows_of(case: Case, event: Arrive) -> tuple[BoundedWindow, ...]:

@@ -11,6 +11,7 @@ import laws_of_panes
 import laws_of_refinement
 import laws_of_retraction
 import mutants
+import mutants_of_cost
 import pytest
 from law_book import Law
 from mutants import Mutant
@@ -42,6 +43,10 @@ KILLED_BY: dict[Law, tuple[Mutant, ...]] = {
         mutants.debts_are_forgotten,
         mutants.retractions_come_twice,
     ),
+    laws_of_retraction.sessions_hold_what_is_not_taken_back: (
+        mutants.merged_windows_have_as_many_elements_as_the_first,
+        mutants.retractions_count_as_elements,
+    ),
     laws_of_cuts.storing_the_state_changes_nothing: (
         mutants.stored_triggers_start_anew,
         mutants.stored_holds_are_lost,
@@ -58,8 +63,8 @@ KILLED_BY: dict[Law, tuple[Mutant, ...]] = {
         mutants.the_watermark_of_a_batch_moves,
     ),
     laws_of_cuts.what_a_trigger_says_of_itself_is_true: (
-        mutants.counts_are_said_to_wait_for_time,
-        mutants.counts_are_said_to_mind_no_elements,
+        mutants_of_cost.counts_are_said_to_wait_for_time,
+        mutants_of_cost.counts_are_said_to_mind_no_elements,
     ),
     laws_of_panes.no_pane_is_behind_the_output_watermark: (
         mutants.nothing_is_held,
@@ -96,14 +101,14 @@ KILLED_BY: dict[Law, tuple[Mutant, ...]] = {
         mutants.counts_of_merged_windows_are_the_first_one,
     ),
     laws_of_cost.the_work_does_not_grow_with_the_windows: (
-        mutants.many_windows_are_asked,
-        mutants.a_long_session_is_near_to_all,
-        mutants.every_window_is_visited,
+        mutants_of_cost.many_windows_are_asked,
+        mutants_of_cost.a_long_session_is_near_to_all,
+        mutants_of_cost.every_window_is_visited,
     ),
     laws_of_cost.the_state_does_not_grow_with_the_elements: (
-        mutants.alarms_pile_up,
-        mutants.holds_pile_up,
-        mutants.panes_that_were_taken_back_are_kept,
+        mutants_of_cost.alarms_pile_up,
+        mutants_of_cost.holds_pile_up,
+        mutants_of_cost.panes_that_were_taken_back_are_kept,
     ),
 }
 """Each law, with the breaks that it has to find."""
@@ -136,8 +141,9 @@ def test_every_law_finds_a_break_and_every_break_offends_a_law() -> None:
     assert all(KILLED_BY.values())
     breaks = {
         value
-        for name, value in vars(mutants).items()
-        if inspect.isfunction(value) and value.__module__ == "mutants" and not name.startswith("_")
+        for module in (mutants, mutants_of_cost)
+        for name, value in vars(module).items()
+        if inspect.isfunction(value) and value.__module__ == module.__name__ and not name.startswith("_")
     }
     assert breaks == {mutant for killers in KILLED_BY.values() for mutant in killers}
 

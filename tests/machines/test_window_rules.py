@@ -5,9 +5,11 @@ from __future__ import annotations
 import pytest
 from shorthand import (
     DISCARDING,
+    RETRACTING,
     element,
     in_tens,
     shown,
+    taken_back,
     told,
     watermark,
     windowed,
@@ -95,6 +97,19 @@ def test_sessions_that_have_given_all_away_merge_with_what_comes() -> None:
     windowing = windowed(Sessions(10), EACH, DISCARDING)
     events = (element(1, 0), element(2, 15), element(3, 8))
     assert shown(windowing, *events, combine=CombineFn.from_callable(max)) == [(0, 1), (1, 2), (2, 3)]
+
+
+def test_sessions_that_merged_give_panes_as_long_as_any_of_their_elements_is_left() -> None:
+    windowing = windowed(Sessions(10), None, RETRACTING)
+    events = (
+        element(1, 0),
+        element(2, 15),
+        element(4, 8),
+        taken_back(1, 0),
+        taken_back(2, 15),
+        watermark(25),
+    )
+    assert told(windowing, *events) == ["5: [4] [0.0, 25.0) on time"]
 
 
 def test_closed_sessions_merge_no_more() -> None:
