@@ -1,0 +1,93 @@
+"""How long the elements of a source take to arrive, as a histogram, and the watermarks of percentiles that follow.
+
+An element is in flight from its event time until it arrives. If the share p arrives within some time, then about the
+share p of what happened before the clock less that time is here.
+"""
+
+from __future__ import annotations
+
+from bisect import bisect_left
+from collections import Counter
+from collections.abc import Iterable, Mapping
+from itertools import accumulate
+from operator import sub
+from typing import NamedTuple
+
+from penstock.machines.records import MIN_MICROS
+
+_SIGNIFICANT_BITS = 5
+_FORGET_ABOVE = 2**16
+_FORGOTTEN_BELOW = 2**-10
+_ROUNDING_ERROR = 1e-9
+
+
+class Delays(NamedTuple):
+    """The delays of some elements; of a state, those of all elements so far, where old ones weigh less.
+
+    Attributes:
+        weights: How many there are of each delay, in microseconds, rounded up.
+        latest_micros: The largest event time.
+    """
+
+    weights: Mapping[int, float] = {}
+    latest_micros: int = MIN_MICROS
+
+
+def measured(timestamps_micros: list[int], arrivals_micros: int | list[int]) -> Delays:
+    """The delays of some elements, at least one.
+
+    >>> measured([5, 9, 40], 40)
+    Delays(weights={36: 1, 31: 1, 0: 1}, latest_micros=40)
+    """
+    if isinstance(arrivals_micros, int):
+        found = [arrivals_micros - timestamp for timestamp in timestamps_micros]
+    else:
+        found = list(map(sub, arrivals_micros, timestamps_micros))
+    return Delays(dict(Counter(map(_rounded_up, found))), max(timestamps_micros))
+
+
+def merged(parts: Iterable[Delays]) -> Delays:
+    """The delays of all the elements of several."""
+    weights: dict[int, float] = {}
+    latest_micros = MIN_MICROS
+    for part in parts:
+        latest_micros = max(latest_micros, part.latest_micros)
+        for delay, weight in part.weights.items():
+            weights[delay] = weights.get(delay, 0) + weight
+    return Delays(weights, latest_micros)
+
+
+def advanced(state: Delays, news: Delays | None) -> Delays:
+    """The next state, in which old delays weigh half as much as before if there are many."""
+    if sum(state.weights.values()) > _FORGET_ABOVE:
+        halves = {delay: weight / 2 for delay, weight in state.weights.items()}
+        kept = {delay: weight for delay, weight in halves.items() if weight >= _FORGOTTEN_BELOW}
+        state = state._replace(weights=kept)
+    return merged([state, news]) if news else state
+
+
+def percentile_micros(state: Delays, shares: Iterable[float], clock_micros: int) -> dict[float, int]:
+    """The watermark of each share; the minimum where there are too few elements to tell.
+
+    >>> percentile_micros(Delays({10: 9, 80: 1}, latest_micros=100), [0.5, 0.9, 0.95], clock_micros=100)
+    {0.5: 90, 0.9: 90, 0.95: -9223372036854775000}
+    """
+    found = sorted(state.weights)
+    ranks = list(accumulate(state.weights[delay] for delay in found))
+    total = ranks[-1] if ranks else 0.0
+
+    def of_share(share: float) -> int:
+        if total * (1 - share) < 1 - _ROUNDING_ERROR:
+            return MIN_MICROS
+        delay = found[bisect_left(ranks, share * total - _ROUNDING_ERROR)]
+        return min(clock_micros - delay, state.latest_micros)
+
+    return {share: of_share(share) for share in shares}
+
+
+def _rounded_up(delay_micros: int) -> int:
+    """The least number from `delay_micros`, and from 0, on that has few significant bits: so there are few of them."""
+    if delay_micros <= 0:
+        return 0
+    bits = max(0, delay_micros.bit_length() - _SIGNIFICANT_BITS)
+    return -(-delay_micros >> bits) << bits

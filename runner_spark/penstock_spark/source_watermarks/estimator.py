@@ -1,0 +1,204 @@
+"""The watermark of one source, from summaries of what its tasks have read.
+
+Every task makes a summary of what it read in a step and sends it to every shard. Every shard merges the summaries of
+the step, in any order, and advances its own state by them; so all come to the same watermark without asking each other.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Hashable, Iterable, Mapping
+from typing import Any, NamedTuple
+
+from penstock.io.watermark_policy import WatermarkPolicy
+from penstock.io.watermarks import IdleTimeout, Percentiles
+from penstock.machines.records import MAX_MICROS, MIN_MICROS
+from penstock_spark.source_watermarks import delays
+from penstock_spark.source_watermarks.delays import Delays
+from penstock_spark.source_watermarks.rules import Bounds, Lane, RecordedRule, rule_of
+
+
+class Summary(NamedTuple):
+    """What the watermark needs of the elements that some tasks read in one step; plain and small.
+
+    Attributes:
+        seen: What the policy's rule has made of them; None if nothing.
+        heard: The lanes that elements came from: partitions, where they count one by one.
+        delays: How long the elements took to arrive, where percentiles are asked for.
+        ended: Whether this is the end of the source.
+    """
+
+    seen: Any = None
+    heard: frozenset[Hashable] = frozenset()
+    delays: Delays | None = None
+    ended: bool = False
+
+
+class State(NamedTuple):
+    """What a shard knows of a source; plain and small.
+
+    Attributes:
+        rule: The state of the policy's rule.
+        watermark_micros: The watermark.
+        percentile_micros: Those of percentiles.
+        heard_micros: When each lane was last heard of, where silence matters.
+        delays: How long elements take to arrive, where percentiles are asked for.
+    """
+
+    rule: Any
+    watermark_micros: int = MIN_MICROS
+    percentile_micros: Mapping[float, int] = {}
+    heard_micros: Mapping[Hashable, int] = {}
+    delays: Delays = Delays()
+
+
+class Reached(NamedTuple):
+    """Where a source's watermark is after a step.
+
+    Attributes:
+        state: The next state.
+        watermark_micros: The watermark: the minimum until something is known, the maximum when the source has ended.
+        percentile_micros: Those of percentiles: the lower the percentile, the later, and none before the watermark.
+    """
+
+    state: State
+    watermark_micros: int
+    percentile_micros: Mapping[float, int]
+
+
+class Estimator:
+    """A policy at work.
+
+    Nothing is changed in place: `observe`, `end_partition`, `end` and `announce` give a new summary, `advance` a new
+    state. Merging is associative and commutative. A watermark never goes back, whatever the policy says: `advance` sees
+    to that.
+
+    Args:
+        policy: The policy.
+
+    Raises:
+        TypeError: There is no such policy.
+
+    >>> from penstock.io.watermarks import BoundedDisorder
+    >>> estimator = Estimator(BoundedDisorder(5))
+    >>> summary = estimator.observe(estimator.empty_summary, "part 0", [30_000_000, 20_000_000], 31_000_000)
+    >>> estimator.advance(estimator.start(), summary, clock_micros=31_000_000).watermark_micros
+    25000000
+    """
+
+    empty_summary = Summary()
+
+    def __init__(self, policy: WatermarkPolicy) -> None:
+        self._idle_micros: int | None = None
+        self._percentiles: tuple[float, ...] = ()
+        while isinstance(policy, IdleTimeout | Percentiles):
+            match policy:
+                case IdleTimeout():
+                    self._idle_micros = policy.timeout.micros
+                case Percentiles():
+                    self._percentiles = policy.percentiles
+            policy = policy.policy
+        self._rule = rule_of(policy)
+        self._delay_micros = policy.delay_micros
+
+    def observe(
+        self,
+        summary: Summary,
+        partition: Hashable,
+        timestamps_micros: list[int],
+        arrivals_micros: int | list[int],
+    ) -> Summary:
+        """A summary with some more elements.
+
+        Args:
+            summary: The summary so far.
+            partition: Where they are from: the same name in every step. It counts from now on, even if there are no
+                elements.
+            timestamps_micros: Their event times.
+            arrivals_micros: Their arrival times; a single one if they arrived together.
+        """
+        lane = self._lane(partition)
+        if not (timestamps_micros or self._rule.by_partition):
+            return summary
+        seen = self._rule.observe(lane, timestamps_micros, arrivals_micros)
+        if not timestamps_micros:
+            return self.merge([summary, Summary(seen)])
+        measured = delays.measured(timestamps_micros, arrivals_micros) if self._percentiles else None
+        return self.merge([summary, Summary(seen, frozenset([lane]), measured)])
+
+    def end_partition(self, summary: Summary, partition: Hashable) -> Summary:
+        """A summary that says as well that a partition has no more elements."""
+        return self.merge([summary, Summary(self._rule.end(partition))])
+
+    def end(self, summary: Summary) -> Summary:
+        """A summary that says as well that the source has no more elements."""
+        return summary._replace(ended=True)
+
+    def announce(
+        self, summary: Summary, watermark_micros: int, percentile_micros: Mapping[float, int] = {}
+    ) -> Summary:
+        """A summary with a watermark that is written down; for the policy ``Recorded``."""
+        assert isinstance(self._rule, RecordedRule)
+        return self.merge([summary, Summary(self._rule.announced(watermark_micros, percentile_micros))])
+
+    def merge(self, summaries: Iterable[Summary]) -> Summary:
+        """One summary for several; the empty one for none."""
+        parts = list(summaries)
+        seen = [part.seen for part in parts if part.seen is not None]
+        measured = [part.delays for part in parts if part.delays is not None]
+        return Summary(
+            self._rule.merge(seen) if len(seen) > 1 else next(iter(seen), None),
+            frozenset().union(*(part.heard for part in parts)),
+            delays.merged(measured) if measured else None,
+            any(part.ended for part in parts),
+        )
+
+    def start(self) -> State:
+        """The state before anything came."""
+        return State(self._rule.start())
+
+    def advance(self, state: State, summary: Summary | None, clock_micros: int) -> Reached:
+        """A step forward.
+
+        Args:
+            state: The present state.
+            summary: That of all that arrived in the step; None if nothing did.
+            clock_micros: The step's processing time, which never goes back.
+        """
+        news = summary or self.empty_summary
+        rule, bounds = self._rule.advance(state.rule, news.seen, clock_micros)
+        bounds = bounds or {self._lane(Lane.UNSEEN): MIN_MICROS}
+        heard_micros: Mapping[Hashable, int] = {}
+        if self._idle_micros is not None:
+            heard_micros = _last_heard(state.heard_micros, news.heard, bounds, clock_micros)
+            bounds = self._without_silence(bounds, heard_micros, clock_micros)
+        measured = delays.advanced(state.delays, news.delays)
+        found_micros = MAX_MICROS if news.ended else min(*bounds.values(), MAX_MICROS)
+        # Here, and only here, it is seen to that watermarks do not go back.
+        watermark_micros = max(state.watermark_micros, found_micros)
+        shares = {
+            **self._rule.percentile_micros(rule),
+            **delays.percentile_micros(measured, self._percentiles, clock_micros),
+        }
+        percentile_micros = {
+            share: max(watermark_micros, micros, state.percentile_micros.get(share, MIN_MICROS))
+            for share, micros in shares.items()
+        }
+        state = State(rule, watermark_micros, percentile_micros, heard_micros, measured)
+        return Reached(state, watermark_micros, percentile_micros)
+
+    def _lane(self, partition: Hashable) -> Hashable:
+        return partition if self._rule.by_partition else Lane.ALL
+
+    def _without_silence(self, bounds: Bounds, heard_micros: Bounds, clock_micros: int) -> Bounds:
+        """The bounds, where those of lanes that have been silent for too long are where the clock would have them."""
+        assert self._idle_micros is not None
+        last_micros, usual_micros = clock_micros - self._idle_micros, clock_micros - self._delay_micros
+        return {
+            lane: max(micros, usual_micros) if heard_micros[lane] <= last_micros else micros
+            for lane, micros in bounds.items()
+        }
+
+
+def _last_heard(before: Bounds, heard: frozenset[Hashable], lanes: Bounds, clock_micros: int) -> Bounds:
+    """When each lane was last heard of; a new one counts as heard of."""
+    return {lane: clock_micros if lane in heard else before.get(lane, clock_micros) for lane in lanes}
