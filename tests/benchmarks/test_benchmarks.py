@@ -103,6 +103,14 @@ def test_building_and_explaining_is_measured(load: Load, tmp_path: Path) -> None
     assert all(numbers[shape]["build_seconds"] >= 0 for shape in ("chain", "branches"))
 
 
+def test_the_cost_of_open_windows_is_measured(load: Load, tmp_path: Path) -> None:
+    results = tmp_path / "open_windows.json"
+    benchmark = load("open_windows")
+    benchmark.main(["--windows=20", "--runs=1", f"--results={results}"])
+    numbers = json.loads(results.read_text())
+    assert all(numbers[case]["few_micros"] > 0 and numbers[case]["ratio"] > 0 for case in benchmark.CASES)
+
+
 @pytest.mark.spark
 def test_a_tiny_pipeline_is_measured(
     load: Load, spark: SparkSession, tmp_path: Path, capsys: pytest.CaptureFixture[str]
