@@ -1,4 +1,4 @@
-"""Runs a plan in a Spark session and gives its result."""
+"""Runs a batch plan in a Spark session and gives its result; `execute_stream` does the same for a query."""
 
 from __future__ import annotations
 
@@ -10,18 +10,17 @@ from pyspark.errors import PySparkException
 from pyspark.sql import SparkSession
 
 from penstock.error import RunnerError, UnsupportedByRunner
+from penstock.graph import Graph
 from penstock.options.spark import SparkOptions
 from penstock.runners.runner import PipelineState
 from penstock_spark.lowering.context import Context
 from penstock_spark.lowering.jobs import run_plan
-from penstock_spark.lowering.query import run_query
 from penstock_spark.metrics import accumulator_of, take_snapshots
 from penstock_spark.operators.failure import find_failure, to_exception
 from penstock_spark.plan import Plan
 from penstock_spark.result import SparkResult
 from penstock_spark.session import SessionOptions, is_local, runner_session, session_for
 from penstock_spark.shipping import driver_sys_path, ship_packages
-from penstock_spark.stream_plan import StreamPlan
 from penstock_spark.user_modules import by_value, graph_objects, pickle_by_value_modules
 
 _SQL_CONF = {
@@ -38,25 +37,21 @@ _SQL_CONF = {
 }
 
 
-def execute(plan: Plan | StreamPlan, settings: SparkOptions, local_only: bool = False) -> SparkResult:
-    """Runs a plan to its end.
+def execute(plan: Plan, settings: SparkOptions, local_only: bool = False) -> SparkResult:
+    """Runs a batch plan to its end.
 
     Raises:
         Exception: What user code raised, or a `RunnerError` around what Spark raised.
     """
-    spark = _session(settings, local_only)
-    context = _context(plan, spark, settings)
+    spark = open_session(settings, local_only)
+    context = context_for(plan.graph, spark, settings)
     try:
-        if isinstance(plan, StreamPlan):
-            run_query(plan, context, settings.events_per_batch)
-        else:
-            run_plan(plan, context)
+        run_plan(plan, context)
     except Exception as error:
-        _raise(error)
+        raise_translated(error)
     finally:
         snapshot = take_snapshots(context.metrics, context.run)
-        for tidy in reversed(context.tidy):
-            tidy()
+        context.tidy_up()
     return SparkResult(PipelineState.DONE, snapshot)
 
 
@@ -68,15 +63,20 @@ def lower_only(plan: Plan, settings: SparkOptions, local_only: bool = False) -> 
     Returns:
         The session that the pipeline was asked to run in.
     """
-    spark = _session(settings, local_only)
+    spark = open_session(settings, local_only)
     try:
-        run_plan(plan, _context(plan, spark, settings))
+        run_plan(plan, context_for(plan.graph, spark, settings))
     except Exception as error:
-        _raise(error)
+        raise_translated(error)
     return spark
 
 
-def _session(settings: SparkOptions, local_only: bool) -> SparkSession:
+def open_session(settings: SparkOptions, local_only: bool) -> SparkSession:
+    """The session that a pipeline's options ask for.
+
+    Raises:
+        UnsupportedByRunner: It is a cluster's, and the program must stay on this machine.
+    """
     master = settings.master_url() or ("local[*]" if local_only else None)
     spark = session_for(
         SessionOptions(
@@ -95,13 +95,14 @@ def _session(settings: SparkOptions, local_only: bool) -> SparkSession:
     return spark
 
 
-def _context(plan: Plan | StreamPlan, spark: SparkSession, settings: SparkOptions) -> Context:
+def context_for(graph: Graph, spark: SparkSession, settings: SparkOptions) -> Context:
+    """What the lowering of a graph carries along, with a session of the runner's own."""
     partitions = settings.shuffle_partitions or max(1, spark.sparkContext.defaultParallelism)
     session = runner_session(spark, {**_SQL_CONF, "spark.sql.shuffle.partitions": str(partitions)})
     local = is_local(spark.sparkContext.master)
     if not local:
         ship_packages(spark)
-    modules = () if local else pickle_by_value_modules(graph_objects(plan.graph))
+    modules = () if local else pickle_by_value_modules(graph_objects(graph))
 
     def dumps(value: Any) -> bytes:
         with by_value(modules):
@@ -118,13 +119,23 @@ def _context(plan: Plan | StreamPlan, spark: SparkSession, settings: SparkOption
     )
 
 
-def _raise(error: Exception) -> NoReturn:
+def raise_translated(error: Exception) -> NoReturn:
     """Raises what went wrong in the terms of the pipeline, where it was user code's doing."""
+    other = translated(error)
+    if other is error:
+        raise error
+    raise other from other.__cause__
+
+
+def translated(error: Exception) -> BaseException:
+    """What went wrong in the terms of the pipeline, where it was user code's doing."""
     failure = find_failure(str(error))
     if failure is not None:
-        raise to_exception(failure) from None
+        return to_exception(failure)
     if isinstance(error, PySparkException):
-        raise RunnerError(
+        what = RunnerError(
             f"Spark failed: {error}", hint="the cause is above; explain() tells which steps a stage runs"
-        ) from error
-    raise error
+        )
+        what.__cause__ = error
+        return what
+    return error

@@ -1,21 +1,26 @@
 """How metrics come back from the workers: one snapshot for each partition of each stage of each run.
 
 Spark adds to accumulators anew when a task is tried again. Snapshots are therefore kept under their partition: a
-second try replaces the first one's snapshot, and what a task counted counts once.
+second try replaces the first one's snapshot, and what a task counted counts once. In a streaming query the number of
+the micro-batch is part of the partition. Shards of a streaming query also tell where their watermarks are; of those the
+last report counts.
 """
 
 from __future__ import annotations
 
 import weakref
+from collections.abc import Hashable, Mapping
+from dataclasses import dataclass
 from typing import Any
 
 from pyspark import SparkContext
 from pyspark.accumulators import Accumulator, AccumulatorParam
 
+from penstock.machines.records import MAX_MICROS, MIN_MICROS
 from penstock.metrics.execution import Snapshot, merge_snapshots
 
-Snapshots = dict[tuple[str, int, int], Snapshot]
-"""By run, stage and partition."""
+Snapshots = dict[tuple[str, int, Hashable], Any]
+"""By run, stage and partition; for a streaming query the partition is (micro-batch, producer)."""
 
 
 class SnapshotParam(AccumulatorParam[Snapshots]):  # type: ignore[misc]
@@ -43,8 +48,86 @@ def accumulator_of(context: SparkContext) -> Accumulator[Snapshots]:
 
 def take_snapshots(accumulator: Accumulator[Snapshots], run: str) -> Snapshot:
     """The metrics of a run; they are then gone from the accumulator."""
+    return _taken(accumulator, lambda key: key[0] == run)
+
+
+def fold_snapshots(accumulator: Accumulator[Snapshots], run: str, batch: int | None) -> Snapshot:
+    """The metrics of a streaming run up to a micro-batch, or all; they are then gone from the accumulator."""
+    return _taken(accumulator, lambda key: key[0] == run and (batch is None or key[2][0] <= batch))
+
+
+def _taken(accumulator: Accumulator[Snapshots], wanted: Any) -> Snapshot:
     merged: Snapshot = {}
     held: Any = accumulator.value
-    for key in [key for key in held if key[0] == run]:
+    for key in [key for key in list(held) if wanted(key)]:
         merged = merge_snapshots(merged, held.pop(key))
     return merged
+
+
+@dataclass(frozen=True)
+class Watermarks:
+    """Where the watermarks of a streaming query are.
+
+    Attributes:
+        by_shard: What each shard told last, by level and number: for each grouping the watermarks of its input and of
+            its output, in microseconds.
+        clock_micros: Processing time, as the shard that is furthest behind knows it.
+    """
+
+    by_shard: Mapping[tuple[int, int], Mapping[str, tuple[int, int]]]
+    clock_micros: int
+
+    def by_grouping(self) -> dict[str, tuple[int, int]]:
+        """The minimum over all shards: the input's and the output's."""
+        found: dict[str, tuple[int, int]] = {}
+        for told in self.by_shard.values():
+            for label, (entering, leaving) in told.items():
+                least = found.get(label, (MAX_MICROS, MAX_MICROS))
+                found[label] = (min(least[0], entering), min(least[1], leaving))
+        return found
+
+    def earliest_micros(self) -> int:
+        """The watermark of the input that is furthest behind."""
+        return min((entering for entering, _ in self.by_grouping().values()), default=MAX_MICROS)
+
+
+def report_watermarks(
+    accumulator: Any, run: str, level: int, shard: int, clock_micros: int, told: Mapping[str, tuple[int, int]]
+) -> None:
+    """Tells the driver where a shard's watermarks are."""
+    accumulator.add({(_reports(run), level, shard): (clock_micros, told)})
+
+
+def watermarks_of_shards(accumulator: Accumulator[Snapshots], run: str) -> Watermarks:
+    """What the shards of a run told last."""
+    held: Any = accumulator.value
+    wanted = _reports(run)
+    told = {key[1:]: held[key] for key in list(held) if key[0] == wanted}
+    clock_micros = min((clock for clock, _ in told.values()), default=MIN_MICROS)
+    return Watermarks({place: marks for place, (_, marks) in told.items()}, clock_micros)
+
+
+def report_end(accumulator: Any, run: str, origin: str) -> None:
+    """Tells the driver that a source has been read to its end."""
+    accumulator.add({(_ends(run), 0, origin): True})
+
+
+def ended_sources(accumulator: Accumulator[Snapshots], run: str) -> set[str]:
+    """The sources of a run that have been read to their ends."""
+    held: Any = accumulator.value
+    return {key[2] for key in list(held) if key[0] == _ends(run)}
+
+
+def forget_reports(accumulator: Accumulator[Snapshots], run: str) -> None:
+    """Lets go of what the tasks of a run told."""
+    held: Any = accumulator.value
+    for key in [key for key in list(held) if key[0] in (_reports(run), _ends(run))]:
+        del held[key]
+
+
+def _ends(run: str) -> str:
+    return f"{run}/ends"
+
+
+def _reports(run: str) -> str:
+    return f"{run}/watermarks"

@@ -1,10 +1,14 @@
-"""The result of a run on Spark."""
+"""The results of runs on Spark."""
 
 from __future__ import annotations
+
+from dataclasses import dataclass
 
 from penstock.metrics.execution import Snapshot
 from penstock.metrics.metric import MetricResults
 from penstock.runners.runner import PipelineResult
+from penstock.utils.timestamp import Duration, Timestamp
+from penstock_spark.running import Running
 
 
 class SparkResult(PipelineResult):
@@ -22,3 +26,108 @@ class SparkResult(PipelineResult):
     def metrics(self) -> MetricResults:
         """The metrics of the run; committed and attempted are the same, since each partition counts once."""
         return MetricResults(self._snapshot)
+
+
+@dataclass(frozen=True)
+class StepWatermark:
+    """How far a grouping has come (the book's chapter 3).
+
+    Attributes:
+        input: The watermark of its input.
+        output: That of its output: the same, or what is held back.
+        clock: Processing time at the end of the last micro-batch: nothing that arrived before is still to be done.
+        lag: How far the output's watermark is behind the clock: the delay in event time.
+        processing_lag: How far that clock is behind the machine's: the delay in processing time; None where the clock
+            is that of recorded input.
+    """
+
+    input: Timestamp
+    output: Timestamp
+    clock: Timestamp
+    lag: Duration
+    processing_lag: Duration | None
+
+
+class StreamResult(PipelineResult):
+    """A streaming query, running or ended.
+
+    Args:
+        running: The query.
+        is_live: Whether its clock is the machine's.
+        checkpoint: The folder of its progress and state; None if that is gone with the run.
+    """
+
+    def __init__(self, running: Running, is_live: bool, checkpoint: str | None) -> None:
+        super().__init__(running.state)
+        self._running = running
+        self._is_live = is_live
+        self.checkpoint = checkpoint
+
+    @property
+    def state(self) -> str:
+        """The state the run is in now."""
+        return self._running.state
+
+    def wait_until_finish(self, duration: int | None = None) -> str | None:
+        """Waits for the run to end.
+
+        Args:
+            duration: How long at most, in milliseconds; None waits for ever.
+
+        Returns:
+            The state at the end; None if the time was up before.
+
+        Raises:
+            Exception: What made the run fail, with the step named.
+        """
+        if not self._running.join(None if duration is None else duration / 1000):
+            return None
+        if self._running.failure is not None:
+            raise self._running.failure
+        return self.state
+
+    def cancel(self) -> str:
+        """Stops the run where it is; with a checkpoint, the next run goes on from there.
+
+        Returns:
+            The state at the end.
+        """
+        self._running.cancel()
+        return self.state
+
+    def drain(self) -> str:
+        """Ends all sources (penstock's own): what has arrived is processed, all windows fire, and the run ends.
+
+        Returns:
+            The state now; wait for the end with `wait_until_finish`.
+        """
+        self._running.drain()
+        return self.state
+
+    def signal(self, name: str) -> None:
+        """Sends a signal to all groupings whose trigger waits for one (penstock's own); see ``AfterSignal``.
+
+        Args:
+            name: The signal's name.
+        """
+        self._running.signal(name)
+
+    def metrics(self) -> MetricResults:
+        """The metrics of all micro-batches that are finished, also while the run goes on."""
+        return MetricResults(self._running.snapshot())
+
+    def watermarks(self) -> dict[str, StepWatermark]:
+        """How far each grouping has come, by label (penstock's own); also while the run goes on."""
+        told = self._running.watermarks()
+        clock = Timestamp.from_micros(told.clock_micros)
+        behind = Timestamp.now() - clock if self._is_live else None
+        return {
+            label: StepWatermark(
+                Timestamp.from_micros(entering),
+                Timestamp.from_micros(leaving),
+                clock,
+                max(Duration(0), clock - Timestamp.from_micros(leaving)),
+                behind,
+            )
+            for label, (entering, leaving) in told.by_grouping().items()
+        }

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import copy
+from dataclasses import replace
 from typing import Any
 
 from penstock.error import UnsupportedByRunner
@@ -15,6 +16,7 @@ from penstock_spark.passes import leading_to, optimise
 from penstock_spark.passes.choose import choose
 from penstock_spark.passes.fuse import fuse
 from penstock_spark.passes.levels import levels
+from penstock_spark.passes.side_views import side_views, without_side_views
 from penstock_spark.plan import Plan, show_plan
 from penstock_spark.stream_plan import StreamPlan, show_stream_plan
 from penstock_spark.supported import check, default_mode
@@ -31,16 +33,19 @@ class SparkRunner(PipelineRunner):
         self.arguments = arguments
 
     def run_pipeline(self, pipeline: Any, options: PipelineOptions) -> PipelineResult:
-        """Runs a pipeline; a bounded one has ended when this returns.
+        """Runs a pipeline: one in batch mode has ended when this returns, a query has started.
 
         Raises:
             UnsupportedByRunner: The pipeline asks for something that this runner does not do.
             Exception: Whatever user code raised, with the step named.
         """
         from penstock_spark.execute import execute
+        from penstock_spark.execute_stream import start
 
         settings = self._settings(options)
         plan = self.plan(pipeline.to_graph(), settings)
+        if isinstance(plan, StreamPlan):
+            return start(plan, settings, local_only=self.local_only)
         return execute(plan, settings, local_only=self.local_only)
 
     def plan(self, graph: Graph, settings: SparkOptions) -> Plan | StreamPlan:
@@ -48,7 +53,11 @@ class SparkRunner(PipelineRunner):
         mode = settings.mode or default_mode(graph)
         check(graph, mode)
         optimised = optimise(graph)
-        return choose(optimised, fuse(optimised)) if mode == "batch" else levels(optimised, mode)
+        if mode == "batch":
+            return choose(optimised, fuse(optimised))
+        aside = side_views(optimised)
+        views = None if aside is None else choose(aside, fuse(aside))
+        return replace(levels(without_side_views(optimised), mode), views=views)
 
     def explain(self, pipeline: Any, options: PipelineOptions) -> str:
         """The graph, the optimised graph and the plan, as text; starts nothing."""

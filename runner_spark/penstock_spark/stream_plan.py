@@ -1,14 +1,24 @@
-"""The plan of a streaming query as values: levels of groupings, and the stateless steps between them.
+"""The plan of a streaming query as values: sources, levels of groupings, and the stateless steps between them.
 
 A grouping's level is the number of groupings in a row up to it. All groupings of one level are one stateful operator,
-and so a query is a chain: sources, level 1, level 2 and so on.
+and so a query is a chain: sources, level 1, level 2 and so on, sinks.
 """
 
 from __future__ import annotations
 
 from dataclasses import dataclass
+from enum import Enum
 
 from penstock.graph import Graph, Step, describe
+from penstock_spark.plan import Plan, show_plan
+
+
+class Clock(Enum):
+    """Whose processing time a query goes by."""
+
+    RECORDED = "recorded events"
+    TICKS = "recorded arrival times"
+    LIVE = "the machine's"
 
 
 @dataclass(frozen=True)
@@ -24,10 +34,11 @@ class Level:
     """What runs together.
 
     Attributes:
-        number: 0 for the sources; otherwise that of its groupings.
+        number: 0 for sources; otherwise that of its groupings.
         roots: The sources, or the groupings.
         steps: The stateless steps below them, in topological order.
         writes: The groupings of later levels that elements go to, each with the edge that they are read from.
+        sinks: The sinks that elements go to, likewise.
         readers: For each output of a root, the levels whose groupings depend on its watermark.
     """
 
@@ -35,6 +46,7 @@ class Level:
     roots: tuple[Step, ...]
     steps: tuple[Step, ...]
     writes: tuple[tuple[int, Step], ...]
+    sinks: tuple[tuple[int, Step], ...]
     readers: dict[str, tuple[int, ...]]
 
 
@@ -45,31 +57,52 @@ class StreamPlan:
     Attributes:
         graph: The graph that it was made of.
         mode: ``streaming`` or ``micro_batch``.
-        levels: Level 0 first.
+        clock: Whose processing time it goes by.
+        played: The sources whose events the program knows, all together; None if there are none.
+        readings: Every other source by itself.
+        levels: The groupings; that of number 1 first.
         feeds: What each grouping's watermark depends on, by the grouping's label.
-        level_of: The level of each grouping, by label.
+        level_of: The level of each grouping and of each sink, by label; sinks count down from -1.
+        views: What computes the side inputs, before the query starts; None if there are none.
     """
 
     graph: Graph
     mode: str
+    clock: Clock
+    played: Level | None
+    readings: tuple[Level, ...]
     levels: tuple[Level, ...]
     feeds: dict[str, tuple[Feed, ...]]
     level_of: dict[str, int]
+    views: Plan | None = None
+
+    @property
+    def parts(self) -> tuple[Level, ...]:
+        """All that runs, sources first."""
+        return (*((self.played,) if self.played else ()), *self.readings, *self.levels)
+
+    @property
+    def sinks(self) -> tuple[Step, ...]:
+        """The sinks; the one of level -1 first."""
+        found = {step.label: step for part in self.parts for _, step in part.sinks}
+        return tuple(sorted(found.values(), key=lambda step: -self.level_of[step.label]))
 
 
 def show_stream_plan(plan: StreamPlan) -> str:
     """The plan as text, a level a paragraph."""
-    lines = [f"one query, mode {plan.mode}"]
-    for level in plan.levels:
-        lines.append(
-            f"level {level.number}" + (": sources" if level.number == 0 else ": one stateful operator")
-        )
-        for root in level.roots:
+    lines = [f"one query, mode {plan.mode}, processing time: {plan.clock.value}"]
+    for part in plan.parts:
+        kind = "one stateful operator" if part.number else "played" if part is plan.played else "one source"
+        lines.append(f"level {part.number}: {kind}")
+        for root in part.roots:
             waits = ", ".join(feed.label for feed in plan.feeds.get(root.label, ()))
             lines.append(
                 f"  {root.label} = {describe(root.primitive)}"
                 + (f"  # watermark of {waits}" if waits else "")
             )
-        lines += [f"    {step.label} = {describe(step.primitive)}" for step in level.steps]
-        lines += [f"  -> level {plan.level_of[step.label]}: {step.label}" for _, step in level.writes]
+        lines += [f"    {step.label} = {describe(step.primitive)}" for step in part.steps]
+        lines += [f"  -> level {plan.level_of[step.label]}: {step.label}" for _, step in part.writes]
+        lines += [f"  -> sink {step.label} = {describe(step.primitive)}" for _, step in part.sinks]
+    if plan.views is not None:
+        lines += ["side inputs, before the query starts", show_plan(plan.views)]
     return "\n".join(lines)

@@ -3,15 +3,21 @@
 from __future__ import annotations
 
 from collections.abc import Iterator
+from typing import Any
 
 from penstock.error import UnsupportedByRunner
-from penstock.graph import CombinePerKey, Graph, GroupByKey, InlineValues, ParDo, Read, Step, Write
+from penstock.graph import CombinePerKey, Graph, GroupByKey, ParDo, Read, Step, Write
+from penstock.io.external.generate_sequence import SequenceSource
+from penstock.io.streams import StreamSource
 from penstock.machines.triggers import machine_of
 from penstock.testing.test_stream import RecordedStream
 from penstock.transforms.dofn import DoFnSignature, signature_of
+from penstock.transforms.periodicsequence import PeriodicSource
 from penstock.transforms.trigger import TriggerFn
 from penstock_spark.retractions import retracting_edges
 from penstock_spark.windowing import windowing_of
+
+_STREAMS = (RecordedStream, StreamSource, PeriodicSource, SequenceSource)
 
 
 def default_mode(graph: Graph) -> str:
@@ -33,9 +39,10 @@ def check(graph: Graph, mode: str) -> None:
         for what, hint in _refusals(graph, step, mode):
             raise UnsupportedByRunner(what, where=step.where, hint=hint)
     if mode != "batch":
-        return
+        for step, what, hint in _clocks(graph):
+            raise UnsupportedByRunner(what, where=step.where, hint=hint)
     # Which elements may be retractions can only be asked when all triggers are known.
-    retracting = retracting_edges(graph)
+    retracting = retracting_edges(graph, is_streaming=mode != "batch")
     for step in graph.steps:
         if isinstance(step.primitive, Write) and not retracting.isdisjoint(step.inputs):
             raise UnsupportedByRunner(
@@ -46,7 +53,7 @@ def check(graph: Graph, mode: str) -> None:
 
 
 def _refusals(graph: Graph, step: Step, mode: str) -> Iterator[tuple[str, str]]:
-    yield from _unbounded(graph, step) if mode == "batch" else _streaming(step)
+    yield from _unbounded(graph, step) if mode == "batch" else _streaming(graph, step)
     match step.primitive:
         case ParDo(dofn):
             yield from _dofn(signature_of(dofn))
@@ -60,17 +67,43 @@ def _unbounded(graph: Graph, step: Step) -> Iterator[tuple[str, str]]:
         yield "an unbounded source cannot be read in batch mode", "read a bounded source"
 
 
-def _streaming(step: Step) -> Iterator[tuple[str, str]]:
-    if step.side_inputs:
-        yield "side inputs are not there yet in streaming", "join with CoGroupByKey, or use mode='batch'"
+def _streaming(graph: Graph, step: Step) -> Iterator[tuple[str, str]]:
+    if any(not graph.edge(side.edge).is_bounded for side in step.side_inputs):
+        yield (
+            "a side input of an unbounded collection is not there yet",
+            "join with CoGroupByKey, or make it of a bounded one",
+        )
     match step.primitive:
-        case Read(source) if not isinstance(source, InlineValues | RecordedStream):
+        case Read(source) if not (source.is_bounded or isinstance(source, _STREAMS)):
             yield (
-                f"the source {source.describe()} cannot be streamed yet",
-                "use a TestStream or Create, or mode='batch'",
+                f"nothing says how {source.describe()} is read as a stream",
+                "use a source of penstock.io, with as_stream()",
             )
-        case Write(sink):
-            yield f"the sink {sink.describe()} takes no stream yet", "use mode='batch'"
+        case Write() if any(True for output in step.outputs for _ in graph.consumers(output.edge)):
+            yield (
+                "what a stream has written cannot be read in the same pipeline",
+                "end the pipeline with the write",
+            )
+
+
+def _clocks(graph: Graph) -> Iterator[tuple[Step, str, str]]:
+    """Sources whose processing times cannot be had together."""
+    reads = [(step, step.primitive.source) for step in graph.steps if isinstance(step.primitive, Read)]
+    recorded = [step for step, source in reads if isinstance(source, RecordedStream)]
+    ticks = [step for step, source in reads if _has_arrival_times(source)]
+    live = [step for step, source in reads if not source.is_bounded and step not in (*recorded, *ticks)]
+    for one, other in ((recorded, ticks), (recorded, live), (ticks, live)):
+        if one and other:
+            yield (
+                other[0],
+                f"it does not go by the same clock as {one[0].label!r}: a TestStream has its own, recorded arrival "
+                "times are another, and all else goes by the machine's",
+                "read recorded streams with arrival times, all of them, or none",
+            )
+
+
+def _has_arrival_times(source: Any) -> bool:
+    return isinstance(source, StreamSource) and source.arrival_time is not None
 
 
 def _dofn(signature: DoFnSignature) -> Iterator[tuple[str, str]]:

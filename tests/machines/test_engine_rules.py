@@ -86,7 +86,7 @@ def test_a_batch_sees_elements_in_order_of_event_time_and_its_clock_stands_still
 def test_a_state_of_another_version_is_refused() -> None:
     machine = GroupingMachine(Windowing(FixedWindows(10)))
     data = machine.snapshot(machine.new_key())
-    assert data[0] == 1
+    assert data[0] == 2
     with pytest.raises(ValueError, match="format"):
         machine.restore(b"\x00" + data[1:])
 

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import inspect
 
+import laws_of_combining
 import laws_of_cost
 import laws_of_cuts
 import laws_of_merging
@@ -11,6 +12,7 @@ import laws_of_panes
 import laws_of_refinement
 import laws_of_retraction
 import mutants
+import mutants_of_combining
 import mutants_of_cost
 import pytest
 from law_book import Law
@@ -100,6 +102,26 @@ KILLED_BY: dict[Law, tuple[Mutant, ...]] = {
         mutants.counts_of_merged_windows_are_the_largest,
         mutants.counts_of_merged_windows_are_the_first_one,
     ),
+    laws_of_combining.punctual_elements_may_come_together: (
+        mutants_of_combining.counts_are_said_to_tell_no_one_from_many,
+        mutants_of_combining.triggers_at_each_element_are_said_to_tell_no_one_from_many,
+        mutants_of_combining.arrivals_replace_what_was_there,
+        mutants_of_combining.triggers_hear_of_no_arrivals,
+        mutants_of_combining.only_the_earliest_timestamp_is_kept,
+        mutants_of_combining.only_the_latest_timestamp_is_kept,
+        mutants_of_combining.sessions_that_touch_are_one,
+    ),
+    laws_of_combining.in_the_end_it_is_the_same_whether_elements_come_together: (
+        mutants_of_combining.triggers_that_finish_are_given_arrivals,
+        mutants_of_combining.arrivals_replace_what_was_there,
+        mutants_of_combining.arrivals_count_as_one_element,
+        mutants_of_combining.one_producer_is_enough,
+        mutants_of_combining.arrivals_are_dropped_in_silence,
+    ),
+    laws_of_combining.a_trigger_that_tells_no_one_from_many_is_told_all_by_one: (
+        mutants_of_combining.counts_are_said_to_tell_no_one_from_many,
+        mutants_of_combining.any_late_trigger_is_said_to_tell_no_one_from_many,
+    ),
     laws_of_cost.the_work_does_not_grow_with_the_windows: (
         mutants_of_cost.many_windows_are_asked,
         mutants_of_cost.a_long_session_is_near_to_all,
@@ -119,6 +141,7 @@ LAW_MODULES = (
     laws_of_cuts,
     laws_of_panes,
     laws_of_merging,
+    laws_of_combining,
     laws_of_cost,
 )
 PAIRS = [(law, mutant) for law, killers in KILLED_BY.items() for mutant in killers]
@@ -141,7 +164,7 @@ def test_every_law_finds_a_break_and_every_break_offends_a_law() -> None:
     assert all(KILLED_BY.values())
     breaks = {
         value
-        for module in (mutants, mutants_of_cost)
+        for module in (mutants, mutants_of_combining, mutants_of_cost)
         for name, value in vars(module).items()
         if inspect.isfunction(value) and value.__module__ == module.__name__ and not name.startswith("_")
     }

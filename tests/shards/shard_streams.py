@@ -18,6 +18,7 @@ from penstock.machines.records import (
 from penstock.utils.windowed_value import PANE_INFO_UNKNOWN, PaneInfo
 from penstock_spark.operators.batch import Batch, dumps, loads
 from penstock_spark.shards.header import Header
+from penstock_spark.shards.inbox import inbox_of
 from penstock_spark.shards.packets import Mark, Moment, Packet, Part
 from penstock_spark.shards.shard import Feed, Grouping, Shard
 from penstock_spark.shards.writer import Outbox, shard_of
@@ -92,7 +93,7 @@ class Stream:
                 self.micro_batch,
                 lambda label, dropped: self.dropped.append((dropped.element.value, dropped.reason)),
             )
-            for _ in shard.run([loads(dumps(packets[number]))]):
+            for _ in shard.run(inbox_of([loads(dumps(packets[number]))], header.last)):
                 raise AssertionError("panes are gathered, not handed up")
             shard.save()
             self.headers[number] = header.encoded()

@@ -52,6 +52,11 @@ class Context:
     written: dict[str, tuple[Any, ...]] = field(default_factory=dict)
     tidy: list[Callable[[], Any]] = field(default_factory=list)
 
+    def tidy_up(self) -> None:
+        """Lets go of what the run has made."""
+        while self.tidy:
+            self.tidy.pop()()
+
     def sink(self, step: Step) -> SinkPlan:
         """The plan of a Write's sink."""
         if step.label not in self.sinks:

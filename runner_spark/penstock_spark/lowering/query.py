@@ -2,167 +2,162 @@
 
 from __future__ import annotations
 
-import tempfile
-import time
-from dataclasses import replace
+from collections.abc import Callable
+from dataclasses import dataclass
+from functools import reduce
 from typing import Any
 
 from pyspark.sql import DataFrame
+from pyspark.sql import functions as F
 
-from penstock.graph import CombinePerKey, InlineValues, Read, Reshuffle, Step
-from penstock.testing.test_stream import ElementEvent, ProcessingTimeEvent, RecordedStream, WatermarkEvent
-from penstock.utils.timestamp import MAX_TIMESTAMP
+from penstock.graph import Read
+from penstock.io.external.generate_sequence import SequenceSource
+from penstock.io.streams import StreamSource
+from penstock.transforms.periodicsequence import PeriodicSource
+from penstock_spark.checkpoints import Checkpoint
 from penstock_spark.lowering.context import Context
+from penstock_spark.lowering.jobs import run_plan
+from penstock_spark.lowering.level_programs import level_program
+from penstock_spark.lowering.readings import Opened, open_reading
+from penstock_spark.lowering.recorded import recorded_input
 from penstock_spark.lowering.shard_keys import shard_keys
-from penstock_spark.lowering.stage import step_spec
-from penstock_spark.operators.program import StepSpec
-from penstock_spark.passes.levels import origin_of
-from penstock_spark.retractions import retracting_edges
-from penstock_spark.shards.operator import ROWS, LevelProcessor, source_function
-from penstock_spark.shards.program import (
-    GroupingSpec,
-    LevelProgram,
-    PacketWriterSpec,
-    RecordedSource,
-    Timeline,
-)
-from penstock_spark.stream_plan import Level, StreamPlan
-from penstock_spark.windowing import windowing_of
-
-_POLL_SECONDS = 0.02
-_MAX_MICROS = MAX_TIMESTAMP.micros
+from penstock_spark.shards.notices import BEAT, COMMAND
+from penstock_spark.shards.operator import ROWS, LevelProcessor, played_function, reading_function
+from penstock_spark.stream_plan import Clock, Level, StreamPlan
 
 
-def run_query(plan: StreamPlan, context: Context, events_per_batch: int | None) -> None:
-    """Runs a streaming plan until its recorded input is over.
+@dataclass(frozen=True, eq=False)
+class Query:
+    """A query that is ready to start.
+
+    Attributes:
+        frame: Its rows: those for sinks have a level below 0.
+        batches: How many micro-batches the recorded input takes.
+        readings: The sources that Spark reads, in the order in which Spark reports them, and where the first one is.
+        first_reading: The number of Spark sources before them.
+    """
+
+    frame: DataFrame
+    batches: int
+    readings: tuple[Opened, ...]
+    first_reading: int
+
+    @property
+    def is_finite(self) -> bool:
+        """Whether all of its sources end by themselves."""
+        return all(reading.is_finite for reading in self.readings)
+
+
+def build_query(
+    plan: StreamPlan,
+    context: Context,
+    checkpoint: Checkpoint,
+    events_per_batch: int | None,
+    heartbeat: str,
+) -> Query:
+    """The frame of a streaming plan.
 
     Args:
         plan: The plan.
         context: The run's.
-        events_per_batch: How many events make a micro-batch; None makes one of all.
+        checkpoint: Where bounded sources are staged, and commands arrive.
+        events_per_batch: How many events of recorded input make a micro-batch; None makes one of all.
+        heartbeat: What `heartbeat_of` says.
 
     Raises:
-        Exception: What Spark raised.
+        ValueError: A source cannot be streamed as described.
     """
-    timeline, sources = recorded_input(plan, events_per_batch)
-    frame, keys = _heartbeat(context), shard_keys(context.partitions)
+    if plan.views is not None:
+        run_plan(plan.views, context)
+    timeline, recorded = recorded_input(plan, events_per_batch)
+    opened = tuple(open_reading(part, context, checkpoint.inputs_location) for part in plan.readings)
+    keys = shard_keys(context.partitions)
+    frames = [*_beats(plan, context, heartbeat, keys), *_commands(plan, context, checkpoint, keys)]
+
+    def function(make: Callable[..., Any], part: Any, reading: Any = None) -> Any:
+        program = level_program(plan, part, timeline, recorded, reading, context)
+        views = {side.edge: context.views[side.edge] for step in part.steps for side in step.side_inputs}
+        return make(context.dumps(program), keys, views, context.metrics, context.sys_path)
+
+    if plan.played is not None:
+        played = function(played_function, plan.played)
+        frames[0] = frames[0].mapInArrow(played, ROWS)
+    first_reading = len(frames)
+    for part, reading in zip(plan.readings, opened, strict=True):
+        clocked = reading.frame.withColumn("clock", F.unix_micros(F.current_timestamp()))
+        frames.append(clocked.mapInArrow(function(reading_function, part, reading.spec), ROWS))
+    frame = reduce(DataFrame.unionAll, frames)
     for level in plan.levels:
-        program = context.dumps(_program(plan, level, timeline, sources, context))
-        if level.number == 0:
-            function = source_function(program, keys, context.metrics, context.sys_path)
-            frame = frame.mapInArrow(function, ROWS)
-        else:
-            processor = LevelProcessor(program, keys, context.metrics, context.sys_path)
-            frame = frame.groupBy("shard").transformWithState(processor, ROWS, "Append", "None")
-    with tempfile.TemporaryDirectory(prefix="penstock-checkpoint-") as folder:
-        _await(frame, folder, timeline.batches)
+        processor = function(LevelProcessor, level)
+        frame = frame.groupBy("shard").transformWithState(processor, ROWS, "Append", "None")
+    return Query(frame, timeline.batches if plan.played else 0, opened, first_reading)
 
 
-def _heartbeat(context: Context) -> DataFrame:
-    """A row in each micro-batch: its number."""
-    beat = context.spark.readStream.format("rate-micro-batch").option("rowsPerBatch", 1)
-    return beat.option("numPartitions", 1).load().select("value")
+def heartbeat_of(plan: StreamPlan, has_interval: bool) -> str:
+    """What makes Spark run micro-batches when nothing has arrived: ``numbers``, ``seconds`` or ``none``.
 
+    ``numbers`` is a source that always has something: micro-batches follow each other without a pause, or as the
+    trigger says. ``seconds`` has something once a second, so that what arrives otherwise starts one at once.
 
-def _await(frame: DataFrame, folder: str, batches: int) -> None:
-    query = frame.writeStream.format("noop").option("checkpointLocation", folder).start()
-    try:
-        while query.isActive:
-            progress = query.lastProgress
-            if progress is not None and progress["batchId"] >= batches - 1:
-                break
-            time.sleep(_POLL_SECONDS)
-        failure = query.exception()
-        if failure is not None:
-            raise failure
-    finally:
-        query.stop()
-
-
-def _program(
-    plan: StreamPlan, level: Level, timeline: Timeline, sources: tuple[RecordedSource, ...], context: Context
-) -> LevelProgram:
-    return LevelProgram(
-        run=context.run,
-        number=level.number,
-        last=plan.levels[-1].number,
-        shards=context.partitions,
-        micro_batch=plan.mode == "micro_batch",
-        sources=sources if level.number == 0 else (),
-        timeline=timeline if level.number == 0 else Timeline((), frozenset(), 1),
-        groupings=tuple(_grouping(plan, step, context) for step in level.roots if level.number),
-        steps=tuple(_step(step, plan) for step in level.steps),
-        writers=tuple(
-            PacketWriterSpec(edge, step.label, step.where, plan.level_of[step.label])
-            for edge, step in level.writes
-        ),
-        show_elements=context.show_elements,
-    )
-
-
-def _step(step: Step, plan: StreamPlan) -> StepSpec:
-    spec = step_spec(step, plan.graph)
-    return replace(spec, primitive=None) if isinstance(step.primitive, Reshuffle) else spec
-
-
-def _grouping(plan: StreamPlan, step: Step, context: Context) -> GroupingSpec:
-    [output] = step.outputs
-    return GroupingSpec(
-        label=step.label,
-        where=step.where,
-        edge=output.edge,
-        windowing=windowing_of(plan.graph, step.inputs[0]),
-        combine=step.primitive.fn if isinstance(step.primitive, CombinePerKey) else None,
-        input_retracts=not retracting_edges(plan.graph, is_streaming=True).isdisjoint(step.inputs),
-        feeds=tuple((feed.label, context.partitions if feed.level else 1) for feed in plan.feeds[step.label]),
-        readers=plan.levels[plan.level_of[step.label]].readers[step.label],
-    )
-
-
-def recorded_input(
-    plan: StreamPlan, events_per_batch: int | None
-) -> tuple[Timeline, tuple[RecordedSource, ...]]:
-    """The timeline of a plan's sources, and what happens at each of them.
-
-    Values of the program come at the first step, and then their watermark goes to infinity. A TestStream has a step for
-    each event, and ends after the last one.
+    Args:
+        plan: The plan.
+        has_interval: Whether the trigger says when micro-batches begin.
     """
-    clocks, ends = _clocks(plan)
-    sources = []
-    for step in plan.levels[0].roots:
-        assert isinstance(step.primitive, Read)
-        source = step.primitive.source
-        for output in step.outputs:
-            if isinstance(source, InlineValues):
-                happenings: dict[int, Any] = {0: source.values, 1: _MAX_MICROS}
-            else:
-                assert isinstance(source, RecordedStream)
-                happenings = _happenings(source, output.tag, len(clocks) - 1)
-            origin = origin_of(step, output)
-            sources.append(RecordedSource(origin, output.edge, happenings, plan.levels[0].readers[origin]))
-    return Timeline(tuple(clocks), frozenset(ends), events_per_batch or len(clocks)), tuple(sources)
+    if plan.clock is Clock.RECORDED or has_interval or all(_ends_soon(part) for part in plan.readings):
+        return "numbers"
+    return "none" if plan.clock is Clock.TICKS else "seconds"
 
 
-def _clocks(plan: StreamPlan) -> tuple[list[int], set[int]]:
-    """Processing time at each step, and the steps at which it moves; one more step ends the input."""
-    clocks, ends = [0], set()
-    for step in plan.levels[0].roots:
-        source = step.primitive.source if isinstance(step.primitive, Read) else None
-        for number, event in enumerate(source.events if isinstance(source, RecordedStream) else (), 1):
-            advance_micros = event.advance_by.micros if isinstance(event, ProcessingTimeEvent) else 0
-            clocks.append(clocks[-1] + advance_micros)
-            if advance_micros:
-                ends.add(number)
-    return [*clocks, clocks[-1]], ends
+def _ends_soon(part: Level) -> bool:
+    """Whether a source ends when what is there has been read."""
+    [step] = part.roots
+    source = step.primitive.source if isinstance(step.primitive, Read) else None
+    if isinstance(source, PeriodicSource | SequenceSource):
+        return False
+    return source.ends if isinstance(source, StreamSource) else True
 
 
-def _happenings(source: RecordedStream, tag: str | None, last: int) -> dict[int, Any]:
-    happenings: dict[int, Any] = {}
-    for number, event in enumerate(source.events, 1):
-        match event:
-            case ElementEvent(values, own) if own == tag:
-                happenings[number] = values
-            case WatermarkEvent(watermark, own) if own == tag:
-                happenings[number] = watermark.micros
-    happenings[last] = _MAX_MICROS
-    return happenings
+def _beats(plan: StreamPlan, context: Context, heartbeat: str, keys: tuple[int, ...]) -> list[DataFrame]:
+    """The heartbeat: for recorded input the number of each micro-batch, else a notice of the clock for each shard."""
+    stream = context.spark.readStream
+    match heartbeat:
+        case "none":
+            return []
+        case "numbers":
+            beats = stream.format("rate-micro-batch").options(rowsPerBatch=1, numPartitions=1).load()
+            if plan.played is not None:
+                return [beats.select("value")]
+            beats = beats if plan.clock is Clock.LIVE else beats.where("value < 0")
+        case _:
+            seconds = stream.format("rate").options(rowsPerSecond=1, numPartitions=1).load()
+            # After a pause all seconds that were missed come at once; the last ones will do.
+            beats = seconds.where(F.col("timestamp") > F.current_timestamp() - F.expr("INTERVAL 10 SECONDS"))
+    clock = F.unix_micros(F.current_timestamp()).cast("string")
+    return [
+        _to_shards(beats, F.concat(F.lit(BEAT), clock), [level.number for level in plan.levels[:1]], keys)
+    ]
+
+
+def _commands(
+    plan: StreamPlan, context: Context, checkpoint: Checkpoint, keys: tuple[int, ...]
+) -> list[DataFrame]:
+    """What the driver asks for while the query runs: every line of a file in the control folder, for every shard."""
+    if not plan.levels:
+        return []
+    lines = context.spark.readStream.format("text").load(checkpoint.control_location)
+    clock = F.unix_micros(F.current_timestamp()).cast("string")
+    text = F.concat(F.lit(COMMAND), clock, F.lit(" "), F.col("value"))
+    return [_to_shards(lines, text, [level.number for level in plan.levels], keys)]
+
+
+def _to_shards(frame: DataFrame, text: Any, levels: list[int], keys: tuple[int, ...]) -> DataFrame:
+    """A row with a text for each shard of some levels."""
+    places = [
+        F.struct(F.lit(level).alias("level"), F.lit(key).alias("shard")) for level in levels for key in keys
+    ]
+    if not places:
+        return frame.where("false").select(
+            F.lit(0).alias("level"), F.lit(0).alias("shard"), text.cast("binary").alias("payload")
+        )
+    exploded = frame.select(F.explode(F.array(*places)).alias("place"), text.cast("binary").alias("payload"))
+    return exploded.select("place.level", "place.shard", "payload")

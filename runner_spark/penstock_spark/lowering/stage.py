@@ -161,8 +161,9 @@ def _group_root(tag: int, step: Step, hosting: Hosting, plan: Plan) -> GroupRoot
     combine = step.primitive.fn if isinstance(step.primitive, CombinePerKey) else None
     windowing = windowing_of(plan.graph, step.inputs[0])
     if hosting.by_machine:
+        late_edge = step.outputs[1].edge if len(step.outputs) > 1 else None
         return MachineRoot(
-            _edge(step), tag, windowing, combine, hosting.input_retracts, step.where, step.label
+            _edge(step), tag, windowing, combine, hosting.input_retracts, step.where, step.label, late_edge
         )
     return GroupRoot(_edge(step), tag, windowing, combine, step.where, step.label)
 

@@ -3,13 +3,14 @@
 from __future__ import annotations
 
 from collections.abc import Iterator
+from dataclasses import replace
 from functools import partial
 from typing import Any
 
 from penstock.machines.grouping import GroupingMachine
 from penstock.machines.records import MAX_MICROS, Dropped, DropReason, Element, Emitted, Times
 from penstock.metrics.execution import MetricsContainer, set_current
-from penstock.utils.windowed_value import ValueKind
+from penstock.utils.windowed_value import PANE_INFO_UNKNOWN, ValueKind
 from penstock_spark.operators.batch import Batch, Windows, loads
 from penstock_spark.operators.failure import guarded, step_failed
 from penstock_spark.operators.keys import restore
@@ -34,11 +35,21 @@ Rows = Iterator[tuple[tuple[Any, ...], Iterator[tuple[int, bytes]]]]
 
 
 class MachineReader:
-    """Turns the elements of each key into batches of panes."""
+    """Turns the elements of each key into batches of panes.
 
-    def __init__(self, root: MachineRoot, out: Consumer, metrics: MetricsContainer) -> None:
+    Args:
+        root: What is read.
+        out: Where panes go.
+        metrics: The step's metrics.
+        late: Where elements go that a window no longer takes; None if they are only counted.
+    """
+
+    def __init__(
+        self, root: MachineRoot, out: Consumer, metrics: MetricsContainer, late: Consumer | None = None
+    ) -> None:
         self.root = root
         self.out = out
+        self.late = late
         self.metrics = metrics
         self.machine = GroupingMachine(root.windowing, root.combine, root.input_retracts)
         self._guard = partial(guarded, metrics, root.where)
@@ -98,6 +109,10 @@ class MachineReader:
         for one in emitted:
             if isinstance(one, Dropped):
                 self.metrics.inc(_DROPPED[one.reason])
+                if self.late is not None:
+                    element, pane = one.element, replace(PANE_INFO_UNKNOWN, kind=one.element.kind)
+                    late = Batch([(key, element.value)], element.timestamp_micros, element.windows, pane)
+                    yield from self.late.push(late)
                 continue
             self._values.append((key, one.value))
             self._timestamps.append(one.timestamp_micros)

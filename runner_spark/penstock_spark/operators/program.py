@@ -75,6 +75,7 @@ class MachineRoot:
         input_retracts: Whether elements may take back earlier ones.
         where: The step, for errors.
         label: The step's label, for metrics.
+        late_edge: Where elements go that a window no longer takes; None if they are only counted.
     """
 
     edge: int
@@ -84,6 +85,7 @@ class MachineRoot:
     input_retracts: bool
     where: str
     label: str
+    late_edge: int | None = None
 
 
 @dataclass(frozen=True, eq=False)

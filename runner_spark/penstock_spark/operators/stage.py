@@ -108,7 +108,9 @@ class Stage:
     def _reader(self, root: GroupRoot | MachineRoot) -> GroupReader | MachineReader:
         root = self._owning(root)
         parts = (self.fan(root.edge), self.container(root.label))
-        return MachineReader(root, *parts) if isinstance(root, MachineRoot) else GroupReader(root, *parts)
+        if isinstance(root, GroupRoot):
+            return GroupReader(root, *parts)
+        return MachineReader(root, *parts, None if root.late_edge is None else self.fan(root.late_edge))
 
     def _step(self, spec: StepSpec) -> Node:
         node: Node

@@ -15,7 +15,7 @@ GRAPH_PASSES = (prune, lift_combiners, spread_writes)
 
 def leading_to(graph: Graph, last: Step) -> Graph:
     """The graph of one more step and of the steps that it depends on."""
-    needed = set(last.inputs)
+    needed = {*last.inputs, *(side.edge for side in last.side_inputs)}
     kept = [last]
     for step in reversed(graph.steps):
         if any(output.edge in needed for output in step.outputs):

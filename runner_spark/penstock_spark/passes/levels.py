@@ -4,8 +4,10 @@ from __future__ import annotations
 
 from collections.abc import Iterable
 
-from penstock.graph import CombinePerKey, Graph, GroupByKey, Output, Read, Step
-from penstock_spark.stream_plan import Feed, Level, StreamPlan
+from penstock.graph import CombinePerKey, Graph, GroupByKey, InlineValues, Output, Read, Step, Write
+from penstock.io.streams import StreamSource
+from penstock.testing.test_stream import RecordedStream
+from penstock_spark.stream_plan import Clock, Feed, Level, StreamPlan
 
 
 def levels(graph: Graph, mode: str) -> StreamPlan:
@@ -17,33 +19,66 @@ def levels(graph: Graph, mode: str) -> StreamPlan:
     """
     origins = _origins(graph)
     level_of: dict[str, int] = {}
+    feeds: dict[str, tuple[Feed, ...]] = {}
     for step in graph.steps:
         if _is_grouping(step):
-            before = [level_of.get(label, 0) for label in _all(origins[edge] for edge in step.inputs)]
-            level_of[step.label] = 1 + max(before, default=0)
-    groupings = [step for step in graph.steps if _is_grouping(step)]
-    feeds = {
-        step.label: tuple(
-            Feed(label, level_of.get(label, 0)) for label in _all(origins[edge] for edge in step.inputs)
-        )
-        for step in groupings
-    }
+            labels = _all(origins[edge] for edge in step.inputs)
+            feeds[step.label] = tuple(Feed(label, level_of.get(label, 0)) for label in labels)
+            level_of[step.label] = 1 + max((feed.level for feed in feeds[step.label]), default=0)
     deepest = max(level_of.values(), default=0)
-    made = tuple(_level(graph, number, level_of, feeds) for number in range(deepest + 1))
-    return StreamPlan(graph, mode, made, feeds, level_of)
+    sinks = [step for step in graph.steps if isinstance(step.primitive, Write)]
+    level_of.update({step.label: -number for number, step in enumerate(sinks, 1)})
+    sources = [step for step in graph.steps if isinstance(step.primitive, Read)]
+    clock = clock_of(sources)
+    played = tuple(step for step in sources if clock is Clock.RECORDED and _is_known(step))
+    groupings = [
+        tuple(step for step in graph.steps if _is_grouping(step) and level_of[step.label] == number)
+        for number in range(1, deepest + 1)
+    ]
+
+    def part(number: int, roots: tuple[Step, ...]) -> Level:
+        return _part(graph, number, roots, level_of, feeds)
+
+    return StreamPlan(
+        graph,
+        mode,
+        clock,
+        part(0, played) if played else None,
+        tuple(part(0, (step,)) for step in sources if step not in played),
+        tuple(part(number, roots) for number, roots in enumerate(groupings, 1)),
+        feeds,
+        level_of,
+    )
+
+
+def clock_of(sources: Iterable[Step]) -> Clock:
+    """Whose processing time a query over some sources goes by."""
+    read = [step.primitive.source for step in sources if isinstance(step.primitive, Read)]
+    if any(isinstance(source, StreamSource) and source.arrival_time is not None for source in read):
+        return Clock.TICKS
+    if any(isinstance(source, RecordedStream) for source in read):
+        return Clock.RECORDED
+    return Clock.RECORDED if all(isinstance(source, InlineValues) for source in read) else Clock.LIVE
 
 
 def origin_of(step: Step, output: Output) -> str:
-    """What the watermark of a root's output is called: its label, and the tag if it has one."""
-    return step.label if output.tag is None else f"{step.label}.{output.tag}"
+    """What the watermark of a root's output is called: its label, and the tag if it is one of several of a TestStream.
+
+    What a stream rejects, or what comes too late for a grouping, is as far as their main output is.
+    """
+    is_recorded = isinstance(step.primitive, Read) and isinstance(step.primitive.source, RecordedStream)
+    return f"{step.label}.{output.tag}" if is_recorded and output.tag is not None else step.label
+
+
+def _is_known(step: Step) -> bool:
+    """Whether the program knows what a source gives."""
+    return isinstance(step.primitive, Read) and isinstance(
+        step.primitive.source, InlineValues | RecordedStream
+    )
 
 
 def _is_grouping(step: Step) -> bool:
     return isinstance(step.primitive, GroupByKey | CombinePerKey)
-
-
-def _is_root(step: Step) -> bool:
-    return isinstance(step.primitive, Read) or _is_grouping(step)
 
 
 def _all(several: Iterable[tuple[str, ...]]) -> tuple[str, ...]:
@@ -56,24 +91,34 @@ def _origins(graph: Graph) -> dict[int, tuple[str, ...]]:
     for step in graph.steps:
         passed_on = _all(origins[edge] for edge in step.inputs)
         for output in step.outputs:
-            origins[output.edge] = (origin_of(step, output),) if _is_root(step) else passed_on
+            is_root = isinstance(step.primitive, Read) or _is_grouping(step)
+            origins[output.edge] = (origin_of(step, output),) if is_root else passed_on
     return origins
 
 
-def _level(graph: Graph, number: int, level_of: dict[str, int], feeds: dict[str, tuple[Feed, ...]]) -> Level:
-    roots = tuple(step for step in graph.steps if _is_root(step) and (level_of.get(step.label, 0) == number))
+def _part(
+    graph: Graph,
+    number: int,
+    roots: tuple[Step, ...],
+    level_of: dict[str, int],
+    feeds: dict[str, tuple[Feed, ...]],
+) -> Level:
+    """Roots, and all that runs with them: the stateless steps below, and what these write to."""
     edges = {output.edge for root in roots for output in root.outputs}
-    steps, writes = [], []
+    steps, writes, sinks = [], [], []
     for step in graph.steps:
         reads = [edge for edge in step.inputs if edge in edges]
-        if _is_grouping(step):
-            writes += [(edge, step) for edge in reads]
-        elif reads and not _is_root(step):
-            steps.append(step)
-            edges |= {output.edge for output in step.outputs}
+        match step.primitive:
+            case GroupByKey() | CombinePerKey():
+                writes += [(edge, step) for edge in reads]
+            case Write():
+                sinks += [(edge, step) for edge in reads]
+            case _ if reads:
+                steps.append(step)
+                edges |= {output.edge for output in step.outputs}
     origins = [origin_of(root, output) for root in roots for output in root.outputs]
     readers = {origin: _readers(origin, level_of, feeds) for origin in origins}
-    return Level(number, roots, tuple(steps), tuple(writes), readers)
+    return Level(number, roots, tuple(steps), tuple(writes), tuple(sinks), readers)
 
 
 def _readers(origin: str, level_of: dict[str, int], feeds: dict[str, tuple[Feed, ...]]) -> tuple[int, ...]:

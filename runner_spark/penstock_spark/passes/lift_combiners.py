@@ -44,12 +44,12 @@ def _looks(graph: Graph, group: Step) -> bool:
 
 
 def _only_combine(group: Step, readers: dict[int, list[Step]]) -> Step | None:
-    """The CombineValues that alone reads a GroupByKey.
+    """The CombineValues that alone reads a GroupByKey, which must not be asked for late data.
 
     Its function must not depend on side inputs: those are matched to the window of the grouped values, and before
     the shuffle that window may not have been merged yet.
     """
-    if not isinstance(group.primitive, GroupByKey):
+    if not isinstance(group.primitive, GroupByKey) or len(group.outputs) > 1:
         return None
     found = readers.get(group.outputs[0].edge, [])
     if len(found) != 1 or not isinstance(found[0].primitive, ParDo):

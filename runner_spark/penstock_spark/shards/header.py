@@ -9,6 +9,8 @@ from typing import Any
 from penstock.error import three_parts
 from penstock.machines.records import MIN_MICROS
 from penstock.machines.trigger_machine import WATERMARK
+from penstock_spark.operators.batch import dumps
+from penstock_spark.shards.packets import Moment, Packet
 from penstock_spark.shards.pages import PageNote
 
 _VERSION = 1
@@ -22,15 +24,19 @@ class Header:
         clock_micros: Processing time at the end of the last micro-batch.
         marks: Where watermarks are, by origin, then by percentile, then by producer.
         estimators: The states of the watermark estimators, by source.
-        sent: Where the shard's own watermarks are, by grouping.
+        sent: Where the shard's own watermarks are, as far as each level has been told, by grouping and level.
         notes: The pages of each grouping, by its label.
+        last: The last moment that took place.
+        pending: What waits for the next micro-batch, because its moment is not over.
     """
 
     clock_micros: int = MIN_MICROS
     marks: dict[str, dict[float, dict[int, int]]] = field(default_factory=dict)
     estimators: dict[str, Any] = field(default_factory=dict)
-    sent: dict[str, int] = field(default_factory=dict)
+    sent: dict[tuple[str, int], int] = field(default_factory=dict)
     notes: dict[str, list[PageNote]] = field(default_factory=dict)
+    last: Moment | None = None
+    pending: list[Packet] = field(default_factory=list)
 
     def note(self, origin: str, percentile: float, producer: int, micros: int) -> None:
         """A producer's watermark is there now; it does not go back."""
@@ -48,7 +54,7 @@ class Header:
 
     def encoded(self) -> bytes:
         """The header as bytes."""
-        return pickle.dumps((_VERSION, vars(self)), pickle.HIGHEST_PROTOCOL)
+        return dumps((_VERSION, vars(self)))
 
     @staticmethod
     def decoded(data: bytes | None) -> Header:

@@ -12,9 +12,9 @@ from typing import Any
 
 from penstock.coders.deterministic import decode_key
 from penstock.machines.grouping import GroupingMachine
-from penstock.machines.records import Element, Emitted, Times
+from penstock.machines.records import Arrival, Element, Emitted, Times
 from penstock.machines.states import KeyState
-from penstock.machines.trigger_machine import CLOCK, Domain
+from penstock.machines.trigger_machine import CLOCK, WATERMARK, Domain
 from penstock_spark.operators.batch import dumps, loads
 from penstock_spark.operators.keys import key_is_self_contained
 from penstock_spark.shards.pages import Kept, Pages
@@ -51,6 +51,7 @@ class KeyTable:
         self.pages = pages
         self.live: dict[bytes, LiveKey] = {}
         self.changed: dict[bytes, None] = {}
+        self._unnoted: dict[bytes, LiveKey] = {}
         self._due: dict[Domain, list[_Entry]] = {}
         self._holds: list[_Entry] = []
         for number, note in enumerate(pages.notes):
@@ -71,20 +72,34 @@ class KeyTable:
             times: The watermark and the clock.
         """
         live = self._live(name, key)
-        emitted = self.machine.element(live.state, element, times)
-        self._note(name, live)
-        return live.key, emitted
+        self._unnoted[name] = live
+        return live.key, self.machine.element(live.state, element, times)
+
+    def arrival(self, name: bytes, key: Any, arrival: Arrival, times: Times) -> Fired:
+        """Combined elements arrive.
+
+        Args:
+            name: The encoded key.
+            key: The key, or None if its name tells it.
+            arrival: The elements.
+            times: The watermark and the clock.
+        """
+        live = self._live(name, key)
+        self._unnoted[name] = live
+        return live.key, self.machine.arrival(live.state, arrival, times)
 
     def advance_watermark(self, times: Times) -> Iterator[Fired]:
         """The watermark has moved: what is due by it, or by a percentile's, in order of time."""
+        self._note_all()
         for domain in [domain for domain in self._due if domain != CLOCK]:
-            now_micros = max(times.percentile(float(domain)), times.horizon_micros if domain == 1.0 else 0)
+            now_micros = times.horizon_micros if domain == WATERMARK else times.percentile(float(domain))
             for name, live in self._ring(domain, now_micros):
                 yield live.key, self.machine.advance_watermark(live.state, times)
                 self._note(name, live)
 
     def advance_clock(self, times: Times) -> Iterator[Fired]:
         """The clock has moved: what is due by it, in order of time."""
+        self._note_all()
         for name, live in self._ring(CLOCK, times.clock_micros):
             yield live.key, self.machine.advance_clock(live.state, times)
             self._note(name, live)
@@ -98,6 +113,7 @@ class KeyTable:
 
     def end_round(self, times: Times) -> Iterator[Fired]:
         """A micro-batch ends, for all keys that changed in it."""
+        self._note_all()
         changed, self.changed = sorted(self.changed), {}
         for name in changed:
             live = self._live(name, None)
@@ -106,11 +122,13 @@ class KeyTable:
 
     def next_clock_alarm(self) -> int | None:
         """A moment before which nothing is due by the clock; None if nothing ever is."""
+        self._note_all()
         entries = self._due.get(CLOCK)
         return entries[0][0] if entries else None
 
     def hold_micros(self) -> int | None:
         """The event time that the output's watermark may not pass; None if nothing holds it."""
+        self._note_all()
         while self._holds:
             micros, name, number = self._holds[0]
             if not name and number not in self.pages.loaded:
@@ -122,6 +140,7 @@ class KeyTable:
 
     def save(self) -> None:
         """Puts every key that has been read back into its page."""
+        self._note_all()
         for name, live in self.live.items():
             number = self.pages.number_of(name)
             page = self.pages.load(number)
@@ -171,6 +190,13 @@ class KeyTable:
                 self._page(number)
             elif self._alarm_of(name, domain) == micros:
                 yield name, self._live(name, None)
+
+    def _note_all(self) -> None:
+        """Notes the keys that elements have come for: once for each, before anybody asks."""
+        if self._unnoted:
+            unnoted, self._unnoted = self._unnoted, {}
+            for name, live in unnoted.items():
+                self._note(name, live)
 
     def _note(self, name: bytes, live: LiveKey) -> None:
         """Sees to it that a key is found when it is next due, and what it holds back."""

@@ -1,27 +1,27 @@
-"""A level at work in one micro-batch: recorded sources for level 0, and one shard of any other."""
+"""A level of groupings at work in one micro-batch: one of its shards."""
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterator
+from collections.abc import Callable, Iterator, Mapping
 from contextlib import AbstractContextManager, contextmanager
-from typing import Any
+from typing import Any, NamedTuple
 
 from penstock.machines.grouping import GroupingMachine
 from penstock.machines.records import Dropped, DropReason
 from penstock.metrics.execution import Snapshot, set_current
-from penstock_spark.operators.batch import dumps
 from penstock_spark.operators.failure import step_failed
-from penstock_spark.operators.inline import inline_batches
 from penstock_spark.shards.header import Header
-from penstock_spark.shards.packets import Mark, Moment, Packet
+from penstock_spark.shards.inbox import hold_back, inbox_of, moments_of, received
+from penstock_spark.shards.notices import Command, commanded
+from penstock_spark.shards.packets import Moment, Packet
 from penstock_spark.shards.pages import Store
-from penstock_spark.shards.program import GroupingSpec, LevelProgram, RecordedSource
+from penstock_spark.shards.program import GroupingSpec, LevelProgram
 from penstock_spark.shards.shard import Feed, Grouping, Shard
+from penstock_spark.shards.sources import EARLIEST, Row, rows_of
 from penstock_spark.shards.stream_stage import StreamStage
 from penstock_spark.shards.writer import Outbox
-
-Row = tuple[int, int, bytes]
-"""Level, shard, and the pickled packet."""
+from penstock_spark.source_watermarks import Estimator
+from penstock_spark.stream_plan import Clock
 
 _DROPPED = {
     DropReason.FINISHED: ("penstock", "elements_dropped_after_last_pane"),
@@ -29,64 +29,49 @@ _DROPPED = {
 }
 
 
-def play_sources(program: LevelProgram, batch: int) -> tuple[list[Row], Snapshot]:
-    """Level 0 in one micro-batch: rows for the shards, and metrics.
+class Done(NamedTuple):
+    """What a shard has done in one micro-batch.
 
-    Args:
-        program: The level.
-        batch: The number of the micro-batch.
+    Attributes:
+        rows: For the next levels and for sinks.
+        snapshot: The metrics.
+        watermarks: Where the watermarks of each grouping's input and output are, in microseconds.
+        clock_micros: Processing time at the end.
     """
-    outbox = Outbox((0, 0), program.shards, program.reaches)
-    stage = StreamStage(program, 0, outbox)
-    timeline = program.timeline
-    with stage.running() as done:
-        for step in timeline.of_batch(batch):
-            moment = outbox.now = Moment(step, timeline.clocks_micros[step])
-            for packet in outbox.packets.values():
-                packet.timeline.append(moment)
-                if step in timeline.ends:
-                    packet.ends.add(moment)
-            for source in program.sources:
-                _happen(source, step, stage, outbox, done)
-    return _rows(outbox), stage.snapshot()
 
-
-def _happen(
-    source: RecordedSource, step: int, stage: StreamStage, outbox: Outbox, done: Callable[[Any], None]
-) -> None:
-    happening = source.happenings.get(step)
-    if isinstance(happening, tuple):
-        for elements in inline_batches(happening, 0, 1):
-            done(stage.fan(source.edge).push(elements))
-    elif happening is not None:
-        for level in source.readers:
-            for packet in outbox.to_level(level):
-                packet.marks.append(Mark(outbox.now, source.origin, 0, happening))
+    rows: list[Row]
+    snapshot: Snapshot
+    watermarks: dict[str, tuple[int, int]]
+    clock_micros: int
 
 
 def play_shard(
     program: LevelProgram,
     number: int,
     packets: list[Packet],
+    commands: list[Command],
     header: Header,
     store_of: Callable[[str], Store],
-) -> tuple[list[Row], Snapshot]:
-    """One shard of a level in one micro-batch: rows for the next levels, and metrics.
+    views: Mapping[int, Any],
+) -> Done:
+    """One shard of a level in one micro-batch.
 
     Args:
         program: The level.
         number: The shard.
         packets: What was sent to it.
+        commands: What the driver asks for.
         header: What it remembers; changed in place.
         store_of: The page store of a grouping's label.
+        views: Broadcasts of side inputs, by edge.
     """
     outbox = Outbox((program.number, number), program.shards, program.reaches)
-    stage = StreamStage(program, number, outbox)
+    stage = StreamStage(program, number, outbox, views)
     edges = {spec.label: spec.edge for spec in program.groupings}
     places = {spec.label: spec.where for spec in program.groupings}
 
     def count_dropped(label: str, dropped: Dropped) -> None:
-        stage.container(label).inc(_DROPPED[dropped.reason])
+        stage.container(label).inc(_DROPPED[dropped.reason], dropped.count)
 
     @contextmanager
     def guard(label: str) -> Iterator[None]:
@@ -106,14 +91,45 @@ def play_shard(
         program.micro_batch,
         count_dropped,
         guard,
+        {origin: Estimator(policy) for origin, policy in program.estimated.items()},
+        {spec.label: stage.fan(spec.late_edge) for spec in program.groupings if spec.late_edge is not None},
     )
+    inbox = inbox_of(_due(program, packets, commands, header), header.last)
     with stage.running() as done, _combining(program, guard):
-        done(shard.run(packets))
+        done(shard.run(inbox))
         shard.save()
+    timeline = sorted(inbox.steps)
     for packet in outbox.packets.values():
-        packet.timeline = sorted({moment for own in packets for moment in own.timeline})
-        packet.ends = {moment for own in packets for moment in own.ends}
-    return _rows(outbox), stage.snapshot()
+        packet.timeline = timeline
+        packet.ends = {*inbox.ends}.intersection(timeline)
+    return Done(rows_of(outbox, stage, number), stage.snapshot(), shard.watermarks(), header.clock_micros)
+
+
+def _due(
+    program: LevelProgram, packets: list[Packet], commands: list[Command], header: Header
+) -> list[Packet]:
+    """The packets of what takes place in this micro-batch.
+
+    Where time goes by ticks, the last tick may go on in the next micro-batch, and so it waits until a later one begins,
+    or until no more will come.
+    """
+    packets = received(packets, header)
+    moments = moments_of(packets)
+    if header.last is not None:
+        moments.add(header.last)
+    if commands:
+        clock_micros = commands[0].clock_micros
+        moment = Moment(clock_micros, clock_micros)
+        if program.clock is not Clock.LIVE:
+            moment = max(moments, default=EARLIEST)
+        packets.insert(0, commanded(commands, program, moment))
+    if program.clock is not Clock.TICKS or any(command.ends_input for command in commands):
+        return packets
+    if program.number == 1:
+        complete = moments - {max(moments, default=None)}
+    else:
+        complete = moments_of(packet for packet in packets if packet.producer[0] == program.number - 1)
+    return hold_back(packets, header, max(complete, default=None))
 
 
 @contextmanager
@@ -133,18 +149,3 @@ def _grouping(spec: GroupingSpec) -> Grouping:
     machine = GroupingMachine(spec.windowing, spec.combine, spec.input_retracts)
     feeds = tuple(Feed(label, producers) for label, producers in spec.feeds)
     return Grouping(spec.label, machine, feeds, spec.readers)
-
-
-def _rows(outbox: Outbox) -> list[Row]:
-    return [(level, shard, dumps(packet)) for (level, shard), packet in outbox.packets.items()]
-
-
-def own_packets(program: LevelProgram, rows: Iterator[Row], decode: Callable[[bytes], Packet]) -> Any:
-    """The packets for a level among some rows, and the rows that pass it by."""
-    packets, passing = [], []
-    for level, shard, payload in rows:
-        if level == program.number:
-            packets.append(decode(payload))
-        else:
-            passing.append((level, shard, payload))
-    return packets, passing

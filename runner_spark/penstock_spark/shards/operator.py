@@ -3,21 +3,32 @@
 from __future__ import annotations
 
 import sys
-from collections.abc import Callable, Iterator
+from collections.abc import Callable, Iterator, Mapping
+from itertools import chain
 from typing import Any
 
 import pyarrow as pa
+from pyspark import TaskContext
 from pyspark.sql import Row as SparkRow
 from pyspark.sql.streaming import StatefulProcessor, StatefulProcessorHandle
 
+from penstock.metrics.execution import Snapshot
+from penstock_spark.metrics import report_end, report_watermarks
 from penstock_spark.operators.batch import loads
 from penstock_spark.operators.failure import show_elements
 from penstock_spark.shards.header import Header
-from penstock_spark.shards.levels import Row, own_packets, play_shard, play_sources
+from penstock_spark.shards.levels import Done, play_shard
+from penstock_spark.shards.notices import Command, beat, decoded
+from penstock_spark.shards.packets import Packet
 from penstock_spark.shards.program import LevelProgram
+from penstock_spark.shards.sources import Row, SourceTask, play_sources
 
 ROWS = "level int, shard int, payload binary"
 _SCHEMA = pa.schema([("level", pa.int32()), ("shard", pa.int32()), ("payload", pa.binary())])
+
+
+Views = Mapping[int, Any]
+"""Broadcasts of the pages of side inputs, by edge."""
 
 
 def prepared(program: bytes, sys_path: tuple[str, ...]) -> LevelProgram:
@@ -28,14 +39,15 @@ def prepared(program: bytes, sys_path: tuple[str, ...]) -> LevelProgram:
     return loaded
 
 
-def source_function(
-    program: bytes, shard_keys: tuple[int, ...], metrics: Any, sys_path: tuple[str, ...]
+def played_function(
+    program: bytes, shard_keys: tuple[int, ...], views: Views, metrics: Any, sys_path: tuple[str, ...]
 ) -> Callable[[Iterator[Any]], Iterator[Any]]:
     """The function for Spark's ``mapInArrow`` over the heartbeat, one row of which is a micro-batch's number.
 
     Args:
-        program: The pickled `LevelProgram`.
+        program: The pickled `LevelProgram` of the recorded sources.
         shard_keys: What stands for each shard in rows.
+        views: Broadcasts of the pages of side inputs, by edge.
         metrics: A Spark accumulator that takes snapshots.
         sys_path: Folders that the driver imports from and the worker should too.
     """
@@ -44,20 +56,61 @@ def source_function(
         loaded = prepared(program, sys_path)
         for record in records:
             for batch in record.column(0).to_pylist():
-                rows, snapshot = play_sources(loaded, batch)
-                if snapshot:
-                    metrics.add({(loaded.run, 0, batch): snapshot})
-                if rows:
-                    yield _record(rows, shard_keys)
+                rows, snapshot = play_sources(loaded, batch, views)
+                _count(metrics, loaded, batch, 0, snapshot)
+                yield from _records(rows, shard_keys)
 
     return run
 
 
-def _record(rows: list[Row], shard_keys: tuple[int, ...]) -> pa.RecordBatch:
+def reading_function(
+    program: bytes, shard_keys: tuple[int, ...], views: Views, metrics: Any, sys_path: tuple[str, ...]
+) -> Callable[[Iterator[Any]], Iterator[Any]]:
+    """The function for Spark's ``mapInArrow`` over a source's frame, whose last column is ``clock``.
+
+    Args:
+        program: The pickled `LevelProgram` of the source.
+        shard_keys: What stands for each shard in rows.
+        views: Broadcasts of the pages of side inputs, by edge.
+        metrics: A Spark accumulator that takes snapshots.
+        sys_path: Folders that the driver imports from and the worker should too.
+    """
+
+    def run(records: Iterator[Any]) -> Iterator[pa.RecordBatch]:
+        records = iter(records)
+        first = next(records, None)
+        if first is None:
+            return
+        loaded = prepared(program, sys_path)
+        assert loaded.reading is not None
+        number, batch = TaskContext.get().partitionId(), batch_number()
+        task = SourceTask(loaded, number, batch, views)
+        for rows in task.run(chain([first], records)):
+            yield from _records(rows, shard_keys)
+        _count(metrics, loaded, batch, number + 1, task.snapshot())
+        if task.has_ended:
+            report_end(metrics, loaded.run, loaded.reading.origin)
+
+    return run
+
+
+def batch_number() -> int:
+    """The number of the micro-batch that a task belongs to."""
+    return int(TaskContext.get().getLocalProperty("streaming.sql.batchId"))
+
+
+def _count(metrics: Any, program: LevelProgram, batch: int, producer: int, snapshot: Snapshot) -> None:
+    if snapshot:
+        metrics.add({(program.run, program.number, (batch, producer)): snapshot})
+
+
+def _records(rows: list[Row], shard_keys: tuple[int, ...]) -> Iterator[pa.RecordBatch]:
+    if not rows:
+        return
     levels, shards, payloads = zip(*rows, strict=True)
     keys = [shard_keys[shard] for shard in shards]
     columns = [pa.array(levels, pa.int32()), pa.array(keys, pa.int32()), pa.array(payloads, pa.binary())]
-    return pa.RecordBatch.from_arrays(columns, schema=_SCHEMA)
+    yield pa.RecordBatch.from_arrays(columns, schema=_SCHEMA)
 
 
 class _PageStore:
@@ -87,15 +140,22 @@ class LevelProcessor(StatefulProcessor):  # type: ignore[misc]
     Args:
         program: The pickled `LevelProgram`.
         shard_keys: What stands for each shard in rows.
+        views: Broadcasts of the pages of side inputs, by edge.
         metrics: A Spark accumulator that takes snapshots.
         sys_path: Folders that the driver imports from and the worker should too.
     """
 
     def __init__(
-        self, program: bytes, shard_keys: tuple[int, ...], metrics: Any, sys_path: tuple[str, ...]
+        self,
+        program: bytes,
+        shard_keys: tuple[int, ...],
+        views: Views,
+        metrics: Any,
+        sys_path: tuple[str, ...],
     ) -> None:
         self._program = program
         self._shard_keys = shard_keys
+        self._views = views
         self._metrics = metrics
         self._sys_path = sys_path
 
@@ -108,18 +168,34 @@ class LevelProcessor(StatefulProcessor):  # type: ignore[misc]
         """One shard's micro-batch."""
         program = prepared(self._program, self._sys_path)
         number = self._shard_keys.index(key[0])
-        packets, passing = own_packets(program, (tuple(row) for row in rows), loads)
+        packets, commands, beats = [], [], set()
+        for level, shard_key, payload in rows:
+            if level != program.number:
+                yield SparkRow(level=level, shard=shard_key, payload=bytes(payload))
+                continue
+            match decoded(bytes(payload)):
+                case Packet() as packet:
+                    packets.append(packet)
+                case Command() as command:
+                    commands.append(command)
+                case int(clock_micros):
+                    beats.add(clock_micros)
+        packets += [beat(clock_micros) for clock_micros in beats]
+        if not (packets or commands):
+            return
         stored = self._header.get()
         header = Header.decoded(None if stored is None else bytes(stored[0]))
-        given, snapshot = play_shard(program, number, packets, header, self._store_of)
+        done = play_shard(program, number, packets, commands, header, self._store_of, self._views)
         self._header.update((header.encoded(),))
-        if snapshot and packets:
-            step = max((moment.step for packet in packets for moment in packet.timeline), default=0)
-            self._metrics.add({(program.run, program.number, (number, step)): snapshot})
-        for level, shard, payload in given:
+        self._report(program, number, done)
+        for level, shard, payload in done.rows:
             yield SparkRow(level=level, shard=self._shard_keys[shard], payload=payload)
-        for level, shard_key, payload in passing:
-            yield SparkRow(level=level, shard=shard_key, payload=bytes(payload))
+
+    def _report(self, program: LevelProgram, number: int, done: Done) -> None:
+        _count(self._metrics, program, batch_number(), number, done.snapshot)
+        report_watermarks(
+            self._metrics, program.run, program.number, number, done.clock_micros, done.watermarks
+        )
 
     def _store_of(self, label: str) -> _PageStore:
         return _PageStore(self._pages, label)

@@ -40,17 +40,23 @@ class Mark(NamedTuple):
 
 
 class Part(NamedTuple):
-    """Elements that arrive at one moment.
+    """Elements that arrive at one moment, one by one or combined.
 
     Attributes:
         moment: The moment.
         names: Their encoded keys.
-        batch: Their values, with timestamps, windows and panes.
+        batch: Their values, with timestamps, windows and panes. Of combined elements: what those of one key and window
+            come to, a list of values or an accumulator, with that window.
+        counts: How many elements each value stands for; None if they come one by one.
+        timestamps: Of combined elements, the timestamps that may decide the output's, in microseconds; None if only the
+            window does.
     """
 
     moment: Moment
     names: list[bytes]
     batch: Batch
+    counts: list[int] | None = None
+    timestamps: list[tuple[int, ...]] | None = None
 
 
 @dataclass

@@ -2,10 +2,13 @@
 
 from __future__ import annotations
 
+from collections.abc import Callable
 from dataclasses import dataclass
 from typing import Any
 
+from penstock.io.watermark_policy import WatermarkPolicy
 from penstock_spark.operators.program import StepSpec
+from penstock_spark.stream_plan import Clock
 
 
 @dataclass(frozen=True, eq=False)
@@ -32,22 +35,49 @@ class Timeline:
     Attributes:
         clocks_micros: Processing time at each step.
         ends: The steps at which the clock has moved, so that what is due just then fires.
-        steps_per_batch: The number of steps in each micro-batch.
+        firsts: The first step of each micro-batch.
     """
 
-    clocks_micros: tuple[int, ...]
-    ends: frozenset[int]
-    steps_per_batch: int
+    clocks_micros: tuple[int, ...] = (0,)
+    ends: frozenset[int] = frozenset()
+    firsts: tuple[int, ...] = (0,)
 
     @property
     def batches(self) -> int:
         """The number of micro-batches that it takes."""
-        return -(-len(self.clocks_micros) // self.steps_per_batch)
+        return len(self.firsts)
 
     def of_batch(self, number: int) -> range:
-        """The steps of a micro-batch."""
-        first = number * self.steps_per_batch
-        return range(first, min(first + self.steps_per_batch, len(self.clocks_micros)))
+        """The steps of a micro-batch; none when the input is over."""
+        if number >= len(self.firsts):
+            return range(0)
+        following = (*self.firsts, len(self.clocks_micros))[number + 1]
+        return range(self.firsts[number], following)
+
+    def beginning(self, number: int) -> int:
+        """The step at which what comes besides the recorded input arrives in a micro-batch."""
+        return self.firsts[number] if number < len(self.firsts) else len(self.clocks_micros) - 1
+
+
+@dataclass(frozen=True, eq=False)
+class ReadingSpec:
+    """A source that Spark reads.
+
+    Attributes:
+        origin: What its watermark is called.
+        where: The step, for errors.
+        edge: Its edge.
+        rejects: The edge of elements whose time cannot be told; None if they are errors.
+        make_reader: Called once in each task: gives the function from an Arrow batch and the clock to `Arrival` values.
+        readers: The levels that depend on its watermark.
+    """
+
+    origin: str
+    where: str
+    edge: int
+    rejects: int | None
+    make_reader: Callable[[], Any]
+    readers: tuple[int, ...]
 
 
 @dataclass(frozen=True, eq=False)
@@ -58,6 +88,7 @@ class GroupingSpec:
         label: Its label.
         where: The step, for errors.
         edge: Where its panes go.
+        late_edge: Where elements go that come too late; None if they are only counted.
         windowing: Its input's windowing.
         combine: The CombineFn; None for a GroupByKey.
         input_retracts: Whether elements may take back earlier ones.
@@ -68,6 +99,7 @@ class GroupingSpec:
     label: str
     where: str
     edge: int
+    late_edge: int | None
     windowing: Any
     combine: Any
     input_retracts: bool
@@ -83,23 +115,45 @@ class PacketWriterSpec:
     label: str
     where: str
     level: int
+    windowing: Any = None
+    combine: Any = None
+    combines_early: bool = False
+
+
+@dataclass(frozen=True, eq=False)
+class SinkPagesSpec:
+    """Elements go to a sink, as pages.
+
+    Attributes:
+        edge: The edge.
+        where: The step, for errors.
+        level: The sink's number, from -1 down.
+    """
+
+    edge: int
+    where: str
+    level: int
 
 
 @dataclass(frozen=True, eq=False)
 class LevelProgram:
-    """A level.
+    """A level, or the sources of level 0 that run together.
 
     Attributes:
         run: Names the run, for metrics.
         number: The level.
         last: The number of the deepest level.
         shards: The number of shards of each level.
+        clock: Whose processing time it is.
         micro_batch: Whether each micro-batch is a round with a watermark of its own.
-        sources: Of level 0.
-        timeline: Of level 0.
-        groupings: Of any other level.
+        sources: Those that are played.
+        reading: The one that Spark reads.
+        timeline: The steps of recorded input.
+        estimated: The watermark policies of the sources that Spark reads, by origin.
+        played: The origins of those that are played.
+        groupings: Of any other level than 0.
         steps: Stateless steps, in topological order.
-        writers: To later levels.
+        writers: To later levels, and to sinks.
         show_elements: Whether errors tell the element that a step worked on.
     """
 
@@ -107,19 +161,23 @@ class LevelProgram:
     number: int
     last: int
     shards: int
+    clock: Clock
     micro_batch: bool
     sources: tuple[RecordedSource, ...]
+    reading: ReadingSpec | None
     timeline: Timeline
+    estimated: dict[str, WatermarkPolicy]
+    played: tuple[str, ...]
     groupings: tuple[GroupingSpec, ...]
     steps: tuple[StepSpec, ...]
-    writers: tuple[PacketWriterSpec, ...]
+    writers: tuple[PacketWriterSpec | SinkPagesSpec, ...]
     show_elements: bool = False
 
     @property
     def reaches(self) -> tuple[int, ...]:
         """The levels that packets go to: the next one always, so that time goes on there."""
-        beyond = {writer.level for writer in self.writers}
-        roots: tuple[Any, ...] = (*self.sources, *self.groupings)
+        beyond = {writer.level for writer in self.writers if isinstance(writer, PacketWriterSpec)}
+        roots: tuple[Any, ...] = (*self.sources, *((self.reading,) if self.reading else ()), *self.groupings)
         beyond.update(level for root in roots for level in root.readers)
         if self.number < self.last:
             beyond.add(self.number + 1)

@@ -2,20 +2,25 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterable, Iterator
+from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from contextlib import AbstractContextManager, nullcontext
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from typing import Any
 
 from penstock.machines.grouping import GroupingMachine
-from penstock.machines.records import MIN_MICROS, Dropped, Element, Times
+from penstock.machines.records import MIN_MICROS, Dropped, Times
+from penstock.machines.trigger_machine import WATERMARK
+from penstock.utils.windowed_value import PANE_INFO_UNKNOWN
 from penstock_spark.operators.batch import Batch
 from penstock_spark.operators.pushing import Consumer, Records
+from penstock_spark.shards.arrivals import arrive
 from penstock_spark.shards.header import Header
+from penstock_spark.shards.inbox import Inbox
 from penstock_spark.shards.keys import Fired, KeyTable
 from penstock_spark.shards.packets import Mark, Moment, Packet, Part
 from penstock_spark.shards.pages import Pages, Store
 from penstock_spark.shards.writer import Outbox
+from penstock_spark.source_watermarks import Estimator, Summary
 
 
 @dataclass(frozen=True, eq=False)
@@ -71,12 +76,14 @@ class Shard:
         micro_batch: Whether each micro-batch is a round with a watermark of its own.
         count_dropped: Counts an element that the machine of a grouping's label dropped.
         guard: Surrounds the work of the machine of a grouping's label, which may be the user's code.
+        estimators: Of the sources whose watermarks are found from what is read, by origin.
+        late: Where what comes too late goes, by the grouping's label, if anywhere.
     """
 
     def __init__(
         self,
         number: int,
-        groupings: Iterable[Grouping],
+        groupings: Sequence[Grouping],
         header: Header,
         store_of: Callable[[str], Store],
         consumer_of: Callable[[str], Consumer],
@@ -84,25 +91,29 @@ class Shard:
         micro_batch: bool,
         count_dropped: Callable[[str, Dropped], None],
         guard: Callable[[str], AbstractContextManager[None]] = lambda label: nullcontext(),
+        estimators: Mapping[str, Estimator] = {},
+        late: Mapping[str, Consumer] = {},
     ) -> None:
         self.number = number
         self.header = header
         self.outbox = outbox
         self.micro_batch = micro_batch
+        self.estimators = estimators
+        self.late = late
         self.count_dropped = count_dropped
         self.guard = guard
         self.tables: dict[str, _Table] = {}
+        self.outputs: dict[str, int] = dict.fromkeys((grouping.label for grouping in groupings), MIN_MICROS)
         for grouping in groupings:
             label = grouping.label
             pages = Pages(store_of(label), header.notes.setdefault(label, []), outbox.shards)
             keys = KeyTable(grouping.machine, pages)
             self.tables[label] = _Table(grouping, keys, consumer_of(label), self._first_times(grouping))
 
-    def run(self, packets: list[Packet]) -> Records:
+    def run(self, inbox: Inbox) -> Records:
         """A micro-batch."""
-        packets = sorted(packets, key=lambda packet: packet.producer)
-        inbox = _Inbox(packets)
         for moment in inbox.moments:
+            self.header.last = moment
             yield from self._clock_before(moment)
             yield from self._at(moment, inbox)
         if self.micro_batch and inbox.moments:
@@ -110,6 +121,12 @@ class Shard:
                 yield from self._give(table, table.keys.end_round(table.times))
                 yield from self._give(table, table.keys.advance_watermark(table.times))
             self._send_marks(inbox.moments[-1])
+
+    def watermarks(self) -> dict[str, tuple[int, int]]:
+        """Where the watermarks of each grouping's input and output are, in microseconds."""
+        return {
+            label: (table.times.horizon_micros, self.outputs[label]) for label, table in self.tables.items()
+        }
 
     def save(self) -> None:
         """Writes the keys that have changed; the header is the caller's to keep."""
@@ -156,14 +173,18 @@ class Shard:
         for table in self.tables.values():
             table.times = table.times._replace(clock_micros=moment.clock_micros)
 
-    def _at(self, moment: Moment, inbox: _Inbox) -> Records:
+    def _at(self, moment: Moment, inbox: Inbox) -> Records:
         """Elements, then signals, then watermarks, then the clock."""
         for label, part, packet in inbox.parts.get(moment, ()):
-            table = self.tables[label]
+            table = self.tables.get(label)
+            if table is None:
+                # It has waited for this moment, and the grouping has been given up since.
+                continue
             yield from self._give(table, _elements(table, part, packet))
         for name in inbox.signals.get(moment, ()):
             for table in self.tables.values():
                 yield from self._give(table, table.keys.signal(name, table.times))
+        self._estimate(moment, inbox.summaries.get(moment, {}))
         for mark in inbox.marks.get(moment, ()):
             self.header.note(mark.origin, mark.percentile, mark.producer, mark.micros)
         for table in self.tables.values():
@@ -173,6 +194,17 @@ class Shard:
                 yield from self._give(table, table.keys.advance_clock(table.times))
         self._send_marks(moment)
 
+    def _estimate(self, moment: Moment, summaries: dict[str, list[Summary]]) -> None:
+        """Moves the watermarks of sources by what their tasks have seen, and by the clock."""
+        for origin, estimator in self.estimators.items():
+            before = self.header.estimators.get(origin) or estimator.start()
+            news = estimator.merge(summaries[origin]) if origin in summaries else None
+            reached = estimator.advance(before, news, moment.clock_micros)
+            self.header.estimators[origin] = reached.state
+            self.header.note(origin, WATERMARK, 0, reached.watermark_micros)
+            for percentile, micros in reached.percentile_micros.items():
+                self.header.note(origin, percentile, 0, micros)
+
     def _advance_watermark(self, table: _Table) -> Records:
         times = self._with_watermark(table.grouping, table.times)
         if times == table.times:
@@ -181,23 +213,25 @@ class Shard:
         yield from self._give(table, table.keys.advance_watermark(table.times))
 
     def _give(self, table: _Table, fired: Iterable[Fired]) -> Records:
-        """Sends the panes of machines on."""
-        values: list[Any] = []
-        timestamps: list[int] = []
-        windows: list[tuple[Any, ...]] = []
-        panes: list[Any] = []
-        with self.guard(table.grouping.label):
+        """Sends the panes of machines on, and what they dropped."""
+        panes, dropped = _Rows(), _Rows()
+        label = table.grouping.label
+        late = self.late.get(label)
+        with self.guard(label):
             for key, emitted in fired:
                 for one in emitted:
                     if isinstance(one, Dropped):
-                        self.count_dropped(table.grouping.label, one)
-                        continue
-                    values.append((key, one.value))
-                    timestamps.append(one.timestamp_micros)
-                    windows.append((one.window,))
-                    panes.append(one.info)
-        if values:
-            yield from table.out.push(Batch(values, timestamps, windows, panes).collapsed())
+                        self.count_dropped(label, one)
+                        if late is not None:
+                            element = one.element
+                            pane = replace(PANE_INFO_UNKNOWN, kind=element.kind)
+                            dropped.add((key, element.value), element.timestamp_micros, element.windows, pane)
+                    else:
+                        panes.add((key, one.value), one.timestamp_micros, (one.window,), one.info)
+        if panes.values:
+            yield from table.out.push(panes.batch())
+        if late is not None and dropped.values:
+            yield from late.push(dropped.batch())
 
     def _send_marks(self, moment: Moment) -> None:
         """Tells those that read the level's groupings where their watermarks are by now."""
@@ -206,43 +240,34 @@ class Shard:
             micros = table.times.horizon_micros
             if hold_micros is not None:
                 micros = min(micros, hold_micros)
-            if micros <= self.header.sent.get(label, MIN_MICROS - 1):
-                continue
-            self.header.sent[label] = micros
+            micros = self.outputs[label] = max(micros, self.outputs[label])
             for level in table.grouping.readers:
-                for packet in self.outbox.to_level(level):
-                    packet.marks.append(Mark(moment, label, self.number, micros))
+                if micros > self.header.sent.get((label, level), MIN_MICROS - 1):
+                    self.header.sent[label, level] = micros
+                    for packet in self.outbox.to_level(level):
+                        packet.marks.append(Mark(moment, label, self.number, micros))
 
 
-class _Inbox:
-    """The packets of a micro-batch, by moment."""
+class _Rows:
+    """Elements with all that belongs to them, on the way to being a batch."""
 
-    def __init__(self, packets: list[Packet]) -> None:
-        self.parts: dict[Moment, list[tuple[str, Part, Packet]]] = {}
-        self.marks: dict[Moment, list[Mark]] = {}
-        self.signals: dict[Moment, dict[str, None]] = {}
-        self.ends: set[Moment] = set()
-        moments: set[Moment] = set()
-        for packet in packets:
-            moments.update(packet.timeline)
-            self.ends |= packet.ends
-            for label, parts in packet.parts.items():
-                for part in parts:
-                    self.parts.setdefault(part.moment, []).append((label, part, packet))
-            for mark in packet.marks:
-                self.marks.setdefault(mark.moment, []).append(mark)
-            for moment, name in packet.signals:
-                self.signals.setdefault(moment, {})[name] = None
-        between = {*self.parts, *self.marks} - moments
-        # A moment between two steps is one at which something was due by the clock, and so the clock stayed there.
-        self.ends |= between
-        self.moments = sorted(moments | between | set(self.signals))
+    def __init__(self) -> None:
+        self.values: list[Any] = []
+        self.timestamps: list[int] = []
+        self.windows: list[tuple[Any, ...]] = []
+        self.panes: list[Any] = []
+
+    def add(self, value: Any, timestamp_micros: int, windows: tuple[Any, ...], pane: Any) -> None:
+        """One more."""
+        self.values.append(value)
+        self.timestamps.append(timestamp_micros)
+        self.windows.append(windows)
+        self.panes.append(pane)
+
+    def batch(self) -> Batch:
+        """All of them."""
+        return Batch(self.values, self.timestamps, self.windows, self.panes).collapsed()
 
 
 def _elements(table: _Table, part: Part, packet: Packet) -> Iterator[Fired]:
-    carried, keys, times = packet.carried, table.keys, table.times
-    for name, (value, timestamp_micros, windows, pane) in zip(part.names, part.batch.rows(), strict=True):
-        element = Element(value, timestamp_micros, windows, pane.kind)
-        fired = keys.element(name, carried.get(name), element, times)
-        if fired[1]:
-            yield fired
+    return arrive(table.keys, [(part, packet)], table.times)

@@ -2,15 +2,38 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterator
+from collections.abc import Callable, Iterator, Mapping
 from contextlib import contextmanager
 from typing import Any
 
+from penstock_spark.operators.batch import Batch, encode_page
+from penstock_spark.operators.failure import step_failed
 from penstock_spark.operators.program import Program
-from penstock_spark.operators.pushing import Node, Records
+from penstock_spark.operators.pushing import Node, Quiet, Records
 from penstock_spark.operators.stage import Stage
-from penstock_spark.shards.program import LevelProgram, PacketWriterSpec
+from penstock_spark.shards.program import LevelProgram, SinkPagesSpec
 from penstock_spark.shards.writer import Outbox, PacketWriter
+
+
+class SinkPages(Quiet):
+    """Keeps elements for a sink as pages.
+
+    Args:
+        spec: Which sink.
+        pages: Takes (level, page).
+    """
+
+    def __init__(self, spec: SinkPagesSpec, pages: list[tuple[int, bytes]]) -> None:
+        self._spec = spec
+        self._pages = pages
+
+    def push(self, batch: Batch) -> Records:
+        """Takes a batch."""
+        try:
+            self._pages.append((self._spec.level, encode_page(batch)))
+        except Exception as error:
+            step_failed(error, self._spec.where)
+        return iter(())
 
 
 class StreamStage(Stage):
@@ -20,15 +43,21 @@ class StreamStage(Stage):
         level: The level.
         partition: The number of the task, or of the shard.
         outbox: Where packets go.
+        views: Broadcasts of side inputs, by edge.
+
+    Attributes:
+        sink_pages: What goes to sinks, as (level, page).
     """
 
-    def __init__(self, level: LevelProgram, partition: int, outbox: Outbox) -> None:
+    def __init__(self, level: LevelProgram, partition: int, outbox: Outbox, views: Mapping[int, Any]) -> None:
         self.outbox = outbox
+        self.sink_pages: list[tuple[int, bytes]] = []
         program = Program(level.run, level.number, (), level.steps, level.writers)  # type: ignore[arg-type]
-        super().__init__(program, partition, {})
+        super().__init__(program, partition, dict(views))
 
     def _writer(self, spec: Any) -> Node:
-        assert isinstance(spec, PacketWriterSpec)
+        if isinstance(spec, SinkPagesSpec):
+            return SinkPages(spec, self.sink_pages)
         return PacketWriter(spec.label, spec.level, spec.where, self.outbox, self.container(spec.label))
 
     @contextmanager

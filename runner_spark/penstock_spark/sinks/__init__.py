@@ -4,17 +4,38 @@ driver.
 
 from __future__ import annotations
 
-from penstock_spark.sinks import columns, driver_list, frames, parquet, tables, text
+from penstock_spark.sinks import (
+    batch_files,
+    batch_tables,
+    columns,
+    driver_list,
+    frames,
+    on_driver,
+    parquet,
+    tables,
+    text,
+)
+from penstock_spark.sinks.batches import BatchWriter, StreamSink
+from penstock_spark.sinks.micro_batch import MicroBatch, of_batch, prepare, takes_streams
 from penstock_spark.sinks.plan import Encoder, SinkPlan, plan_sink
 
 __all__ = [
+    "BatchWriter",
     "Encoder",
+    "MicroBatch",
     "SinkPlan",
+    "StreamSink",
+    "batch_files",
+    "batch_tables",
     "columns",
     "driver_list",
     "frames",
+    "of_batch",
+    "on_driver",
     "parquet",
     "plan_sink",
+    "prepare",
     "tables",
+    "takes_streams",
     "text",
 ]

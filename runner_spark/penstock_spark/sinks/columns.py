@@ -28,18 +28,28 @@ def plan_columns(sink: ColumnSink, where: str) -> SinkPlan:
     """CSV or JSON files; the step's output are ``FileResult`` records, whose names are relative to the
     folder.
     """
+    folder, prefix = folder_and_prefix(sink, where)
+    naming = _naming(folder, sink.file_naming or default_file_naming(prefix))
+    # A collection of nothing still makes a file if it is known what the header says.
+    empty = 1 if sink.format == "csv" and sink.columns else 0
+    return column_plan(sink, folder, naming, empty, where)
+
+
+def folder_and_prefix(sink: ColumnSink, where: str) -> tuple[str, str]:
+    """Where the files go, and how their names begin unless the sink has a naming of its own."""
     path = known_path(sink.path)
     if path is None:
         raise ValueError(
             three_parts(f"the path {sink.path} has no value", where=where, hint="give its option")
         )
+    return (path, "") if sink.file_naming else (path.rpartition("/")[0], path.rpartition("/")[2])
+
+
+def column_plan(sink: ColumnSink, folder: str, naming: Naming, empty: int, where: str) -> SinkPlan:
+    """A plan for files with the names of a `Naming`; `empty` is how many files an empty collection gives."""
     text = _Text(sink.format, dict(sink.options), sink.columns, where)
-    folder, prefix = (path, "") if sink.file_naming else (path.rpartition("/")[0], path.rpartition("/")[2])
-    naming = _naming(folder, sink.file_naming or default_file_naming(prefix))
-    # A collection of nothing still makes a file if it is known what the header says.
-    empty = 1 if sink.format == "csv" and sink.columns else 0
     shards = sink.num_shards or 0
-    if FileSystems.get_scheme(path) is None:
+    if FileSystems.get_scheme(folder + "/") is None:
 
         def open_shard(name: str) -> _ColumnShard:
             return _ColumnShard(name, text)
@@ -47,7 +57,9 @@ def plan_columns(sink: ColumnSink, where: str) -> SinkPlan:
         return local_plan(folder or ".", open_shard, naming, shards=shards, empty_shards=empty)
     if text.is_list:
         raise UnsupportedByRunner(
-            f"lines=False is not supported for {path}", where=where, hint="write to a path without a scheme"
+            f"lines=False is not supported for {known_path(sink.path)}",
+            where=where,
+            hint="write to a path without a scheme",
         )
     return text_plan_on_hadoop(
         folder,

@@ -7,7 +7,7 @@ does.
 
 from __future__ import annotations
 
-import uuid
+import re
 from collections.abc import Callable
 from typing import Any
 
@@ -24,10 +24,11 @@ class HadoopFolder:
 
     Args:
         spark: The session, whose JVM does the work.
-        folder: The folder's URI; it is made if need be.
+        folder: The folder's URI.
+        make: Whether to make it if need be.
     """
 
-    def __init__(self, spark: SparkSession, folder: str) -> None:
+    def __init__(self, spark: SparkSession, folder: str, *, make: bool = True) -> None:
         jvm: Any = spark._jvm
         self._path = jvm.org.apache.hadoop.fs.Path
         self._folder = self._path(folder)
@@ -36,7 +37,13 @@ class HadoopFolder:
         # none.
         local = self._checked.getScheme() == "file"
         self._system = self._checked.getRawFileSystem() if local else self._checked
-        self._system.mkdirs(self._folder)
+        if make:
+            self._system.mkdirs(self._folder)
+
+    def exists(self, name: str | None = None) -> bool:
+        """Whether the folder is there, or something in it."""
+        path = self._folder if name is None else self._path(self._folder, name)
+        return bool(self._system.exists(path))
 
     def child(self, name: str) -> str:
         """The URI of something in the folder."""
@@ -46,6 +53,26 @@ class HadoopFolder:
         """The names and sizes, in bytes, of the files in it, or in another folder, sorted."""
         statuses = self._system.listStatus(self._path(folder) if folder else self._folder)
         return sorted((each.getPath().getName(), int(each.getLen())) for each in statuses if each.isFile())
+
+    def matching(self, *names: str) -> list[str]:
+        """The paths of the files at the end of a path of Hadoop's glob patterns, which begins in the folder."""
+        # Hadoop looks through the folders itself: telling each file to Python would take a thousand times longer.
+        place = escaped(str(self._folder.toString()).rstrip("/"))
+        found = self._system.globStatus(self._path("/".join([place, *names])))
+        return sorted(str(each.getPath().toString()) for each in found or () if each.isFile())
+
+    def tree(self, path: str, inside: str = "") -> list[tuple[str, str]]:
+        """The files below a folder that are not hidden, each as the folder from there and the name."""
+        found: list[tuple[str, str]] = []
+        for status in self._system.listStatus(self._path(path)):
+            name = str(status.getPath().getName())
+            if name.startswith(".") or (name.startswith("_") and "=" not in name):
+                continue
+            if status.isFile():
+                found.append((inside, name))
+            else:
+                found += self.tree(f"{path}/{name}", f"{inside}/{name}".lstrip("/"))
+        return sorted(found)
 
     def read(self, path: str) -> bytes:
         """The bytes of a small file."""
@@ -67,10 +94,23 @@ class HadoopFolder:
         """Deletes a file or folder, with its checksums; nothing if it is not there."""
         self._checked.delete(self._path(path), True)
 
+    def make(self, path: str) -> None:
+        """Makes a folder, and those around it."""
+        self._system.mkdirs(self._path(path))
+
     def rename(self, source: str, target: str) -> None:
         """Gives a file another name; OSError if the file system will not."""
         if not self._system.rename(self._path(source), self._path(target)):
             raise OSError(f"{source} cannot be renamed to {target}")
+
+
+def escaped(text: str) -> str:
+    r"""A text as a glob pattern of Hadoop's that matches it and nothing else.
+
+    >>> escaped("logs{1}*")
+    'logs\\{1\\}\\*'
+    """
+    return re.sub(r"([\\*?\[\]{}])", r"\\\1", text)
 
 
 def write_files(
@@ -98,8 +138,9 @@ def write_files(
         empty_file: The content of a file without elements.
     """
     place = HadoopFolder(frame.sparkSession, folder)
-    temporary = place.child(f"penstock-temp-{uuid.uuid4().hex}")
+    temporary = place.child(naming.temporary_folder)
     try:
+        place.delete(temporary)
         write(frame, temporary)
         written = []
         for name, size in place.files(temporary):
@@ -114,8 +155,9 @@ def write_files(
         names = naming.names(len(written))
         if naming.old is not None:
             pattern = naming.old(len(written))
-            for name in [name for name, _ in place.files() if pattern.match(name)]:
-                place.delete(place.child(name))
+            for path in place.matching(f"{escaped(naming.old_beginning)}*"):
+                if pattern.match(path.rpartition("/")[2]):
+                    place.delete(path)
         for source, name in zip(written, names, strict=True):
             place.delete(name)
             place.rename(source, name)

@@ -20,7 +20,7 @@ from penstock.io.parquetio import ParquetSink
 from penstock_spark.sinks.hadoop import write_files
 from penstock_spark.sinks.plan import Encoder, SinkPlan, plan_sink
 from penstock_spark.sinks.records import schema_of, to_batch
-from penstock_spark.sinks.shard_files import local_plan
+from penstock_spark.sinks.shard_files import Naming, local_plan
 from penstock_spark.sinks.tables import RecordRows
 from penstock_spark.sinks.text import refuse_streaming, shard_naming
 
@@ -31,12 +31,17 @@ _TIMESTAMP_SETTING = "spark.sql.parquet.outputTimestampType"
 def plan_parquet(sink: ParquetSink, where: str) -> SinkPlan:
     """Dicts, rows or tables as Parquet files."""
     refuse_streaming(sink.triggering_frequency, sink.shards, where)
+    return parquet_plan(sink, shard_naming(sink.shards), max(sink.shards.count, 1), where)
+
+
+def parquet_plan(sink: ParquetSink, naming: Naming, empty: int, where: str) -> SinkPlan:
+    """A plan for files with the names of a `Naming`; `empty` is how many files an empty collection gives."""
     schema = sink.schema
     if schema is None and not sink.batched:
         schema = schema_of(sink.element_type, where)
-    shards, naming = sink.shards, shard_naming(sink.shards)
-    # Without a schema there is no file that has no records.
-    empty = max(shards.count, 1) if schema is not None else 0
+    if schema is None:
+        empty = 0  # Without a schema there is no file that has no records.
+    shards = sink.shards
     if FileSystems.get_scheme(shards.prefix) is None:
         folder = os.path.dirname(shards.prefix) or "."
 
@@ -44,7 +49,7 @@ def plan_parquet(sink: ParquetSink, where: str) -> SinkPlan:
             return _ParquetShard(path, sink, schema, where)
 
         return local_plan(folder, open_shard, naming, shards=shards.count, empty_shards=empty)
-    return _plan_on_hadoop(sink, schema, empty, where)
+    return _plan_on_hadoop(sink, schema, naming, empty, where)
 
 
 class _ParquetShard:
@@ -118,7 +123,9 @@ class _ParquetShard:
             self._batches, self._bytes = [], 0
 
 
-def _plan_on_hadoop(sink: ParquetSink, schema: pa.Schema | None, empty: int, where: str) -> SinkPlan:
+def _plan_on_hadoop(
+    sink: ParquetSink, schema: pa.Schema | None, naming: Naming, empty: int, where: str
+) -> SinkPlan:
     if schema is None or sink.use_deprecated_int96_timestamps:
         missing = "without a schema" if schema is None else "with INT96 timestamps"
         raise UnsupportedByRunner(
@@ -148,7 +155,7 @@ def _plan_on_hadoop(sink: ParquetSink, schema: pa.Schema | None, empty: int, whe
             rows,
             sink.shards.prefix.rpartition("/")[0],
             write,
-            shard_naming(sink.shards),
+            naming,
             shards=sink.shards.count,
             empty_shards=empty,
             has_elements=lambda content: pq.ParquetFile(io.BytesIO(content)).metadata.num_rows > 0,

@@ -42,12 +42,14 @@ class SinkPlan:
         commit: Called on the driver with the DataFrame of the encoders' rows. Runs the one Spark job that
             writes, and gives the elements of the write step's output. Nothing is left behind if the job
             fails.
+        is_one_job: Whether it is certain that the commit computes the rows once only.
     """
 
     schema: str | StructType
     make_encoder: Callable[[], Encoder]
     partitions: int | None
     commit: Callable[[DataFrame], list[Any]]
+    is_one_job: bool = True
 
 
 @functools.singledispatch

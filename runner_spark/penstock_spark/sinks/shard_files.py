@@ -44,11 +44,22 @@ class Naming:
         old: From the number of files to a pattern of file names, in the folder of the first path, to delete
             first.
         result: From the paths to the elements of the step's output.
+        old_beginning: What all names that `old` matches begin with, so that a file system need not tell all that is
+            in a folder.
+        temporary: The name of the folder that files are written to first, where it is always the same: what an
+            earlier try has left in it is deleted. "" means a new name each time.
     """
 
     names: Callable[[int], list[str]]
     old: Callable[[int], re.Pattern[str]] | None = None
     result: Callable[[list[str]], list[Any]] = list
+    old_beginning: str = ""
+    temporary: str = ""
+
+    @property
+    def temporary_folder(self) -> str:
+        """The name of the folder that files are written to first."""
+        return self.temporary or f"penstock-temp-{uuid.uuid4().hex}"
 
 
 def local_plan(
@@ -68,9 +79,10 @@ def local_plan(
         shards: How many files are asked for; 0 means one for each task that has elements.
         empty_shards: How many files an empty collection gives.
     """
-    temporary = os.path.join(os.path.abspath(folder), f"penstock-temp-{uuid.uuid4().hex}")
+    temporary = os.path.join(os.path.abspath(folder), naming.temporary_folder)
 
     def commit(frame: DataFrame) -> list[Any]:
+        shutil.rmtree(temporary, ignore_errors=True)
         os.makedirs(temporary)
         try:
             written = sorted(row.file for row in frame.collect())

@@ -33,8 +33,13 @@ _ARROW_CODECS = {CompressionTypes.ZSTD: "zstd"}
 def plan_text(sink: TextSink, where: str) -> SinkPlan:
     """Local paths are written by the tasks, all others by Spark's text writer."""
     refuse_streaming(sink.triggering_frequency, sink.shards, where)
+    empty = 0 if sink.skip_if_empty else max(sink.shards.count, 1)
+    return text_plan(sink, shard_naming(sink.shards), empty, where)
+
+
+def text_plan(sink: TextSink, naming: Naming, empty: int, where: str) -> SinkPlan:
+    """A plan for files with the names of a `Naming`; `empty` is how many files an empty collection gives."""
     shards, kind = sink.shards, sink.shards.compression(sink.compression_type)
-    naming, empty = shard_naming(shards), 0 if sink.skip_if_empty else max(shards.count, 1)
     if FileSystems.get_scheme(shards.prefix) is None:
         folder = os.path.dirname(shards.prefix) or "."
 

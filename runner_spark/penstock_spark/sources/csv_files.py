@@ -7,9 +7,9 @@ from dataclasses import dataclass
 from typing import Any
 
 import pyarrow as pa
-from pyspark.sql import Column, DataFrame, DataFrameReader, SparkSession
+from pyspark.sql import Column, DataFrame, SparkSession
 from pyspark.sql import functions as F
-from pyspark.sql.types import StringType, StructType
+from pyspark.sql.types import StringType, StructField, StructType
 
 from penstock.error import three_parts
 from penstock.io.columnar import CsvSource
@@ -36,7 +36,9 @@ _FLOAT = (
     r"^\s*[+-]?([0-9]+\.?[0-9]*|\.[0-9]+)([eE][+-]?[0-9]+)?\s*$|^\s*[+-]?(inf|Inf|INF|Infinity|infinity)\s*$"
 )
 _BOOL = r"^(true|True|TRUE|false|False|FALSE)$"
-_MALFORMED = "__malformed"
+MALFORMED = "__malformed"
+"""The column of lines that are not CSV."""
+
 _KINDS = {int: "int", float: "float", bool: "bool", str: "str", object: "str"}
 _NAMES = {"int": "int", "int64": "int", "float": "float", "float64": "float", "bool": "bool", "str": "str"}
 
@@ -48,37 +50,57 @@ def open_csv(source: CsvSource, spark: SparkSession, where: str) -> Scan:
     files = find_files(spark, source.file_pattern, where)
     if source.splittable:
         _check_quotes(spark, files, options, where)
-    texts = _texts(spark, files, source, options)
-    names = [name for name in texts.columns if name != _MALFORMED]
+    names = names_of(spark, files, source, options)
+    texts = _texts(spark, files, source, options, names)
     kinds = _kinds(texts, names, options, where, files.namer())
     wanted = options.get("usecols") or names
-    columns = [_typed(_missing_as_null(name, options), kinds[name]).alias(name) for name in wanted]
+    columns = [typed(missing_as_null(name, options), kinds[name]).alias(name) for name in wanted]
     if source.filename_column is not None:
         columns.append(F.col("_metadata.file_path").alias(source.filename_column))
         wanted = [*wanted, source.filename_column]
     long_ints = frozenset(at for at, name in enumerate(wanted) if kinds.get(name) == "long int")
     namer = None if source.filename_column is None else files.namer()
-    return Scan(texts.select(*columns), lambda: _Decoder(tuple(wanted), long_ints, namer))
+    return Scan(texts.select(*columns), lambda: CsvDecoder(tuple(wanted), long_ints, namer))
 
 
-def _texts(spark: SparkSession, files: Files, source: CsvSource, options: dict[str, Any]) -> DataFrame:
-    """Every column as text, with the text of a malformed line in a column of its own."""
-    names = options.get("names")
+def names_of(spark: SparkSession, files: Files, source: CsvSource, options: dict[str, Any]) -> list[str]:
+    """The names of the columns: the user's, those of the files' header, or numbers."""
+    names: list[str] | None = options.get("names")
+    if names is not None:
+        return list(names)
+    reader = spark.read.options(**parser_options(options, not source.splittable))
+    names = files.load(reader.option("header", has_header(options)), "csv").columns
+    return names if has_header(options) else [str(number) for number in range(len(names))]
+
+
+def has_header(options: dict[str, Any]) -> bool:
+    """Whether the first line of each file is no record."""
     header = options.get("header", "infer")
-    has_header = header == 0 or (header == "infer" and names is None)
-    reader = _reader(spark, options, multi_line=not source.splittable).option("header", has_header)
-    if names is None:
-        names = files.load(reader.option("inferSchema", False), "csv").columns
-        names = names if has_header else [str(number) for number in range(len(names))]
-    schema = StructType()
-    for name in [*names, _MALFORMED]:
-        schema.add(name, StringType())
+    return header == 0 or (header == "infer" and options.get("names") is None)
+
+
+def text_schema(names: list[str]) -> StructType:
+    """Every column as text, and the text of a malformed line in a column of its own, `MALFORMED`."""
+    return StructType([StructField(name, StringType()) for name in [*names, MALFORMED]])
+
+
+def reader_options(options: dict[str, Any], multi_line: bool) -> dict[str, Any]:
+    """The options with which Spark's reader makes columns of `text_schema`."""
     # Names that the user gives replace the header; otherwise every file must have the same one.
-    reader = reader.option("enforceSchema", options.get("names") is not None or not has_header)
-    return files.load(reader.schema(schema).option("columnNameOfCorruptRecord", _MALFORMED), "csv")
+    enforced = options.get("names") is not None or not has_header(options)
+    own = {"header": has_header(options), "enforceSchema": enforced}
+    return {**parser_options(options, multi_line), **own}
 
 
-def _reader(spark: SparkSession, options: dict[str, Any], multi_line: bool) -> DataFrameReader:
+def _texts(
+    spark: SparkSession, files: Files, source: CsvSource, options: dict[str, Any], names: list[str]
+) -> DataFrame:
+    reader = spark.read.options(**reader_options(options, not source.splittable))
+    return files.load(reader.schema(text_schema(names)), "csv")
+
+
+def parser_options(options: dict[str, Any], multi_line: bool) -> dict[str, Any]:
+    """The options of Spark's parser that mean what the user's mean in pandas."""
     quote = options.get("quotechar", '"')
     chosen = {
         "sep": options.get("sep") or options.get("delimiter") or ",",
@@ -94,8 +116,9 @@ def _reader(spark: SparkSession, options: dict[str, Any], multi_line: bool) -> D
         "unescapedQuoteHandling": "BACK_TO_DELIMITER",
         # A line with too many fields is only noticed where all of them are parsed.
         "columnPruning": False,
+        "columnNameOfCorruptRecord": MALFORMED,
     }
-    return spark.read.options(**{name: value for name, value in chosen.items() if value is not None})
+    return {name: value for name, value in chosen.items() if value is not None}
 
 
 def malformed_lines(count: int, file: str, where: str) -> ValueError:
@@ -113,9 +136,26 @@ def _check_quotes(spark: SparkSession, files: Files, options: dict[str, Any], wh
     """Raises ValueError for a quote that is still open at the end of its line; Spark's parser takes it for
     closed.
     """
-    encoding = str(options.get("encoding") or "utf-8").lower().replace("_", "-")
-    if options.get("escapechar") or encoding not in {"utf-8", "utf8", "ascii"}:
+    if not shows_quotes(options):
         return
+    lines = (
+        files.load(spark.read, "text")
+        .select("value", F.col("_metadata.file_path").alias("file"))
+        .where(leaves_quote_open(options))
+    )
+    count, file = lines.agg(F.count("*"), F.min("file")).collect()[0]
+    if count:
+        raise malformed_lines(count, files.namer()(file), where)
+
+
+def shows_quotes(options: dict[str, Any]) -> bool:
+    """Whether Spark's lines of text show where quotes begin and end."""
+    encoding = str(options.get("encoding") or "utf-8").lower().replace("_", "-")
+    return not options.get("escapechar") and encoding in {"utf-8", "utf8", "ascii"}
+
+
+def leaves_quote_open(options: dict[str, Any]) -> Column:
+    """Whether the column `value`, a line, has a quote that is still open at its end."""
     quote, separator = (
         re.escape(options.get(name) or default)
         for name, default in (("quotechar", '"'), ("sep", options.get("delimiter") or ","))
@@ -126,17 +166,11 @@ def _check_quotes(spark: SparkSession, files: Files, options: dict[str, Any], wh
     is_open = F.col("value").rlike(f"^(?:{field}{separator})*+{quoted}$")
     if options.get("comment"):
         is_open = is_open & ~F.col("value").startswith(options["comment"])
-    lines = (
-        files.load(spark.read, "text")
-        .select("value", F.col("_metadata.file_path").alias("file"))
-        .where(is_open)
-    )
-    count, file = lines.agg(F.count("*"), F.min("file")).collect()[0]
-    if count:
-        raise malformed_lines(count, files.namer()(file), where)
+    return is_open
 
 
-def _missing_as_null(name: str, options: dict[str, Any]) -> Column:
+def missing_as_null(name: str, options: dict[str, Any]) -> Column:
+    """A column of texts, with null for what pandas would take for a missing value."""
     column = F.col(f"`{name}`")
     keep = options.get("keep_default_na", True)
     given = options.get("na_values") or []
@@ -153,15 +187,10 @@ def _kinds(
     texts: DataFrame, names: list[str], options: dict[str, Any], where: str, namer: Namer
 ) -> dict[str, str]:
     """The kind of each column: what the user says if the data agrees, otherwise what the data says."""
-    asked = {name: _asked(options.get("dtype"), name, where) for name in names}
-    values = [F.bool_and(test).alias(f"{at}") for name in names for at, test in _tests(name, options).items()]
-    malformed = F.col(_MALFORMED).isNotNull()
-    *answers, count, file = texts.agg(
-        *values, F.count_if(malformed), F.min(F.when(malformed, F.col("_metadata.file_path")))
-    ).collect()[0]
+    asked = asked_kinds(names, options, where)
+    found, count, file = _surveyed(texts, names, options)
     if count:
         raise malformed_lines(count, namer(file), where)
-    found = {name: _kind(answers[at * 4 : at * 4 + 4]) for at, name in enumerate(names)}
     for name, kind in asked.items():
         if kind is not None and kind != "str" and not _agrees(kind, found[name]):
             raise ValueError(
@@ -170,6 +199,30 @@ def _kinds(
                 )
             )
     return {name: _settled(asked[name], found[name]) for name in names}
+
+
+def _surveyed(texts: DataFrame, names: list[str], options: dict[str, Any]) -> tuple[dict[str, str], int, str]:
+    """The kinds that the data tells, the number of malformed lines, and the first file with one."""
+    values = [F.bool_and(test).alias(f"{at}") for name in names for at, test in tests(name, options).items()]
+    malformed = F.col(MALFORMED).isNotNull()
+    *answers, count, file = texts.agg(
+        *values, F.count_if(malformed), F.min(F.when(malformed, F.col("_metadata.file_path")))
+    ).collect()[0]
+    return {name: _kind(answers[at * 4 : at * 4 + 4]) for at, name in enumerate(names)}, count, file
+
+
+def found_kinds(
+    spark: SparkSession, files: Files, source: CsvSource, options: dict[str, Any], names: list[str]
+) -> dict[str, str]:
+    """The kinds of the columns of some files, by their lines that are not malformed."""
+    texts = _texts(spark, files, source, options, names)
+    found, _, _ = _surveyed(texts.where(F.col(MALFORMED).isNull()), names, options)
+    return {name: _settled(None, kind) for name, kind in found.items()}
+
+
+def asked_kinds(names: list[str], options: dict[str, Any], where: str) -> dict[str, str | None]:
+    """The kinds that the user says; None for a column that nothing is said of."""
+    return {name: _asked(options.get("dtype"), name, where) for name in names}
 
 
 def _settled(asked: str | None, found: str) -> str:
@@ -200,8 +253,9 @@ def _asked(dtype: Any, name: str, where: str) -> str | None:
     return known
 
 
-def _tests(name: str, options: dict[str, Any]) -> dict[str, Column]:
-    value = _missing_as_null(name, options)
+def tests(name: str, options: dict[str, Any]) -> dict[str, Column]:
+    """Whether the text of a column is of a kind, each null where there is none."""
+    value = missing_as_null(name, options)
     whole = value.rlike(_INT)
     fits = F.when(value.isNotNull(), whole & value.try_cast("bigint").isNotNull())
     return {"fits": fits, "whole": whole, "float": value.rlike(_FLOAT), "bool": value.rlike(_BOOL)}
@@ -214,7 +268,8 @@ def _kind(answers: list[bool | None]) -> str:
     return next((kind for kind, answer in zip(kinds, answers, strict=True) if answer), "str")
 
 
-def _typed(column: Column, kind: str) -> Column:
+def typed(column: Column, kind: str) -> Column:
+    """A column of texts as values of a kind; long ints are for the decoder."""
     match kind:
         case "int":
             return F.trim(column).cast("bigint")
@@ -226,12 +281,15 @@ def _typed(column: Column, kind: str) -> Column:
 
 
 @dataclass(frozen=True)
-class _Decoder:
+class CsvDecoder:
+    """Makes Rows of typed columns."""
+
     names: tuple[str, ...]
     long_ints: frozenset[int]
     namer: Namer | None
 
     def __call__(self, batch: pa.RecordBatch) -> list[Row]:
+        """The elements."""
         columns = [column.to_pylist() for column in batch.columns]
         for at in self.long_ints:
             columns[at] = [None if value is None else int(value) for value in columns[at]]

@@ -8,7 +8,7 @@ from dataclasses import dataclass
 from typing import Any
 
 import pyarrow as pa
-from pyspark.sql import DataFrame, SparkSession
+from pyspark.sql import Column, DataFrame, SparkSession
 from pyspark.sql import functions as F
 
 from penstock.error import three_parts
@@ -16,6 +16,9 @@ from penstock.io.columnar import JsonSource
 from penstock.pvalue import Row
 from penstock_spark.sources.files import Files, Namer, find_files
 from penstock_spark.sources.scan import Scan, open_source
+
+LINES = {"lineSep": "\n"}
+"""Options of Spark's line reader."""
 
 _FOUND = "number long, name string, file string, problem string"
 
@@ -25,32 +28,47 @@ def open_json(source: JsonSource, spark: SparkSession, where: str) -> Scan:
     """Rows that all have every field of the data; finding the fields reads the data once."""
     files = find_files(spark, source.file_pattern, where)
     frame = _texts(spark, files, source)
-    found = frame.mapInArrow(_Survey(source, files.namer()), _FOUND).collect()
-    problems = sorted((row.file, row.problem) for row in found if row.problem)
+    fields, problems = _surveyed(frame, source, files)
     if problems:
         file, problem = problems[0]
-        raise ValueError(
-            three_parts(
-                f"{problem} in {file}"
-                + (f", and more of this in {len(problems)} places" if problems[1:] else ""),
-                where=where,
-                hint="each line is one JSON object; with lines=False each file is a list of objects",
-            )
-        )
-    # The order in which the first file has them; a field that only other files have comes after.
-    fields = dict.fromkeys(
-        row.name for row in sorted(found, key=lambda row: (row.file, row.number)) if row.name
-    )
-    return Scan(frame, lambda: _Decoder(source, tuple(fields)))
+        more = f", and more of this in {len(problems)} places" if problems[1:] else ""
+        raise malformed_text(problem, file + more, where)
+    return Scan(frame, lambda: JsonDecoder(source, fields))
+
+
+def fields_of(spark: SparkSession, source: JsonSource, files: Files) -> tuple[str, ...]:
+    """The fields of the objects in some files; texts that are no objects are passed over."""
+    return _surveyed(_texts(spark, files, source), source, files)[0] if files.paths else ()
+
+
+def malformed_text(problem: str, file: str, where: str) -> ValueError:
+    """The error of texts that are no JSON objects."""
+    hint = "each line is one JSON object; with lines=False each file is a list of objects"
+    return ValueError(three_parts(f"{problem} in {file}", where=where, hint=hint))
+
+
+def text_of(source: JsonSource) -> tuple[str, Column]:
+    """The format that has one text a row, a line or a whole file, and the column of its bytes."""
+    if source.lines:
+        return "text", F.col("value").cast("binary").alias("text")
+    return "binaryFile", F.col("content").alias("text")
 
 
 def _texts(spark: SparkSession, files: Files, source: JsonSource) -> DataFrame:
-    """One row a text: a line, or a whole file."""
-    if source.lines:
-        frame, text = files.load(spark.read.option("lineSep", "\n"), "text"), F.col("value").cast("binary")
-    else:
-        frame, text = files.load(spark.read, "binaryFile"), F.col("content")
-    return frame.select(text.alias("text"), F.col("_metadata.file_path").alias("file"))
+    format, text = text_of(source)
+    frame = files.load(spark.read.options(**LINES), format)
+    return frame.select(text, F.col("_metadata.file_path").alias("file"))
+
+
+def _surveyed(
+    frame: DataFrame, source: JsonSource, files: Files
+) -> tuple[tuple[str, ...], list[tuple[str, str]]]:
+    """The fields of all objects, and what is wrong with which file."""
+    found = frame.mapInArrow(_Survey(source, files.namer()), _FOUND).collect()
+    # The order in which the first file has them; a field that only other files have comes after.
+    named = sorted((row for row in found if row.name), key=lambda row: (row.file, row.number))
+    problems = sorted((row.file, row.problem) for row in found if row.problem)
+    return tuple(dict.fromkeys(row.name for row in named)), problems
 
 
 def _objects(text: bytes, source: JsonSource) -> list[dict[str, Any]]:
@@ -83,7 +101,7 @@ class _Survey:
                         for name in each:
                             names.setdefault(name, (len(names), file))
                 except ValueError as error:
-                    problems.setdefault(file, _what(error))
+                    problems.setdefault(file, what_is_wrong(error))
         found: list[tuple[int, str | None, str, str | None]]
         found = [(number, name, self.namer(file), None) for name, (number, file) in names.items()]
         found += [(0, None, self.namer(file), problem) for file, problem in problems.items()]
@@ -95,7 +113,7 @@ class _Survey:
         )
 
 
-def _what(error: ValueError) -> str:
+def what_is_wrong(error: ValueError) -> str:
     """What is wrong with a text, without the text."""
     if isinstance(error, json.JSONDecodeError):
         return f"a text is not JSON ({error.msg} at column {error.colno})"
@@ -105,10 +123,14 @@ def _what(error: ValueError) -> str:
 
 
 @dataclass(frozen=True)
-class _Decoder:
+class JsonDecoder:
+    """Makes Rows of the texts in the first column. A field that no file had before comes after the others."""
+
     source: JsonSource
     fields: tuple[str, ...]
 
     def __call__(self, batch: pa.RecordBatch) -> list[Row]:
+        """The elements."""
         objects = (each for text in batch.column(0).to_pylist() for each in _objects(text, self.source))
-        return [Row(**{name: each.get(name) for name in self.fields}) for each in objects]
+        absent = dict.fromkeys(self.fields)
+        return [Row(**{**absent, **each}) for each in objects]

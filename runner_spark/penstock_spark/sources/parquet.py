@@ -16,7 +16,8 @@ from penstock_spark.sources.files import find_files
 from penstock_spark.sources.scan import Decoder, Scan, open_source
 from penstock_spark.sources.values import to_dicts, to_rows, to_tables
 
-_DECODERS: dict[str, Decoder] = {"dict": to_dicts, "row": to_rows, "table": to_tables}
+DECODERS: dict[str, Decoder] = {"dict": to_dicts, "row": to_rows, "table": to_tables}
+"""What makes elements of batches, by what an element is."""
 
 
 def row_groups(file: BinaryIO, columns: list[str] | None) -> Iterator[pa.Table]:
@@ -38,16 +39,16 @@ provide_row_groups(row_groups)
 def open_parquet(source: ParquetSource, spark: SparkSession, where: str) -> Scan:
     """Dicts, Rows or tables. A column that only some files have is None in the others."""
     files = find_files(spark, source.file_pattern, where, validate=source.validate)
-    decoder = _DECODERS[source.elements]
+    decoder = DECODERS[source.elements]
     if not files.paths:
         return Scan(spark.createDataFrame([], "nothing int"), lambda: decoder)
     frame = files.load(spark.read.option("mergeSchema", True), "parquet")
     if source.columns is not None:
-        frame = files.load(spark.read.schema(_pruned(frame.schema, source.columns, where)), "parquet")
+        frame = files.load(spark.read.schema(pruned(frame.schema, source.columns, where)), "parquet")
     return Scan(frame, lambda: decoder)
 
 
-def _pruned(schema: StructType, columns: tuple[str, ...], where: str) -> StructType:
+def pruned(schema: StructType, columns: tuple[str, ...], where: str) -> StructType:
     """The schema with the wanted columns only, in the order of the file; a name stands for all that is below
     it.
     """

@@ -36,6 +36,12 @@ def _rows(frame: DataFrame, where: str) -> Scan:
                 hint="read it with spark.read, not readStream",
             )
         )
+    check_names(frame, where)
+    return Scan(frame, lambda: to_rows)
+
+
+def check_names(frame: DataFrame, where: str) -> None:
+    """Raises ValueError if two columns have one name: they cannot both be fields of a Row."""
     twice = sorted({name for name in frame.columns if frame.columns.count(name) > 1})
     if twice:
         raise ValueError(
@@ -45,4 +51,3 @@ def _rows(frame: DataFrame, where: str) -> Scan:
                 hint="rename them, e.g. with toDF()",
             )
         )
-    return Scan(frame, lambda: to_rows)

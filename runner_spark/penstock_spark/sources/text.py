@@ -13,14 +13,14 @@ from typing import Any
 
 import pyarrow as pa
 import pyarrow.compute as pc
-from pyspark.sql import DataFrame, SparkSession
+from pyspark.sql import Column, SparkSession
 from pyspark.sql import functions as F
 
 from penstock.error import three_parts
 from penstock.io.compression import CompressionTypes, resolve_compression
 from penstock.io.records import records
 from penstock.io.text_source import TextSource
-from penstock_spark.sources.files import Files, Namer, find_files
+from penstock_spark.sources.files import Namer, find_files
 from penstock_spark.sources.scan import Scan, open_source
 
 # Hadoop reads these by the ending of the file's name.
@@ -42,26 +42,24 @@ def open_text(source: TextSource, spark: SparkSession, where: str) -> Scan:
     files = find_files(spark, source.file_pattern, where, validate=source.validate)
     if not files.paths:
         return Scan(spark.createDataFrame([], "value string"), lambda: _nothing)
-    decode = None if source.coder is None else source.coder.decode
     # A relative pattern is relative to the driver's folder, so the driver works the names out.
     namer = files.namer()
-    if _spark_reads(source, files):
-        skip, strip = source.skip_header_lines, source.delimiter is None
-        return Scan(_lines(spark, files, source), lambda: _Lines(skip, namer, decode, strip, where))
-    return Scan(_whole_files(spark, files), lambda: _WholeFiles(source, namer, decode, where))
+    if cuts_as_spark(source) and all(spark_unpacks(source, path) for path in files.paths):
+        frame = files.load(spark.read.option("lineSep", line_end(source)), "text")
+        return Scan(frame.select(*line_columns(source)), lambda: LineDecoder(source, namer, where))
+    frame = files.load(spark.read, "binaryFile").select(*content_columns())
+    return Scan(frame, lambda: FileDecoder(source, namer, where))
 
 
 def _nothing(batch: pa.RecordBatch) -> list[Any]:
     return []
 
 
-def _spark_reads(source: TextSource, files: Files) -> bool:
-    """Whether Spark's line reader gives exactly Beam's lines."""
+def cuts_as_spark(source: TextSource) -> bool:
+    """Whether Spark's line reader cuts plain files into exactly Beam's lines."""
     if not source.strip_trailing_newlines or source.escapechar is not None:
         return False
-    return _is_text(source.delimiter or b"\n") and all(
-        _same_compression(source, path) for path in files.paths
-    )
+    return _is_text(source.delimiter or b"\n")
 
 
 def _is_text(delimiter: bytes) -> bool:
@@ -71,52 +69,96 @@ def _is_text(delimiter: bytes) -> bool:
         return False
 
 
-def _same_compression(source: TextSource, path: str) -> bool:
+def spark_unpacks(source: TextSource, path: str) -> bool:
+    """Whether Spark undoes the compression that a file of this name is said to have."""
     by_name = CompressionTypes.detect_compression_type(path)
     # Hadoop has no codec for the longer of the two endings of Zstandard.
     known = by_name in _READ_BY_SPARK and not path.lower().endswith(".zstd")
     return known and resolve_compression(path, source.compression_type) == by_name
 
 
-def _lines(spark: SparkSession, files: Files, source: TextSource) -> DataFrame:
-    """One row a line: the line, then a number that stands for the file while in its first split, then the
-    file.
-    """
-    separator = (source.delimiter or b"\n").decode("utf-8")
-    frame = files.load(spark.read.option("lineSep", separator), "text")
+def line_end(source: TextSource) -> str:
+    """What Spark's line reader takes for the end of a line."""
+    return (source.delimiter or b"\n").decode("utf-8")
+
+
+def line_columns(source: TextSource) -> list[Column]:
+    """One row a line: the line, then a number that stands for the file while in its first split, then the file."""
     value = F.col("value") if source.coder is None else F.col("value").cast("binary")
     columns = [value.alias("value")]
     if source.skip_header_lines:
-        first_split = F.col("_metadata.file_block_start") == 0
-        columns.append(F.when(first_split, F.xxhash64("_metadata.file_path")).alias("head"))
+        columns.append(head_column().alias("head"))
     if source.with_filename:
         columns.append(F.col("_metadata.file_path").alias("file"))
-    return frame.select(*columns)
+    return columns
 
 
-class _Lines:
-    """Decodes batches of lines.
+def head_column() -> Column:
+    """A number that stands for the file, in rows of its first split; null in all others."""
+    return F.when(F.col("_metadata.file_block_start") == 0, F.xxhash64("_metadata.file_path"))
 
-    Header lines are the first rows that carry a file's number. Spark gives the rows of a split in order and
-    one split after the other, and only a file's first split carries a number, so a change of the number is a
-    new file. (A header must fit into the first split: ``spark.sql.files.maxPartitionBytes``, 128 MB unless
-    set.)
+
+class Headers:
+    """Finds the header lines of files among the rows of a task.
+
+    They are the first rows that carry a file's number. Spark gives the rows of a split in order and one split after the
+    other, and only a file's first split carries a number, so a change of the number is a new file. (A header must fit
+    into the first split: ``spark.sql.files.maxPartitionBytes``, 128 MB unless set.)
+
+    Args:
+        count: The number of header lines of each file.
+
+    >>> headers = Headers(1)
+    >>> headers.rest(pa.array([7, 7, 8])).to_pylist(), headers.rest(pa.array([8, None])) is None
+    ([False, True, False], True)
     """
 
-    def __init__(
-        self, skip: int, namer: Namer, decode: Callable[[bytes], Any] | None, strip: bool, where: str
-    ) -> None:
-        self._skip = skip
-        self._namer = namer
-        self._decode = decode
-        self._strip = strip
-        self._where = where
+    def __init__(self, count: int) -> None:
+        self._count = count
         self._file: int | None = None
         self._left = 0
 
+    def rest(self, heads: pa.Array) -> pa.Array | None:
+        """Which of the next rows, with these numbers, are no header lines; None if all of them are not."""
+        if heads.null_count == len(heads) or (
+            not self._left and pc.all(pc.equal(heads, self._file or 0)).as_py()
+        ):
+            return None
+        return pa.array([self._is_rest(head) for head in heads.to_pylist()], pa.bool_())
+
+    def _is_rest(self, head: int | None) -> bool:
+        if head is None:
+            return True
+        if head != self._file:
+            self._file, self._left = head, self._count
+        if self._left:
+            self._left -= 1
+            return False
+        return True
+
+
+class LineDecoder:
+    """Decodes batches of the rows of `line_columns`."""
+
+    def __init__(self, source: TextSource, namer: Namer, where: str) -> None:
+        self._headers = Headers(source.skip_header_lines)
+        self._has_headers = bool(source.skip_header_lines)
+        self._namer = namer
+        self._decode = decode_of(source)
+        self._strip = source.delimiter is None
+        self._where = where
+
     def __call__(self, batch: pa.RecordBatch) -> list[Any]:
-        if self._skip:
-            batch = self._without_headers(batch)
+        """The elements."""
+        return self.decode(self.without_headers(batch))
+
+    def without_headers(self, batch: pa.RecordBatch) -> pa.RecordBatch:
+        """The rows that are no header lines; asked once for each batch."""
+        rest = self._headers.rest(batch.column("head")) if self._has_headers else None
+        return batch if rest is None else batch.filter(rest)
+
+    def decode(self, batch: pa.RecordBatch) -> list[Any]:
+        """The elements of rows that are no header lines."""
         lines = self._decoded(batch.column("value"))
         if "file" not in batch.schema.names:
             return lines
@@ -134,24 +176,10 @@ class _Lines:
             values = [value[:-1] if value.endswith(ends) else value for value in values]
         return values if self._decode is None else [self._decode(value) for value in values]
 
-    def _without_headers(self, batch: pa.RecordBatch) -> pa.RecordBatch:
-        heads = batch.column("head")
-        if heads.null_count == len(heads) or (
-            not self._left and pc.all(pc.equal(heads, self._file or 0)).as_py()
-        ):
-            return batch
-        keep = [self._is_kept(head) for head in heads.to_pylist()]
-        return batch.filter(pa.array(keep, pa.bool_()))
 
-    def _is_kept(self, head: int | None) -> bool:
-        if head is None:
-            return True
-        if head != self._file:
-            self._file, self._left = head, self._skip
-        if self._left:
-            self._left -= 1
-            return False
-        return True
+def decode_of(source: TextSource) -> Callable[[bytes], Any] | None:
+    """What decodes the bytes of a record; None if they are UTF-8 text."""
+    return None if source.coder is None else source.coder.decode
 
 
 def not_utf8(error: UnicodeDecodeError, where: str) -> UnicodeDecodeError:
@@ -160,21 +188,21 @@ def not_utf8(error: UnicodeDecodeError, where: str) -> UnicodeDecodeError:
     return UnicodeDecodeError(error.encoding, error.object, error.start, error.end, reason)
 
 
-def _whole_files(spark: SparkSession, files: Files) -> DataFrame:
+def content_columns() -> list[Column]:
     """One row a file: its name and its bytes as stored."""
-    return files.load(spark.read, "binaryFile").select(F.col("_metadata.file_path").alias("file"), "content")
+    return [F.col("_metadata.file_path").alias("file"), F.col("content")]
 
 
 @dataclass(frozen=True)
-class _WholeFiles:
+class FileDecoder:
     """Cuts whole files into records; a file must fit into a task's memory, and Spark's limit is 2 GB."""
 
     source: TextSource
     namer: Namer
-    decode: Callable[[bytes], Any] | None
     where: str
 
     def __call__(self, batch: pa.RecordBatch) -> list[Any]:
+        """The elements."""
         rows = zip(batch.column("file").to_pylist(), batch.column("content").to_pylist(), strict=True)
         return [element for file, content in rows for element in self._elements(file, content)]
 
@@ -193,8 +221,9 @@ class _WholeFiles:
             yield (name, value) if source.with_filename else value
 
     def _decoded(self, record: bytes) -> Any:
-        if self.decode is not None:
-            return self.decode(record)
+        decode = decode_of(self.source)
+        if decode is not None:
+            return decode(record)
         try:
             return record.decode("utf-8")
         except UnicodeDecodeError as error:

@@ -2,7 +2,17 @@
 
 from __future__ import annotations
 
-from penstock.io import fileio, filesystem, filesystems, iobase, range_trackers, restriction_trackers
+from penstock.io import (
+    fileio,
+    filesystem,
+    filesystems,
+    iobase,
+    range_trackers,
+    restriction_trackers,
+    watermarks,
+)
+from penstock.io.console import WriteToConsole
+from penstock.io.each_batch import ForEachBatch, WriteToMemory
 from penstock.io.filesystem import CompressionTypes
 from penstock.io.iobase import Read, Sink, Write, Writer
 from penstock.io.parquetio import (
@@ -34,6 +44,7 @@ from penstock.io.textio import (
 
 __all__ = [
     "CompressionTypes",
+    "ForEachBatch",
     "LexicographicKeyRangeTracker",
     "OffsetRangeTracker",
     "OrderedPositionRangeTracker",
@@ -52,8 +63,10 @@ __all__ = [
     "Sink",
     "UnsplittableRangeTracker",
     "Write",
+    "WriteToConsole",
     "WriteToCsv",
     "WriteToJson",
+    "WriteToMemory",
     "WriteToParquet",
     "WriteToParquetBatched",
     "WriteToSpark",
@@ -67,4 +80,5 @@ __all__ = [
     "iobase",
     "range_trackers",
     "restriction_trackers",
+    "watermarks",
 ]

@@ -2,11 +2,17 @@
 
 from __future__ import annotations
 
-from typing import Any
+from collections.abc import Callable
+from typing import TYPE_CHECKING, Any
 
 from penstock import graph
 from penstock.pvalue import PCollection
 from penstock.transforms.ptransform import PTransform
+from penstock.utils.timestamp import DurationTypes
+
+if TYPE_CHECKING:
+    from penstock.io.streams import ReadStream
+    from penstock.io.watermark_policy import WatermarkPolicy
 
 
 class SourceTransform(PTransform[Any, Any]):
@@ -28,6 +34,76 @@ class SourceTransform(PTransform[Any, Any]):
     def to_primitive(self) -> graph.Read:
         """The source as the compiler sees it."""
         return graph.Read(self.source)
+
+    def as_stream(
+        self,
+        event_time: str | Callable[[Any], Any] | None = None,
+        watermark: WatermarkPolicy | None = None,
+        *,
+        arrival_time: str | Callable[[Any], Any] | None = None,
+        tick: DurationTypes = 1,
+        partition: str | Callable[[Any], Any] | None = None,
+        max_ahead: DurationTypes | None = 86400,
+        rejects: bool = False,
+        max_files_per_batch: int | None = None,
+        max_bytes_per_batch: int | None = None,
+        ends: bool = False,
+    ) -> ReadStream:
+        """The same source, read continuously: what is there first, then whatever is added to it (penstock's own).
+
+        Files must be complete when they appear, and are read once. `event_time`, `arrival_time` and `partition` are the
+        name of a field or a function of the element. A time is a ``Timestamp``, a ``datetime`` (in UTC if it has no
+        zone), or a number of seconds since 1970.
+
+        Example: ``ReadFromText("/logs/*.txt").as_stream(event_time=parse_time, watermark=BoundedDisorder(60))``.
+
+        Args:
+            event_time: Where an element's event time is; by default it is the moment of arrival.
+            watermark: A policy of `penstock.io.watermarks`; it is needed, and takes effect, with an event time.
+            arrival_time: For recorded logs, to be replayed in their own processing time: where the moment of arrival
+                is; by default an element arrives when it is read.
+            tick: With `arrival_time`: what arrives within so many seconds arrives at one moment.
+            partition: Where the name of an element's partition is, for policies that take partitions one by one; by
+                default it is the same for all: files are read one after the other.
+            max_ahead: Event times more than so many seconds ahead of the clock do not move the watermark, and are
+                counted; None: all do.
+            rejects: Whether there is a second output, tagged ``"rejected"``, for elements whose times cannot be told
+                and rows that cannot be parsed, each with its exception as ``with_exception_handling`` gives it;
+                otherwise they are errors.
+            max_files_per_batch: How many files a micro-batch reads at most; by default all that are there.
+            max_bytes_per_batch: Likewise, how many bytes.
+            ends: Whether the stream ends when all that is there has been read, as in a replay; otherwise it waits for
+                more.
+
+        Returns:
+            A transform that gives an unbounded PCollection; with `rejects`, one that gives two.
+
+        Raises:
+            TypeError: An argument is of another type.
+            ValueError: The source cannot be streamed, a number is out of range, or arguments do not fit together.
+
+        >>> from penstock.io.sparkio import ReadFromSpark
+        >>> from penstock.io.watermarks import BoundedDisorder
+        >>> clicks = ReadFromSpark("kafka", subscribe="clicks").as_stream("timestamp", BoundedDisorder(60))
+        >>> clicks.source.describe()
+        'stream of spark kafka, BoundedDisorder'
+        """
+        from penstock.io.streams import ReadStream, stream_source
+
+        source = stream_source(
+            self.source,
+            event_time,
+            watermark,
+            arrival_time=arrival_time,
+            tick=tick,
+            partition=partition,
+            max_ahead=max_ahead,
+            rejects=rejects,
+            max_files_per_batch=max_files_per_batch,
+            max_bytes_per_batch=max_bytes_per_batch,
+            ends=ends,
+        )
+        return ReadStream(source, self)
 
 
 class SinkTransform(PTransform[Any, Any]):

@@ -8,6 +8,7 @@ from dataclasses import dataclass
 from typing import Any
 
 from penstock.machines.records import Element
+from penstock.machines.simple_triggers import Always, Total
 from penstock.machines.trigger_machine import Alarm, Sight, TriggerMachine, unfinished
 from penstock.transforms.trigger_base import FINISHED
 
@@ -19,7 +20,9 @@ class Repeat(TriggerMachine):
     part: TriggerMachine
 
     def __post_init__(self) -> None:
-        _set_traits(self, self.part.heeds_elements, self.part.fires_on_elements)
+        _set_traits(
+            self, self.part.heeds_elements, self.part.fires_on_elements, self.part.tells_one_from_many
+        )
 
     def start(self) -> Any:
         """As its part."""
@@ -72,7 +75,8 @@ class EarlyAndLate(TriggerMachine):
 
     def __post_init__(self) -> None:
         heeds = self.early.heeds_elements or (self.late is not None and self.late.heeds_elements)
-        _set_traits(self, heeds, self.early.fires_on_elements)
+        tells = self.early.tells_one_from_many or _tells_one_from_many_late(self.late)
+        _set_traits(self, heeds, self.early.fires_on_elements, tells)
 
     def _at_work(self, state: tuple[bool, Any]) -> TriggerMachine:
         return self.late if state[0] and self.late is not None else self.early
@@ -125,7 +129,8 @@ class _Parts(TriggerMachine):
 
     def __post_init__(self) -> None:
         heeds = any(part.heeds_elements for part in self.parts)
-        _set_traits(self, heeds, self._of_parts([part.fires_on_elements for part in self.parts]))
+        fires = self._of_parts([part.fires_on_elements for part in self.parts])
+        _set_traits(self, heeds, fires, any(part.tells_one_from_many for part in self.parts))
 
     @abstractmethod
     def _of_parts(self, answers: Iterable[bool]) -> bool:
@@ -202,6 +207,12 @@ class AnyOf(_Parts):
 class AllOf(_Parts):
     """Fires when all parts would, or have finished before; is finished when all are (Beam's ``AfterAll``)."""
 
+    def __post_init__(self) -> None:
+        super().__post_init__()
+        # What one part waits for may have come in one window and the rest in another; then the element that makes these
+        # windows merge makes it fire.
+        _set_traits(self, self.heeds_elements, self.fires_on_elements, tells_one_from_many=True)
+
     def _of_parts(self, answers: Iterable[bool]) -> bool:
         return all(answers)
 
@@ -212,7 +223,8 @@ class InTurn(AllOf):
 
     def __post_init__(self) -> None:
         super().__post_init__()
-        _set_traits(self, self.heeds_elements, self.parts[0].fires_on_elements)
+        # An element may make one part fire, and the next one is for the next part.
+        _set_traits(self, self.heeds_elements, self.parts[0].fires_on_elements, tells_one_from_many=True)
 
     def _active(self, state: tuple[Any, ...]) -> Iterator[int]:
         for number, part in enumerate(self.parts):
@@ -227,6 +239,19 @@ class InTurn(AllOf):
         return merged[: active + 1] + tuple(part.start() for part in self.parts[active + 1 :])
 
 
-def _set_traits(machine: TriggerMachine, heeds_elements: bool, fires_on_elements: bool) -> None:
+def _tells_one_from_many_late(late: TriggerMachine | None) -> bool:
+    """Whether a trigger tells one late element from many: not if one is enough for it, as several can do no more."""
+    match late:
+        case None | Always() | Total(0 | 1, None):
+            return False
+        case Repeat(part):
+            return _tells_one_from_many_late(part)
+    return late.tells_one_from_many
+
+
+def _set_traits(
+    machine: TriggerMachine, heeds_elements: bool, fires_on_elements: bool, tells_one_from_many: bool
+) -> None:
     object.__setattr__(machine, "heeds_elements", heeds_elements)
     object.__setattr__(machine, "fires_on_elements", fires_on_elements)
+    object.__setattr__(machine, "tells_one_from_many", tells_one_from_many)

@@ -11,7 +11,16 @@ from typing import Any, Final
 from penstock.error import three_parts
 from penstock.machines import merging
 from penstock.machines.program import program_of
-from penstock.machines.records import MAX_MICROS, Dropped, DropReason, Element, Emitted, Times
+from penstock.machines.records import (
+    MAX_MICROS,
+    Arrival,
+    Dropped,
+    DropReason,
+    Element,
+    Emitted,
+    Pane,
+    Times,
+)
 from penstock.machines.sight import WindowSight
 from penstock.machines.states import KeyState, WindowState
 from penstock.machines.trigger_machine import CLOCK, WATERMARK, Domain
@@ -28,7 +37,7 @@ from penstock.transforms.window import WindowFn
 from penstock.transforms.windowing import Windowing
 from penstock.utils.timestamp import Timestamp
 
-_VERSION: Final = b"\x01"
+_VERSION: Final = b"\x02"
 
 
 class GroupingMachine:
@@ -80,12 +89,33 @@ class GroupingMachine:
                 emitted.append(Dropped(dropped, state))
                 continue
             self._take(state, element, sight)
-            if times.expiry_micros is not None:
-                key.changed[state.number] = None
-            if program.trigger.heeds_elements or times.watermark_micros >= state.window.end_micros:
-                emitted += visit(program, key, state, sight, has_moved=False)
-            else:
-                note_hold(program, key, state)
+            emitted += self._answer(key, state, sight)
+        return emitted
+
+    def arrival(self, key: KeyState, arrival: Arrival, times: Times) -> list[Emitted]:
+        """Elements of one moment and one window arrive together, combined.
+
+        What comes out is what would if they came one by one, but for late elements: what makes a window fire at once
+        makes it fire once. If the window takes no more elements, one `Dropped` counts them all.
+
+        Returns:
+            As `element` does.
+
+        Raises:
+            ValueError: The grouping needs its elements one by one: ``program.takes_arrivals`` is false.
+        """
+        program = self.program
+        if not program.takes_arrivals:
+            what = "combined elements arrive at a grouping that needs them one by one"
+            raise ValueError(three_parts(what, hint="ask program.takes_arrivals first"))
+        sight = WindowSight(program, times, times.clock_micros - 1)
+        emitted: list[Emitted] = []
+        state = self._window(key, arrival.window, sight, emitted)
+        if isinstance(state, DropReason):
+            emitted.append(Dropped(_as_element(arrival), state, arrival.count))
+        else:
+            self._take_together(state, arrival, sight)
+            emitted += self._answer(key, state, sight)
         return emitted
 
     def advance(self, key: KeyState, times: Times) -> list[Emitted]:
@@ -231,13 +261,41 @@ class GroupingMachine:
             state.held = program.contents.add(state.held, element.value)
             state.live += 1
         state.fresh += 1
-        output_micros = program.output_times.of_element(state.window, element.timestamp_micros)
+        self._note_time(state, element.timestamp_micros, sight)
+        if program.trigger.heeds_elements:
+            state.trigger = program.trigger.element(state.trigger, element, sight.at(state))
+
+    def _take_together(self, state: WindowState, arrival: Arrival, sight: WindowSight) -> None:
+        """The window holds more elements."""
+        program = self.program
+        holds_some = state.live if program.keeps else state.fresh
+        state.held = program.contents.merge([state.held, arrival.held]) if holds_some else arrival.held
+        state.live += arrival.count
+        state.fresh += arrival.count
+        as_one = _as_element(arrival)
+        for timestamp_micros in arrival.timestamps or (as_one.timestamp_micros,):
+            self._note_time(state, timestamp_micros, sight)
+        if program.trigger.heeds_elements:
+            state.trigger = program.trigger.element(state.trigger, as_one, sight.at(state))
+
+    def _note_time(self, state: WindowState, timestamp_micros: int, sight: WindowSight) -> None:
+        """The output's event time, with one more element."""
+        rule = self.program.output_times
+        output_micros = rule.of_element(state.window, timestamp_micros)
         # What is behind the watermark holds nothing back, but counts where the window holds back as much by itself.
         held_micros = sight.times.watermark_micros if state.output_micros is None else state.output_micros
         if output_micros >= min(sight.times.watermark_micros, held_micros):
-            state.output_micros = program.output_times.together_with(state.output_micros, output_micros)
-        if program.trigger.heeds_elements:
-            state.trigger = program.trigger.element(state.trigger, element, sight.at(state))
+            state.output_micros = rule.together_with(state.output_micros, output_micros)
+
+    def _answer(self, key: KeyState, state: WindowState, sight: WindowSight) -> list[Pane]:
+        """What a window gives now that it holds more."""
+        program, times = self.program, sight.times
+        if times.expiry_micros is not None:
+            key.changed[state.number] = None
+        if program.trigger.heeds_elements or times.watermark_micros >= state.window.end_micros:
+            return visit(program, key, state, sight, has_moved=False)
+        note_hold(program, key, state)
+        return []
 
     def _ring(
         self, key: KeyState, domain: Domain, now_micros: int, sight: WindowSight, emitted: list[Emitted]
@@ -255,6 +313,12 @@ class GroupingMachine:
                 if not state.is_closed:
                     state.trigger = self.program.trigger.wake(state.trigger, sight.at(state))
                 emitted += visit(self.program, key, state, sight, has_moved=domain != CLOCK)
+
+
+def _as_element(arrival: Arrival) -> Element:
+    """An arrival as a trigger sees it that cannot tell it from an element, and as an element that is dropped."""
+    latest_micros = arrival.timestamps[-1] if arrival.timestamps else arrival.window.end_micros - 1
+    return Element(arrival.held, latest_micros, (arrival.window,))
 
 
 def _by_window(state: WindowState) -> BoundedWindow:

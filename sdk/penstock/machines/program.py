@@ -11,8 +11,13 @@ from penstock.machines.records import MAX_MICROS
 from penstock.machines.trigger_machine import TriggerMachine
 from penstock.machines.triggers import looks_at_last_pane, machine_of
 from penstock.transforms.bounded_window import BoundedWindow
-from penstock.transforms.trigger_base import AccumulationMode, ClosingBehavior, OnTimeBehavior
-from penstock.transforms.window import MergeScope, TimestampCombiner, WindowFn
+from penstock.transforms.trigger_base import (
+    AccumulationMode,
+    ClosingBehavior,
+    DataLossReason,
+    OnTimeBehavior,
+)
+from penstock.transforms.window import MergeScope, Sessions, TimestampCombiner, WindowFn
 from penstock.transforms.windowing import Windowing
 from penstock.utils.timestamp import Timestamp
 
@@ -36,6 +41,18 @@ class OutputTimes:
             if before_micros is None or self.together is None
             else self.together((before_micros, micros))
         )
+
+    def needed(self, timestamps: Iterable[int]) -> tuple[int, ...]:
+        """Those of the event times of several elements that tell their output's.
+
+        The earliest does not: if it is behind the watermark, the earliest of the others counts.
+
+        >>> OutputTimes(_own, min).needed([7, 5, 7]), OutputTimes(_own, max).needed([7, 5, 7])
+        ((5, 7), (7,))
+        """
+        if self.together is None:
+            return ()
+        return (max(timestamps),) if self.together is max else tuple(sorted(set(timestamps)))
 
     def after_merge(self, window: BoundedWindow, several_micros: list[int]) -> int | None:
         """That of what merged into a window; None if there is nothing that was on time."""
@@ -88,6 +105,7 @@ class Program:
         fires_empty_when_closing: Whether there is a last pane in which nothing is new.
         merges: Whether windows may merge.
         merges_in_order: Whether they merge only with windows near them, so that their order is kept.
+        takes_arrivals: Whether elements of one moment may come combined.
     """
 
     windowfn: WindowFn
@@ -102,6 +120,7 @@ class Program:
     fires_empty_when_closing: bool
     merges: bool
     merges_in_order: bool
+    takes_arrivals: bool
 
     def expiry_micros(self, window: BoundedWindow) -> int:
         """Where the watermark must be for the window to take no more elements."""
@@ -119,9 +138,10 @@ def program_of(windowing: Windowing, combine: Any, input_retracts: bool) -> Prog
     trigger, mode = windowing.triggerfn, windowing.accumulation_mode
     always_at_end = windowing.on_time_behavior == OnTimeBehavior.FIRE_ALWAYS
     merges = windowing.windowfn.is_merging()
+    machine = machine_of(trigger)
     return Program(
         windowfn=windowing.windowfn,
-        trigger=machine_of(trigger),
+        trigger=machine,
         contents=contents_of(combine, input_retracts),
         output_times=output_times_of(windowing),
         lateness_micros=windowing.allowed_lateness.micros,
@@ -132,4 +152,15 @@ def program_of(windowing: Windowing, combine: Any, input_retracts: bool) -> Prog
         fires_empty_when_closing=windowing.closing_behavior == ClosingBehavior.FIRE_ALWAYS,
         merges=merges,
         merges_in_order=merges and windowing.windowfn.merge_scope is not MergeScope.ALL,
+        takes_arrivals=not input_retracts and _may_combine(windowing, machine),
     )
+
+
+def _may_combine(windowing: Windowing, machine: TriggerMachine) -> bool:
+    """Whether the elements of one moment may be combined before windows and triggers see them."""
+    # If the first late element may be the last one that a window takes, the others are to be dropped.
+    if DataLossReason.MAY_FINISH in windowing.triggerfn.may_lose_data(windowing):
+        return False
+    # Which windows merge may depend on what has merged before, unless it is known that it does not.
+    merges_freely = type(windowing.windowfn) is Sessions or not windowing.windowfn.is_merging()
+    return merges_freely and not machine.tells_one_from_many

@@ -84,6 +84,25 @@ class Pane:
         return self.info.kind
 
 
+@dataclass(frozen=True, slots=True)
+class Arrival:
+    """Elements of a key that arrive at one moment in one window, combined: one arrival (see `GroupingMachine.arrival`).
+
+    Attributes:
+        window: Their window. Sessions that overlap by themselves are one: it is as long as they are together.
+        held: What they come to: their values as a list, or the CombineFn's accumulator. Whoever takes the arrival may
+            change it.
+        count: The number of elements.
+        timestamps: Those of their event times, in microseconds and in order, that the output's may depend on (see
+            `penstock.machines.program.OutputTimes.needed`).
+    """
+
+    window: BoundedWindow
+    held: Any
+    count: int
+    timestamps: tuple[int, ...] = ()
+
+
 class DropReason(Enum):
     """Why a window no longer takes an element."""
 
@@ -96,12 +115,14 @@ class Dropped:
     """An element that a window no longer takes: counted, and available as an output.
 
     Attributes:
-        element: The element, in this one window.
+        element: The element, in this one window; of an `Arrival`, what it held.
         reason: Why.
+        count: The number of elements that it stands for.
     """
 
     element: Element
     reason: DropReason
+    count: int = 1
 
 
 Emitted = Pane | Dropped

@@ -22,6 +22,8 @@ from penstock.transforms.trigger_base import FINISHED
 class Never(TriggerMachine):
     """Does not fire: what is there comes when the window closes."""
 
+    tells_one_from_many = False
+
     def merge(self, states: Sequence[Any], sight: Sight) -> Any:
         """Nothing to keep."""
         return None
@@ -41,6 +43,7 @@ class Always(Never):
 
     heeds_elements = True
     fires_on_elements = True
+    tells_one_from_many = True
 
     def should_fire(self, state: Any, sight: Sight) -> bool:
         """Yes."""
@@ -56,6 +59,7 @@ class EndOfWindow(TriggerMachine):
     """
 
     percentile: float = WATERMARK
+    tells_one_from_many = False
 
     def __post_init__(self) -> None:
         # A percentile may have passed the end long before the watermark, and then an element fires at once.
@@ -129,6 +133,7 @@ class ClockDelay(TriggerMachine):
     period_micros: int = 0
     offset_micros: int = 0
     heeds_elements = True
+    tells_one_from_many = False
 
     def element(self, state: int | None, element: Element, sight: Sight) -> int:
         """The first element sets the moment."""
@@ -285,6 +290,7 @@ class ExternalSignal(TriggerMachine):
     """
 
     name: str
+    tells_one_from_many = False
 
     def start(self) -> bool:
         """Not yet."""

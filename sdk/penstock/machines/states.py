@@ -4,10 +4,11 @@ from __future__ import annotations
 
 from collections.abc import Callable
 from heapq import heapify, heappop, heappush
+from operator import attrgetter
 from typing import Any
 
 from penstock.machines.trigger_machine import Domain
-from penstock.transforms.bounded_window import BoundedWindow
+from penstock.transforms.bounded_window import BoundedWindow, IntervalWindow
 from penstock.utils.windowed_value import PaneInfo
 
 _SPARE_ENTRIES = 16
@@ -72,14 +73,31 @@ class WindowState:
         self.alarms: dict[Domain, int] = {}
         self.noted_micros: int | None = None
 
-    def __reduce__(self) -> tuple[Callable[..., WindowState], tuple[Any, ...]]:
-        return _restored, tuple(getattr(self, name) for name in self.__slots__)
+
+# The window is stored apart.
+_content_of = attrgetter(*WindowState.__slots__[:-1])
 
 
-def _restored(*values: Any) -> WindowState:
+def _restored(window: BoundedWindow, content: tuple[Any, ...]) -> WindowState:
     state = WindowState.__new__(WindowState)
-    for name, value in zip(WindowState.__slots__, values, strict=True):
-        setattr(state, name, value)
+    state.window = window
+    # States are restored by the thousand: one statement is much quicker than a loop over the names.
+    (
+        state.alarms,
+        state.fresh,
+        state.held,
+        state.is_closed,
+        state.is_past_end,
+        state.last,
+        state.live,
+        state.nonspeculative,
+        state.noted_micros,
+        state.number,
+        state.output_micros,
+        state.panes,
+        state.shown,
+        state.trigger,
+    ) = content
     return state
 
 
@@ -91,8 +109,8 @@ class Agenda:
 
     __slots__ = ("entries",)
 
-    def __init__(self) -> None:
-        self.entries: list[tuple[int, int]] = []
+    def __init__(self, entries: list[tuple[int, int]] | None = None) -> None:
+        self.entries = [] if entries is None else entries
 
     def add(self, micros: int, number: int) -> None:
         """Notes a window."""
@@ -118,15 +136,6 @@ class Agenda:
         if self.entries and self.entries[0][0] <= until_micros:
             return heappop(self.entries)
         return None
-
-    def __reduce__(self) -> tuple[Callable[..., Agenda], tuple[Any, ...]]:
-        return _restored_agenda, (self.entries,)
-
-
-def _restored_agenda(entries: list[tuple[int, int]]) -> Agenda:
-    agenda = Agenda()
-    agenda.entries = entries
-    return agenda
 
 
 class KeyState:
@@ -195,12 +204,14 @@ class KeyState:
         return None if state is None else state.noted_micros
 
     def __reduce__(self) -> tuple[Callable[..., KeyState], tuple[Any, ...]]:
-        agendas = {domain: agenda for domain, agenda in self.agendas.items() if agenda.entries}
+        # Plain tuples and numbers: every object of a class would cost a look-up of the class, both ways.
+        states = self.windows.values()
         return _restored_key, (
-            list(self.windows.values()),
+            [_stored(state.window) for state in states],
+            [_content_of(state) for state in states],
             self.next_number,
-            agendas,
-            self.holds,
+            {domain: agenda.entries for domain, agenda in self.agendas.items() if agenda.entries},
+            self.holds.entries,
             self.longest_micros,
             list(self.changed),
             [state.number for state in self.ordered],
@@ -208,22 +219,29 @@ class KeyState:
         )
 
 
+def _stored(window: BoundedWindow) -> BoundedWindow | tuple[int, int]:
+    return (window.start_micros, window.end_micros) if type(window) is IntervalWindow else window
+
+
 def _restored_key(
-    windows: list[WindowState],
+    windows: list[Any],
+    contents: list[tuple[Any, ...]],
     next_number: int,
-    agendas: dict[Domain, Agenda],
-    holds: Agenda,
+    agendas: dict[Domain, list[tuple[int, int]]],
+    holds: list[tuple[int, int]],
     longest_micros: int,
     changed: list[int],
     ordered: list[int],
     starts: list[int],
 ) -> KeyState:
     key = KeyState()
-    key.windows = {state.window: state for state in windows}
-    key.numbered = {state.number: state for state in windows}
+    for stored, content in zip(windows, contents, strict=True):
+        window = IntervalWindow.from_micros(*stored) if type(stored) is tuple else stored
+        state = _restored(window, content)
+        key.windows[window] = key.numbered[state.number] = state
     key.next_number = next_number
-    key.agendas = agendas
-    key.holds = holds
+    key.agendas = {domain: Agenda(entries) for domain, entries in agendas.items()}
+    key.holds = Agenda(holds)
     key.longest_micros = longest_micros
     key.changed = dict.fromkeys(changed)
     key.ordered = [key.numbered[number] for number in ordered]

@@ -64,10 +64,14 @@ class TriggerMachine(ABC):
     Attributes:
         heeds_elements: Whether an element can change its state, or its answer before the end of the window.
         fires_on_elements: Whether it may fire while the watermark and the clock stand still, as they do in batch.
+        tells_one_from_many: Whether it matters to it how many elements arrive at one moment, or which. If not, no
+            element makes it fire before the end of the window (before its percentile has passed it, if it waits for
+            one), and several lead to the state that one leads to. After the end an element may make it fire at once.
     """
 
     heeds_elements: bool = False
     fires_on_elements: bool = False
+    tells_one_from_many: bool = True
 
     def start(self) -> Any:
         """The state before the first element."""

@@ -80,6 +80,9 @@ class SparkOptions(PipelineOptions):
         shuffle_partitions: The number of partitions of a shuffle; None leaves it to Spark.
         checkpoint_location: The folder in which a streaming pipeline keeps its progress and state.
         events_per_batch: How many events of a TestStream make a micro-batch; None makes one of all.
+        trigger_interval: The seconds between the beginnings of two micro-batches; None begins one when something
+            arrives, and once a second for what waits for the clock.
+        drop_state: The labels of groupings whose state in the checkpoint may go, since the pipeline has them no more.
         fast_start: Starts a local Spark in half the time, at the cost of long jobs; for tests.
         show_elements_in_errors: Puts the failing element into the error's text; off, since elements may be
             private.
@@ -108,6 +111,15 @@ class SparkOptions(PipelineOptions):
         )
         parser.add_argument(
             "--events_per_batch", type=int, default=None, help="Events of a TestStream in a micro-batch."
+        )
+        parser.add_argument(
+            "--trigger_interval", type=float, default=None, help="Seconds between two micro-batches."
+        )
+        parser.add_argument(
+            "--drop_state",
+            action="append",
+            default=None,
+            help="The label of a grouping whose state in the checkpoint may go; repeatable.",
         )
         parser.add_argument(
             "--fast_start",
@@ -144,6 +156,11 @@ class SparkOptions(PipelineOptions):
             count = getattr(self, name)
             if count is not None and (not isinstance(count, int) or isinstance(count, bool) or count < 1):
                 errors.append(three_parts(f"{name} is {count!r}", hint="use a whole number above 0"))
+        interval = self.trigger_interval
+        if interval is not None and not (isinstance(interval, int | float) and 0 < interval < 86_400):
+            errors.append(
+                three_parts(f"trigger_interval is {interval!r}", hint="use a number of seconds, such as 0.5")
+            )
         try:
             self.properties()
         except ValueError as error:

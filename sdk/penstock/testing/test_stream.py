@@ -18,6 +18,7 @@ from penstock.utils.windowed_value import WindowedValue
 __all__ = [
     "ElementEvent",
     "Event",
+    "MicroBatchEvent",
     "ProcessingTimeEvent",
     "RecordedStream",
     "TestStream",
@@ -27,7 +28,7 @@ __all__ = [
 
 
 class Event:
-    """Something that happens in a `TestStream`: one of the three below (Beam's ``Event``)."""
+    """Something that happens in a `TestStream`: one of those below (Beam's ``Event``)."""
 
 
 @dataclass(frozen=True, order=True)
@@ -82,6 +83,11 @@ class ProcessingTimeEvent(Event):
         object.__setattr__(self, "advance_by", Duration.of(self.advance_by))
 
 
+@dataclass(frozen=True, order=True)
+class MicroBatchEvent(Event):
+    """A micro-batch ends (penstock's own), and with it, in the mode ``micro_batch``, a round."""
+
+
 @dataclass(frozen=True, eq=False)
 class RecordedStream(graph.Source):
     """The source of a `TestStream`, as the compiler sees it.
@@ -105,7 +111,8 @@ class TestStream(PTransform[Any, Any]):
     """An unbounded PCollection of which a test says what happens when (Beam's ``TestStream``).
 
     The methods add an event each and give the stream itself back. Applied, it gives a PCollection; with
-    several outputs, a dictionary of them by tag.
+    several outputs, a dictionary of them by tag. Several in one pipeline go by the same clock, each from 0 on; what
+    happens at the same time, happens in the order in which they were applied.
 
     Args:
         coder: Beam's; elements are not encoded.
@@ -212,6 +219,13 @@ class TestStream(PTransform[Any, Any]):
             AssertionError: If it is not more than 0.
         """
         return self._add(ProcessingTimeEvent(advance_by))
+
+    def end_micro_batch(self) -> TestStream:
+        """A micro-batch ends (penstock's own).
+
+        In the mode ``micro_batch``, what has changed in it fires. In the mode ``streaming``, no cut changes anything.
+        """
+        return self._add(MicroBatchEvent())
 
     def _add(self, event: Event) -> TestStream:
         match event:

@@ -74,6 +74,18 @@ class CombinePerKey(PTransformWithSideInputs):
             return self
         return CombinePerKeyWithFanout(curry_combine_fn(self.fn, self.args, self.kwargs), fanout)
 
+    def with_late_data(self) -> PTransform[Any, Any]:
+        """The same with a second output, for elements that come too late (penstock's own).
+
+        Raises:
+            ValueError: The CombineFn has side inputs.
+
+        See `penstock.transforms.late_data.WithLateData`.
+        """
+        from penstock.transforms.late_data import WithLateData
+
+        return WithLateData(self)
+
     def default_type_hints(self) -> Any:
         """From pairs of a key and the CombineFn's input to pairs of the key and its output."""
         hints = self.fn.get_type_hints()

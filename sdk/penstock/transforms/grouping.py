@@ -90,6 +90,17 @@ class GroupByKey(PTransform[Any, Any]):
         """The input's, with the trigger's continuation."""
         return super().get_windowing(inputs).after_grouping()
 
+    def with_late_data(self) -> PTransform[Any, Any]:
+        """The same with a second output, for elements that come too late (penstock's own).
+
+        Returns:
+            A `penstock.transforms.late_data.WithLateData`, as in
+            ``groups, late = pairs | GroupByKey().with_late_data()``.
+        """
+        from penstock.transforms.late_data import WithLateData
+
+        return WithLateData(self)
+
     def expand(self, pcoll: Any) -> Any:
         """The groups."""
         check_grouping(self, pcoll, gives_lists=True)

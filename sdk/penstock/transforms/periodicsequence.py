@@ -15,6 +15,7 @@ from typing import Any
 from penstock import graph
 from penstock.error import UnsupportedByRunner, three_parts
 from penstock.io.primitive import SourceTransform
+from penstock.io.schedules import Schedule
 from penstock.transforms.core import Create, DoFn, Map, ParDo, WindowInto
 from penstock.transforms.ptransform import PTransform
 from penstock.transforms.window import FixedWindows, TimestampedValue
@@ -88,11 +89,19 @@ class PeriodicSource(graph.Source):
         """When each element is due, in microseconds, and the element, from number `first` on."""
         due = self.start_micros + first * self.interval_micros
         while due < self.stop_micros:
-            yield due, self._element(first, Timestamp(micros=due))
+            yield due, self.element(first, due)
             first += 1
             due += self.interval_micros
 
-    def _element(self, number: int, due: Timestamp) -> TimestampedValue[Any]:
+    def schedule_from(self, started_micros: int) -> Schedule:
+        """When the elements are due, if the pipeline starts at that time; see `penstock.io.schedules`."""
+        source = self.starting_at(started_micros)
+        count = -((source.start_micros - source.stop_micros) // source.interval_micros)
+        return Schedule(source.start_micros, source.interval_micros, count=count)
+
+    def element(self, number: int, due_micros: int) -> TimestampedValue[Any]:
+        """The element of a number, which is due at that time."""
+        due = Timestamp.from_micros(due_micros)
         if not self.data:
             return TimestampedValue(due, due)
         chosen = self.data[number % len(self.data)]

@@ -1,0 +1,237 @@
+"""Whether the state in a checkpoint fits a pipeline, and what does not, in words.
+
+State is found by the label of its step. So steps without state may change, come and go; a grouping keeps its state as
+long as its label, its level and what its machine keeps stay as they are.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Collection, Iterator
+from dataclasses import dataclass
+from typing import Any
+
+import penstock
+from penstock_spark.checkpoints.signature import FORMAT
+
+Signature = dict[str, Any]
+"""What `penstock_spark.checkpoints.signature.signature_of` gives."""
+
+_PARTS_OF_GROUPING = {
+    "windows": "other windows",
+    "trigger": "another trigger",
+    "accumulation": "another accumulation mode",
+    "lateness": "another allowed lateness",
+    "timestamp": "another output timestamp",
+    "on_time": "another rule for the pane at a window's end",
+    "closing": "another rule for a window's last pane",
+    "combine": "another CombineFn",
+    "held": "windows that hold something else",
+}
+_PARTS_OF_SOURCE = {
+    "kind": "is of another kind",
+    "watermark": "finds its watermark in another way",
+    "partition": "has other partitions",
+    "tick": "has another tick",
+}
+_NOTES_OF_SOURCE = {
+    "policy": "has another watermark policy, whose state fits",
+    "description": "is described otherwise; what was read before is not read again",
+}
+
+
+@dataclass(frozen=True)
+class Comparison:
+    """What has changed between two signatures.
+
+    Attributes:
+        refusals: Why the state does not fit: a sentence each, and what was and what is in lines of their own.
+        notes: What is worth knowing though it fits, likewise.
+        dropped: The groupings whose state is given up.
+    """
+
+    refusals: list[str]
+    notes: list[str]
+    dropped: tuple[str, ...] = ()
+
+
+def compare(old: Signature, new: Signature, drop_state: Collection[str] = ()) -> Comparison:
+    """Compares the plan that a checkpoint was made with, and the one that is to go on from it.
+
+    Args:
+        old: The checkpoint's.
+        new: The pipeline's.
+        drop_state: The labels of groupings whose state may be given up.
+
+    >>> fits = {"format": 1, "penstock": "1", "mode": "streaming", "clock": "", "heartbeat": "", "shards": 2,
+    ...         "sources": [], "levels": [], "steps": [], "sinks": []}
+    >>> print(*compare(fits, {**fits, "mode": "micro_batch"}).refusals)
+    the pipeline has another mode
+      - streaming
+      + micro_batch
+    """
+    if newer := newer_format(old):
+        return Comparison([newer], [])
+    kept = _with_state(old)
+    if kept and not kept & _with_state(new):
+        what = "it is another pipeline's: no source and no grouping of the checkpoint is in this one"
+        return Comparison([_changed(what, ", ".join(sorted(kept)), ", ".join(sorted(_with_state(new))))], [])
+    gone = [label for label in _groupings(old) if label not in _groupings(new)]
+    dropped = tuple(label for label in gone if label in drop_state)
+    refusals = [
+        *_of_all(old, new),
+        *_of_sources(old, new),
+        *_of_levels(old, new, dropped),
+        *_of_groupings(old, new),
+        *_of_drop_state(new, drop_state),
+    ]
+    return Comparison(refusals, [*_notes(old, new, dropped), *_unknown(old, new, drop_state)], dropped)
+
+
+def newer_format(signature: Signature) -> str | None:
+    """Why nothing can be said of a signature; None if it is of a format that is known."""
+    if signature["format"] <= FORMAT:
+        return None
+    return (
+        f"it was made by penstock {signature.get('penstock')} and has the format {signature['format']}; "
+        f"penstock {penstock.__version__} knows none above {FORMAT}"
+    )
+
+
+_Groupings = dict[str, tuple[int, dict[str, Any]]]
+
+
+def _groupings(signature: Signature) -> _Groupings:
+    """Level and description of each grouping, by label."""
+    return {
+        label: (number, grouping)
+        for number, level in enumerate(signature["levels"], 1)
+        for label, grouping in level.items()
+    }
+
+
+def _sources(signature: Signature) -> dict[str, dict[str, Any]]:
+    return {source["label"]: source for source in signature["sources"]}
+
+
+def _with_state(signature: Signature) -> set[str]:
+    return {*_sources(signature), *_groupings(signature)}
+
+
+def _changed(sentence: str, old: Any, new: Any) -> str:
+    return f"{sentence}\n  - {old}\n  + {new}"
+
+
+def _of_all(old: Signature, new: Signature) -> Iterator[str]:
+    if old["mode"] != new["mode"]:
+        yield _changed("the pipeline has another mode", old["mode"], new["mode"])
+    if old["clock"] != new["clock"]:
+        yield _changed("the pipeline goes by another processing time", old["clock"], new["clock"])
+    if old["heartbeat"] != new["heartbeat"]:
+        yield _changed("micro-batches begin by another rule", old["heartbeat"], new["heartbeat"])
+    if old["shards"] != new["shards"]:
+        sentence = (
+            f"the keys are spread over another number of shards: pass shuffle_partitions={old['shards']}"
+        )
+        yield _changed(sentence, old["shards"], new["shards"])
+    if len(old["levels"]) != len(new["levels"]):
+        sentence = (
+            "there is another number of groupings in a row: each makes a stateful operator of Spark's, "
+            "whose chain cannot change"
+        )
+        yield _changed(sentence, len(old["levels"]), len(new["levels"]))
+
+
+def _of_sources(old: Signature, new: Signature) -> Iterator[str]:
+    """Spark finds how far a source has been read by its place among all sources."""
+    before, after = _sources(old), _sources(new)
+    for label in before:
+        if label not in after:
+            yield f"the source '{label}' is missing: without it Spark does not know how far the others were read"
+    for label in after:
+        if label not in before:
+            yield f"the source '{label}' is new: with it Spark does not know how far the others were read"
+    if set(before) == set(after) and list(before) != list(after):
+        yield _changed("the sources are in another order", ", ".join(before), ", ".join(after))
+    for label in before:
+        for part, sentence in _PARTS_OF_SOURCE.items():
+            if label in after and before[label][part] != after[label][part]:
+                yield _changed(f"the source '{label}' {sentence}", before[label][part], after[label][part])
+
+
+def _of_levels(old: Signature, new: Signature, dropped: Collection[str]) -> Iterator[str]:
+    """State cannot leave the operator that it is in, nor be lost without a word."""
+    before, after = _groupings(old), _groupings(new)
+    for label, (number, grouping) in before.items():
+        if label not in after and label not in dropped:
+            may_go = number <= len(new["levels"])
+            yield _missing(label, _like(number, grouping, before, after), may_go)
+        elif label in after and after[label][0] != number:
+            sentence = (
+                f"'{label}' comes after another number of groupings, and state stays where it is: "
+                "give it another label to begin anew"
+            )
+            yield _changed(sentence, f"level {number}", f"level {after[label][0]}")
+    for label in after:
+        if label not in before and label in old.get("dropped", ()):
+            yield f"the state of an earlier '{label}' was given up: give the new one another label"
+
+
+def _missing(label: str, renamed: str | None, may_go: bool) -> str:
+    what = f"'{label}' is missing, and its state is there"
+    if renamed is not None:
+        return f"{what}: if it is '{renamed}' now, give it its old label back"
+    return f"{what}: to give that up, pass drop_state=['{label}']" if may_go else what
+
+
+def _like(number: int, grouping: dict[str, Any], before: _Groupings, after: _Groupings) -> str | None:
+    """A new grouping that could be an old one under another name."""
+    for label, (other_number, other) in after.items():
+        is_alike = all(grouping[part] == other[part] for part in _PARTS_OF_GROUPING)
+        if label not in before and number == other_number and is_alike:
+            return label
+    return None
+
+
+def _of_groupings(old: Signature, new: Signature) -> Iterator[str]:
+    before, after = _groupings(old), _groupings(new)
+    for label, (_, grouping) in before.items():
+        for part, sentence in _PARTS_OF_GROUPING.items():
+            if label in after and grouping[part] != after[label][1][part]:
+                yield _changed(f"'{label}' has {sentence}", grouping[part], after[label][1][part])
+
+
+def _of_drop_state(new: Signature, drop_state: Collection[str]) -> Iterator[str]:
+    for label in drop_state:
+        if label in _groupings(new):
+            yield f"drop_state names '{label}', which is in the pipeline: give it another label to begin anew"
+
+
+def _unknown(old: Signature, new: Signature, drop_state: Collection[str]) -> Iterator[str]:
+    known = {*_groupings(old), *_groupings(new), *old.get("dropped", ())}
+    for label in drop_state:
+        if label not in known:
+            yield f"drop_state names '{label}', of which there is no state"
+
+
+def _notes(old: Signature, new: Signature, dropped: Collection[str]) -> Iterator[str]:
+    if old["penstock"] != new["penstock"]:
+        yield _changed("it was last used by another penstock", old["penstock"], new["penstock"])
+    yield from (f"the state of '{label}' is given up" for label in dropped)
+    yield from (
+        f"nothing is written to '{label}' any more" for label in old["sinks"] if label not in new["sinks"]
+    )
+    yield from (
+        f"'{label}' gets what comes from now on" for label in new["sinks"] if label not in old["sinks"]
+    )
+    sources = _sources(new)
+    for label, source in _sources(old).items():
+        for part, sentence in _NOTES_OF_SOURCE.items():
+            if label in sources and source[part] != sources[label][part]:
+                yield _changed(f"the source '{label}' {sentence}", source[part], sources[label][part])
+    before = _groupings(old)
+    for label, (_, grouping) in _groupings(new).items():
+        if label not in before:
+            yield f"'{label}' begins empty"
+        elif before[label][1]["feeds"] != grouping["feeds"]:
+            sentence = f"the watermark of '{label}' depends on something else"
+            yield _changed(sentence, ", ".join(before[label][1]["feeds"]), ", ".join(grouping["feeds"]))

@@ -1,0 +1,247 @@
+"""The folder of a checkpoint: made, opened again by a pipeline that fits it, and commanded.
+
+==============  =========================================================
+``plan.json``   the latest plan; ``plan.json.1`` and so on, those before
+``spark/``      Spark's own checkpoint
+``control/``    commands, a small file each
+``inputs/``     what was read of bounded sources
+==============  =========================================================
+"""
+
+from __future__ import annotations
+
+import json
+import logging
+import os
+import time
+import uuid
+from collections.abc import Collection
+from dataclasses import dataclass
+
+from pyspark.sql import SparkSession
+
+from penstock.error import three_parts
+from penstock_spark.checkpoints.compare import Comparison, Signature, compare, newer_format
+from penstock_spark.checkpoints.place import HadoopPlace, Place
+
+PLAN = "plan.json"
+_SPARK, _CONTROL, _INPUTS = "spark", "control", "inputs"
+_COMMANDS = {"drain": False, "signal": True, "end": True}
+"""The commands, and whether each has an argument."""
+
+_KEYS = (
+    *("penstock", "mode", "clock", "shards", "heartbeat", "sources", "levels", "steps", "sinks"),
+    *("dropped", "since", "id"),
+)
+_DIGITS = 20
+_LOGGER = logging.getLogger(__name__)
+
+
+@dataclass(frozen=True, eq=False)
+class Checkpoint:
+    """An open checkpoint.
+
+    Attributes:
+        place: Its folder.
+        plan: The signature of the plan; under ``dropped``, the groupings whose state was given up, and under ``since``,
+            the first micro-batch that the plan was for; ``id`` is the same for the life of the checkpoint.
+        is_new: Whether nothing has run with it.
+        notes: What has changed, a sentence each.
+        new_sinks: The labels of the sinks that nothing was written to before.
+    """
+
+    place: Place
+    plan: Signature
+    is_new: bool
+    notes: tuple[str, ...] = ()
+    new_sinks: tuple[str, ...] = ()
+
+    @property
+    def spark_location(self) -> str:
+        """Where Spark keeps its own."""
+        return self.place.inside(_SPARK).location
+
+    @property
+    def control_location(self) -> str:
+        """Where commands arrive."""
+        return self.place.inside(_CONTROL).location
+
+    @property
+    def inputs_location(self) -> str:
+        """Where bounded sources go."""
+        return self.place.inside(_INPUTS).location
+
+    def last_commit(self) -> int:
+        """The number of the last micro-batch that is finished; -1 if none is."""
+        return _last_commit(self.place)
+
+    def command(self, name: str, argument: str | None = None) -> None:
+        """Tells the query something; it takes effect with one of the next micro-batches.
+
+        Args:
+            name: ``drain`` ends all sources, ``end`` one of them, ``signal`` sends a signal to all groupings.
+            argument: The source's, or the signal's name.
+
+        Raises:
+            ValueError: There is no such command.
+        """
+        if bool(argument) != _COMMANDS.get(name):
+            what = f"there is no command {name!r} with the argument {argument!r}"
+            raise ValueError(
+                three_parts(what, hint="write command('drain') or command('signal', 'its name')")
+            )
+        control = self.place.inside(_CONTROL)
+        numbers = [int(each[:_DIGITS]) for each in control.names() if each[:_DIGITS].isdecimal()]
+        # Names ascend, also if the machine's clock is set back; two programs never take the same one.
+        number = max(time.time_ns() // 1000, max(numbers, default=0) + 1)
+        line = json.dumps({"command": name, "name": argument or None})
+        control.write(f"{number:0{_DIGITS}}-{uuid.uuid4().hex[:8]}.json", f"{line}\n".encode())
+
+
+def open_checkpoint(
+    spark: SparkSession,
+    location: str | os.PathLike[str],
+    signature: Signature,
+    drop_state: Collection[str] = (),
+) -> Checkpoint:
+    """Makes a checkpoint, or opens one for a pipeline that fits it.
+
+    Args:
+        spark: A session, whose file systems are used.
+        location: The folder; without a scheme, a local path.
+        signature: The pipeline's, of `penstock_spark.checkpoints.signature.signature_of`.
+        drop_state: The labels of groupings whose state may be given up.
+
+    Raises:
+        ValueError: The pipeline does not fit, or the folder is something else. Nothing in it has changed then.
+    """
+    return open_at(HadoopPlace(spark, location), signature, drop_state)
+
+
+def find_checkpoint(spark: SparkSession, location: str | os.PathLike[str]) -> Checkpoint:
+    """A checkpoint that is there, whoever runs with it: to read it, or to command its query.
+
+    Raises:
+        ValueError: There is none.
+    """
+    place = HadoopPlace(spark, location)
+    plans = _plans(place)
+    if not plans:
+        raise ValueError(_no_checkpoint(place.location, place.names()))
+    return Checkpoint(place, plans[-1], is_new=False)
+
+
+def open_at(place: Place, signature: Signature, drop_state: Collection[str] = ()) -> Checkpoint:
+    """As `open_checkpoint`, for any kind of folder."""
+    plans = _plans(place)
+    if not plans and (strangers := [name for name in place.names() if not name.startswith(".")]):
+        raise ValueError(_no_checkpoint(place.location, strangers))
+    if plans and _has_begun(place):
+        opened = _continued(place, plans, signature, drop_state)
+    else:
+        place.delete(_INPUTS)
+        plan = {**signature, "dropped": [], "since": 0, "id": uuid.uuid4().hex}
+        opened = Checkpoint(place, plan, is_new=True, new_sinks=tuple(signature["sinks"]))
+    for note in opened.notes:
+        _LOGGER.warning("the checkpoint %s: %s", place.location, note)
+    _keep(place, opened.plan)
+    for name in (_SPARK, _CONTROL, _INPUTS):
+        place.inside(name).make()
+    return opened
+
+
+def _continued(
+    place: Place, plans: list[Signature], signature: Signature, drop_state: Collection[str]
+) -> Checkpoint:
+    """A checkpoint that the pipeline goes on from, if it fits."""
+    latest, old = plans[0], plans[-1]
+    comparison = compare(old, signature, drop_state)
+    if comparison.refusals:
+        raise ValueError(_refusal(place.location, comparison))
+    dropped = sorted({*old["dropped"], *comparison.dropped})
+    plan = {**signature, "dropped": dropped, "since": old["since"], "id": old["id"]}
+    if plan != old:
+        plan["since"] = _last_commit(place) + 1
+    # A plan that has failed may have written something.
+    new_sinks = [label for label in signature["sinks"] if label not in old["sinks"] + latest["sinks"]]
+    return Checkpoint(place, plan, False, tuple(comparison.notes), tuple(new_sinks))
+
+
+def _has_begun(place: Place) -> bool:
+    """Whether Spark may have noted anything of the sources; before that, no pipeline is bound to the folder."""
+    spark = place.inside(_SPARK)
+    return bool(spark.inside("offsets").names() or spark.inside("sources").names())
+
+
+def _last_commit(place: Place) -> int:
+    """The number of the last micro-batch that is finished; -1 if none is."""
+    names = place.inside(_SPARK).inside("commits").names()
+    return max((int(name) for name in names if name.isdecimal()), default=-1)
+
+
+def _plans(place: Place) -> list[Signature]:
+    """The plans from the latest back to the one in force: the last with which a micro-batch was finished, if any was.
+
+    So an update that fails at once can be taken back, and a driver may be killed while it replaces the plan.
+
+    Raises:
+        ValueError: What is there is no plan, or of a newer format.
+    """
+    names, last = place.names(), _last_commit(place)
+    numbered = [f"{PLAN}.{number}" for number in reversed(_earlier(names))]
+    plans: list[Signature] = []
+    for name in [PLAN, *numbered]:
+        if name in names:
+            plans.append(_read(place, name))
+            if last < 0 or plans[-1]["since"] <= last:
+                break
+    return plans
+
+
+def _read(place: Place, name: str) -> Signature:
+    try:
+        plan: Signature = json.loads(place.read(name))
+        newer = newer_format(plan)
+        missing = [] if newer else [key for key in _KEYS if key not in plan]
+    except (ValueError, TypeError, KeyError) as error:
+        newer, missing = None, [type(error).__name__]
+    if newer:
+        raise ValueError(three_parts(newer, where=f"in {place.location}", hint="use that penstock"))
+    if missing:
+        what = f"{name} is no plan of a checkpoint ({', '.join(missing)})"
+        hint = "restore the file, or begin anew in another folder"
+        raise ValueError(three_parts(what, where=f"in {place.location}", hint=hint))
+    return plan
+
+
+def _keep(place: Place, plan: Signature) -> None:
+    """Writes a plan; wherever this is cut short, there is a plan."""
+    names = place.names()
+    if PLAN in names:
+        if _read(place, PLAN) == plan:
+            return
+        place.rename(PLAN, f"{PLAN}.{max(_earlier(names), default=0) + 1}")
+    place.write(PLAN, json.dumps(plan, indent=2, ensure_ascii=False).encode())
+
+
+def _earlier(names: list[str]) -> list[int]:
+    """The numbers of the earlier plans, in order."""
+    numbers = [name.removeprefix(f"{PLAN}.") for name in names if name.startswith(f"{PLAN}.")]
+    return sorted(int(number) for number in numbers if number.isdecimal())
+
+
+def _no_checkpoint(location: str, names: list[str]) -> str:
+    found = (
+        f"holds {', '.join(names[:3])}{' ...' if names[3:] else ''}, and no {PLAN}" if names else "is empty"
+    )
+    what = f"the folder is no checkpoint of penstock: it {found}"
+    return three_parts(
+        what, where=f"in {location}", hint="name an empty folder, or one that is not there yet"
+    )
+
+
+def _refusal(location: str, comparison: Comparison) -> str:
+    lines = [line for refusal in comparison.refusals for line in refusal.splitlines()]
+    what = "\n  ".join(["the pipeline does not fit the state in its checkpoint; nothing was changed", *lines])
+    hint = "give the pipeline back what it had, or begin anew in another checkpoint_location"
+    return three_parts(what, where=f"in {location}", hint=hint)

@@ -1,0 +1,222 @@
+"""What a streaming plan keeps in its checkpoint, as plain data that is equal as long as the state fits."""
+
+from __future__ import annotations
+
+import datetime
+from collections.abc import Callable, Iterable, Iterator
+from dataclasses import fields, is_dataclass
+from enum import Enum
+from types import MethodType
+from typing import Any
+
+import penstock
+from penstock.graph import CombinePerKey, GroupByKey, Read, Source, Step, Write
+from penstock.io.sparkio import SparkSource
+from penstock.io.streams import StreamSource
+from penstock.io.watermark_policy import WatermarkPolicy
+from penstock.io.watermarks import BoundedDisorder, EstimationBand, IdleTimeout, Percentiles
+from penstock.machines.contents import Accumulator, Bag, Contents, Values, contents_of
+from penstock.transforms.combinefn import CombineFn
+from penstock.transforms.trigger import AccumulationMode, ClosingBehavior, OnTimeBehavior, TriggerFn
+from penstock.transforms.window import TimestampCombiner, WindowFn
+from penstock.transforms.windowing import Windowing
+from penstock.utils.timestamp import Duration, Timestamp
+from penstock_spark.retractions import retracting_edges
+from penstock_spark.stream_plan import StreamPlan
+from penstock_spark.windowing import windowing_of
+
+FORMAT = 1
+"""The version of what `signature_of` gives."""
+
+ALWAYS = "always"
+IF_NEW = "if something is new"
+
+_HELD: dict[type[Contents], str] = {
+    Values: "a list of values",
+    Accumulator: "an accumulator",
+    Bag: "values, of which some may be taken back",
+}
+
+_PLAIN = (bool, int, float, str, bytes, Duration, Timestamp, datetime.date, datetime.time, datetime.timedelta)
+
+
+def signature_of(plan: StreamPlan, shards: int, heartbeat: str = "") -> dict[str, Any]:
+    """A plan as JSON: what its state depends on, and for readers the labels of all else.
+
+    Args:
+        plan: The plan.
+        shards: The number of shards of each level.
+        heartbeat: What makes micro-batches begin when no data has come: to Spark, this is a source like the others.
+    """
+    retracting = retracting_edges(plan.graph, is_streaming=True)
+    sources: list[dict[str, Any]] = []
+    levels: list[dict[str, Any]] = [{} for _ in range(max(plan.level_of.values(), default=0))]
+    steps: list[str] = []
+    sinks: list[str] = []
+    for step in plan.graph.steps:
+        match step.primitive:
+            case Read(source):
+                sources.append({"label": step.label, **_source(source)})
+            case GroupByKey() | CombinePerKey():
+                input_retracts = not retracting.isdisjoint(step.inputs)
+                levels[plan.level_of[step.label] - 1][step.label] = _grouping(plan, step, input_retracts)
+            case Write():
+                sinks.append(step.label)
+            case _:
+                steps.append(step.label)
+    return {
+        "format": FORMAT,
+        "penstock": penstock.__version__,
+        "mode": plan.mode,
+        "clock": plan.clock.name.lower(),
+        "shards": shards,
+        "heartbeat": heartbeat,
+        "sources": sources,
+        "levels": levels,
+        "steps": steps,
+        "sinks": sinks,
+    }
+
+
+def _source(source: Source) -> dict[str, Any]:
+    """A source: first what its state depends on, then what is only for readers."""
+    described = {"kind": _kind(source), "watermark": None, "partition": None, "tick": None, "policy": None}
+    if isinstance(source, StreamSource):
+        policy, partition = source.watermark, source.partition
+        described |= {
+            "watermark": _policy(policy),
+            "partition": None if partition is None else as_text(partition),
+            "tick": None if source.arrival_time is None else as_text(Duration(micros=source.tick_micros)),
+            "policy": as_text(policy),
+        }
+    return {**described, "description": source.describe()}
+
+
+def _kind(source: Source) -> str:
+    """What Spark's offsets are of."""
+    match source:
+        case StreamSource():
+            return f"stream of {_kind(source.source)}"
+        case SparkSource():
+            return f"Spark's {source.format}"
+    return type(source).__name__
+
+
+def _policy(policy: WatermarkPolicy) -> str:
+    """What the state of a policy's estimator is of; mostly, how long it waits is not part of it."""
+    while isinstance(policy, IdleTimeout | Percentiles):
+        policy = policy.policy
+    match policy:
+        case BoundedDisorder(per_partition=True):
+            return "BoundedDisorder per partition"
+        case EstimationBand():
+            return as_text(policy)
+    return name_of(type(policy))
+
+
+def _grouping(plan: StreamPlan, step: Step, input_retracts: bool) -> dict[str, Any]:
+    combine = step.primitive.fn if isinstance(step.primitive, CombinePerKey) else None
+    return {
+        **windowing_as_text(windowing_of(plan.graph, step.inputs[0])),
+        "combine": "none, but a group" if combine is None else combine_as_text(combine),
+        "held": _HELD[type(contents_of(combine, input_retracts))],
+        "feeds": [feed.label for feed in plan.feeds[step.label]],
+    }
+
+
+def windowing_as_text(windowing: Windowing) -> dict[str, str]:
+    """The parts of a windowing by name.
+
+    >>> from penstock.transforms.window import FixedWindows
+    >>> windowing_as_text(Windowing(FixedWindows(60)))["windows"]
+    'FixedWindows(offset=Duration(0), size=Duration(60))'
+    """
+    has_pane_at_end = windowing.on_time_behavior is OnTimeBehavior.FIRE_ALWAYS
+    has_last_pane = windowing.closing_behavior is ClosingBehavior.FIRE_ALWAYS
+    timestamps = {value: name for name, value in vars(TimestampCombiner).items() if name.startswith("OUTPUT")}
+    return {
+        "windows": as_text(windowing.windowfn),
+        "trigger": as_text(windowing.triggerfn),
+        "accumulation": AccumulationMode(windowing.accumulation_mode).name,
+        "lateness": as_text(windowing.allowed_lateness),
+        "timestamp": timestamps[windowing.timestamp_combiner],
+        # Where the trigger has no such pane, the behavior has no meaning.
+        "on_time": ALWAYS if has_pane_at_end and windowing.triggerfn.has_ontime_pane() else IF_NEW,
+        "closing": ALWAYS if has_last_pane else IF_NEW,
+    }
+
+
+def combine_as_text(fn: CombineFn) -> str:
+    """The name of a CombineFn, with those of the functions and the CombineFns that it is made of.
+
+    >>> combine_as_text(CombineFn.from_callable(max))
+    'CallableWrapperCombineFn(max)'
+    """
+    parts = [part for _, value in sorted(vars(fn).items()) for part in _parts(value)]
+    return name_of(type(fn)) + (f"({', '.join(parts)})" if parts else "")
+
+
+def _parts(value: Any) -> Iterator[str]:
+    if isinstance(value, CombineFn):
+        yield combine_as_text(value)
+    elif hasattr(value, "__qualname__") and not isinstance(value, MethodType):
+        yield name_of(value)
+    elif type(value) in (list, tuple):
+        for each in value:
+            yield from _parts(each)
+
+
+def as_text(value: Any) -> str:
+    """A description such as a WindowFn or a trigger as text: the same in every process, and equal if it is equal.
+
+    Functions are told by their names, and objects of which nothing is known by their class.
+
+    >>> from penstock.transforms.trigger import AfterAny, AfterCount, AfterProcessingTime
+    >>> as_text(AfterAny(AfterCount(100), AfterProcessingTime(1.0)))
+    'AfterAny(triggers=[AfterCount(count=100), AfterProcessingTime(delay_micros=1000000)])'
+    """
+    match value:
+        case Enum():
+            return f"{type(value).__name__}.{value.name}"
+        case None:
+            return "None"
+        case _ if isinstance(value, _PLAIN):
+            return repr(value)
+        case list() | tuple():
+            return _joined("[]", map(as_text, value))
+        case set() | frozenset():
+            return _joined("{}", sorted(map(as_text, value)))
+        case dict():
+            return _joined("{}", sorted(f"{as_text(key)}: {as_text(each)}" for key, each in value.items()))
+        case _ if hasattr(value, "__qualname__"):
+            return name_of(value)
+        case WindowFn() | TriggerFn() | WatermarkPolicy():
+            return _described(value)
+        case _ if is_dataclass(value):
+            return _described(value)
+    return name_of(type(value))
+
+
+def _described(value: Any) -> str:
+    own = fields(value) if is_dataclass(value) else ()
+    hidden = {field.name for field in own if not (field.compare and field.repr)}
+    arguments = (
+        f"{name.lstrip('_')}={as_text(each)}"
+        for name, each in sorted(getattr(value, "__dict__", {}).items())
+        if name not in hidden
+    )
+    return name_of(type(value)) + _joined("()", arguments)
+
+
+def _joined(brackets: str, parts: Iterable[str]) -> str:
+    return brackets[0] + ", ".join(parts) + brackets[1]
+
+
+def name_of(thing: type | Callable[..., Any]) -> str:
+    """The name of a class or function, with its module unless it is Python's or ours: we may move it.
+
+    >>> name_of(str.upper), name_of(Windowing), name_of(datetime.date)
+    ('str.upper', 'Windowing', 'datetime.date')
+    """
+    module, name = getattr(thing, "__module__", None) or "builtins", thing.__qualname__
+    return name.lstrip("_") if module.partition(".")[0] in ("builtins", "penstock") else f"{module}.{name}"

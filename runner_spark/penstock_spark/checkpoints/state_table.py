@@ -1,0 +1,279 @@
+"""The state in a checkpoint as a table: what each grouping holds for each key and window."""
+
+from __future__ import annotations
+
+import os
+import sys
+from collections.abc import Callable, Iterable, Iterator
+from functools import reduce
+from typing import Any, NamedTuple
+
+import pyarrow as pa
+from pyspark.sql import DataFrame, SparkSession
+
+from penstock.coders.deterministic import decode_key
+from penstock.error import three_parts
+from penstock.machines.states import KeyState, WindowState
+from penstock.machines.trigger_machine import CLOCK
+from penstock.transforms.bounded_window import BoundedWindow, GlobalWindow
+from penstock.utils.timestamp import Timestamp
+from penstock_spark.checkpoints.compare import Signature
+from penstock_spark.checkpoints.folder import Checkpoint, find_checkpoint
+from penstock_spark.checkpoints.signature import ALWAYS
+from penstock_spark.operators.batch import loads
+from penstock_spark.session import SessionOptions, is_local, session_for
+from penstock_spark.shards.pages import Kept, PageNote, Pages
+from penstock_spark.shipping import driver_sys_path, ship_packages
+
+_MOMENT = pa.timestamp("us", "UTC")
+_SCHEMA = pa.schema(
+    [
+        ("level", pa.int32()),
+        ("grouping", pa.string()),
+        ("key", pa.string()),
+        ("window_start", _MOMENT),
+        ("window_end", _MOMENT),
+        ("value", pa.string()),
+        ("new_elements", pa.int64()),
+        ("panes", pa.int64()),
+        ("hold", _MOMENT),
+        ("next_alarm", _MOMENT),
+        ("next_clock_alarm", _MOMENT),
+    ]
+)
+_COLUMNS = (
+    "level int, grouping string, key string, window_start timestamp, window_end timestamp, value string, "
+    "new_elements long, panes long, hold timestamp, next_alarm timestamp, next_clock_alarm timestamp"
+)
+# Beyond these years Python's own datetime, in which Spark gives rows out, ends.
+_FIRST_MICROS = Timestamp.from_rfc3339("0001-01-02T00:00:00Z").micros
+_LAST_MICROS = Timestamp.from_rfc3339("9999-12-30T00:00:00Z").micros
+
+
+class StateRow(NamedTuple):
+    """What a grouping holds for one key and window.
+
+    Attributes:
+        level: The number of groupings in a row up to it.
+        grouping: Its label.
+        key: The key.
+        window: The window.
+        value: The accumulator, or the list of values; where elements may be taken back, the values that are there
+            and those that are owed. None after the window's last pane.
+        new_elements: The number of elements since the last pane.
+        panes: The number of panes so far.
+        hold: The event time that the output's watermark may not pass; None if the window holds nothing back.
+        next_alarm: The event time at which the window is looked at next.
+        next_clock_alarm: The same in processing time; None if its trigger does not wait for the clock.
+    """
+
+    level: int
+    grouping: str
+    key: Any
+    window: BoundedWindow
+    value: Any
+    new_elements: int
+    panes: int
+    hold: Timestamp | None
+    next_alarm: Timestamp | None
+    next_clock_alarm: Timestamp | None
+
+
+class _Known(NamedTuple):
+    """What the plan says of a grouping."""
+
+    level: int
+    fires_empty_at_end: bool
+
+
+def read_state(location: str | os.PathLike[str], spark: SparkSession | None = None) -> DataFrame:
+    """The state in a checkpoint after its last finished micro-batch, as a DataFrame with a row for each key and window.
+
+    Its columns are those of `StateRow`, with the window's bounds as ``window_start`` and ``window_end``, and with keys
+    and values as Python shows them. Moments beyond the calendar, such as the bounds of the global window, are null.
+    The query may be running; the rows have to be read before it has gone on for a hundred micro-batches.
+
+    Args:
+        location: The folder of the checkpoint, as the pipeline's option ``checkpoint_location`` has it.
+        spark: The session; by default the one that a pipeline would run in.
+
+    Raises:
+        ValueError: There is no checkpoint, or its path has blanks or other characters that Spark's reader cannot take.
+    """
+    spark = session_for(SessionOptions(spark=spark))
+    checkpoint = find_checkpoint(spark, location)
+    pages = _pages(spark, checkpoint)
+    if pages is None:
+        return spark.createDataFrame([], _COLUMNS)
+    local = is_local(spark.sparkContext.master)
+    if not local:
+        ship_packages(spark)
+    function = _table_function(_groupings(checkpoint.plan), driver_sys_path() if local else ())
+    return pages.mapInArrow(function, _COLUMNS)
+
+
+def state_rows(location: str | os.PathLike[str], spark: SparkSession | None = None) -> Iterator[StateRow]:
+    """The same row by row, with the keys, windows and values themselves; they are unpickled in this process.
+
+    Args:
+        location: The folder of the checkpoint.
+        spark: The session; by default the one that a pipeline would run in.
+
+    Raises:
+        ValueError: There is no checkpoint, or it holds objects of classes that cannot be imported.
+    """
+    spark = session_for(SessionOptions(spark=spark))
+    checkpoint = find_checkpoint(spark, location)
+    known = _groupings(checkpoint.plan)
+    pages = _pages(spark, checkpoint)
+    for label, page in () if pages is None else pages.toLocalIterator():
+        yield from rows_of_page(label, bytes(page), *known[label])
+
+
+def rows_of_page(label: str, page: bytes, level: int, fires_empty_at_end: bool) -> Iterator[StateRow]:
+    """The rows of one page.
+
+    Args:
+        label: The label of its grouping.
+        page: Its bytes.
+        level: The level of the grouping.
+        fires_empty_at_end: Whether it gives a pane at the end of a window in which nothing is new.
+    """
+    for name, kept in Pages(_OnePage(page), [PageNote(size_bytes=len(page))], spread=1).all_names():
+        key, state = _restored(label, name, kept)
+        for window in state.windows.values():
+            yield StateRow(
+                level=level,
+                grouping=label,
+                key=key,
+                window=window.window,
+                value=window.held,
+                new_elements=window.fresh,
+                panes=window.panes,
+                hold=_moment(_hold_micros(window, fires_empty_at_end)),
+                next_alarm=_moment(_next_alarm_micros(window)),
+                next_clock_alarm=_moment(window.alarms.get(CLOCK)),
+            )
+
+
+class _OnePage:
+    """A store of one page, which is only read."""
+
+    def __init__(self, page: bytes) -> None:
+        self._page = page
+
+    def get(self, number: int) -> bytes:
+        """The page."""
+        return self._page
+
+    def put(self, number: int, page: bytes) -> None:
+        """Is never called."""
+        raise NotImplementedError
+
+    def remove(self, number: int) -> None:
+        """Is never called."""
+        raise NotImplementedError
+
+
+def _restored(label: str, name: bytes, kept: Kept) -> tuple[Any, KeyState]:
+    try:
+        return kept.carried[0] if kept.carried else decode_key(name), loads(kept.state)
+    except (ImportError, AttributeError) as error:
+        what = f"the state of '{label}' holds objects of a class that is not known here: {error}"
+        hint = "read it where the pipeline's modules can be imported"
+        raise ValueError(three_parts(what, hint=hint)) from error
+
+
+def _hold_micros(window: WindowState, fires_empty_at_end: bool) -> int | None:
+    """What the window holds back, by the rule of `penstock.machines.visiting.hold_of`."""
+    if window.output_micros is not None:
+        return window.output_micros
+    if window.is_closed or window.is_past_end or not (window.fresh or fires_empty_at_end):
+        return None
+    return window.window.end_micros - 1
+
+
+def _next_alarm_micros(window: WindowState) -> int | None:
+    return min((micros for domain, micros in window.alarms.items() if domain != CLOCK), default=None)
+
+
+def _moment(micros: int | None) -> Timestamp | None:
+    return None if micros is None else Timestamp.from_micros(micros)
+
+
+def _groupings(plan: Signature) -> dict[str, _Known]:
+    return {
+        label: _Known(number, grouping["on_time"] == ALWAYS)
+        for number, level in enumerate(plan["levels"], 1)
+        for label, grouping in level.items()
+    }
+
+
+def _pages(spark: SparkSession, checkpoint: Checkpoint) -> DataFrame | None:
+    """All pages of all groupings, as grouping and page; None if no micro-batch has finished yet, or none has state."""
+    plan = checkpoint.plan
+    if not plan["levels"] or checkpoint.last_commit() < 0:
+        return None
+    _check_readable(spark, checkpoint.spark_location)
+    frames = [
+        spark.read.format("statestore")
+        .option("operatorId", operator)
+        .option("stateVarName", "pages")
+        .load(checkpoint.spark_location)
+        .select("user_map_key.grouping", "user_map_value.page")
+        for operator in range(len(plan["levels"]))
+    ]
+    pages = reduce(DataFrame.unionAll, frames)
+    # What is not in the plan is state that was given up.
+    return pages.where(pages["grouping"].isin(list(_groupings(plan))))
+
+
+def _check_readable(spark: SparkSession, location: str) -> None:
+    """Refuses what Spark's reader of state does not find, though its queries do: it escapes a name once too often."""
+    jvm: Any = spark._jvm
+    uri = jvm.org.apache.hadoop.fs.Path(location).toUri()
+    if uri.getRawPath() != uri.getPath():
+        what = "Spark reads no state from a folder with blanks or other special characters in its path"
+        hint = "keep checkpoints where the path has none"
+        raise ValueError(three_parts(what, where=f"in {location}", hint=hint))
+
+
+def _table_function(
+    groupings: dict[str, _Known], sys_path: tuple[str, ...]
+) -> Callable[[Iterator[Any]], Iterator[Any]]:
+    """The function for Spark's ``mapInArrow`` over groupings and pages."""
+
+    def run(records: Iterator[Any]) -> Iterator[pa.RecordBatch]:
+        sys.path.extend(folder for folder in sys_path if folder not in sys.path)
+        for record in records:
+            for label, page in zip(record.column(0), record.column(1), strict=True):
+                yield _record(rows_of_page(label.as_py(), page.as_py(), *groupings[label.as_py()]))
+
+    return run
+
+
+def _record(rows: Iterable[StateRow]) -> pa.RecordBatch:
+    columns = list(zip(*map(_cells, rows), strict=True)) or [()] * len(_SCHEMA)
+    arrays = [pa.array(column, field.type) for column, field in zip(columns, _SCHEMA, strict=True)]
+    return pa.RecordBatch.from_arrays(arrays, schema=_SCHEMA)
+
+
+def _cells(row: StateRow) -> tuple[Any, ...]:
+    """A row as Spark takes it."""
+    bounds: tuple[int | None, int | None] = (None, None)
+    if not isinstance(row.window, GlobalWindow):
+        bounds = (getattr(row.window, "start_micros", None), row.window.end_micros)
+    times = [
+        None if moment is None else moment.micros
+        for moment in (row.hold, row.next_alarm, row.next_clock_alarm)
+    ]
+    start, end, hold, next_alarm, next_clock_alarm = map(_on_calendar, (*bounds, *times))
+    value = None if row.value is None else repr(row.value)
+    return (
+        *(row.level, row.grouping, repr(row.key), start, end, value),
+        *(row.new_elements, row.panes, hold, next_alarm, next_clock_alarm),
+    )
+
+
+def _on_calendar(micros: int | None) -> int | None:
+    return None if micros is None or not _FIRST_MICROS <= micros <= _LAST_MICROS else micros

@@ -1,0 +1,88 @@
+"""Starts a streaming plan as a Structured Streaming query, and gives a handle of it."""
+
+from __future__ import annotations
+
+import shutil
+import tempfile
+from collections.abc import Iterable
+
+from penstock.graph import Step
+from penstock.options.spark import SparkOptions
+from penstock_spark.checkpoints import Checkpoint, open_checkpoint, signature_of
+from penstock_spark.execute import context_for, open_session, raise_translated, translated
+from penstock_spark.lowering.context import Context
+from penstock_spark.lowering.query import build_query, heartbeat_of
+from penstock_spark.metrics import forget_reports
+from penstock_spark.result import StreamResult
+from penstock_spark.running import Running
+from penstock_spark.sinks import BatchWriter, StreamSink
+from penstock_spark.stream_plan import Clock, StreamPlan
+
+
+def start(plan: StreamPlan, settings: SparkOptions, local_only: bool = False) -> StreamResult:
+    """Starts a query.
+
+    Raises:
+        ValueError: The checkpoint is of another pipeline; or a source or sink cannot be used as described.
+        Exception: What Spark raised.
+    """
+    spark = open_session(settings, local_only)
+    context = context_for(plan.graph, spark, settings)
+    try:
+        return _started(plan, context, settings)
+    except Exception as error:
+        context.tidy_up()
+        raise_translated(error)
+
+
+def _started(plan: StreamPlan, context: Context, settings: SparkOptions) -> StreamResult:
+    location = settings.checkpoint_location or _temporary(context)
+    interval = settings.trigger_interval
+    heartbeat = heartbeat_of(plan, interval is not None)
+    signature = signature_of(plan, context.partitions, heartbeat)
+    checkpoint = open_checkpoint(context.spark, location, signature, tuple(settings.drop_state or ()))
+    batches = _batch_writer(plan, plan.sinks, context, checkpoint)
+    _batch_writer(
+        plan, [step for step in plan.sinks if step.label in checkpoint.new_sinks], context, checkpoint
+    ).prepare(context.spark)
+    query = build_query(plan, context, checkpoint, settings.events_per_batch, heartbeat)
+    writer = query.frame.writeStream.queryName(f"penstock {context.run}")
+    writer = writer.option("checkpointLocation", checkpoint.spark_location)
+    if interval is not None:
+        writer = writer.trigger(processingTime=f"{float(interval)} seconds")
+    started = (writer.foreachBatch(batches) if plan.sinks else writer.format("noop")).start()
+    running = Running(
+        started,
+        query,
+        len(plan.levels) * context.partitions,
+        context.metrics,
+        context.run,
+        checkpoint.command,
+        translated,
+        lambda: _tidy(context),
+    )
+    return StreamResult(running, plan.clock is Clock.LIVE, settings.checkpoint_location)
+
+
+def _batch_writer(
+    plan: StreamPlan, steps: Iterable[Step], context: Context, checkpoint: Checkpoint
+) -> BatchWriter:
+    sinks = tuple(StreamSink(plan.level_of[step.label], step) for step in steps)
+    return BatchWriter(
+        sinks, context.dumps, context.metrics, context.run, context.sys_path, _nothing, checkpoint.plan["id"]
+    )
+
+
+def _temporary(context: Context) -> str:
+    folder = tempfile.mkdtemp(prefix="penstock-checkpoint-")
+    context.tidy.append(lambda: shutil.rmtree(folder, ignore_errors=True))
+    return folder
+
+
+def _tidy(context: Context) -> None:
+    forget_reports(context.metrics, context.run)
+    context.tidy_up()
+
+
+def _nothing(batch_id: int) -> None:
+    """There is nothing to do after a micro-batch."""

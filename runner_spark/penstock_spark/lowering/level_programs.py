@@ -1,0 +1,98 @@
+"""What each part of a streaming plan does, as the program that travels to its workers."""
+
+from __future__ import annotations
+
+from dataclasses import replace
+
+from penstock.graph import CombinePerKey, Graph, Read, Reshuffle, Step
+from penstock.io.streams import StreamSource
+from penstock.io.watermark_policy import Recorded, WatermarkPolicy
+from penstock_spark.lowering.context import Context
+from penstock_spark.lowering.stage import step_spec
+from penstock_spark.operators.program import StepSpec
+from penstock_spark.retractions import retracting_edges
+from penstock_spark.shards.program import (
+    GroupingSpec,
+    LevelProgram,
+    PacketWriterSpec,
+    ReadingSpec,
+    RecordedSource,
+    SinkPagesSpec,
+    Timeline,
+)
+from penstock_spark.stream_plan import Level, StreamPlan
+from penstock_spark.windowing import windowing_of
+
+
+def level_program(
+    plan: StreamPlan,
+    part: Level,
+    timeline: Timeline,
+    recorded: tuple[RecordedSource, ...],
+    reading: ReadingSpec | None,
+    context: Context,
+) -> LevelProgram:
+    """The program of one part.
+
+    Args:
+        plan: The plan.
+        part: The part.
+        timeline: The steps of recorded input.
+        recorded: What happens at recorded sources.
+        reading: The source that Spark reads, if the part has one.
+        context: The run's.
+    """
+    return LevelProgram(
+        run=context.run,
+        number=part.number,
+        last=len(plan.levels),
+        shards=context.partitions,
+        clock=plan.clock,
+        micro_batch=plan.mode == "micro_batch",
+        sources=recorded if part is plan.played else (),
+        reading=reading,
+        timeline=timeline if part.number == 0 else Timeline(),
+        estimated={
+            step.label: _policy(step)
+            for one in plan.readings
+            for step in one.roots
+            if part.number in one.readers[step.label]
+        },
+        played=tuple(source.origin for source in recorded if part.number in source.readers),
+        groupings=tuple(_grouping(plan, step, context) for step in part.roots if part.number),
+        steps=tuple(_step(step, plan.graph) for step in part.steps),
+        writers=(
+            *(_packets(plan, edge, step) for edge, step in part.writes),
+            *(SinkPagesSpec(edge, step.where, plan.level_of[step.label]) for edge, step in part.sinks),
+        ),
+        show_elements=context.show_elements,
+    )
+
+
+def _policy(step: Step) -> WatermarkPolicy:
+    source = step.primitive.source if isinstance(step.primitive, Read) else None
+    return source.watermark if isinstance(source, StreamSource) else Recorded()
+
+
+def _step(step: Step, graph: Graph) -> StepSpec:
+    spec = step_spec(step, graph)
+    return replace(spec, primitive=None) if isinstance(step.primitive, Reshuffle) else spec
+
+
+def _packets(plan: StreamPlan, edge: int, step: Step) -> PacketWriterSpec:
+    return PacketWriterSpec(edge, step.label, step.where, plan.level_of[step.label])
+
+
+def _grouping(plan: StreamPlan, step: Step, context: Context) -> GroupingSpec:
+    main, *others = step.outputs
+    return GroupingSpec(
+        label=step.label,
+        where=step.where,
+        edge=main.edge,
+        late_edge=others[0].edge if others else None,
+        windowing=windowing_of(plan.graph, step.inputs[0]),
+        combine=step.primitive.fn if isinstance(step.primitive, CombinePerKey) else None,
+        input_retracts=not retracting_edges(plan.graph, is_streaming=True).isdisjoint(step.inputs),
+        feeds=tuple((feed.label, context.partitions if feed.level else 1) for feed in plan.feeds[step.label]),
+        readers=plan.levels[plan.level_of[step.label] - 1].readers[step.label],
+    )

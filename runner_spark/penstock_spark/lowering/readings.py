@@ -1,0 +1,102 @@
+"""Opens the sources of a streaming plan that Spark reads."""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from dataclasses import dataclass
+from typing import Any
+from zlib import crc32
+
+import pyarrow as pa
+from pyspark.sql import DataFrame
+
+from penstock.graph import InlineValues, Read, Source, Step
+from penstock.io.external.generate_sequence import SequenceSource
+from penstock.io.streams import StreamSource
+from penstock.transforms.periodicsequence import PeriodicSource
+from penstock_spark.lowering.context import Context
+from penstock_spark.shards.program import ReadingSpec
+from penstock_spark.shards.reading import ScheduledReading, StagedReading, StreamReading
+from penstock_spark.sources import Scan, open_source
+from penstock_spark.stream_plan import Level
+from penstock_spark.stream_sources import open_beats, open_staged, open_stream, stage_bounded
+
+
+@dataclass(frozen=True, eq=False)
+class Opened:
+    """A source of a query.
+
+    Attributes:
+        frame: What Spark reads.
+        spec: How its tasks read it.
+        is_finite: Whether it ends by itself.
+        ends_when_read: Whether it has ended as soon as there is nothing new; its tasks do not see that.
+        follows_clock: Whether the clock says when its elements come.
+    """
+
+    frame: DataFrame
+    spec: ReadingSpec
+    is_finite: bool
+    ends_when_read: bool = False
+    follows_clock: bool = False
+
+
+def open_reading(part: Level, context: Context, folder: str) -> Opened:
+    """Opens the one source of a part.
+
+    Args:
+        part: The part.
+        context: The run's.
+        folder: Where bounded sources are staged.
+
+    Raises:
+        ValueError: The source cannot be read as described.
+    """
+    [step] = part.roots
+    assert isinstance(step.primitive, Read)
+    source = step.primitive.source
+    if isinstance(source, StreamSource):
+        scan = open_stream(source, context.spark, step.where)
+        reader = StreamReading(source, scan.make_decoder, step.where)
+        return Opened(scan.frame, reading_spec(part, step, reader), source.ends, source.ends)
+    if isinstance(source, PeriodicSource | SequenceSource):
+        beats = open_beats(source, context.spark)
+        spec = reading_spec(part, step, ScheduledReading(beats.make_decoder))
+        return Opened(beats.frame, spec, source.schedule_from(0).count is not None, follows_clock=True)
+    staged = f"{folder}/{_name(step.label)}"
+    stage_bounded(_scan(source, context, step), staged, step.where, context.dumps, context.sys_path)
+    frame = open_staged(context.spark, staged)
+    return Opened(frame, reading_spec(part, step, StagedReading(isinstance(source, InlineValues))), True)
+
+
+def _scan(source: Source, context: Context, step: Step) -> Scan:
+    if isinstance(source, InlineValues):
+        return Scan(context.spark.range(1), _Values(source.values))
+    return open_source(source, context.spark, step.where)
+
+
+@dataclass(frozen=True)
+class _Values:
+    """Makes a decoder that gives values of the program for each row."""
+
+    values: tuple[Any, ...]
+
+    def __call__(self) -> Callable[[pa.RecordBatch], list[Any]]:
+        return lambda batch: list(self.values) * batch.num_rows
+
+
+def reading_spec(part: Level, step: Step, make_reader: Callable[[], Any]) -> ReadingSpec:
+    """How the tasks of a part's source read it."""
+    main, *others = step.outputs
+    rejects = others[0].edge if others else None
+    return ReadingSpec(step.label, step.where, main.edge, rejects, make_reader, part.readers[step.label])
+
+
+def _name(label: str) -> str:
+    """A label as the name of a folder, different for each.
+
+    >>> _name("Read scores/csv")
+    'Read-scores-csv-644cac4f'
+    """
+    readable = "".join(letter if letter.isascii() and letter.isalnum() else "-" for letter in label[:80])
+    return f"{readable}-{crc32(label.encode()):08x}"

@@ -1,0 +1,121 @@
+"""The timeline of recorded input: what happens when, at each source whose events the program knows."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+from itertools import accumulate
+from typing import Any, NamedTuple
+
+from penstock.graph import InlineValues, Read, Step
+from penstock.testing.test_stream import (
+    ElementEvent,
+    Event,
+    MicroBatchEvent,
+    ProcessingTimeEvent,
+    RecordedStream,
+    WatermarkEvent,
+)
+from penstock.utils.timestamp import MAX_TIMESTAMP
+from penstock_spark.passes.levels import origin_of
+from penstock_spark.shards.program import RecordedSource, Timeline
+from penstock_spark.stream_plan import Level, StreamPlan
+
+_MAX_MICROS = MAX_TIMESTAMP.micros
+
+
+class _Happening(NamedTuple):
+    """An event of one TestStream, placed among those of all; they compare by when they take place.
+
+    Attributes:
+        round: How many micro-batches have ended in its stream before.
+        clock_micros: Processing time in its stream.
+        stream: The number of the stream.
+        number: The number of the event in its stream.
+        event: The event.
+    """
+
+    round: int
+    clock_micros: int
+    stream: int
+    number: int
+    event: Event
+
+
+def recorded_input(
+    plan: StreamPlan, events_per_batch: int | None
+) -> tuple[Timeline, tuple[RecordedSource, ...]]:
+    """The timeline of a plan's played sources, and what happens at each of them.
+
+    Values of the program come at the first step, and then their watermark goes to infinity. Each event of a TestStream
+    has a step of its own; several go by one clock. The last step ends them all.
+    """
+    if plan.played is None:
+        return Timeline(), ()
+    streams = [step for step in plan.played.roots if isinstance(_source(step), RecordedStream)]
+    happenings = sorted(
+        happening for number, step in enumerate(streams) for happening in _happenings(number, step)
+    )
+    clocks = (0, *accumulate((happening.clock_micros for happening in happenings), max, initial=0))
+    moved = (isinstance(happening.event, ProcessingTimeEvent) for happening in happenings)
+    ends = frozenset(step for step, has_moved in enumerate(moved, 1) if has_moved)
+    timeline = Timeline(clocks, ends, _firsts(happenings, len(clocks), events_per_batch))
+    sources = tuple(_recorded(plan.played, streams, happenings, len(clocks) - 1))
+    return timeline, sources
+
+
+def _source(step: Step) -> Any:
+    assert isinstance(step.primitive, Read)
+    return step.primitive.source
+
+
+def _happenings(number: int, step: Step) -> Iterator[_Happening]:
+    """The events of a TestStream, but for the ends of micro-batches."""
+    clock_micros, rounds = 0, 0
+    for place, event in enumerate(_source(step).events):
+        match event:
+            case MicroBatchEvent():
+                rounds += 1
+                continue
+            case ProcessingTimeEvent(advance_by):
+                clock_micros += advance_by.micros
+        yield _Happening(rounds, clock_micros, number, place, event)
+
+
+def _firsts(happenings: list[_Happening], steps: int, events_per_batch: int | None) -> tuple[int, ...]:
+    """The first step of each micro-batch. Step 0 is before all events, and the last one after."""
+    size = events_per_batch or steps
+    firsts, rounds = [0], 0
+    for step in range(1, steps):
+        # A round without events is a micro-batch all the same, but nothing can change in it.
+        now = happenings[step - 1].round if step <= len(happenings) else rounds
+        if now != rounds or step - firsts[-1] >= size:
+            firsts.append(step)
+        rounds = now
+    return tuple(firsts)
+
+
+def _recorded(
+    played: Level, streams: list[Step], happenings: list[_Happening], last: int
+) -> Iterator[RecordedSource]:
+    for step in played.roots:
+        source = _source(step)
+        for output in step.outputs:
+            if isinstance(source, InlineValues):
+                found: dict[int, Any] = {0: source.values, 1: _MAX_MICROS}
+            else:
+                found = _at_output(happenings, streams.index(step), output.tag)
+                found[last] = _MAX_MICROS
+            origin = origin_of(step, output)
+            yield RecordedSource(origin, output.edge, found, played.readers[origin])
+
+
+def _at_output(happenings: list[_Happening], stream: int, tag: str | None) -> dict[int, Any]:
+    """What happens at one output of a stream, by step."""
+    found: dict[int, Any] = {}
+    for step, happening in enumerate(happenings, 1):
+        match happening.event:
+            case ElementEvent(values, own) if own == tag and happening.stream == stream:
+                found[step] = values
+            case WatermarkEvent(watermark, own) if own == tag and happening.stream == stream:
+                found[step] = watermark.micros
+    return found

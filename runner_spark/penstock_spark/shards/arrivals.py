@@ -1,0 +1,72 @@
+"""What arrives at a grouping at one moment, from all producers: to the machines, one by one or combined."""
+
+from __future__ import annotations
+
+from collections.abc import Iterable, Iterator
+
+from penstock.machines.arrivals import united
+from penstock.machines.records import Arrival, Element, Times
+from penstock_spark.shards.keys import Fired, KeyTable
+from penstock_spark.shards.packets import Packet, Part
+
+
+def by_grouping(parts: Iterable[tuple[str, Part, Packet]]) -> dict[str, list[tuple[Part, Packet]]]:
+    """The parts of a moment, by the label of their grouping."""
+    groups: dict[str, list[tuple[Part, Packet]]] = {}
+    for label, part, packet in parts:
+        groups.setdefault(label, []).append((part, packet))
+    return groups
+
+
+def arrive(keys: KeyTable, parts: Iterable[tuple[Part, Packet]], times: Times) -> Iterator[Fired]:
+    """What comes of all that arrives at one moment.
+
+    What several tasks have combined is one arrival for each key and window, whoever it comes from.
+
+    Args:
+        keys: The keys of the grouping.
+        parts: All of the moment, in the order of their producers, each with the packet that it was in.
+        times: The watermark and the clock.
+    """
+    combined: list[tuple[Part, Packet]] = []
+    for part, packet in parts:
+        if part.counts is None:
+            yield from _one_by_one(keys, part, packet, times)
+        else:
+            combined.append((part, packet))
+    carried = {name: key for _, packet in combined for name, key in packet.carried.items()}
+    for name, arrival in _united(keys, [part for part, _ in combined]):
+        fired = keys.arrival(name, carried.get(name), arrival, times)
+        if fired[1]:
+            yield fired
+
+
+def _one_by_one(keys: KeyTable, part: Part, packet: Packet, times: Times) -> Iterator[Fired]:
+    carried = packet.carried
+    for name, (value, timestamp_micros, windows, pane) in zip(part.names, part.batch.rows(), strict=True):
+        element = Element(value, timestamp_micros, windows, pane.kind)
+        fired = keys.element(name, carried.get(name), element, times)
+        if fired[1]:
+            yield fired
+
+
+def _united(keys: KeyTable, parts: list[Part]) -> Iterator[tuple[bytes, Arrival]]:
+    if len(parts) == 1:
+        # A producer gives each key and window once in a part.
+        yield from _arrivals_of(parts[0])
+        return
+    of_keys: dict[bytes, list[Arrival]] = {}
+    for part in parts:
+        for name, arrival in _arrivals_of(part):
+            of_keys.setdefault(name, []).append(arrival)
+    for name, arrivals in of_keys.items():
+        for arrival in united(keys.machine.program, arrivals):
+            yield name, arrival
+
+
+def _arrivals_of(part: Part) -> Iterator[tuple[bytes, Arrival]]:
+    batch, counts = part.batch, part.counts or ()
+    timestamps = part.timestamps or [()] * len(counts)
+    columns = zip(part.names, batch.windows, batch.values, counts, timestamps, strict=True)
+    for name, (window,), held, count, own_timestamps in columns:
+        yield name, Arrival(window, held, count, own_timestamps)

@@ -1,0 +1,267 @@
+"""Elements on their way to the shards of a grouping, combined: those of one moment, key and window travel as one."""
+
+from __future__ import annotations
+
+from collections import Counter
+from collections.abc import Iterator
+from functools import partial
+from typing import Any, Protocol
+
+from penstock.coders.deterministic import encode_keys
+from penstock.machines.arrivals import runs
+from penstock.machines.program import OutputTimes, output_times_of, program_of
+from penstock.metrics.execution import MetricsContainer
+from penstock.transforms.window import Sessions
+from penstock_spark.operators.batch import Batch, by_windows
+from penstock_spark.operators.failure import guarded, step_failed
+from penstock_spark.operators.group_write import split_pairs, unexpected_retraction
+from penstock_spark.operators.keys import keys_to_carry
+from penstock_spark.operators.pushing import Quiet, Records
+from penstock_spark.operators.tables import Table, table_for
+from penstock_spark.shards.packets import Moment, Packet, Part
+from penstock_spark.shards.program import PacketWriterSpec
+from penstock_spark.shards.writer import Outbox, PacketWriter, shard_of
+
+_MOST_ENTRIES = 200_000
+_MOST_ELEMENTS = 1_000_000
+
+
+def may_combine_early(windowing: Any, combine: Any, input_retracts: bool) -> bool:
+    """Whether the elements of a grouping that arrive at one moment may be combined by the tasks that read them.
+
+    Args:
+        windowing: The input's windowing.
+        combine: The CombineFn; None for a GroupByKey.
+        input_retracts: Whether elements may take back earlier ones.
+
+    >>> from penstock.transforms.trigger import AccumulationMode, AfterCount, AfterWatermark
+    >>> from penstock.transforms.window import FixedWindows
+    >>> from penstock.transforms.windowing import Windowing
+    >>> may_combine_early(Windowing(FixedWindows(60)), None, False)
+    True
+    >>> each = AfterWatermark(early=AfterCount(1))
+    >>> may_combine_early(Windowing(FixedWindows(60), each, AccumulationMode.DISCARDING), None, False)
+    False
+    """
+    return program_of(windowing, combine, input_retracts).takes_arrivals
+
+
+def packet_writer(
+    spec: PacketWriterSpec, outbox: Outbox, metrics: MetricsContainer
+) -> PacketWriter | CombiningWriter:
+    """The writer that a plan asks for."""
+    if spec.combines_early:
+        return CombiningWriter(spec, outbox, metrics)
+    return PacketWriter(spec.label, spec.level, spec.where, outbox, metrics)
+
+
+_Entry = tuple[Any, Any, Any, int, tuple[int, ...]]
+"""A key's name, the window in a 1-tuple, what its elements come to, their number, and the timestamps that matter."""
+
+
+class _Gathering(Protocol):
+    """What has come at one moment."""
+
+    def add(self, names: list[Any], values: list[Any], batch: Batch) -> int:
+        """Takes elements; returns how many more entries there are."""
+        ...
+
+    def entries(self) -> Iterator[_Entry]:
+        """What there is by now, at the end."""
+        ...
+
+
+class CombiningWriter(Quiet):
+    """Combines pairs, and puts what those of a key come to into the packet of the shard that the key belongs to.
+
+    Nothing is in a packet before the end of the bundle, unless it is too much to keep: then the elements of one key,
+    window and moment are in several parts, and the shard has the rest to do.
+
+    Args:
+        spec: What to write.
+        outbox: Where the packets are, and the moment.
+        metrics: The step's metrics.
+    """
+
+    def __init__(self, spec: PacketWriterSpec, outbox: Outbox, metrics: MetricsContainer) -> None:
+        self.spec = spec
+        self.outbox = outbox
+        self._guard = partial(guarded, metrics, spec.where)
+        self._output_times = output_times_of(spec.windowing)
+        self._are_plain = True
+        self._clear()
+
+    def setup(self) -> None:
+        """Prepares the CombineFn."""
+        if self.spec.combine is not None:
+            self._guard(self.spec.combine.setup)
+
+    def teardown(self) -> None:
+        """Lets the CombineFn go."""
+        if self.spec.combine is not None:
+            self._guard(self.spec.combine.teardown)
+
+    def push(self, batch: Batch) -> Records:
+        """Takes a batch of pairs."""
+        if batch.retracts:
+            step_failed(unexpected_retraction(), self.spec.where)
+        self._guard(self._take, batch)
+        return iter(())
+
+    def finish_bundle(self) -> Records:
+        """Fills the packets."""
+        self._guard(self._flush)
+        return iter(())
+
+    def _clear(self) -> None:
+        self._gatherings: dict[Moment, _Gathering] = {}
+        self._carried: dict[bytes, Any] = {}
+        self._entries = 0
+        self._elements = 0
+
+    def _take(self, batch: Batch) -> None:
+        keys, values = split_pairs(batch, self.spec.where)
+        # Texts are called by themselves, all others by their encoding: Python finds 1, 1.0 and True equal.
+        are_plain = set(map(type, keys)) == {str}
+        if are_plain != self._are_plain:
+            self._flush()
+            self._are_plain = are_plain
+        names: list[Any] = keys
+        if not are_plain:
+            names = encode_keys(keys)
+            self._carried.update(keys_to_carry(names, keys))
+        gathering = self._gatherings.get(self.outbox.now)
+        if gathering is None:
+            gathering = self._gatherings[self.outbox.now] = self._gathering()
+        self._entries += gathering.add(names, values, batch)
+        self._elements += len(values)
+        if self._entries >= _MOST_ENTRIES or self._elements >= _MOST_ELEMENTS:
+            self._flush()
+
+    def _gathering(self) -> _Gathering:
+        windowfn = self.spec.windowing.windowfn
+        if isinstance(windowfn, Sessions):
+            return _BySession(self.spec.combine, self._output_times, windowfn.merge_touching)
+        return _ByWindow(self.spec.combine, self._output_times)
+
+    def _flush(self) -> None:
+        addresses: dict[Any, tuple[bytes, Packet]] = {}
+        for moment, gathering in self._gatherings.items():
+            parts: dict[int, Part] = {}
+            for name, window, held, count, timestamps in gathering.entries():
+                if name not in addresses:
+                    addresses[name] = self._address(name)
+                encoded, packet = addresses[name]
+                part = parts.get(id(packet))
+                if part is None:
+                    part = parts[id(packet)] = self._part(packet, moment)
+                _append(part, encoded, window, held, count, timestamps)
+        self._clear()
+
+    def _address(self, name: Any) -> tuple[bytes, Packet]:
+        encoded = encode_keys([name])[0] if self._are_plain else name
+        packet = self.outbox.packets[self.spec.level, shard_of(encoded, self.outbox.shards)]
+        if encoded in self._carried:
+            packet.carried[encoded] = self._carried[encoded]
+        return encoded, packet
+
+    def _part(self, packet: Packet, moment: Moment) -> Part:
+        """A new part of a packet."""
+        timestamps: list[tuple[int, ...]] | None = None if self._output_times.together is None else []
+        part = Part(moment, [], Batch([], windows=[]), [], timestamps)
+        packet.parts.setdefault(self.spec.label, []).append(part)
+        return part
+
+
+def _append(part: Part, name: bytes, window: Any, held: Any, count: int, timestamps: tuple[int, ...]) -> None:
+    assert isinstance(part.batch.windows, list)
+    assert part.counts is not None
+    part.names.append(name)
+    part.batch.windows.append(window)
+    part.batch.values.append(held)
+    part.counts.append(count)
+    if part.timestamps is not None:
+        part.timestamps.append(timestamps)
+
+
+class _ByWindow:
+    """Elements by window and key, in tables; windows do not merge."""
+
+    def __init__(self, fn: Any, output_times: OutputTimes) -> None:
+        self._is_list = fn is None
+        self._make_table = table_for(fn)
+        self._output_times = output_times
+        self._tables: dict[Any, tuple[Table, Counter[Any]]] = {}
+        self._timestamps: dict[tuple[Any, Any], set[int]] = {}
+
+    def add(self, names: list[Any], values: list[Any], batch: Batch) -> int:
+        """Takes elements; returns how many more entries there are."""
+        more = 0
+        for windows, some_names, some_values in by_windows(batch.windows, names, values):
+            for window in windows:
+                found = self._tables.get(window)
+                if found is None:
+                    found = self._tables[window] = self._make_table(), Counter()
+                table, counts = found
+                more -= len(table)
+                table.add(some_names, some_values)
+                more += len(table)
+                if not self._is_list:
+                    counts.update(some_names)
+        if self._output_times.together is not None:
+            self._note_timestamps(names, batch)
+        return more
+
+    def _note_timestamps(self, names: list[Any], batch: Batch) -> None:
+        only_latest = self._output_times.together is max
+        for name, (_, timestamp_micros, windows, _) in zip(names, batch.rows(), strict=True):
+            for window in windows:
+                known = self._timestamps.setdefault((window, name), set())
+                known.add(timestamp_micros)
+                if only_latest and len(known) > 1:
+                    known.discard(min(known))
+
+    def entries(self) -> Iterator[_Entry]:
+        """What there is by now, at the end."""
+        nothing: set[int] = set()
+        for window, (table, counts) in self._tables.items():
+            windows = (window,)
+            for name, held in table.accumulators().items():
+                timestamps = self._output_times.needed(self._timestamps.get((window, name), nothing))
+                yield name, windows, held, len(held) if self._is_list else counts[name], timestamps
+
+
+class _BySession:
+    """Elements by key; those whose sessions overlap are combined at the end, whatever else they will merge with."""
+
+    def __init__(self, fn: Any, output_times: OutputTimes, merge_touching: bool) -> None:
+        self._fn = fn
+        self._output_times = output_times
+        self._merge_touching = merge_touching
+        self._elements: dict[Any, tuple[list[Any], list[Any], list[int]]] = {}
+
+    def add(self, names: list[Any], values: list[Any], batch: Batch) -> int:
+        """Takes elements; each is an entry until the end."""
+        rows = batch.with_values(values).rows()
+        for name, (value, timestamp_micros, windows, _) in zip(names, rows, strict=True):
+            own = self._elements.get(name)
+            if own is None:
+                own = self._elements[name] = [], [], []
+            for window in windows:
+                own[0].append(window)
+                own[1].append(value)
+                own[2].append(timestamp_micros)
+        return len(values)
+
+    def entries(self) -> Iterator[_Entry]:
+        """What there is by now, at the end."""
+        for name, (windows, values, timestamps) in self._elements.items():
+            for window, places in runs(windows, self._merge_touching):
+                held = self._combined([values[place] for place in places])
+                needed = self._output_times.needed(timestamps[place] for place in places)
+                yield name, (window,), held, len(places), needed
+
+    def _combined(self, values: list[Any]) -> Any:
+        if self._fn is None:
+            return values
+        return self._fn.compact(self._fn.add_inputs(self._fn.create_accumulator(), values))

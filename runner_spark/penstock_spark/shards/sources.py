@@ -1,0 +1,171 @@
+"""Level 0 at work in one micro-batch: recorded sources that are played, and one task of a source that Spark reads."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Iterator, Mapping
+from typing import TYPE_CHECKING, Any
+
+import pyarrow as pa
+
+from penstock.machines.records import MIN_MICROS
+from penstock.metrics.execution import Snapshot
+from penstock_spark.operators.batch import Batch, dumps
+from penstock_spark.operators.inline import inline_batches
+from penstock_spark.shards.packets import Mark, Moment
+from penstock_spark.shards.program import LevelProgram, ReadingSpec, RecordedSource
+from penstock_spark.shards.stream_stage import StreamStage
+from penstock_spark.shards.writer import Outbox
+from penstock_spark.source_watermarks import Summary
+from penstock_spark.stream_plan import Clock
+
+if TYPE_CHECKING:
+    from penstock_spark.shards.reading import Arrival
+
+Row = tuple[int, int, bytes]
+"""Level, shard, and the pickled packet; or the negative level of a sink, the shard it comes from, and a page."""
+
+EARLIEST = Moment(MIN_MICROS, MIN_MICROS)
+"""For what has no tick, where time goes by ticks: it takes place as soon as anything does."""
+
+_AHEAD = ("penstock", "elements_ahead_of_the_clock")
+_REJECTED = ("penstock", "elements_rejected")
+_ELEMENTS_AT_ONCE = 200_000
+
+
+def play_sources(program: LevelProgram, batch: int, views: Mapping[int, Any]) -> tuple[list[Row], Snapshot]:
+    """The recorded sources in one micro-batch: rows for the shards, and metrics.
+
+    Args:
+        program: The sources.
+        batch: The number of the micro-batch.
+        views: Broadcasts of side inputs, by edge.
+    """
+    outbox = Outbox((0, 0), program.shards, program.reaches)
+    stage = StreamStage(program, 0, outbox, views)
+    timeline = program.timeline
+    with stage.running() as done:
+        for step in timeline.of_batch(batch):
+            moment = outbox.now = Moment(step, timeline.clocks_micros[step])
+            for packet in outbox.packets.values():
+                packet.timeline.append(moment)
+                if step in timeline.ends:
+                    packet.ends.add(moment)
+            for source in program.sources:
+                _happen(source, step, stage, outbox, done)
+    return rows_of(outbox, stage, 0), stage.snapshot()
+
+
+def _happen(
+    source: RecordedSource, step: int, stage: StreamStage, outbox: Outbox, done: Callable[[Any], None]
+) -> None:
+    happening = source.happenings.get(step)
+    if isinstance(happening, tuple):
+        for elements in inline_batches(happening, 0, 1):
+            done(stage.fan(source.edge).push(elements))
+    elif happening is not None:
+        for level in source.readers:
+            for packet in outbox.to_level(level):
+                packet.marks.append(Mark(outbox.now, source.origin, 0, happening))
+
+
+class SourceTask:
+    """One task of a source that Spark reads.
+
+    Args:
+        program: The source and its steps.
+        task: The number of the task among all of the micro-batch.
+        batch: The number of the micro-batch.
+        views: Broadcasts of side inputs, by edge.
+
+    Attributes:
+        has_ended: Whether it has read the end of the source.
+    """
+
+    def __init__(self, program: LevelProgram, task: int, batch: int, views: Mapping[int, Any]) -> None:
+        assert program.reading is not None
+        self._program = program
+        self._spec: ReadingSpec = program.reading
+        self._read = self._spec.make_reader()
+        self._producer = (0, task + 1)
+        self._outbox = Outbox(self._producer, program.shards, program.reaches)
+        self._stage = StreamStage(program, task, self._outbox, views)
+        self._batch = batch
+        self._moments: dict[Moment, list[Summary]] = {}
+        self._waiting = 0
+        self.has_ended = False
+
+    def run(self, records: Iterator[pa.RecordBatch]) -> Iterator[list[Row]]:
+        """Reads everything; gives rows whenever many elements wait."""
+        program, stage = self._program, self._stage
+        with stage.running() as done:
+            for record in records:
+                if not record.num_rows:
+                    continue
+                clock_micros = record.column("clock")[0].as_py()
+                own = record.select(record.schema.names[:-1])
+                for arrival in self._read(own, clock_micros):
+                    self._arrive(arrival, self._moment(arrival, clock_micros), done)
+                if self._waiting >= _ELEMENTS_AT_ONCE and program.number < program.last:
+                    yield self._flush()
+        yield self._flush()
+
+    def snapshot(self) -> Snapshot:
+        """The metrics."""
+        return self._stage.snapshot()
+
+    def _moment(self, arrival: Arrival, clock_micros: int) -> Moment:
+        match self._program.clock:
+            case Clock.RECORDED:
+                timeline = self._program.timeline
+                step = timeline.beginning(self._batch)
+                return Moment(step, timeline.clocks_micros[step])
+            case Clock.TICKS:
+                tick_micros = arrival.tick_micros
+                return EARLIEST if tick_micros is None else Moment(tick_micros, tick_micros)
+            case Clock.LIVE:
+                return Moment(clock_micros, clock_micros)
+
+    def _arrive(self, arrival: Arrival, moment: Moment, done: Callable[[Any], None]) -> None:
+        self._outbox.now = moment
+        self._waiting += len(arrival.batch.values)
+        summaries = self._moments.setdefault(moment, [])
+        if arrival.summary is not None:
+            summaries.append(arrival.summary)
+            self.has_ended = self.has_ended or arrival.summary.ended
+        if arrival.batch.values:
+            done(self._stage.fan(self._spec.edge).push(arrival.batch))
+        if arrival.rejected:
+            assert self._spec.rejects is not None
+            self._count(_REJECTED, len(arrival.rejected))
+            done(self._stage.fan(self._spec.rejects).push(Batch(list(arrival.rejected))))
+        if arrival.ahead:
+            self._count(_AHEAD, arrival.ahead)
+
+    def _count(self, name: tuple[str, str], count: int) -> None:
+        self._stage.container(self._spec.origin).inc(name, count)
+
+    def _flush(self) -> list[Row]:
+        """The rows so far; packets go on empty."""
+        outbox = self._outbox
+        moments = sorted(self._moments)
+        for packet in outbox.packets.values():
+            packet.timeline = moments
+        for level in self._spec.readers:
+            for packet in outbox.to_level(level):
+                packet.summaries = [
+                    (moment, self._spec.origin, summary)
+                    for moment, summaries in self._moments.items()
+                    for summary in summaries
+                ]
+        rows = rows_of(outbox, self._stage, self._producer[1] % outbox.shards)
+        self._moments = {}
+        self._waiting = 0
+        outbox.packets = Outbox(self._producer, outbox.shards, self._program.reaches).packets
+        return rows
+
+
+def rows_of(outbox: Outbox, stage: StreamStage, shard: int) -> list[Row]:
+    """What leaves a level: a packet for each shard, and pages for sinks, which pass later levels by in `shard`."""
+    pages = [(level, shard, page) for level, page in stage.sink_pages]
+    stage.sink_pages.clear()
+    return [(level, to, dumps(packet)) for (level, to), packet in outbox.packets.items()] + pages

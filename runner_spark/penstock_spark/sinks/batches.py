@@ -1,0 +1,192 @@
+"""The one function that Spark calls with the rows for sinks of each micro-batch."""
+
+from __future__ import annotations
+
+import re
+from collections.abc import Callable, Sequence
+from dataclasses import dataclass
+from typing import Any
+
+from pyspark import StorageLevel
+from pyspark.errors import PySparkException
+from pyspark.sql import DataFrame, SparkSession
+from pyspark.sql import functions as F
+
+from penstock.error import RunnerError
+from penstock.graph import Step, Write
+from penstock_spark.operators.failure import find_failure, step_failed
+from penstock_spark.operators.program import PageRoot, Program, SinkWriterSpec
+from penstock_spark.operators.stage import stage_function
+from penstock_spark.sinks.micro_batch import MicroBatch, of_batch, prepare
+from penstock_spark.sinks.plan import SinkPlan, plan_sink
+
+TASK_BYTES = 4 << 20
+"""So many bytes of elements, at least, are worth a task, and a file, of their own."""
+
+_INTERRUPTED = re.compile(r"java\.\S*Interrupt\w*Exception|cancelled part of cancelled job group")
+
+# Spark takes an error with this text for the end of a query that was stopped; a stack trace is too long for it.
+_SPARKS_WORDS = (
+    "py4j.protocol.Py4JJavaError: An error occurred while calling Spark: java.lang.InterruptedException"
+)
+
+
+class QueryStopped(Exception):
+    """Somebody has stopped the query while a micro-batch was written."""
+
+
+@dataclass(frozen=True, eq=False)
+class StreamSink:
+    """A sink of a streaming plan.
+
+    Attributes:
+        level: The level of its rows: -1, -2 and so on.
+        step: The graph's Write.
+    """
+
+    level: int
+    step: Step
+
+
+class BatchWriter:
+    """Writes a micro-batch to all sinks: Spark calls it as ``foreachBatch`` wants.
+
+    Spark computes the rows anew for each job, with all levels of the query: their state would be read, and user code
+    run, more than once. So there is one job, or the rows are kept for those that follow.
+
+    Args:
+        sinks: The sinks; rows have the columns ``level``, ``shard`` and ``payload``, a page of elements.
+        dumps: Pickles a program for the workers.
+        metrics: A Spark accumulator that takes snapshots.
+        run: Names the run.
+        sys_path: Folders that the driver imports from and the workers should too.
+        after: Called with the number of each micro-batch that has been written.
+        app: Names the checkpoint: the same after a restart, and never that of another checkpoint.
+
+    Raises:
+        UnsupportedByRunner: A sink takes no stream, or not all that is asked of it.
+        ValueError: A description does not fit together.
+    """
+
+    def __init__(
+        self,
+        sinks: Sequence[StreamSink],
+        dumps: Callable[[Any], bytes],
+        metrics: Any,
+        run: str,
+        sys_path: tuple[str, ...],
+        after: Callable[[int], None],
+        app: str,
+    ) -> None:
+        self._sinks = tuple(sinks)
+        self._dumps = dumps
+        self._metrics = metrics
+        self._run = run
+        self._sys_path = sys_path
+        self._after = after
+        self._app = app
+        self._last_begun: int | None = None
+        for sink in self._sinks:
+            self._plan(sink, 0, may_be_again=True)
+
+    def prepare(self, spark: SparkSession) -> None:
+        """Has every sink look at what is there, before the query starts for the first time; see `prepare`."""
+        for sink in self._sinks:
+            prepare(_described(sink.step), spark, sink.step.where, self._stream(sink))
+
+    def __call__(self, frame: DataFrame, batch_id: int) -> None:
+        """Writes a micro-batch; when it returns, Spark notes in the checkpoint that this is done."""
+        # After its first micro-batch, this process knows whether it has begun one before.
+        may_be_again = self._last_begun is None or batch_id <= self._last_begun
+        self._last_begun = batch_id
+        try:
+            self._write(frame, batch_id, may_be_again)
+        except Exception as error:
+            if _is_stop(str(error)):
+                raise QueryStopped(_SPARKS_WORDS) from None
+            raise
+        self._after(batch_id)
+
+    def _write(self, frame: DataFrame, batch_id: int, may_be_again: bool) -> None:
+        plans = [(sink, self._plan(sink, batch_id, may_be_again)) for sink in self._sinks]
+        match plans:
+            case []:
+                frame.write.format("noop").mode("overwrite").save()
+            case [(sink, plan)] if plan.is_one_job:
+                rows = _rows_of(sink, frame)
+                if plan.partitions is not None:
+                    # With a shuffle: without one, the levels would run in so few tasks too.
+                    rows = rows.repartition(plan.partitions)
+                self._commit(sink, plan, rows)
+            case _:
+                kept = frame.persist(StorageLevel.MEMORY_AND_DISK)
+                try:
+                    self._write_each(kept, plans, may_be_again)
+                finally:
+                    kept.unpersist()
+
+    def _write_each(
+        self, kept: DataFrame, plans: list[tuple[StreamSink, SinkPlan]], may_be_again: bool
+    ) -> None:
+        tasks = _tasks_by_level(kept)
+        for sink, plan in plans:
+            rows = _rows_of(sink, kept)
+            if sink.level in tasks:
+                self._commit(sink, plan, rows.coalesce(plan.partitions or tasks[sink.level]))
+            elif may_be_again:
+                # An earlier try may have left something that has to go.
+                self._commit(sink, plan, rows.limit(0))
+
+    def _plan(self, sink: StreamSink, batch_id: int, may_be_again: bool) -> SinkPlan:
+        batch = MicroBatch(batch_id, self._stream(sink), may_be_again)
+        where = sink.step.where
+        return plan_sink(of_batch(_described(sink.step), batch, where), where)
+
+    def _stream(self, sink: StreamSink) -> str:
+        return f"{self._app}/{sink.step.label}"
+
+    def _commit(self, sink: StreamSink, plan: SinkPlan, rows: DataFrame) -> None:
+        """Writes the rows of one sink; an error that no step has made names the sink's."""
+        where = sink.step.where
+        (edge,) = sink.step.inputs
+        writer = SinkWriterSpec(edge, plan.make_encoder, where)
+        program = Program(self._run, sink.level, (PageRoot(edge),), (), (writer,))
+        try:
+            function = stage_function(self._dumps(program), {}, self._metrics, self._sys_path)
+            plan.commit(rows.mapInArrow(function, plan.schema))
+        except Exception as error:
+            text = str(error)
+            if find_failure(text) is not None or _is_stop(text):
+                raise
+            if isinstance(error, PySparkException):
+                hint = "the cause is above; the steps before the sink run in the same job"
+                error = RunnerError(f"Spark failed: {text}", where=where, hint=hint)
+            step_failed(error, where)
+
+
+def _is_stop(text: str) -> bool:
+    """Whether that is the text of an error that came of stopping the query."""
+    return find_failure(text) is None and _INTERRUPTED.search(text) is not None
+
+
+def _described(step: Step) -> Any:
+    assert isinstance(step.primitive, Write)
+    return step.primitive.sink
+
+
+def _rows_of(sink: StreamSink, frame: DataFrame) -> DataFrame:
+    """The pages of a sink, as a `PageRoot` reads them."""
+    pages = frame.where(frame["level"] == sink.level)
+    return pages.select(F.lit(0).alias("tag"), pages["payload"].alias("value"))
+
+
+def _tasks_by_level(kept: DataFrame) -> dict[int, int]:
+    """Which sinks have rows, and how many tasks are worth while for each; one job, which computes all rows."""
+    found = kept.select(
+        "level", F.spark_partition_id().alias("partition"), F.length("payload").alias("size")
+    ).toArrow()
+    levels = found.group_by("level").aggregate([("partition", "count_distinct"), ("size", "sum")])
+    return {
+        row["level"]: min(row["partition_count_distinct"], 1 + row["size_sum"] // TASK_BYTES)
+        for row in levels.to_pylist()
+    }

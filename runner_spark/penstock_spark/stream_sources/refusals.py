@@ -1,0 +1,67 @@
+"""What Spark says against a source before the query starts, in three parts."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+from contextlib import contextmanager
+
+import pyspark
+from pyspark.errors import PySparkException
+
+from penstock.error import three_parts
+
+_PACKAGE = "add the package: --spark_conf=spark.jars.packages={}"
+_SPARK_PACKAGE = _PACKAGE.format("org.apache.spark:{}_2.13:" + pyspark.__version__)
+_HINTS = {
+    "KAFKA_DATA_SOURCE_NOT_ENABLED": _SPARK_PACKAGE.format("spark-sql-kafka-0-10"),
+    "AVRO_DATA_SOURCE_NOT_ENABLED": _SPARK_PACKAGE.format("spark-avro"),
+    "DATA_SOURCE_NOT_FOUND": "check the name; for a format that is not Spark's own, "
+    + _PACKAGE.format("..."),
+    "does not support streamed reading": "read it as bounded input, without as_stream()",
+    "does not support user-specified schema": "leave the schema out: this source has its own",
+    "Schema must be specified": "pass a schema to ReadFromSpark, such as schema='name string, points int'",
+    "UNABLE_TO_INFER_SCHEMA": "pass a schema to ReadFromSpark, such as schema='name string, points int'",
+    "PATH_NOT_FOUND": "make the folder before the pipeline starts, or give a pattern such as /logs/*",
+    "No FileSystem for scheme": "check the path; a file system that is not Hadoop's own, "
+    + _PACKAGE.format("..."),
+}
+"""What to do, by a part of what Spark says."""
+
+_HINT = "check the options, the schema and the path"
+
+
+@contextmanager
+def refusals(source: str, where: str) -> Iterator[None]:
+    """Turns what Spark raises within the block into a ValueError of three parts.
+
+    Args:
+        source: The source, as `explain` shows it.
+        where: The step.
+
+    >>> with refusals("spark rate", "at step 'Read' (game.py:41)"):
+    ...     raise PySparkException("[A_CLASS] The option 'rowsPerSecond' must be positive. SQLSTATE: 42K03")
+    Traceback (most recent call last):
+        ...
+    ValueError: Spark does not read spark rate as a stream: The option 'rowsPerSecond' must be positive
+      at step 'Read' (game.py:41)
+      hint: check the options, the schema and the path
+    """
+    try:
+        yield
+    except Exception as error:
+        # Errors that PySpark has no class for come from Java as they are.
+        java = getattr(error, "java_exception", None)
+        if java is None and not isinstance(error, PySparkException):
+            raise
+        said = str(error if java is None else java.getMessage()).strip()
+        hint = next((hint for part, hint in _HINTS.items() if part in said), _HINT)
+        what = f"Spark does not read {source} as a stream: {_sentence(said)}"
+        raise ValueError(three_parts(what, where=where, hint=hint)) from error
+
+
+def _sentence(said: str) -> str:
+    """The first line of what Spark says, without the names and numbers of its error classes."""
+    line = said.partition("\n")[0].partition(" SQLSTATE:")[0]
+    if line.startswith("["):
+        line = line.partition("] ")[2] or line
+    return line.rstrip(". ")

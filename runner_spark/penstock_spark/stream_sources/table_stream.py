@@ -1,0 +1,108 @@
+"""Any of Spark's streaming sources, by the name of its format."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+from typing import Any
+
+import pyarrow as pa
+from pyspark.sql import SparkSession
+
+from penstock.error import three_parts
+from penstock.io.sparkio import SparkSource
+from penstock.io.streams import StreamSource
+from penstock.pvalue import Row
+from penstock_spark.operators.failure import step_failed
+from penstock_spark.sources.files import Namer
+from penstock_spark.sources.tables import check_names
+from penstock_spark.sources.values import to_rows
+from penstock_spark.stream_sources.decoding import ByFile
+from penstock_spark.stream_sources.files import file_column
+from penstock_spark.stream_sources.options import (
+    FILE_FORMATS,
+    check_file_options,
+    check_format_options,
+    file_options,
+)
+from penstock_spark.stream_sources.refusals import refusals
+from penstock_spark.stream_sources.scan import StreamScan, open_stream_of
+
+
+@open_stream_of.register
+def open_table_stream(
+    source: SparkSource, stream: StreamSource, spark: SparkSession, where: str
+) -> StreamScan:
+    """Rows of ``spark.readStream.format(...)``."""
+    is_files = source.format.lower() in FILE_FORMATS
+    options = (*source.options, *stream.options)
+    looks_deep = ("recursivefilelookup", "true") in {
+        (name.lower(), str(value).lower()) for name, value in options
+    }
+    check_format_options(source.format, options, where)
+    if is_files:
+        check_file_options(stream.options, where)
+    if source.path is not None and not isinstance(source.path, str):
+        what = f"{source.describe()} has several paths, and a stream watches one"
+        raise ValueError(
+            three_parts(what, where=where, hint="give a pattern such as /logs/*, or flatten streams")
+        )
+    with refusals(source.describe(), where):
+        schema = _found_schema(source, spark, where) if is_files else source.schema
+        reader = spark.readStream.format(source.format)
+        reader = reader.options(**_file_options(options, looks_deep) if is_files else dict(options))
+        if schema is not None:
+            reader = reader.schema(schema)
+        frame = reader.load() if source.path is None else reader.load(source.path)
+        check_names(frame, where)
+    if not is_files:
+        return StreamScan(frame, lambda: _all)
+    rows = _Rows(looks_deep, where)
+    return StreamScan(frame.select("*", file_column()), lambda: ByFile(rows, Namer(None, None)))
+
+
+def _file_options(options: tuple[tuple[str, Any], ...], looks_deep: bool) -> dict[str, Any]:
+    # Folders such as day=7 are columns, as where Spark reads a table at once, unless the user says otherwise.
+    return file_options(options) | ({} if looks_deep else {"recursiveFileLookup": False})
+
+
+@dataclass(frozen=True)
+class _Rows:
+    """Decodes rows of a file, unless Spark has read it several times; see `options.file_options`."""
+
+    looks_deep: bool
+    where: str
+
+    def __call__(self, batch: pa.RecordBatch, file: str) -> list[Row]:
+        """The elements."""
+        if not self.looks_deep and not frozenset(file).isdisjoint("[]{}*?\\"):
+            what = f"because of a special character in the path, Spark would read {file} more than once"
+            hint = "rename it, or pass recursiveFileLookup=True to ReadFromSpark"
+            step_failed(ValueError(three_parts(what, where=self.where, hint=hint)), self.where)
+        return to_rows(batch)
+
+
+def _all(batch: pa.RecordBatch) -> list[tuple[str, list[Any]]]:
+    return [("", list(to_rows(batch)))]
+
+
+def _found_schema(source: SparkSource, spark: SparkSession, where: str) -> Any:
+    """The schema of files: the user's, or that of the files that are there now."""
+    if source.path is None:
+        raise ValueError(
+            three_parts(f"{source.describe()} has no path", where=where, hint="pass the path of a folder")
+        )
+    hadoop: Any = spark._jvm.org.apache.hadoop.fs  # type: ignore[union-attr]
+    path = hadoop.Path(source.path)
+    system = path.getFileSystem(spark._jsc.hadoopConfiguration())
+    if system.exists(path) and not system.getFileStatus(path).isDirectory():
+        what = f"{source.describe()} is one file, and a stream watches a folder"
+        raise ValueError(three_parts(what, where=where, hint="give its folder, or a pattern such as /logs/*"))
+    if source.schema is not None:
+        return source.schema
+    reader = spark.read.format(source.format).options(**dict(source.options))
+    schema = reader.load(source.path).schema
+    if not schema.names:
+        what = f"nothing tells the columns of {source.describe()}: no file there has any yet"
+        hint = "pass a schema to ReadFromSpark, such as schema='name string, points int'"
+        raise ValueError(three_parts(what, where=where, hint=hint))
+    return schema

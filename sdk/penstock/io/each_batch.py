@@ -1,0 +1,103 @@
+"""Elements handed to the program that runs the pipeline, a micro-batch at a time."""
+
+from __future__ import annotations
+
+import inspect
+from collections.abc import Callable
+from dataclasses import dataclass
+from typing import Any, TypeAlias
+
+from penstock import graph
+from penstock.error import three_parts
+from penstock.io.primitive import SinkTransform
+from penstock.transforms.ptransform import label_from_callable
+from penstock.where import here
+
+__all__ = ["EachBatchSink", "ForEachBatch", "WriteToMemory"]
+
+BatchFunction: TypeAlias = Callable[[list[Any], int], Any]
+
+
+@dataclass(frozen=True, eq=False)
+class EachBatchSink(graph.Sink):
+    """A function that the driver calls with the elements of a micro-batch and its number.
+
+    Attributes:
+        function: The function; what it returns does not matter.
+    """
+
+    function: BatchFunction
+
+    def describe(self) -> str:
+        """The function's name."""
+        return f"each batch: {label_from_callable(self.function)}"
+
+
+class ForEachBatch(SinkTransform):
+    """Calls a function with the elements of each micro-batch, where the program runs (penstock's own); gives nothing.
+
+    The function is called as ``function(elements, batch_id)``, for each micro-batch that has elements, with ascending
+    numbers; in batch mode once, with number 0. After a crash it may be called again with the elements and the number of
+    the last micro-batch. So it has its effect exactly once if it keeps the number together with what it writes, and
+    does nothing when it is called with that number again.
+
+    All elements of a micro-batch must fit into the driver's memory.
+
+    Args:
+        function: The function. It runs in the program itself, and may use whatever is there.
+
+    Raises:
+        TypeError: It is no function, or cannot be called with two arguments.
+
+    >>> ForEachBatch(lambda elements, batch_id: print(batch_id, len(elements))).sink.describe()
+    'each batch: <lambda at ...:1>'
+    """
+
+    sink: EachBatchSink
+
+    def __init__(self, function: BatchFunction) -> None:
+        if not callable(function):
+            what = f"ForEachBatch needs a function, but got {function!r}"
+            hint = "pass one that takes a list of elements and the micro-batch's number"
+            raise TypeError(three_parts(what, where=here(), hint=hint))
+        _check_takes_two(function)
+        super().__init__(EachBatchSink(function))
+
+
+class WriteToMemory(SinkTransform):
+    """Appends each element to a list of the program (penstock's own); gives nothing.
+
+    For tests and for small results: all elements must fit into memory. A stream's list grows with each micro-batch.
+
+    Args:
+        into: The list.
+
+    Raises:
+        TypeError: It is no list.
+
+    Example: ``totals | WriteToMemory(found)``.
+
+    >>> WriteToMemory([]).sink.describe()
+    'DriverList'
+    """
+
+    sink: graph.DriverList
+
+    def __init__(self, into: list[Any]) -> None:
+        if not isinstance(into, list):
+            what = f"WriteToMemory needs a list, but got a {type(into).__name__}"
+            raise TypeError(three_parts(what, where=here(), hint="write found = [], and pass it"))
+        super().__init__(graph.DriverList(into))
+
+
+def _check_takes_two(function: Callable[..., Any]) -> None:
+    try:
+        signature = inspect.signature(function)
+    except ValueError:
+        return  # Some functions that are not written in Python do not tell.
+    try:
+        signature.bind([], 0)
+    except TypeError as error:
+        what = f"the function of ForEachBatch cannot be called with two arguments: {error}"
+        hint = "write it as def function(elements, batch_id)"
+        raise TypeError(three_parts(what, where=here(), hint=hint)) from None

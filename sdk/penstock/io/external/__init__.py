@@ -1,0 +1,1 @@
+"""What Beam takes from its Java SDK and penstock has itself."""

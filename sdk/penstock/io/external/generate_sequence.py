@@ -1,0 +1,154 @@
+"""Numbers one after the other (Beam's ``apache_beam.io.external.generate_sequence``)."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass, replace
+from typing import Any
+
+from penstock import graph
+from penstock.error import three_parts
+from penstock.io.primitive import SourceTransform
+from penstock.io.schedules import Schedule
+from penstock.transforms.bounded_window import TimestampedValue
+from penstock.transforms.core import Create, FlatMap, Map
+from penstock.transforms.ptransform import PTransform
+from penstock.transforms.window_lengths import positive_micros
+from penstock.utils.timestamp import DurationTypes, Timestamp
+from penstock.where import here
+
+__all__ = ["FULL_SPEED_PER_SECOND", "GenerateSequence", "SequenceSource"]
+
+FULL_SPEED_PER_SECOND = 10_000
+"""How many numbers a second come of a sequence that follows the clock and names no speed."""
+
+_PIECES_MAX = 1000
+_PIECE_NUMBERS_MIN = 10_000
+
+
+@dataclass(frozen=True)
+class SequenceSource(graph.Source):
+    """Numbers that come one after the other by the clock, each with the moment at which it is due as its event time.
+
+    Attributes:
+        start: The first number.
+        stop: The number after the last one; None if the clock or nothing ends the sequence.
+        elements_per_period: How many numbers come in a period.
+        period_micros: The period.
+        max_read_micros: For how long numbers come; None if there is no such limit.
+
+    >>> SequenceSource(0, 10, 5, 2_000_000).describe()
+    'SequenceSource(5 every 2 s)'
+    >>> SequenceSource(7, None, 5, 2_000_000).element(2, 800_000)
+    TimestampedValue(9, Timestamp(0.8))
+    """
+
+    start: int
+    stop: int | None = None
+    elements_per_period: int = FULL_SPEED_PER_SECOND
+    period_micros: int = 1_000_000
+    max_read_micros: int | None = None
+
+    @property
+    def is_bounded(self) -> bool:  # type: ignore[override]
+        """Whether there is a last number, or a last moment."""
+        return self.stop is not None or self.max_read_micros is not None
+
+    def describe(self) -> str:
+        """The speed."""
+        return f"SequenceSource({self.elements_per_period} every {self.period_micros / 1e6:g} s)"
+
+    def schedule_from(self, started_micros: int) -> Schedule:
+        """When the numbers are due, if the pipeline starts at that time: the first one then."""
+        schedule = Schedule(started_micros, self.period_micros, self.elements_per_period)
+        counts = [] if self.stop is None else [self.stop - self.start]
+        if self.max_read_micros is not None:
+            counts.append(schedule.count_before(started_micros + self.max_read_micros))
+        return replace(schedule, count=min(counts, default=None))
+
+    def element(self, number: int, due_micros: int) -> TimestampedValue[int]:
+        """One of the numbers, counted from 0 on."""
+        return TimestampedValue(self.start + number, Timestamp.from_micros(due_micros))
+
+
+class GenerateSequence(PTransform[Any, Any]):
+    """Whole numbers from `start` on (Beam's ``GenerateSequence``, with the meaning of Beam's Java SDK).
+
+    With a `stop` and nothing else, all numbers are there from the beginning, at the minimum timestamp. Otherwise they
+    follow the clock: the first comes when the pipeline starts, and the event time of each is the moment at which it is
+    due. Without `elements_per_period` Java's numbers come as fast as they can be read; these come 10,000 a second.
+
+    With `stop` or `max_read_time` the sequence is bounded, otherwise it is not.
+
+    Args:
+        start: The first number, not negative.
+        stop: The number after the last one.
+        elements_per_period: How many numbers come in a period.
+        max_read_time: After how many seconds numbers stop coming.
+        expansion_service: Taken for Beam's sake: there is nothing to expand.
+        period: The length of a period, in seconds (penstock's own; Beam's Python has no way to say it).
+
+    Raises:
+        TypeError: A number is no whole number, or a time is no length of time.
+        ValueError: A number or a time is out of range, or there is a period but nothing to come in it.
+
+    >>> GenerateSequence(0, elements_per_period=100).source
+    SequenceSource(start=0, stop=None, elements_per_period=100, period_micros=1000000, max_read_micros=None)
+    """
+
+    def __init__(
+        self,
+        start: int,
+        stop: int | None = None,
+        elements_per_period: int | None = None,
+        max_read_time: DurationTypes | None = None,
+        expansion_service: Any = None,
+        *,
+        period: DurationTypes = 1,
+    ) -> None:
+        super().__init__()
+        _check_whole("start", start, 0)
+        if stop is not None:
+            _check_whole("stop", stop, start)
+        period_micros = positive_micros("period parameter", period)
+        if elements_per_period is not None:
+            _check_whole("elements_per_period", elements_per_period, 1)
+        elif period != 1:
+            what = f"period={period!r} has no meaning without elements_per_period"
+            raise ValueError(three_parts(what, where=here(), hint="say how many numbers come in a period"))
+        self.source = SequenceSource(
+            start,
+            stop,
+            elements_per_period or FULL_SPEED_PER_SECOND,
+            period_micros,
+            None if max_read_time is None else positive_micros("max_read_time parameter", max_read_time),
+        )
+        self._pieces: list[range] | None = None
+        if stop is not None and elements_per_period is None and max_read_time is None:
+            self._pieces = _pieces(start, stop)
+
+    def expand(self, pbegin: Any) -> Any:
+        """The source, if the numbers follow the clock; else pieces of the sequence, for many tasks to share."""
+        if self._pieces is None:
+            numbers = pbegin | "GenSequence" >> SourceTransform(self.source)
+            return numbers | "MapToTimestamped" >> Map(lambda number: number).with_output_types(int)
+        pieces = pbegin | "Pieces" >> Create(self._pieces)
+        return pieces | "Numbers" >> FlatMap(lambda piece: piece).with_output_types(int)
+
+
+def _pieces(start: int, stop: int) -> list[range]:
+    """The numbers in pieces of equal size.
+
+    >>> _pieces(0, 25_000)
+    [range(0, 10000), range(10000, 20000), range(20000, 25000)]
+    """
+    size = max(_PIECE_NUMBERS_MIN, -(-(stop - start) // _PIECES_MAX))
+    return [range(first, min(first + size, stop)) for first in range(start, stop, size)]
+
+
+def _check_whole(name: str, number: Any, least: int) -> None:
+    if not isinstance(number, int) or isinstance(number, bool):
+        what = f"{name} must be a whole number, but is {number!r}"
+        raise TypeError(three_parts(what, where=here(), hint=f"write {name}={least}, for example"))
+    if number < least:
+        what = f"{name} must be {least} or more, but is {number}"
+        raise ValueError(three_parts(what, where=here(), hint=f"write {name}={least}, for example"))

@@ -1,0 +1,128 @@
+"""Where the times of a stream's elements are: the functions that `StreamSource` makes of names of fields."""
+
+from __future__ import annotations
+
+import datetime
+import math
+from collections.abc import Callable, Mapping
+from dataclasses import dataclass
+from operator import index
+from typing import Any, SupportsIndex, TypeAlias
+
+from penstock.error import three_parts
+from penstock.utils.timestamp import MAX_TIMESTAMP, MIN_TIMESTAMP, Timestamp
+
+__all__ = ["MicrosOf", "PartOf", "Selector"]
+
+Selector: TypeAlias = str | Callable[[Any], Any]
+"""The name of a field, or a function of the element."""
+
+_EPOCH = datetime.datetime(1970, 1, 1, tzinfo=datetime.UTC)
+_MICROSECOND = datetime.timedelta(microseconds=1)
+_MIN_MICROS, _MAX_MICROS = MIN_TIMESTAMP.micros, MAX_TIMESTAMP.micros
+_MICROS_PER_SECOND = 1_000_000
+
+
+@dataclass(frozen=True)
+class PartOf:
+    """A function from an element to what a selector finds in it.
+
+    It can be pickled, as far as the selector can.
+
+    Attributes:
+        argument: What the user calls the selector.
+        selector: A field's name, of dicts and of objects with attributes, or a function of the element.
+
+    >>> PartOf("partition", "shard")({"shard": 7}), PartOf("partition", len)("abc")
+    (7, 3)
+    """
+
+    argument: str
+    selector: Selector
+
+    def __call__(self, element: Any) -> Any:
+        """What is found.
+
+        Raises:
+            ValueError: The element has no such field.
+        """
+        if not isinstance(self.selector, str):
+            return self.selector(element)
+        try:
+            if isinstance(element, Mapping):
+                return element[self.selector]
+            return getattr(element, self.selector)
+        except (KeyError, AttributeError):
+            what = f"an element of type {type(element).__name__} has no field {self.selector!r}"
+            hint = f"correct {self.argument}, or make it a function of the element"
+            raise ValueError(three_parts(what, hint=hint)) from None
+
+
+@dataclass(frozen=True)
+class MicrosOf:
+    """A function from an element to one of its times, in microseconds since 1970.
+
+    The time may be a ``Timestamp``, a ``datetime`` (in UTC if it has no zone), or seconds since 1970.
+
+    Attributes:
+        argument: What the user calls the selector.
+        selector: As in `PartOf`.
+
+    >>> MicrosOf("event_time", "at")({"at": 1.5})
+    1500000
+    """
+
+    argument: str
+    selector: Selector
+
+    def __call__(self, element: Any) -> int:
+        """The time.
+
+        Raises:
+            TypeError: What is there is no time.
+            ValueError: There is none, or it is not between the ends of time.
+        """
+        moment = PartOf(self.argument, self.selector)(element)
+        # NaN, and what pandas has for a moment that is not known, differ from themselves.
+        if moment is None or (isinstance(moment, float | datetime.datetime) and moment != moment):
+            what = f"an element of type {type(element).__name__} has no {self._noun}: there is {moment}"
+            raise ValueError(three_parts(what, hint=_PUT_ASIDE))
+        micros = _micros(moment)
+        if micros is None:
+            what = f"the {self._noun} of an element is a {type(moment).__name__}, which is no time"
+            hint = (
+                "a time is a Timestamp, a datetime or seconds since 1970; convert others in a function, such as "
+                f"{self.argument}=lambda element: Timestamp.from_rfc3339(element.time)"
+            )
+            raise TypeError(three_parts(what, hint=hint))
+        if not _MIN_MICROS <= micros < _MAX_MICROS:
+            what = f"the {self._noun} of an element is beyond the ends of time"
+            hint = f"numbers are seconds since 1970, not nanoseconds; {_PUT_ASIDE}"
+            raise ValueError(three_parts(what, hint=hint))
+        return micros
+
+    @property
+    def _noun(self) -> str:
+        return self.argument.replace("_", " ")
+
+
+_PUT_ASIDE = "pass rejects=True to as_stream to put such elements aside"
+
+
+def _micros(moment: Any) -> int | None:
+    """The microseconds of a moment; None if it is none."""
+    match moment:
+        case Timestamp():
+            return moment.micros
+        case datetime.datetime():
+            aware = moment if moment.tzinfo is not None else moment.replace(tzinfo=datetime.UTC)
+            return (aware - _EPOCH) // _MICROSECOND
+        case bool():
+            return None
+        case int():
+            return moment * _MICROS_PER_SECOND
+        case float() if math.isfinite(moment):
+            return int(moment * _MICROS_PER_SECOND)
+        case SupportsIndex():
+            return index(moment) * _MICROS_PER_SECOND
+    return None

@@ -1,0 +1,270 @@
+"""The folder of a checkpoint, wherever opening it is cut short."""
+
+from __future__ import annotations
+
+import json
+import shutil
+from dataclasses import replace
+from pathlib import Path
+from typing import Any
+from unittest.mock import ANY
+
+import pytest
+from checkpoint_plans import BASE, grouped, windowed, written
+
+from penstock.transforms.trigger import AfterCount
+from penstock_spark.checkpoints import folder
+from penstock_spark.checkpoints.folder import Checkpoint, open_at
+
+
+class DiskPlace:
+    """A folder of this machine; it may be told to fail with one of the next changes.
+
+    Args:
+        path: The folder.
+        changes: How many changes it makes before it fails, in a list that its children share; None: all.
+    """
+
+    def __init__(self, path: Path, changes: list[int] | None = None) -> None:
+        self.path = path
+        self.location = str(path)
+        self.changes = changes
+
+    def names(self) -> list[str]:
+        return sorted(each.name for each in self.path.iterdir()) if self.path.exists() else []
+
+    def make(self) -> None:
+        self._change()
+        self.path.mkdir(parents=True, exist_ok=True)
+
+    def read(self, name: str) -> bytes:
+        return (self.path / name).read_bytes()
+
+    def write(self, name: str, content: bytes) -> None:
+        self._change()
+        self.path.mkdir(parents=True, exist_ok=True)
+        (self.path / f".{name}.hidden").write_bytes(content)
+        self.rename(f".{name}.hidden", name)
+
+    def rename(self, old: str, new: str) -> None:
+        self._change()
+        assert not (self.path / new).exists()
+        (self.path / old).rename(self.path / new)
+
+    def delete(self, name: str) -> None:
+        self._change()
+        if (self.path / name).exists():
+            shutil.rmtree(self.path / name)
+
+    def inside(self, name: str) -> DiskPlace:
+        return DiskPlace(self.path / name, self.changes)
+
+    def _change(self) -> None:
+        if self.changes is not None:
+            self.changes[0] -= 1
+            if self.changes[0] < 0:
+                raise InterruptedError
+
+
+def contents(path: Path) -> dict[str, bytes]:
+    return {str(each): each.read_bytes() for each in path.rglob("*") if each.is_file()}
+
+
+CHANGED = replace(BASE, step_label="Renamed", more=grouped("More"))
+
+
+def finish(place: DiskPlace, *batches: int) -> None:
+    """Notes that micro-batches were planned and finished, as Spark does."""
+    for folder_name in ("offsets", "commits"):
+        for batch in batches:
+            each = place.path / "spark" / folder_name / str(batch)
+            each.parent.mkdir(parents=True, exist_ok=True)
+            each.touch()
+
+
+def plan_names(place: DiskPlace) -> list[str]:
+    return [name for name in place.names() if name.startswith("plan")]
+
+
+def test_a_new_folder_gets_a_plan_and_is_found_again(tmp_path: Path) -> None:
+    place = DiskPlace(tmp_path / "a" / "b")
+    made = open_at(place, BASE.signature())
+    assert made.is_new
+    assert made.notes == ()
+    assert place.names() == ["control", "inputs", "plan.json", "spark"]
+    locations = [made.spark_location, made.control_location, made.inputs_location]
+    assert [Path(location).name for location in locations] == ["spark", "control", "inputs"]
+    finish(place, 0)
+    again = open_at(place, BASE.signature())
+    assert (again.is_new, again.plan, plan_names(place)) == (False, made.plan, ["plan.json"])
+
+
+def test_before_anything_has_run_anything_fits(tmp_path: Path) -> None:
+    place = DiskPlace(tmp_path)
+    open_at(place, BASE.signature())
+    (tmp_path / "inputs" / "Names").mkdir()
+    again = open_at(place, replace(BASE, shards=9, more=written("Out")).signature(), ["Sum"])
+    assert (again.is_new, again.notes, again.new_sinks) == (True, (), ("Out",))
+    assert place.inside("inputs").names() == []
+    # A source may be noted before the first micro-batch is.
+    (tmp_path / "spark" / "sources" / "0").mkdir(parents=True)
+    with pytest.raises(ValueError, match="does not fit"):
+        open_at(place, BASE.signature())
+
+
+def test_an_accepted_change_is_put_in_force_and_the_plan_before_is_kept(tmp_path: Path) -> None:
+    place = DiskPlace(tmp_path)
+    before = open_at(place, BASE.signature()).plan
+    finish(place, 0, 1, 10, 9)
+    changed = open_at(place, replace(BASE, more=written("Out")).signature())
+    assert (changed.is_new, changed.new_sinks) == (False, ("Out",))
+    assert changed.notes == ("'Out' gets what comes from now on",)
+    assert changed.plan["since"] == 11
+    finish(place, 11)
+    assert open_at(place, BASE.signature()).plan == {**before, "since": 12}
+    assert json.loads(place.read("plan.json.1")) == before
+    assert json.loads(place.read("plan.json.2")) == changed.plan
+
+
+def test_an_update_that_has_finished_nothing_can_be_taken_back_or_tried_again(tmp_path: Path) -> None:
+    place, update = DiskPlace(tmp_path), replace(CHANGED, more=grouped("More"))
+    before = open_at(place, replace(BASE, more=written("Out")).signature()).plan
+    finish(place, 0)
+    first, second = (open_at(place, update.signature()) for _ in range(2))
+    assert first.plan == second.plan
+    assert plan_names(place) == ["plan.json", "plan.json.1"]
+    # Its grouping has no state, and nothing is lost of what it has left out.
+    assert open_at(place, replace(BASE, more=written("Out")).signature()).plan == before
+    added = replace(CHANGED, more=written("More"))
+    assert [open_at(place, added.signature()).new_sinks for _ in range(2)] == [("More",), ()]
+    finish(place, 1)
+    assert open_at(place, added.signature()).plan["since"] == 1
+
+
+def test_a_refusal_is_a_readable_difference_and_changes_nothing(tmp_path: Path) -> None:
+    place = DiskPlace(tmp_path)
+    open_at(place, windowed().signature())
+    finish(place, 0)
+    before = contents(tmp_path)
+    new = replace(windowed(trigger=AfterCount(4)), shards=8)
+    with pytest.raises(ValueError, match="does not fit") as raised:
+        open_at(place, new.signature())
+    assert str(raised.value).splitlines() == [
+        "the pipeline does not fit the state in its checkpoint; nothing was changed",
+        "  the keys are spread over another number of shards: pass shuffle_partitions=4",
+        "    - 4",
+        "    + 8",
+        "  'Sum' has another trigger",
+        "    - Repeatedly(underlying=AfterCount(count=3))",
+        "    + Repeatedly(underlying=AfterCount(count=4))",
+        f"  in {tmp_path}",
+        "  hint: give the pipeline back what it had, or begin anew in another checkpoint_location",
+    ]
+    assert contents(tmp_path) == before
+
+
+@pytest.mark.parametrize("names", [["a.csv"], ["_delta_log"], ["spark", "control"], ["plan.json.old"]])
+def test_a_folder_of_something_else_is_refused(tmp_path: Path, names: list[str]) -> None:
+    for name in names:
+        (tmp_path / name).mkdir()
+    with pytest.raises(ValueError, match=rf"no checkpoint of penstock: it holds {sorted(names)[0]}"):
+        open_at(DiskPlace(tmp_path), BASE.signature())
+    assert DiskPlace(tmp_path).names() == sorted(names)
+
+
+@pytest.mark.parametrize("content", ["", "[]", "{}", '{"format": "1"}', '{"format": 1}', "\u00e9"])
+def test_a_plan_that_is_none_is_refused(tmp_path: Path, content: str) -> None:
+    (tmp_path / "plan.json").write_bytes(content.encode("latin-1"))
+    with pytest.raises(ValueError, match=r"plan\.json is no plan of a checkpoint"):
+        open_at(DiskPlace(tmp_path), BASE.signature())
+
+
+def test_a_plan_of_a_newer_format_is_refused(tmp_path: Path) -> None:
+    (tmp_path / "plan.json").write_text('{"format": 2, "penstock": "9.0"}')
+    with pytest.raises(ValueError, match=r"made by penstock 9\.0 and has the format 2"):
+        open_at(DiskPlace(tmp_path), BASE.signature())
+
+
+def test_wherever_opening_is_cut_short_it_can_be_done_again(tmp_path: Path) -> None:
+    cuts = 0
+    while True:
+        place = DiskPlace(tmp_path / str(cuts))
+        try:
+            open_at(DiskPlace(place.path, [cuts]), BASE.signature())
+        except InterruptedError:
+            assert open_at(place, BASE.signature()).plan["steps"] == BASE.signature()["steps"]
+            cuts += 1
+            continue
+        break
+    assert cuts > 3
+
+
+def test_wherever_a_change_is_cut_short_there_is_a_plan(tmp_path: Path) -> None:
+    old, new = BASE.signature(), CHANGED.signature()
+    cuts = 0
+    while True:
+        place = DiskPlace(tmp_path / str(cuts))
+        open_at(place, old)
+        finish(place, 0)
+        try:
+            open_at(DiskPlace(place.path, [cuts]), new)
+        except InterruptedError:
+            # Whoever comes next is compared with the plan that has run, and not taken for the first.
+            with pytest.raises(ValueError, match="does not fit"):
+                open_at(place, replace(BASE, shards=9).signature())
+            assert not open_at(place, new).is_new
+            assert open_at(place, new).plan == {**new, "dropped": [], "since": 1, "id": ANY}
+            cuts += 1
+            continue
+        break
+    assert cuts > 4
+
+
+def test_state_that_was_given_up_stays_so(tmp_path: Path) -> None:
+    place, old = DiskPlace(tmp_path), replace(BASE, more=grouped("More")).signature()
+    open_at(place, old)
+    finish(place, 0)
+    assert open_at(place, BASE.signature(), ["More"]).plan["dropped"] == ["More"]
+    # Until something has run without it, it is not.
+    assert open_at(place, old).plan["dropped"] == []
+    assert open_at(place, BASE.signature(), ["More"]).notes == ("the state of 'More' is given up",)
+    finish(place, 1)
+    # The option may stay in the program, and the same pipeline needs it no more.
+    assert open_at(place, BASE.signature(), ["More"]).notes == ()
+    assert open_at(place, BASE.signature()).plan["dropped"] == ["More"]
+    with pytest.raises(ValueError, match="the state of an earlier 'More' was given up"):
+        open_at(place, old)
+
+
+def commands(place: DiskPlace) -> list[dict[str, Any]]:
+    control = place.inside("control")
+    return [json.loads(control.read(name)) for name in control.names()]
+
+
+def test_commands_are_files_in_order_of_their_names(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    place = DiskPlace(tmp_path)
+    checkpoint: Checkpoint = open_at(place, BASE.signature())
+    (tmp_path / "control" / "readme.txt").write_text("{}")
+    (tmp_path / "control" / "readme.txt").unlink()
+    moments = iter([5_000, 4_000, 4_000])
+    monkeypatch.setattr(folder.time, "time_ns", lambda: next(moments))
+    checkpoint.command("signal", "the auditors\nare here")
+    checkpoint.command("end", "Clicks")
+    checkpoint.command("drain", "")
+    assert commands(place) == [
+        {"command": "signal", "name": "the auditors\nare here"},
+        {"command": "end", "name": "Clicks"},
+        {"command": "drain", "name": None},
+    ]
+    texts = [place.inside("control").read(name) for name in place.inside("control").names()]
+    assert [text.count(b"\n") for text in texts] == [1, 1, 1]
+
+
+@pytest.mark.parametrize(
+    ("name", "argument"), [("stop", None), ("signal", None), ("signal", ""), ("drain", "x")]
+)
+def test_there_are_no_other_commands(tmp_path: Path, name: str, argument: str | None) -> None:
+    place = DiskPlace(tmp_path)
+    with pytest.raises(ValueError, match="there is no command"):
+        open_at(place, BASE.signature()).command(name, argument)
+    assert commands(place) == []

@@ -1,0 +1,352 @@
+"""What arrives at one moment may be combined by the tasks that read it: shards give what they give otherwise."""
+
+from __future__ import annotations
+
+import pickle
+from collections import Counter
+from collections.abc import Iterable
+from random import Random
+from typing import Any
+
+import pytest
+from generated import COMBINES, Case, Listing, Sum
+from generated_events import with_events
+from laws_of_combining import crowded_case, moments_of, outcome, punctual_case
+from outcomes import ACCUMULATING, RETRACTING, finals, latest, settled
+from shard_streams import GROUPING, DictStore, Stream
+
+from penstock.coders.deterministic import encode_key
+from penstock.machines.grouping import GroupingMachine
+from penstock.machines.records import Arrive, Dropped, EndRound, Event, Pane, Played, Times
+from penstock.metrics.execution import MetricsContainer
+from penstock.transforms.combinefn import CombineFn
+from penstock.transforms.trigger import AccumulationMode, AfterCount, AfterWatermark
+from penstock.transforms.window import FixedWindows, Sessions, SlidingWindows, TimestampCombiner
+from penstock.transforms.windowing import Windowing
+from penstock.utils.windowed_value import PANE_INFO_UNKNOWN, PaneInfo, ValueKind
+from penstock_spark.operators.batch import Batch, dumps, loads
+from penstock_spark.operators.failure import StepFailed, find_failure
+from penstock_spark.shards import combining
+from penstock_spark.shards.arrivals import arrive, by_grouping
+from penstock_spark.shards.combining import CombiningWriter, packet_writer
+from penstock_spark.shards.keys import KeyTable
+from penstock_spark.shards.packets import Moment, Packet, Part
+from penstock_spark.shards.pages import Pages
+from penstock_spark.shards.program import PacketWriterSpec
+from penstock_spark.shards.writer import Outbox, PacketWriter
+
+SECOND = 1_000_000
+NOON = Moment(12, 0)
+PRODUCERS = 3
+
+
+def writer_of(windowing: Windowing, combine: Any = None, outbox: Outbox | None = None) -> CombiningWriter:
+    spec = PacketWriterSpec(0, GROUPING, "at step 'Group'", 1, windowing, combine, combines_early=True)
+    outbox = outbox or Outbox((0, 0), 1, [1])
+    if outbox.now == Moment(0, 0):
+        outbox.now = NOON
+    writer = packet_writer(spec, outbox, MetricsContainer(GROUPING))
+    assert isinstance(writer, CombiningWriter)
+    return writer
+
+
+def pairs(windowing: Windowing, *elements: tuple[Any, Any, float]) -> Batch:
+    """Keys and values at some seconds, in their windows."""
+    machine = GroupingMachine(windowing)
+    stamps = [round(seconds * SECOND) for _, _, seconds in elements]
+    windows = [
+        machine.assign(micros, (key, value)) for (key, value, _), micros in zip(elements, stamps, strict=True)
+    ]
+    return Batch([(key, value) for key, value, _ in elements], stamps, windows)
+
+
+def written(writer: CombiningWriter, *batches: Batch) -> Packet:
+    """The packet for the only shard, as it arrives there."""
+    writer.setup()
+    for batch in batches:
+        assert list(writer.push(batch)) == []
+    assert list(writer.finish_bundle()) == []
+    writer.teardown()
+    packet: Packet = loads(dumps(writer.outbox.packets[1, 0]))
+    return packet
+
+
+def entries(packet: Packet) -> list[tuple[Any, ...]]:
+    """What is in a packet: the encoded key, the window, what is held, and the number of elements."""
+    found = []
+    for part in packet.parts.get(GROUPING, []):
+        assert part.counts is not None
+        windows = [window for (window,) in part.batch.windows]
+        found += zip(part.names, map(str, windows), part.batch.values, part.counts, strict=True)
+    return found
+
+
+TENS = Windowing(FixedWindows(10))
+
+
+def test_values_of_a_key_and_a_window_travel_as_one_list_in_the_order_read() -> None:
+    elements = [("a", 1, 0), ("b", 2, 3), ("a", 3, 12), ("a", 4, 9)]
+    packet = written(writer_of(TENS), pairs(TENS, *elements), pairs(TENS, ("a", 5, 1)))
+    assert entries(packet) == [
+        (b"sa", "[0.0, 10.0)", [1, 4, 5], 3),
+        (b"sb", "[0.0, 10.0)", [2], 1),
+        (b"sa", "[10.0, 20.0)", [3], 1),
+    ]
+
+
+@pytest.mark.parametrize("combine", [Sum(), CombineFn.from_callable(sum)])
+def test_accumulators_travel_instead_of_values(combine: CombineFn) -> None:
+    packet = written(writer_of(TENS, combine), pairs(TENS, *[("a", number, 0) for number in range(100)]))
+    [(name, _, accumulator, count)] = entries(packet)
+    assert (name, combine.extract_output(accumulator), count) == (b"sa", 4950, 100)
+
+
+def test_an_element_is_in_each_of_its_windows() -> None:
+    windowing = Windowing(SlidingWindows(10, 5))
+    packet = written(writer_of(windowing), pairs(windowing, ("a", 1, 7), ("a", 2, 2)))
+    assert [(window, held) for _, window, held, _ in entries(packet)] == [
+        ("[5.0, 15.0)", [1]),
+        ("[0.0, 10.0)", [1, 2]),
+        ("[-5.0, 5.0)", [2]),
+    ]
+
+
+def test_each_moment_has_parts_of_its_own() -> None:
+    writer = writer_of(TENS)
+    for step in (1, 2, 1):
+        writer.outbox.now = Moment(step, 0)
+        list(writer.push(pairs(TENS, ("a", step, 0))))
+    packet = written(writer)
+    assert [(part.moment.step, part.batch.values) for part in packet.parts[GROUPING]] == [
+        (1, [[1, 1]]),
+        (2, [[2]]),
+    ]
+
+
+def test_keys_that_python_finds_equal_stay_apart_and_those_of_classes_travel_along() -> None:
+    keys = [1, True, 1.0, "1", (1, "x"), (1, "x")]
+    packet = written(writer_of(TENS), pairs(TENS, *[(key, None, 0) for key in keys]))
+    assert [name for name, *_ in entries(packet)] == [encode_key(key) for key in keys[:-1]]
+    assert packet.carried == {encode_key((1, "x")): (1, "x")}
+
+
+def test_texts_among_other_keys_are_the_texts_that_come_alone() -> None:
+    batches = [[("a", 1, 0)], [("a", 2, 0), (5, 3, 0)], [("a", 4, 0)]]
+    packet = written(writer_of(TENS), *[pairs(TENS, *batch) for batch in batches])
+    assert fired(TENS, None, packet) == {("a", "[0.0, 10.0)"): [1, 2, 4], (5, "[0.0, 10.0)"): [3]}
+
+
+@pytest.mark.parametrize(
+    ("merge_touching", "together"), [(False, [[1, 3], [2], [4]]), (True, [[1, 3], [2, 4]])]
+)
+def test_elements_of_a_session_travel_as_one(merge_touching: bool, together: list[list[int]]) -> None:
+    windowing = Windowing(Sessions(10, merge_touching))
+    packet = written(
+        writer_of(windowing), pairs(windowing, ("a", 1, 9), ("a", 2, 30), ("a", 3, 0), ("a", 4, 40))
+    )
+    assert [held for _, _, held, _ in entries(packet)] == together
+
+
+def fired(windowing: Windowing, combine: Any, *packets: Packet, watermark: float = 10**6) -> dict[Any, Any]:
+    """The value of each key and window at the end, if packets arrive together."""
+    keys = table_of(windowing, combine)
+    given = list(arrive(keys, [(part, one) for one in packets for part in one.parts[GROUPING]], Times()))
+    assert given == []
+    panes = keys.advance_watermark(Times(round(watermark * SECOND)))
+    return {(key, str(pane.window)): pane.value for key, given in panes for pane in given}
+
+
+def table_of(windowing: Windowing, combine: Any = None) -> KeyTable:
+    return KeyTable(GroupingMachine(windowing, combine), Pages(DictStore(), [], 1))
+
+
+@pytest.mark.parametrize(
+    ("rule", "micros"),
+    [
+        (TimestampCombiner.OUTPUT_AT_EOW, 9_999_999),
+        (TimestampCombiner.OUTPUT_AT_LATEST, 8_000_000),
+        # The earliest of those that are not behind the watermark, which the writers do not know.
+        (TimestampCombiner.OUTPUT_AT_EARLIEST, 6_000_000),
+    ],
+)
+@pytest.mark.parametrize("combine", [None, Sum()])
+def test_the_output_has_the_timestamp_that_its_rule_gives_it(rule: Any, micros: int, combine: Any) -> None:
+    windowing = Windowing(FixedWindows(10), timestamp_combiner=rule)
+    early = written(writer_of(windowing, combine), pairs(windowing, ("a", 1, 6), ("a", 1, 1)))
+    late = written(writer_of(windowing, combine), pairs(windowing, ("a", 1, 8), ("a", 1, 7)))
+    keys = table_of(windowing, combine)
+    parts = [(part, packet) for packet in (early, late) for part in packet.parts[GROUPING]]
+    assert list(arrive(keys, parts, Times(5 * SECOND))) == []
+    [(_, [pane])] = keys.advance_watermark(Times(10 * SECOND))
+    assert pane.timestamp_micros == micros
+
+
+def test_values_are_in_the_order_of_producers_and_then_as_read() -> None:
+    first = written(writer_of(TENS), pairs(TENS, ("a", 3, 2), ("a", 1, 0)))
+    second = written(writer_of(TENS), pairs(TENS, ("a", 2, 1)))
+    assert fired(TENS, None, first, second) == {("a", "[0.0, 10.0)"): [3, 1, 2]}
+
+
+def test_what_several_tasks_combined_of_late_data_gives_one_pane_and_what_is_dropped_is_counted() -> None:
+    late = AfterWatermark(late=AfterCount(1))
+    windowing = Windowing(FixedWindows(10), late, AccumulationMode.DISCARDING, allowed_lateness=10)
+    elements = [("a", 1, 9), ("a", 2, 8), ("a", 3, 19)]
+    packets = [written(writer_of(windowing, Sum()), pairs(windowing, *elements)) for _ in range(PRODUCERS)]
+    parts = [("other", part, packet) for packet in packets for part in packet.parts[GROUPING]]
+    [of_grouping] = by_grouping(parts).values()
+    given = list(arrive(table_of(windowing, Sum()), of_grouping, Times(20 * SECOND)))
+    dropped = [one for _, emitted in given for one in emitted if isinstance(one, Dropped)]
+    panes = [one for _, emitted in given for one in emitted if isinstance(one, Pane)]
+    assert [one.count for one in dropped] == [2 * PRODUCERS]
+    assert [(pane.value, str(pane.window)) for pane in panes] == [(3 * PRODUCERS, "[10.0, 20.0)")]
+
+
+@pytest.mark.parametrize(("limit", "most"), [("_MOST_ENTRIES", 10), ("_MOST_ELEMENTS", 15)])
+def test_a_writer_that_holds_too_much_gives_several_parts_that_come_to_the_same(
+    limit: str, most: int, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    batches = [pairs(TENS, *[(f"key{key}", key, 10 * (key % 3)) for key in range(10)])] * 4
+    whole = written(writer_of(TENS, Sum()), *batches)
+    monkeypatch.setattr(combining, limit, most)
+    divided = written(writer_of(TENS, Sum()), *batches)
+    assert len(divided.parts[GROUPING]) > len(whole.parts[GROUPING]) == 1
+    assert fired(TENS, Sum(), divided) == fired(TENS, Sum(), whole)
+
+
+class Noted(Listing):
+    """Notes that it was set up and torn down."""
+
+    def __init__(self) -> None:
+        self.notes: list[str] = []
+
+    def setup(self) -> None:
+        self.notes.append("setup")
+
+    def add_input(self, accumulator: list[Any], element: Any) -> list[Any]:
+        assert self.notes == ["setup"]
+        return super().add_input(accumulator, element)
+
+    def teardown(self) -> None:
+        self.notes.append("teardown")
+
+
+def test_a_combine_fn_is_set_up_before_it_combines_and_torn_down_after() -> None:
+    combine = Noted()
+    written(writer_of(TENS, combine), pairs(TENS, ("a", 1, 0)))
+    assert combine.notes == ["setup", "teardown"]
+
+
+def taken_back(batch: Batch) -> Batch:
+    unknown = PANE_INFO_UNKNOWN
+    pane = PaneInfo(True, True, unknown.timing, 0, 0, ValueKind.DELETE)
+    return Batch(batch.values, batch.timestamps, batch.windows, pane)
+
+
+@pytest.mark.parametrize(
+    ("combine", "batch", "message"),
+    [
+        (None, Batch(["no pair"]), "not .key, value. pairs"),
+        (None, taken_back(pairs(TENS, ("a", 1, 0))), "take earlier ones back"),
+        (CombineFn.from_callable(sum), pairs(TENS, ("a", "text", 0)), "unsupported operand"),
+        (None, pairs(TENS, (frozenset(), 1, 0)), "frozenset"),
+    ],
+)
+def test_what_goes_wrong_names_the_step(combine: Any, batch: Batch, message: str) -> None:
+    with pytest.raises(StepFailed, match="Group") as failed:
+        written(writer_of(TENS, combine), batch)
+    failure = find_failure(str(failed.value))
+    assert failure is not None
+    with pytest.raises(Exception, match=message):
+        raise pickle.loads(failure.exception or b"")
+
+
+def test_without_the_flag_elements_travel_one_by_one() -> None:
+    spec = PacketWriterSpec(0, GROUPING, "at step 'Group'", 1)
+    assert type(packet_writer(spec, Outbox((0, 0), 1, [1]), MetricsContainer(GROUPING))) is PacketWriter
+
+
+# Any grouping whose trigger tells no one element from many.
+
+
+class CombinedStream(Stream):
+    """The same where several tasks combine the elements of each moment."""
+
+    def __init__(self, case: Case, mode: Any, random: Random, micro_batch: bool = False) -> None:
+        super().__init__(case.machine(mode), random.choice((1, 2, 3)), micro_batch)
+        self._combine = COMBINES[case.combine]
+        self._random = random
+
+    def _packets(self, events: list[Event], ends: bool) -> list[Packet]:
+        outboxes = [Outbox((0, number), self.shards, [1]) for number in range(PRODUCERS)]
+        writers = [writer_of(self.machine.windowing, self._combine, outbox) for outbox in outboxes]
+        packets = [Packet((0, 0)) for _ in range(self.shards)]
+        for together in moments_of(events):
+            if not isinstance(together[0], Arrive):
+                self._add_to(packets, super()._packets(together, False))
+                continue
+            self._add_to(packets, super()._packets([together[0]], False), with_parts=False)
+            for event in together:
+                assert isinstance(event, Arrive)
+                writer = self._random.choice(writers)
+                writer.outbox.now = Moment(self.step - 1, self.clock_micros)
+                windows = self.machine.assign(event.timestamp_micros, (event.key, event.value))
+                list(writer.push(Batch([(event.key, event.value)], event.timestamp_micros, windows)))
+        for writer in writers:
+            list(writer.finish_bundle())
+            self._add_to(packets, [writer.outbox.packets[1, shard] for shard in range(self.shards)])
+        self._add_to(packets, super()._packets([], ends))
+        return packets
+
+    def _add_to(self, packets: list[Packet], others: Iterable[Packet], with_parts: bool = True) -> None:
+        for packet, other in zip(packets, others, strict=True):
+            packet.timeline += other.timeline
+            packet.ends |= other.ends
+            packet.marks += other.marks
+            packet.signals += other.signals
+            packet.carried.update(other.carried)
+            for label, parts in other.parts.items() if with_parts else ():
+                own: list[Part] = packet.parts.setdefault(label, [])
+                own += parts
+
+    def played(self) -> list[Played]:
+        """The panes, as a machine that is played gives them."""
+        return [
+            Played(0, now.clock_micros, key, Pane(value, window, timestamp_micros, pane))
+            for now, key, value, window, timestamp_micros, pane in self.panes
+        ]
+
+
+def streamed(case: Case, random: Random, mode: Any = None, micro_batch: bool = False) -> list[Played]:
+    stream = CombinedStream(case, mode, random, micro_batch)
+    stream.batch(list(case.events))
+    stream.batch([], ends=True)
+    return stream.played()
+
+
+def told(played: Iterable[Played]) -> Counter[str]:
+    return Counter(
+        repr((one.key, settled(pane.value), pane.window, pane.timestamp_micros, pane.info))
+        for one in played
+        if isinstance(pane := one.emitted, Pane)
+    )
+
+
+@pytest.mark.parametrize("seed", range(100))
+def test_combined_before_the_shuffle_punctual_elements_give_the_same_panes(seed: int) -> None:
+    random = Random(seed)
+    case = punctual_case(random)
+    assert told(streamed(case, random)) == told(outcome(case)), case
+    in_one_round = [event for event in case.events if not isinstance(event, EndRound)] + [EndRound()]
+    case = with_events(case, in_one_round)
+    assert told(streamed(case, random, micro_batch=True)) == told(outcome(case, engine="micro_batch")), case
+
+
+@pytest.mark.parametrize("seed", range(100))
+def test_combined_before_the_shuffle_all_elements_come_to_the_same(seed: int) -> None:
+    random = Random(seed)
+    case = crowded_case(random)
+    left = finals(outcome(case, RETRACTING))
+    assert finals(streamed(case, random, RETRACTING)) == left, case
+    last = latest(streamed(case, random, ACCUMULATING))
+    expected = latest(outcome(case, ACCUMULATING))
+    assert {place: last[place] for place in left} == {place: expected[place] for place in left}, case

@@ -1,0 +1,46 @@
+"""The keys of one grouping in one shard: who is due, and when."""
+
+from __future__ import annotations
+
+from shard_streams import DictStore
+
+from penstock.machines.grouping import GroupingMachine
+from penstock.machines.records import MIN_MICROS, Element, Pane, Times
+from penstock.transforms.trigger import AccumulationMode, AfterWatermarkPercentile, Repeatedly
+from penstock.transforms.window import FixedWindows
+from penstock.transforms.windowing import Windowing
+from penstock_spark.shards.keys import KeyTable
+from penstock_spark.shards.pages import FIRST_PAGES, PageNote, Pages
+
+SECOND = 1_000_000
+
+
+def test_a_percentile_before_the_epoch_rings_when_it_comes_and_not_before() -> None:
+    trigger = Repeatedly(AfterWatermarkPercentile(0.9))
+    machine = GroupingMachine(Windowing(FixedWindows(10), trigger, AccumulationMode.DISCARDING))
+    keys = KeyTable(machine, Pages(DictStore(), [], 1))
+    keys.element(b"sa", None, Element(1, -25 * SECOND, machine.assign(-25 * SECOND)), Times())
+
+    def given(percentile_seconds: int) -> list[object]:
+        times = Times(MIN_MICROS, percentile_micros={0.9: percentile_seconds * SECOND})
+        fired = [one for _, emitted in keys.advance_watermark(times) for one in emitted]
+        return [pane.value for pane in fired if isinstance(pane, Pane)]
+
+    assert given(-21) == []
+    assert given(-20) == [[1]]
+
+
+def test_each_key_of_many_gets_its_own_state_back_while_pages_split() -> None:
+    machine = GroupingMachine(Windowing(FixedWindows(10)))
+    store = DictStore()
+    notes: list[PageNote] = []
+    names = [b"s" + str(number).encode() for number in range(1000)]
+    for _ in range(2):
+        keys = KeyTable(machine, Pages(store, notes, 1))
+        for name in names:
+            keys.element(name, None, Element(name, 0, machine.assign(0)), Times())
+        keys.save()
+    assert len(notes) > FIRST_PAGES
+    fired = KeyTable(machine, Pages(store, notes, 1)).advance_watermark(Times(10 * SECOND))
+    values = {key: pane.value for key, given in fired for pane in given if isinstance(pane, Pane)}
+    assert values == {name[1:].decode(): [name, name] for name in names}

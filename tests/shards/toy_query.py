@@ -1,0 +1,155 @@
+"""A streaming query without Spark: the real plan and levels, micro-batch by micro-batch, state in dictionaries."""
+
+from __future__ import annotations
+
+from collections.abc import Iterable, Mapping
+from types import SimpleNamespace
+from typing import Any
+
+import cloudpickle
+import pyarrow as pa
+
+from penstock.graph import Read
+from penstock.metrics.execution import merge_snapshots
+from penstock.options.pipeline_options import PipelineOptions
+from penstock.options.spark import SparkOptions
+from penstock_spark.lowering.level_programs import level_program
+from penstock_spark.lowering.readings import reading_spec
+from penstock_spark.lowering.recorded import recorded_input
+from penstock_spark.operators.batch import decode_page, loads
+from penstock_spark.runner import SparkRunner
+from penstock_spark.shards.header import Header
+from penstock_spark.shards.levels import play_shard
+from penstock_spark.shards.notices import Command, beat
+from penstock_spark.shards.reading import StreamReading
+from penstock_spark.shards.sources import SourceTask, play_sources
+from penstock_spark.stream_plan import Clock
+
+
+class DictStore(dict[int, bytes]):
+    """Pages in a dictionary."""
+
+    def put(self, number: int, page: bytes) -> None:
+        self[number] = page
+
+    def remove(self, number: int) -> None:
+        del self[number]
+
+
+class ToyQuery:
+    """A pipeline as a query, of which the caller makes one micro-batch after the other.
+
+    Args:
+        pipeline: The pipeline; a source that is read gives the values that `batch` gets for its label.
+        mode: ``streaming`` or ``micro_batch``.
+        shards: The number of shards.
+        events_per_batch: As in the options.
+    """
+
+    def __init__(
+        self, pipeline: Any, mode: str = "streaming", shards: int = 2, events_per_batch: int | None = None
+    ) -> None:
+        settings = PipelineOptions([f"--mode={mode}"]).view_as(SparkOptions)
+        self.plan = SparkRunner().plan(pipeline.to_graph(), settings)
+        self.shards = shards
+        context: Any = SimpleNamespace(
+            run="toy", partitions=shards, dumps=cloudpickle.dumps, show_elements=False
+        )
+        timeline, recorded = recorded_input(self.plan, events_per_batch)
+        self.timeline = timeline
+
+        def program(part: Any, reading: Any = None) -> bytes:
+            made = level_program(self.plan, part, timeline, recorded, reading, context)
+            return cloudpickle.dumps(made)
+
+        self._played = program(self.plan.played) if self.plan.played else None
+        self._readings = {part.roots[0].label: program(part, _reading(part)) for part in self.plan.readings}
+        self._levels = [program(level) for level in self.plan.levels]
+        self._headers: dict[tuple[int, int], bytes] = {}
+        self._stores: dict[tuple[int, int, str], DictStore] = {}
+        self.number = 0
+        self.snapshot: Any = {}
+        self.watermarks: dict[str, tuple[int, int]] = {}
+
+    def batch(
+        self,
+        read: Mapping[str, Iterable[list[Any]]] = {},
+        clock_micros: int = 0,
+        commands: Iterable[tuple[str, str]] = (),
+    ) -> dict[str, list[Any]]:
+        """One micro-batch.
+
+        Args:
+            read: For each source that is read, by label, what each of its tasks reads.
+            clock_micros: The machine's clock.
+            commands: What the driver asks for.
+
+        Returns:
+            What goes to each sink, by label.
+        """
+        rows: list[Any] = []
+        if self._played is not None and self.number < self.timeline.batches:
+            played, snapshot = play_sources(loads(self._played), self.number, {})
+            rows += played
+            self._count(snapshot)
+        task = 0
+        for label, tasks in read.items():
+            for values in tasks:
+                rows += self._task(loads(self._readings[label]), task, values, clock_micros)
+                task += 1
+        asked = [Command(clock_micros, name, argument) for name, argument in commands]
+        for number, program in enumerate(self._levels, 1):
+            rows = self._level(number, program, rows, clock_micros, asked)
+        self.number += 1
+        found: dict[str, list[Any]] = {sink.label: [] for sink in self.plan.sinks}
+        for level, _, page in rows:
+            found[self.plan.sinks[-level - 1].label] += decode_page(page).values
+        return found
+
+    def _task(self, program: Any, task: int, values: list[Any], clock_micros: int) -> list[Any]:
+        source = SourceTask(program, task, self.number, {})
+        record = pa.RecordBatch.from_pydict(
+            {"value": [cloudpickle.dumps(values)], "clock": pa.array([clock_micros], pa.int64())}
+        )
+        rows = [row for some in source.run(iter([record])) for row in some]
+        self._count(source.snapshot())
+        return rows
+
+    def _level(
+        self, number: int, program: bytes, rows: list[Any], clock_micros: int, commands: list[Command]
+    ) -> list[Any]:
+        given = [row for row in rows if row[0] != number]
+        for shard in range(self.shards):
+            packets = [loads(payload) for level, to, payload in rows if (level, to) == (number, shard)]
+            if number == 1 and self.plan.clock is Clock.LIVE:
+                packets.append(beat(clock_micros))
+            if not (packets or commands):
+                continue
+            header = Header.decoded(self._headers.get((number, shard)))
+
+            def store_of(label: str, shard: int = shard) -> DictStore:
+                return self._stores.setdefault((number, shard, label), DictStore())
+
+            done = play_shard(loads(program), shard, packets, commands, header, store_of, {})
+            self._headers[number, shard] = header.encoded()
+            self._count(done.snapshot)
+            self.watermarks.update(done.watermarks)
+            given += done.rows
+        return given
+
+    def _count(self, snapshot: Any) -> None:
+        self.snapshot = merge_snapshots(self.snapshot, snapshot)
+
+    def counted(self, name: str) -> int:
+        """The total of a counter of all steps."""
+        return sum(value for (_, _, _, own), value in self.snapshot.items() if own == name)
+
+
+def _reading(part: Any) -> Any:
+    [step] = part.roots
+    assert isinstance(step.primitive, Read)
+    return reading_spec(part, step, StreamReading(step.primitive.source, _make_decoder, step.where))
+
+
+def _make_decoder() -> Any:
+    return lambda record: [("", loads(page)) for page in record.column("value").to_pylist()]

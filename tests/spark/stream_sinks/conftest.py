@@ -1,0 +1,77 @@
+"""Micro-batches made by hand, and what Spark calls with them; also lets the tests of this folder import `writing`."""
+
+from __future__ import annotations
+
+import sys
+from collections.abc import Callable, Iterator
+from pathlib import Path
+from typing import Any
+
+import cloudpickle
+import pyarrow as pa
+import pytest
+from pyspark.sql import DataFrame, SparkSession
+
+from penstock.graph import Step, Write
+from penstock_spark.metrics import accumulator_of
+from penstock_spark.operators.batch import Batch, encode_page
+from penstock_spark.session import runner_session
+from penstock_spark.sinks import BatchWriter, StreamSink
+
+sys.path.insert(0, str(Path(__file__).parent))
+
+from writing import ROWS
+
+
+@pytest.fixture
+def writer(spark: SparkSession) -> Callable[..., BatchWriter]:
+    """Makes what Spark calls with each micro-batch; one for each time that the program is started."""
+
+    def make(
+        *sinks: Any, after: Callable[[int], None] = lambda number: None, app: str = "app"
+    ) -> BatchWriter:
+        descriptions = [getattr(sink, "sink", sink) for sink in sinks]
+        steps = [
+            Step(f"Write {number}", Write(sink), inputs=(number,))
+            for number, sink in enumerate(descriptions, 1)
+        ]
+        return BatchWriter(
+            [StreamSink(-number, step) for number, step in enumerate(steps, 1)],
+            cloudpickle.dumps,
+            accumulator_of(spark.sparkContext),
+            "run",
+            (),
+            after,
+            app,
+        )
+
+    return make
+
+
+@pytest.fixture
+def rows(spark: SparkSession) -> Callable[..., DataFrame]:
+    """The rows of a micro-batch: for each sink, elements; one page each, dealt out to partitions in turn."""
+    session = runner_session(spark, {"spark.sql.adaptive.enabled": "false"})
+
+    def make(*elements: list[Any], partitions: int = 2, effects: Path | None = None) -> DataFrame:
+        found = [
+            (-number, 0, encode_page(Batch([value])))
+            for number, values in enumerate(elements, 1)
+            for value in values
+        ]
+        pages = spark.sparkContext.parallelize(found, partitions)
+        frame = session.createDataFrame(pages, ROWS)
+        return frame if effects is None else frame.mapInArrow(_noting(effects), ROWS)
+
+    return make
+
+
+def _noting(effects: Path) -> Callable[[Iterator[pa.RecordBatch]], Iterator[pa.RecordBatch]]:
+    """Has each task leave a line in a file: how often the steps before the sinks have run."""
+
+    def note(records: Iterator[pa.RecordBatch]) -> Iterator[pa.RecordBatch]:
+        yield from records
+        with effects.open("a") as file:
+            file.write("a task\n")
+
+    return note

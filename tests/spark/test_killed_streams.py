@@ -1,0 +1,164 @@
+"""A stream that is killed and started again on its checkpoint writes what one that is left alone writes."""
+
+from __future__ import annotations
+
+import os
+import signal
+import subprocess
+import sys
+import time
+from collections.abc import Callable, Iterator
+from contextlib import contextmanager, suppress
+from pathlib import Path
+from random import Random
+
+import pytest
+from restartable import build, main
+
+import penstock as beam
+from penstock.options.pipeline_options import PipelineOptions
+
+PROGRAM = Path(__file__).parent / "restartable.py"
+FILES = 12
+WAIT_SECONDS_MAX = 180
+
+
+@pytest.fixture(scope="module")
+def source(tmp_path_factory: pytest.TempPathFactory) -> Path:
+    """Files of scores, in an order of event time that has some late ones."""
+    folder = tmp_path_factory.mktemp("scores")
+    random = Random(4)
+    for number in range(FILES):
+        lines = [
+            f"team{random.randrange(5)},{random.randrange(9)},{max(0, number * 30 + random.randrange(-90, 30))}"
+            for _ in range(60)
+        ]
+        file = folder / f"{number:03d}.txt"
+        file.write_text("\n".join(lines) + "\n")
+        # Streams read files in the order in which they have changed.
+        os.utime(file, (1_700_000_000 + number, 1_700_000_000 + number))
+    return folder
+
+
+@pytest.fixture(scope="module")
+def expected(source: Path, tmp_path_factory: pytest.TempPathFactory) -> dict[str, list[str]]:
+    """What the sinks have after a run that was left alone."""
+    folder = tmp_path_factory.mktemp("alone")
+    main(str(source), f"{folder}/out", f"{folder}/checkpoint")
+    content = content_of(folder / "out")
+    assert len(content["sums"]) > 100
+    assert {line.split()[-1] for line in content["sums"]} == {"0", "1", "2"}, "early, on time and late"
+    return content
+
+
+def content_of(folder: Path) -> dict[str, list[str]]:
+    """All lines of each sink, by the names of the files without their numbers."""
+    found: dict[str, list[str]] = {"sums": [], "sizes": []}
+    for file in folder.glob("*"):
+        if not file.is_dir():
+            found[file.name.partition("-")[0]] += file.read_text().splitlines()
+    return {name: sorted(lines) for name, lines in found.items()}
+
+
+@contextmanager
+def started(*arguments: str, log: Path) -> Iterator[subprocess.Popen[bytes]]:
+    """The program in a process group of its own, which is killed in the end."""
+    with log.open("ab") as output:
+        process = subprocess.Popen(
+            [sys.executable, str(PROGRAM), *arguments, "--fast_start"],
+            stdout=output,
+            stderr=output,
+            start_new_session=True,
+        )
+        try:
+            yield process
+        finally:
+            kill_all(process)
+
+
+def kill_all(process: subprocess.Popen[bytes]) -> None:
+    """Kills a process and all that it has started, as a power cut would."""
+    with suppress(ProcessLookupError):
+        os.killpg(process.pid, signal.SIGKILL)
+    process.wait()
+
+
+def wait_for(condition: Callable[[], bool], process: subprocess.Popen[bytes]) -> bool:
+    """Waits until something is so, or the process has ended; whether it is so."""
+    until = time.monotonic() + WAIT_SECONDS_MAX
+    while not condition():
+        if process.poll() is not None:
+            return condition()
+        assert time.monotonic() < until, "nothing happens"
+        time.sleep(0.02)
+    return True
+
+
+def begun(checkpoint: Path, batch: int) -> bool:
+    """Whether a micro-batch has been begun."""
+    return (checkpoint / "spark" / "offsets" / str(batch)).exists()
+
+
+def written(checkpoint: Path, batch: int) -> bool:
+    """Whether a micro-batch is done."""
+    return (checkpoint / "spark" / "commits" / str(batch)).exists()
+
+
+def test_a_driver_that_is_killed_again_and_again(source, expected, tmp_path):
+    out, checkpoint, log = tmp_path / "out", tmp_path / "checkpoint", tmp_path / "log"
+    arguments = (str(source), str(out), str(checkpoint))
+    # In the middle of the first micro-batch; between two; and while one is being written.
+    moments = [
+        lambda: begun(checkpoint, 0),
+        lambda: written(checkpoint, 3),
+        lambda: begun(checkpoint, 7) and any(out.glob("sums-batch-000007*")),
+    ]
+    for moment in moments:
+        with started(*arguments, log=log) as process:
+            assert wait_for(moment, process), log.read_text()
+            kill_all(process)
+    assert not written(checkpoint, FILES), "it was killed too late to tell anything"
+    with started(*arguments, log=log) as process:
+        assert process.wait(WAIT_SECONDS_MAX) == 0, log.read_text()
+    assert content_of(out) == expected
+
+
+def test_a_python_worker_that_is_killed(source, expected, tmp_path):
+    out, checkpoint, log = tmp_path / "out", tmp_path / "checkpoint", tmp_path / "log"
+    # Tasks are tried again: the run goes on as if nothing had been.
+    arguments = (str(source), str(out), str(checkpoint), "--master=local[2,4]")
+    with started(*arguments, log=log) as process:
+        for batch in (2, 5):
+            assert wait_for(lambda batch=batch: written(checkpoint, batch), process), log.read_text()
+            for worker in python_workers(process.pid):
+                os.kill(worker, signal.SIGKILL)
+        assert process.wait(WAIT_SECONDS_MAX) == 0, log.read_text()
+    assert content_of(out) == expected
+
+
+def python_workers(group: int) -> list[int]:
+    """The processes of a group that run Spark's Python workers."""
+    found = []
+    for entry in Path("/proc").iterdir():
+        if entry.name.isdecimal():
+            try:
+                command = (entry / "cmdline").read_bytes()
+                if os.getpgid(int(entry.name)) == group and b"pyspark.daemon" in command:
+                    found.append(int(entry.name))
+            except (OSError, ProcessLookupError):
+                continue
+    return found
+
+
+def test_a_run_that_is_cancelled_goes_on_later(spark, source, expected, tmp_path):
+    flags = [f"--checkpoint_location={tmp_path}/checkpoint", "--mode=streaming", "--shuffle_partitions=2"]
+    states = []
+    for last in (1, 4, None):
+        pipeline = beam.Pipeline(options=PipelineOptions(flags))
+        build(pipeline, str(source), str(tmp_path / "out"))
+        result = pipeline.run()
+        while last is not None and not written(tmp_path / "checkpoint", last):
+            assert result.wait_until_finish(duration=20) is None
+        states.append(result.wait_until_finish() if last is None else result.cancel())
+    assert states == ["CANCELLED", "CANCELLED", "DONE"]
+    assert content_of(tmp_path / "out") == expected

@@ -1,0 +1,182 @@
+"""A stream while it runs: its state, its watermarks, its metrics, how it is drained, cancelled, changed and fails."""
+
+from __future__ import annotations
+
+import time
+from collections.abc import Callable
+from pathlib import Path
+from typing import Any
+
+import pytest
+
+import penstock as beam
+from penstock.io import WriteToMemory
+from penstock.io.watermarks import BoundedDisorder
+from penstock.metrics.metric import MetricsFilter
+from penstock.options.pipeline_options import PipelineOptions
+from penstock.runners.runner import PipelineResult
+from penstock.transforms.periodicsequence import PeriodicImpulse
+from penstock.transforms.trigger import (
+    AccumulationMode,
+    AfterCount,
+    AfterProcessingTime,
+    AfterSignal,
+    AfterWatermark,
+    Repeatedly,
+)
+from penstock.transforms.window import FixedWindows, GlobalWindows
+
+WAIT_SECONDS_MAX = 90
+
+
+def parsed(line: str) -> tuple[str, int]:
+    team, points, _ = line.split(",")
+    beam.metrics.Metrics.counter("test", "lines").inc()
+    return team, int(points)
+
+
+def add(folder: Path, name: str, *lines: str) -> None:
+    """A new file, which appears when it is complete."""
+    folder.mkdir(exist_ok=True)
+    hidden = folder / f".{name}"
+    hidden.write_text("".join(f"{line}\n" for line in lines))
+    hidden.rename(folder / name)
+
+
+def wait_for(condition: Callable[[], bool], result: PipelineResult) -> None:
+    until = time.monotonic() + WAIT_SECONDS_MAX
+    while not condition():
+        assert time.monotonic() < until, "nothing happens"
+        assert result.wait_until_finish(duration=50) is None, "it has ended"
+
+
+def sums(folder: Path, into: list[Any], *flags: str, windows: Any = None, **arguments: Any) -> PipelineResult:
+    """A running pipeline: sums per team of the scores in a folder, by default in windows of ten seconds."""
+    options = PipelineOptions(["--mode=streaming", "--shuffle_partitions=2", *flags])
+    pipeline = beam.Pipeline(options=options)
+    arguments = {
+        "event_time": lambda line: int(line.split(",")[2]),
+        "watermark": BoundedDisorder(2),
+    } | arguments
+    read = beam.io.ReadFromText(f"{folder}/*.txt", validate=False).as_stream(**arguments)
+    pairs = pipeline | "Read" >> read | "Parse" >> beam.Map(parsed)
+    totals = pairs | (windows or beam.WindowInto(FixedWindows(10))) | "Sum" >> beam.CombinePerKey(sum)
+    _ = totals | WriteToMemory(into)
+    return pipeline.run()
+
+
+def test_it_tells_its_state_its_watermarks_and_its_metrics_and_can_be_drained(spark, tmp_path):
+    folder, found = tmp_path / "in", []
+    folder.mkdir()
+    result = sums(folder, found)
+    assert result.state == "RUNNING"
+    assert result.wait_until_finish(duration=1) is None
+    add(folder, "a.txt", "red,1,1", "blue,2,8", "red,4,13")
+    wait_for(lambda: len(found) == 2, result)
+    assert sorted(found) == [("blue", 2), ("red", 1)]
+    [(label, watermark)] = result.watermarks().items()
+    assert (label, watermark.input, watermark.output) == ("Sum", 11, 11)
+    now = time.time()
+    assert abs(float(watermark.clock) - now) < WAIT_SECONDS_MAX
+    assert float(watermark.lag) == pytest.approx(float(watermark.clock) - 11)
+    wait_for(lambda: counted(result, "lines") == 3, result)
+    add(folder, "b.txt", "red,8,14", "red,16,3")
+    wait_for(lambda: counted(result, "elements_dropped_as_late") == 1, result)
+    assert result.drain() == "DRAINING"
+    assert result.wait_until_finish() == "DRAINED"
+    assert sorted(found) == [("blue", 2), ("red", 1), ("red", 12)]
+
+
+def counted(result: PipelineResult, name: str) -> int:
+    counters = result.metrics().query(MetricsFilter().with_name(name))["counters"]
+    return sum(counter.committed for counter in counters)
+
+
+def test_an_idle_source_fires_by_the_clock_and_by_signals(spark, tmp_path):
+    folder, found = tmp_path / "in", []
+    add(folder, "a.txt", "red,1,1")
+    early = beam.WindowInto(GlobalWindows(), Repeatedly(AfterProcessingTime(1)), AccumulationMode.DISCARDING)
+    result = sums(folder, found, windows=early)
+    wait_for(lambda: found == [("red", 1)], result)
+    assert result.cancel() == "CANCELLED"
+    signalled = beam.WindowInto(GlobalWindows(), Repeatedly(AfterSignal("now")), AccumulationMode.DISCARDING)
+    found = []
+    result = sums(folder, found, windows=signalled)
+    wait_for(lambda: counted(result, "lines") == 1, result)
+    result.signal("now")
+    wait_for(lambda: found == [("red", 1)], result)
+    assert result.cancel() == "CANCELLED"
+
+
+def test_a_user_error_comes_with_its_step(spark, tmp_path):
+    folder = tmp_path / "in"
+    add(folder, "a.txt", "red,1,1", "red,many,2")
+    result = sums(folder, [])
+    with pytest.raises(ValueError, match=r"(?s)invalid literal.*while running 'Parse'"):
+        result.wait_until_finish()
+    assert result.state == "FAILED"
+    assert result.cancel() == "FAILED"
+
+
+def test_a_periodic_source_ends_by_itself(spark):
+    found: list[Any] = []
+    start = int(time.time())
+    options = PipelineOptions(["--mode=streaming", "--shuffle_partitions=2"])
+    with beam.Pipeline(options=options) as pipeline:
+        beats = pipeline | PeriodicImpulse(start, start + 4, 1) | beam.Map(lambda beat: ("beats", 1))
+        windows = beam.WindowInto(FixedWindows(100, start % 100))
+        _ = beats | windows | beam.CombinePerKey(sum) | WriteToMemory(found)
+    assert found == [("beats", 4)]
+    assert pipeline.result.state == "DONE"
+
+
+def test_a_batch_pipeline_runs_unchanged(spark, tmp_path):
+    (tmp_path / "a.txt").write_text("red 1\nblue 2\nred 3\n")
+    for mode in ("batch", "micro_batch", "streaming"):
+        found: list[Any] = []
+        options = PipelineOptions([f"--mode={mode}", "--shuffle_partitions=2"])
+        with beam.Pipeline(options=options) as pipeline:
+            factors = pipeline | "Factors" >> beam.Create([("red", 10), ("blue", 100)])
+            lines = pipeline | beam.io.ReadFromText(f"{tmp_path}/*.txt") | beam.Map(str.split)
+            scaled = lines | beam.MapTuple(
+                lambda team, points, factor=None: (team, int(points) * factor[team]),
+                factor=beam.pvalue.AsDict(factors),
+            )
+            more = pipeline | "More" >> beam.Create([("red", 5)])
+            _ = (scaled, more) | beam.Flatten() | beam.CombinePerKey(sum) | WriteToMemory(found)
+        assert sorted(found) == [("blue", 200), ("red", 45)], mode
+
+
+def test_a_changed_pipeline_goes_on_where_its_state_fits(spark, tmp_path):
+    folder, checkpoint = tmp_path / "in", f"--checkpoint_location={tmp_path}/checkpoint"
+    add(folder, "a.txt", "red,1,1")
+    found: list[Any] = []
+    result = sums(folder, found, checkpoint)
+    wait_for(lambda: counted(result, "lines") == 1, result)
+    assert result.cancel() == "CANCELLED"
+    add(folder, "b.txt", "red,2,2", "red,4,30")
+    other = beam.WindowInto(FixedWindows(20))
+    with pytest.raises(ValueError, match=r"(?s)Sum.*FixedWindows"):
+        sums(folder, found, checkpoint, windows=other)
+    with pytest.raises(ValueError, match="streaming"):
+        sums(folder, found, checkpoint, "--mode=micro_batch")
+    result = sums(folder, found, checkpoint)
+    wait_for(lambda: found == [("red", 3)], result)
+    result.drain()
+    assert result.wait_until_finish() == "DRAINED"
+    assert found == [("red", 3), ("red", 4)]
+
+
+def test_a_source_that_is_faster_than_the_pipeline_is_read_bit_by_bit(spark, tmp_path):
+    folder, found = tmp_path / "in", []
+    for number in range(6):
+        add(folder, f"{number}.txt", f"red,1,{number * 10}")
+    each = beam.WindowInto(
+        FixedWindows(10),
+        AfterWatermark(early=AfterCount(1), late=AfterCount(1)),
+        AccumulationMode.DISCARDING,
+        allowed_lateness=1000,
+    )
+    result = sums(folder, found, windows=each, max_files_per_batch=2, ends=True)
+    assert result.wait_until_finish() == "DONE"
+    assert [element for element in found if element[1]] == [("red", 1)] * 6

@@ -1,0 +1,358 @@
+"""Unbounded sources opened by the runner: which elements come out of which files, once each, and what is refused."""
+
+from __future__ import annotations
+
+import gzip
+import lzma
+import os
+import time
+from collections.abc import Iterator
+from pathlib import Path
+from typing import Any
+
+import cloudpickle
+import pyarrow as pa
+import pyarrow.parquet as pq
+import pytest
+from pyspark.errors import StreamingQueryException
+from pyspark.sql import DataFrame, SparkSession
+
+from penstock.coders import coders
+from penstock.io import (
+    ReadFromCsv,
+    ReadFromJson,
+    ReadFromParquet,
+    ReadFromSpark,
+    ReadFromText,
+    ReadFromTextWithFilename,
+)
+from penstock.io.streams import StreamSource
+from penstock.io.watermarks import IngressTime
+from penstock.pvalue import Row
+from penstock_spark.operators.failure import find_failure, to_exception
+from penstock_spark.session import runner_session
+from penstock_spark.stream_sources import Rejected, StreamScan, open_stream
+
+WHERE = "at step 'Read' (game.py:41)"
+Parts = list[tuple[str, list[Any]]]
+
+
+@pytest.fixture
+def session(spark: SparkSession) -> SparkSession:
+    """A session as the runner's: strict about casts."""
+    return runner_session(spark, {"spark.sql.ansi.enabled": "true"})
+
+
+class Streams:
+    """Streams that one query reads, time and again, on one checkpoint."""
+
+    def __init__(self, session: SparkSession, folder: Path) -> None:
+        self.session = session
+        self._checkpoint = str(folder)
+
+    def open(self, transform: Any, rejects: bool = False, **options: Any) -> StreamScan:
+        stream = StreamSource(
+            transform.source, IngressTime(), has_rejects=rejects, options=tuple(sorted(options.items()))
+        )
+        return open_stream(stream, self.session, WHERE)
+
+    def read(self, *scans: StreamScan) -> list[Parts]:
+        """What is new of each, in the order of the micro-batches."""
+        frames = [_decoded(scan, number) for number, scan in enumerate(scans)]
+        union = frames[0]
+        for frame in frames[1:]:
+            union = union.unionAll(frame)
+        rows: list[Any] = []
+        writer = union.writeStream.foreachBatch(lambda batch, number: rows.extend(batch.collect()))
+        query = writer.option("checkpointLocation", self._checkpoint).trigger(availableNow=True).start()
+        try:
+            query.awaitTermination()
+        except StreamingQueryException as error:
+            failure = find_failure(str(error))
+            raise (error if failure is None else to_exception(failure)) from None
+        read: list[Parts] = [[] for _ in scans]
+        for row in rows:
+            read[row.scan].append(cloudpickle.loads(row.part))
+        return read
+
+
+def _decoded(scan: StreamScan, number: int) -> DataFrame:
+    make_decoder = scan.make_decoder
+
+    def decode(batches: Iterator[pa.RecordBatch]) -> Iterator[pa.RecordBatch]:
+        decoder = make_decoder()
+        for batch in batches:
+            parts = [cloudpickle.dumps(part) for part in decoder(batch)]
+            yield pa.RecordBatch.from_pydict({"scan": [number] * len(parts), "part": parts})
+
+    return scan.frame.mapInArrow(decode, "scan long, part binary")
+
+
+@pytest.fixture
+def streams(session: SparkSession, tmp_path: Path) -> Streams:
+    return Streams(session, tmp_path / "checkpoint")
+
+
+def put(path: Path, content: str | bytes) -> Path:
+    path.parent.mkdir(parents=True, exist_ok=True)
+    path.write_bytes(content.encode() if isinstance(content, str) else content)
+    return path
+
+
+TEXT = b"a\r\nb\rc\n\n last"
+
+
+def test_a_stream_of_text_files_gives_the_records_that_the_same_files_give_at_once(
+    tmp_path: Path, streams: Streams
+) -> None:
+    cases: list[tuple[str, bytes, dict[str, Any], list[Any]]] = [
+        ("a.txt", TEXT, {}, ["a", "b\rc", "", " last"]),
+        ("b.txt", TEXT, {"strip_trailing_newlines": False}, ["a\r\n", "b\rc\n", "\n", " last"]),
+        ("c.txt", TEXT, {"skip_header_lines": 2}, ["", " last"]),
+        ("d.txt", b"a|#b|c|#d\n|#", {"delimiter": b"|#"}, ["a", "b|c", "d\n"]),
+        ("e.txt", b"a\xffb", {"delimiter": b"\xff"}, ["a", "b"]),
+        ("f.gz", gzip.compress(b"a\n") + gzip.compress(b"b\n"), {}, ["a", "b"]),
+        ("g.xz", lzma.compress(b"a\nb"), {}, ["a", "b"]),
+        ("h.txt", gzip.compress(b"a\nb"), {"compression_type": "gzip"}, ["a", "b"]),
+        ("i.txt", "é\n".encode("latin-1"), {"coder": coders.BytesCoder()}, [b"\xe9"]),
+    ]
+    scans = []
+    for name, content, arguments, _ in cases:
+        folder = put(tmp_path / name[0] / name, content).parent
+        scans.append(streams.open(ReadFromTextWithFilename(f"{folder}/*{name[1:]}", **arguments)))
+    for (name, _, _, expected), parts in zip(cases, streams.read(*scans), strict=True):
+        path = str(tmp_path / name[0] / name)
+        assert parts == [(path, [(path, each) for each in expected])]
+
+
+def test_headers_are_left_out_of_every_file_and_parts_tell_the_files_apart(
+    tmp_path: Path, streams: Streams, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    for number in range(5):
+        put(tmp_path / "logs" / f"{number}.txt", f"head\n{number}\n" + "more\n" * (number % 2))
+    monkeypatch.chdir(tmp_path)
+    [parts] = streams.read(streams.open(ReadFromText("logs/*", skip_header_lines=1)))
+    assert sorted(parts) == [
+        (f"logs/{number}.txt", [str(number), *["more"] * (number % 2)]) for number in range(5)
+    ]
+
+
+def test_wildcards_mean_what_they_mean_in_beam_and_nothing_need_be_there_yet(
+    tmp_path: Path, streams: Streams
+) -> None:
+    for name in (
+        *("top.txt", "tip.log", "in dir%20/inner.txt", "in dir%20/more/deep.txt", "odd/x{a,b}[1].log"),
+        *("day=1/part.txt", "day=1/hour=2/part.txt", "_hidden.txt", ".hidden.txt"),
+    ):
+        put(tmp_path / "logs" / name, name)
+    patterns = {
+        "*": ["tip.log", "top.txt"],
+        "*.txt": ["top.txt"],
+        "t?p.*": ["tip.log", "top.txt"],
+        "[!a-s]o*": ["top.txt"],
+        "*/*.txt": ["day=1/part.txt", "in dir%20/inner.txt"],
+        "day=1": ["day=1/part.txt"],
+        "in dir%20/": ["in dir%20/inner.txt"],
+        "top.txt": ["top.txt"],
+        "odd/x{a,b}?1?.log": ["odd/x{a,b}[1].log"],
+        "later/*": [],
+        "later/a,{b}.txt": [],
+        "later": [],
+    }
+    scans = [
+        streams.open(ReadFromText(f"{scheme}{tmp_path}/logs/{pattern}", validate=False))
+        for pattern in patterns
+        for scheme in ("", "file://")
+    ]
+    read = streams.read(*scans)
+    for number, (pattern, expected) in enumerate(patterns.items()):
+        for parts, scheme in ((read[2 * number], ""), (read[2 * number + 1], "file://")):
+            found = sorted((file, values[0]) for file, values in parts)
+            assert found == [(f"{scheme}{tmp_path}/logs/{name}", name) for name in expected], pattern
+    put(tmp_path / "logs/later/a,{b}.txt", "at last")
+    assert [[values for _, values in parts] for parts in streams.read(*scans)][-6:] == [[["at last"]]] * 6
+
+
+def test_what_was_read_does_not_come_again_and_files_that_are_old_when_they_appear_are_not_lost(
+    tmp_path: Path, streams: Streams
+) -> None:
+    source = ReadFromText(f"{tmp_path}/logs/*", validate=False)
+    put(tmp_path / "logs/new.txt", "new")
+    assert streams.read(streams.open(source)) == [[(f"{tmp_path}/logs/new.txt", ["new"])]]
+    old = put(tmp_path / "logs/old.txt", "old")
+    month_ago = time.time() - 30 * 86400
+    os.utime(old, (month_ago, month_ago))
+    assert streams.read(streams.open(source)) == [[(str(old), ["old"])]]
+
+
+def test_a_limit_of_files_a_batch_reads_them_in_the_order_of_their_times(
+    tmp_path: Path, streams: Streams
+) -> None:
+    for number, name in enumerate("cabd"):
+        put(tmp_path / "logs" / name, name)
+        os.utime(tmp_path / "logs" / name, (1_000_000 + number, 1_000_000 + number))
+    scan = streams.open(ReadFromText(f"{tmp_path}/logs/*"), maxFilesPerTrigger=1)
+    assert [values for _, values in streams.read(scan)[0]] == [["c"], ["a"], ["b"], ["d"]]
+
+
+CSV = "i,f,b,s\n1,1.5,true,x\n\n-2,NA,False,\n"
+
+
+def test_csv_columns_have_the_types_of_the_files_that_are_there(tmp_path: Path, streams: Streams) -> None:
+    put(tmp_path / "a/1.csv", CSV)
+    put(tmp_path / "b/1.csv", "a;b\n#no\n1;x\n")
+    put(tmp_path / "c/1.csv", 'a,b\n1,"x\ny"\n')
+    scans = [
+        streams.open(ReadFromCsv(f"{tmp_path}/a/*")),
+        streams.open(
+            ReadFromCsv(f"{tmp_path}/b/*", sep=";", comment="#", usecols=["b"], filename_column="f")
+        ),
+        streams.open(ReadFromCsv(f"{tmp_path}/c/*", splittable=False)),
+    ]
+    first, second, third = streams.read(*scans)
+    assert first == [
+        (f"{tmp_path}/a/1.csv", [Row(i=1, f=1.5, b=True, s="x"), Row(i=-2, f=None, b=False, s=None)])
+    ]
+    assert second == [(f"{tmp_path}/b/1.csv", [Row(b="x", f=f"{tmp_path}/b/1.csv")])]
+    assert third == [(f"{tmp_path}/c/1.csv", [Row(a=1, b="x\ny")])]
+    put(tmp_path / "a/2.csv", f"i,f,b,s\n{10**20},2,FALSE,7\n")
+    put(tmp_path / "b/2.csv", "\na;b\n2;y\n")
+    first, second, third = streams.read(*scans)
+    assert first == [(f"{tmp_path}/a/2.csv", [Row(i=10**20, f=2.0, b=False, s="7")])]
+    assert second == [(f"{tmp_path}/b/2.csv", [Row(b="y", f=f"{tmp_path}/b/2.csv")])]
+    assert third == []
+
+
+def test_csv_needs_no_file_where_names_and_types_are_given(tmp_path: Path, streams: Streams) -> None:
+    transform = ReadFromCsv(f"{tmp_path}/none/*", names=["a", "value"], dtype={"a": int, "value": str})
+    with pytest.raises(ValueError, match="nothing tells the columns") as caught:
+        streams.open(ReadFromCsv(f"{tmp_path}/none/*", names=["a", "b"], dtype={"a": int}))
+    assert WHERE in str(caught.value)
+    assert "dtype" in str(caught.value)
+    scan = streams.open(transform)
+    put(tmp_path / "none/1.csv", "1,x\n")
+    assert streams.read(scan) == [[(f"{tmp_path}/none/1.csv", [Row(a=1, value="x")])]]
+
+
+def rejects(parts: Parts) -> tuple[list[Any], list[tuple[Any, type[Exception]]]]:
+    """The elements of the parts, and what was rejected with the type of its error."""
+    # Spark reads the largest file of a micro-batch first.
+    values = [value for _, own in sorted(parts, key=lambda part: part[0]) for value in own]
+    bad = [value for value in values if isinstance(value, Rejected)]
+    return [value for value in values if value not in bad], [(each.raw, type(each.error)) for each in bad]
+
+
+def test_rows_that_do_not_parse_are_rejected_with_their_text(tmp_path: Path, streams: Streams) -> None:
+    put(tmp_path / "csv/1.csv", "a,b\n1,x\n2\n")
+    put(tmp_path / "multi/1.csv", "a,b\n1,x\n")
+    put(tmp_path / "json/1.json", '{"a": 1}\n')
+    scans = [
+        streams.open(ReadFromCsv(f"{tmp_path}/csv/*"), rejects=True),
+        streams.open(ReadFromCsv(f"{tmp_path}/multi/*", splittable=False), rejects=True),
+        streams.open(ReadFromJson(f"{tmp_path}/json/*"), rejects=True),
+        streams.open(ReadFromText(f"{tmp_path}/text/*", validate=False), rejects=True),
+    ]
+    put(tmp_path / "csv/2.csv", 'a,b\n2,y\n3,"z\n4\nfive,"v,w"\n')
+    put(tmp_path / "multi/2.csv", 'a,b\n2,"y\ny"\n4\nfive,"v,w"\n')
+    put(tmp_path / "json/2.json", b'{"b": 2}\n\n{"a": \n[3]\n\xff\n')
+    put(tmp_path / "text/1.txt", b"fine\nbad\xff\n")
+    csv, multi, json_lines, text = map(rejects, streams.read(*scans))
+    assert csv == (
+        [Row(a=1, b="x"), Row(a=2, b="y")],
+        [(raw, ValueError) for raw in ("2", '3,"z', "4", 'five,"v,w"')],
+    )
+    assert multi == (
+        [Row(a=1, b="x"), Row(a=2, b="y\ny")],
+        [(raw, ValueError) for raw in ("4", 'five,"v,w"')],
+    )
+    assert json_lines == (
+        [Row(a=1), Row(a=None, b=2)],
+        [(raw, ValueError) for raw in ('{"a": ', "[3]", b"\xff")],
+    )
+    assert text == (["fine"], [(b"bad\xff", UnicodeDecodeError)])
+
+
+@pytest.mark.parametrize(
+    ("transform", "first", "second", "type", "what"),
+    [
+        (ReadFromCsv, "a,b\n1,x\n", "a,b\n1\n", ValueError, "1 malformed lines of CSV"),
+        (
+            ReadFromCsv,
+            "a,b\n1,x\n",
+            "a,b\nsecret,x\n",
+            ValueError,
+            "the column a of .* holds a value that is no int",
+        ),
+        (ReadFromCsv, "a,b\n1,x\n", "b,a\nx,1\n", ValueError, "names other columns"),
+        (ReadFromJson, '{"a": 1}\n', '{"secret"\n', ValueError, "a text is not JSON"),
+        (ReadFromText, "a\n", b"secret\xff\n", UnicodeDecodeError, "coder"),
+        (ReadFromText, "a\n", lzma.compress(b"a"), ValueError, r"2\.xz is compressed in a way"),
+    ],
+)
+def test_without_rejects_a_row_that_does_not_parse_is_an_error_of_the_step(
+    tmp_path: Path, streams: Streams, transform: Any, first: str, second: Any, type: Any, what: str
+) -> None:
+    put(tmp_path / "in/1.txt", first)
+    scan = streams.open(transform(f"{tmp_path}/in/*"))
+    put(tmp_path / "in" / ("2.xz" if second[:1] == b"\xfd" else "2.txt"), second)
+    with pytest.raises(type, match=what) as caught:
+        streams.read(scan)
+    assert WHERE in str(caught.value)
+    assert "secret" not in str(caught.value)
+
+
+def test_parquet_has_the_columns_of_the_files_that_are_there(tmp_path: Path, streams: Streams) -> None:
+    (tmp_path / "in").mkdir()
+    pq.write_table(pa.table({"a": [1], "o": [{"p": 1, "q": 2}]}), tmp_path / "in/1.parquet")
+    scans = [
+        streams.open(ReadFromParquet(f"{tmp_path}/in/*")),
+        streams.open(ReadFromParquet(f"{tmp_path}/in/*", columns=["o.q"], as_rows=True)),
+    ]
+    pq.write_table(pa.table({"a": [2], "z": ["more"]}), tmp_path / "in/2.parquet")
+    whole, pruned = streams.read(*scans)
+    assert sorted(whole) == [
+        (f"{tmp_path}/in/1.parquet", [{"a": 1, "o": {"p": 1, "q": 2}}]),
+        (f"{tmp_path}/in/2.parquet", [{"a": 2, "o": None}]),
+    ]
+    assert sorted(pruned) == [
+        (f"{tmp_path}/in/1.parquet", [Row(o=Row(q=2))]),
+        (f"{tmp_path}/in/2.parquet", [Row(o=None)]),
+    ]
+
+
+@pytest.mark.parametrize("options", [{}, {"recursiveFileLookup": True}])
+def test_files_with_odd_names_are_read_once_or_not_at_all(
+    tmp_path: Path, streams: Streams, options: dict[str, Any]
+) -> None:
+    for name in ("1[x].txt", "2{x}.txt", "3.txt"):
+        put(tmp_path / "in" / name, name)
+    assert len(streams.read(streams.open(ReadFromText(f"{tmp_path}/in/*")))[0]) == 3
+    for name in ("4[x].txt", "5.txt"):
+        put(tmp_path / "in" / name, name)
+    own = Streams(streams.session, tmp_path / "own")
+    scan = own.open(ReadFromSpark("text", f"{tmp_path}/in", **options))
+    if options:
+        assert sorted(rows[0].value[0] for _, rows in own.read(scan)[0]) == list("12345")
+        return
+    with pytest.raises(ValueError, match="more than once"):
+        own.read(scan)
+
+
+def test_any_streaming_source_of_spark_can_be_read_by_name(
+    tmp_path: Path, session: SparkSession, streams: Streams
+) -> None:
+    session.range(3).coalesce(1).write.orc(f"{tmp_path}/orc")
+    put(tmp_path / "json/1.json", '{"a": 1}')
+    options = {"rowsPerBatch": 2, "numPartitions": 1, "startTimestamp": 5000}
+    orc, lines, rate = streams.read(
+        streams.open(ReadFromSpark("orc", f"{tmp_path}/orc")),
+        streams.open(ReadFromSpark("json", f"{tmp_path}/json", schema="a int"), maxFilesPerTrigger=1),
+        streams.open(ReadFromSpark("rate-micro-batch", **options)),
+    )
+    [(file, rows)] = orc
+    assert file.startswith(f"file://{tmp_path}/orc/part-")
+    assert rows == [Row(id=0), Row(id=1), Row(id=2)]
+    assert lines == [(f"file://{tmp_path}/json/1.json", [Row(a=1)])]
+    assert [(name, [(row.timestamp.timestamp(), row.value) for row in own]) for name, own in rate] == [
+        ("", [(5.0, 0), (5.0, 1)])
+    ]
