@@ -115,6 +115,7 @@ def context_for(graph: Graph, spark: SparkSession, settings: SparkOptions) -> Co
         partitions=partitions,
         dumps=dumps,
         show_elements=bool(settings.show_elements_in_errors),
+        combine_early=not settings.no_early_combining,
         sys_path=driver_sys_path() if local else (),
     )
 

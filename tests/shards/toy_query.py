@@ -44,16 +44,26 @@ class ToyQuery:
         mode: ``streaming`` or ``micro_batch``.
         shards: The number of shards.
         events_per_batch: As in the options.
+        combine_early: Whether elements are combined where they are read.
     """
 
     def __init__(
-        self, pipeline: Any, mode: str = "streaming", shards: int = 2, events_per_batch: int | None = None
+        self,
+        pipeline: Any,
+        mode: str = "streaming",
+        shards: int = 2,
+        events_per_batch: int | None = None,
+        combine_early: bool = True,
     ) -> None:
         settings = PipelineOptions([f"--mode={mode}"]).view_as(SparkOptions)
         self.plan = SparkRunner().plan(pipeline.to_graph(), settings)
         self.shards = shards
         context: Any = SimpleNamespace(
-            run="toy", partitions=shards, dumps=cloudpickle.dumps, show_elements=False
+            run="toy",
+            partitions=shards,
+            dumps=cloudpickle.dumps,
+            show_elements=False,
+            combine_early=combine_early,
         )
         timeline, recorded = recorded_input(self.plan, events_per_batch)
         self.timeline = timeline

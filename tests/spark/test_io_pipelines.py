@@ -210,3 +210,16 @@ def test_a_sink_of_the_users_own_begins_and_ends_once(tmp_path: Path) -> None:
         "2",
         "3",
     ]
+
+
+def test_a_sequence_that_follows_the_clock_does_not_make_a_batch_wait(spark):
+    from penstock.io.external.generate_sequence import GenerateSequence
+
+    with TestPipeline() as p:
+        numbers = p | GenerateSequence(3, 8, elements_per_period=2)
+        spans = numbers | beam.Map(lambda number, time=beam.DoFn.TimestampParam: (number, time))
+        ordered = spans | beam.combiners.ToList() | beam.Map(sorted)
+        gaps = ordered | beam.Map(
+            lambda all: [(number, (time - all[0][1]).micros) for number, time in all]
+        )
+        assert_that(gaps, equal_to([[(3 + each, each * 500_000) for each in range(5)]]))

@@ -11,6 +11,7 @@ from penstock_spark.lowering.context import Context
 from penstock_spark.lowering.stage import step_spec
 from penstock_spark.operators.program import StepSpec
 from penstock_spark.retractions import retracting_edges
+from penstock_spark.shards.combining import may_combine_early
 from penstock_spark.shards.program import (
     GroupingSpec,
     LevelProgram,
@@ -20,7 +21,7 @@ from penstock_spark.shards.program import (
     SinkPagesSpec,
     Timeline,
 )
-from penstock_spark.stream_plan import Level, StreamPlan
+from penstock_spark.stream_plan import Clock, Level, StreamPlan
 from penstock_spark.windowing import windowing_of
 
 
@@ -62,7 +63,7 @@ def level_program(
         groupings=tuple(_grouping(plan, step, context) for step in part.roots if part.number),
         steps=tuple(_step(step, plan.graph) for step in part.steps),
         writers=(
-            *(_packets(plan, edge, step) for edge, step in part.writes),
+            *(_packets(plan, edge, step, context.combine_early) for edge, step in part.writes),
             *(SinkPagesSpec(edge, step.where, plan.level_of[step.label]) for edge, step in part.sinks),
         ),
         show_elements=context.show_elements,
@@ -79,8 +80,24 @@ def _step(step: Step, graph: Graph) -> StepSpec:
     return replace(spec, primitive=None) if isinstance(step.primitive, Reshuffle) else spec
 
 
-def _packets(plan: StreamPlan, edge: int, step: Step) -> PacketWriterSpec:
-    return PacketWriterSpec(edge, step.label, step.where, plan.level_of[step.label])
+def _packets(plan: StreamPlan, edge: int, step: Step, combines: bool) -> PacketWriterSpec:
+    """The writer of elements for a grouping; what the program plays is never combined before it arrives."""
+    windowing = windowing_of(plan.graph, edge)
+    combine = step.primitive.fn if isinstance(step.primitive, CombinePerKey) else None
+    is_recorded = plan.clock is Clock.RECORDED
+    combines_early = (
+        combines
+        and not is_recorded
+        and len(step.outputs) == 1
+        and may_combine_early(windowing, combine, _input_retracts(plan, step))
+    )
+    return PacketWriterSpec(
+        edge, step.label, step.where, plan.level_of[step.label], windowing, combine, combines_early
+    )
+
+
+def _input_retracts(plan: StreamPlan, step: Step) -> bool:
+    return not retracting_edges(plan.graph, is_streaming=True).isdisjoint(step.inputs)
 
 
 def _grouping(plan: StreamPlan, step: Step, context: Context) -> GroupingSpec:
@@ -92,7 +109,7 @@ def _grouping(plan: StreamPlan, step: Step, context: Context) -> GroupingSpec:
         late_edge=others[0].edge if others else None,
         windowing=windowing_of(plan.graph, step.inputs[0]),
         combine=step.primitive.fn if isinstance(step.primitive, CombinePerKey) else None,
-        input_retracts=not retracting_edges(plan.graph, is_streaming=True).isdisjoint(step.inputs),
+        input_retracts=_input_retracts(plan, step),
         feeds=tuple((feed.label, context.partitions if feed.level else 1) for feed in plan.feeds[step.label]),
         readers=plan.levels[plan.level_of[step.label] - 1].readers[step.label],
     )

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
+from collections.abc import Callable, Iterable, Mapping, Sequence
 from contextlib import AbstractContextManager, nullcontext
 from dataclasses import dataclass, replace
 from typing import Any
@@ -13,11 +13,11 @@ from penstock.machines.trigger_machine import WATERMARK
 from penstock.utils.windowed_value import PANE_INFO_UNKNOWN
 from penstock_spark.operators.batch import Batch
 from penstock_spark.operators.pushing import Consumer, Records
-from penstock_spark.shards.arrivals import arrive
+from penstock_spark.shards.arrivals import arrive, by_grouping
 from penstock_spark.shards.header import Header
 from penstock_spark.shards.inbox import Inbox
 from penstock_spark.shards.keys import Fired, KeyTable
-from penstock_spark.shards.packets import Mark, Moment, Packet, Part
+from penstock_spark.shards.packets import Mark, Moment
 from penstock_spark.shards.pages import Pages, Store
 from penstock_spark.shards.writer import Outbox
 from penstock_spark.source_watermarks import Estimator, Summary
@@ -175,12 +175,11 @@ class Shard:
 
     def _at(self, moment: Moment, inbox: Inbox) -> Records:
         """Elements, then signals, then watermarks, then the clock."""
-        for label, part, packet in inbox.parts.get(moment, ()):
+        for label, parts in by_grouping(inbox.parts.get(moment, ())).items():
             table = self.tables.get(label)
-            if table is None:
-                # It has waited for this moment, and the grouping has been given up since.
-                continue
-            yield from self._give(table, _elements(table, part, packet))
+            # What has waited for this moment may be for a grouping that has been given up since.
+            if table is not None:
+                yield from self._give(table, arrive(table.keys, parts, table.times))
         for name in inbox.signals.get(moment, ()):
             for table in self.tables.values():
                 yield from self._give(table, table.keys.signal(name, table.times))
@@ -267,7 +266,3 @@ class _Rows:
     def batch(self) -> Batch:
         """All of them."""
         return Batch(self.values, self.timestamps, self.windows, self.panes).collapsed()
-
-
-def _elements(table: _Table, part: Part, packet: Packet) -> Iterator[Fired]:
-    return arrive(table.keys, [(part, packet)], table.times)

@@ -11,8 +11,9 @@ from penstock_spark.operators.failure import step_failed
 from penstock_spark.operators.program import Program
 from penstock_spark.operators.pushing import Node, Quiet, Records
 from penstock_spark.operators.stage import Stage
+from penstock_spark.shards.combining import packet_writer
 from penstock_spark.shards.program import LevelProgram, SinkPagesSpec
-from penstock_spark.shards.writer import Outbox, PacketWriter
+from penstock_spark.shards.writer import Outbox
 
 
 class SinkPages(Quiet):
@@ -58,7 +59,7 @@ class StreamStage(Stage):
     def _writer(self, spec: Any) -> Node:
         if isinstance(spec, SinkPagesSpec):
             return SinkPages(spec, self.sink_pages)
-        return PacketWriter(spec.label, spec.level, spec.where, self.outbox, self.container(spec.label))
+        return packet_writer(self._owning(spec), self.outbox, self.container(spec.label))
 
     @contextmanager
     def running(self) -> Iterator[Callable[[Records], None]]:

@@ -82,6 +82,7 @@ class SparkOptions(PipelineOptions):
         events_per_batch: How many events of a TestStream make a micro-batch; None makes one of all.
         trigger_interval: The seconds between the beginnings of two micro-batches; None begins one when something
             arrives, and once a second for what waits for the clock.
+        no_early_combining: Switches off that elements of a stream are combined by the tasks that read them.
         drop_state: The labels of groupings whose state in the checkpoint may go, since the pipeline has them no more.
         fast_start: Starts a local Spark in half the time, at the cost of long jobs; for tests.
         show_elements_in_errors: Puts the failing element into the error's text; off, since elements may be
@@ -114,6 +115,12 @@ class SparkOptions(PipelineOptions):
         )
         parser.add_argument(
             "--trigger_interval", type=float, default=None, help="Seconds between two micro-batches."
+        )
+        parser.add_argument(
+            "--no_early_combining",
+            action="store_true",
+            default=False,
+            help="Sends each element of a stream to its grouping by itself.",
         )
         parser.add_argument(
             "--drop_state",

@@ -12,15 +12,15 @@ from typing import Any
 import pyarrow as pa
 import pytest
 from pyspark.errors import StreamingQueryException
+from pyspark.sql import DataFrame, SparkSession
 from pyspark.sql import Row as SparkRow
-from pyspark.sql import SparkSession
 from pyspark.sql.streaming import StatefulProcessor, StatefulProcessorHandle, StreamingQuery
 from writing import ROWS, contents, jobs, lines, runs
 
 import penstock as beam
 from penstock.coders import coders
 from penstock.error import RunnerError, UnsupportedByRunner
-from penstock.graph import DriverList
+from penstock.graph import DriverList, Sink
 from penstock.io import WriteToText
 from penstock.io.console import ConsoleSink, WriteToConsole
 from penstock.io.each_batch import EachBatchSink, ForEachBatch
@@ -29,7 +29,8 @@ from penstock.testing.test_pipeline import TestPipeline
 from penstock_spark.operators.batch import Batch, encode_page
 from penstock_spark.operators.failure import find_failure, to_exception
 from penstock_spark.session import runner_session
-from penstock_spark.sinks import BatchWriter
+from penstock_spark.sinks import BatchWriter, SinkPlan, of_batch, plan_sink
+from penstock_spark.sinks.driver_list import PickledRows
 
 Writer = Callable[..., BatchWriter]
 PATIENCE = 120
@@ -163,6 +164,23 @@ def test_the_steps_before_no_sink_or_one_run_once(
     before = jobs(spark)
     writer(*[sink(f"{tmp_path}/o") for sink in sinks], after=after.append)(rows(["a"], effects=effects), 5)
     assert (jobs(spark) - before, runs(effects), after) == (1, 2, [5])
+
+
+class Twice(Sink):
+    """Stands for a format of somebody else's, which computes the rows as often as it likes."""
+
+
+def test_rows_for_a_sink_of_unknown_jobs_are_kept(tmp_path: Path, writer: Writer, rows: Any) -> None:
+    def commit(frame: DataFrame) -> list[Any]:
+        assert frame.count() == frame.count() == 1
+        return []
+
+    of_batch.register(Twice, lambda sink, batch, where: sink)
+    plan_sink.register(
+        Twice, lambda sink, where: SinkPlan("value binary", PickledRows, None, commit, is_one_job=False)
+    )
+    writer(Twice())(rows(["a"], effects=tmp_path / "effects"), 0)
+    assert runs(tmp_path / "effects") == 2
 
 
 def test_errors_name_the_step_of_the_sink_and_keep_their_type(
