@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import sys
 from pathlib import Path
 from typing import TYPE_CHECKING
 
@@ -11,6 +12,8 @@ if TYPE_CHECKING:
     from pyspark.sql import SparkSession
 
 _HERE = Path(__file__).parent
+# Tests import the program that they kill, and workers what that has defined.
+sys.path[:0] = [str(_HERE)]
 
 
 def pytest_collection_modifyitems(items: list[pytest.Item]) -> None:

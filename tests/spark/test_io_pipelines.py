@@ -219,7 +219,5 @@ def test_a_sequence_that_follows_the_clock_does_not_make_a_batch_wait(spark):
         numbers = p | GenerateSequence(3, 8, elements_per_period=2)
         spans = numbers | beam.Map(lambda number, time=beam.DoFn.TimestampParam: (number, time))
         ordered = spans | beam.combiners.ToList() | beam.Map(sorted)
-        gaps = ordered | beam.Map(
-            lambda all: [(number, (time - all[0][1]).micros) for number, time in all]
-        )
+        gaps = ordered | beam.Map(lambda all: [(number, (time - all[0][1]).micros) for number, time in all])
         assert_that(gaps, equal_to([[(3 + each, each * 500_000) for each in range(5)]]))

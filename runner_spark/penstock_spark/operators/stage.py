@@ -274,7 +274,7 @@ def stage_function(
     def run(records: Iterator[Any]) -> Iterator[pa.RecordBatch]:
         from pyspark import TaskContext
 
-        _collect_less_often()
+        collect_less_often()
         sys.path.extend(folder for folder in sys_path if folder not in sys.path)
         context = TaskContext.get()
         partition = context.partitionId() if context else 0
@@ -297,7 +297,7 @@ def stage_function(
 _COLLECT_AFTER = 100_000
 
 
-def _collect_less_often() -> None:
+def collect_less_often() -> None:
     """Spaces out Python's search for cycles.
 
     Batches are made of very many small objects that hold no cycles; looking for some after every 700 new ones took up

@@ -95,7 +95,7 @@ def play_shard(
         {spec.label: stage.fan(spec.late_edge) for spec in program.groupings if spec.late_edge is not None},
     )
     inbox = inbox_of(_due(program, packets, commands, header), header.last)
-    with stage.running() as done, _combining(program, guard):
+    with _combining(program, guard), stage.running() as done:
         done(shard.run(inbox))
         shard.save()
     timeline = sorted(inbox.steps)

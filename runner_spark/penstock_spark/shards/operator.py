@@ -16,6 +16,7 @@ from penstock.metrics.execution import Snapshot
 from penstock_spark.metrics import report_end, report_watermarks
 from penstock_spark.operators.batch import loads
 from penstock_spark.operators.failure import show_elements
+from penstock_spark.operators.stage import collect_less_often
 from penstock_spark.shards.header import Header
 from penstock_spark.shards.levels import Done, play_shard
 from penstock_spark.shards.notices import Command, beat, decoded
@@ -33,6 +34,7 @@ Views = Mapping[int, Any]
 
 def prepared(program: bytes, sys_path: tuple[str, ...]) -> LevelProgram:
     """A level's program in a worker."""
+    collect_less_often()
     sys.path.extend(folder for folder in sys_path if folder not in sys.path)
     loaded: LevelProgram = loads(program)
     show_elements(loaded.show_elements)

@@ -105,8 +105,8 @@ class _StreamReader:
         try:
             return (
                 values,
-                [clock_micros] * len(values) if events is None else [events(value) for value in values],
-                clock_micros if arrivals is None else [arrivals(value) for value in values],
+                [clock_micros] * len(values) if events is None else events.of_all(values),
+                clock_micros if arrivals is None else arrivals.of_all(values),
             )
         except Exception as error:
             if not self._has_rejects:
