@@ -99,3 +99,25 @@ def test_hourly_team_score_counts_points_in_the_hour_in_which_they_were_won(tmp_
     assert late > 0, "the data are to arrive out of order"
     lines = (tmp_path / "totals.csv").read_text(encoding="utf-8").splitlines()
     assert sorted(lines) == sorted(f"{hour},{points}" for hour, points in expected.items())
+
+
+def test_live_scores_says_of_each_hour_what_is_so_on_time(capfd):
+    live_scores = import_module("live_scores")
+    live_scores.run(["--shuffle_partitions=2"])
+    lines = [line for line in capfd.readouterr().out.splitlines() if line and "Streaming" not in line]
+    assert [line for line in lines if line.startswith("no score: ")] == [
+        "no score: mei,BlueHeron,twelve,1447704000000",
+        "no score: this line is not a score",
+        "no score: kim,RedKite,4",
+    ]
+    in_the_end = {tuple(line.split()[:2]): int(line.split()[2]) for line in lines if line[0].isdigit()}
+    expected = Counter()
+    for line in Path(EXAMPLES / "data" / "scores.csv").read_text(encoding="utf-8").splitlines():
+        try:
+            score = import_module("user_score").parse(line)
+        except ValueError:
+            continue
+        hour = datetime.fromtimestamp(score.seconds // 3600 * 3600, UTC)
+        expected[f"{hour:%H:%M}", score.team] += score.points
+    assert in_the_end == expected
+    assert {line.split(maxsplit=3)[3] for line in lines if line[0].isdigit()} == {"early", "on time"}
