@@ -6,7 +6,9 @@ import shutil
 import tempfile
 from collections.abc import Iterable
 
+from penstock.error import three_parts
 from penstock.graph import Step
+from penstock.io.filesystems import FileSystems
 from penstock.options.spark import SparkOptions
 from penstock_spark.checkpoints import Checkpoint, open_checkpoint, signature_of
 from penstock_spark.execute import context_for, open_session, raise_translated, translated
@@ -15,8 +17,12 @@ from penstock_spark.lowering.query import build_query, heartbeat_of
 from penstock_spark.metrics import forget_reports
 from penstock_spark.result import StreamResult
 from penstock_spark.running import Running
+from penstock_spark.session import is_local
 from penstock_spark.sinks import BatchWriter, StreamSink
 from penstock_spark.stream_plan import Clock, StreamPlan
+
+_FILE_MANAGER = "spark.sql.streaming.checkpointFileManagerClass"
+_FILE_MANAGERS = "org.apache.spark.sql.execution.streaming.checkpointing"
 
 
 def start(plan: StreamPlan, settings: SparkOptions, local_only: bool = False) -> StreamResult:
@@ -45,6 +51,9 @@ def _started(plan: StreamPlan, context: Context, settings: SparkOptions) -> Stre
     _batch_writer(
         plan, [step for step in plan.sinks if step.label in checkpoint.new_sinks], context, checkpoint
     ).prepare(context.spark)
+    if FileSystems.get_scheme(checkpoint.spark_location) in (None, "file"):
+        # By default Spark starts a process for each file that it writes to a local disk.
+        context.spark.conf.set(_FILE_MANAGER, f"{_FILE_MANAGERS}.FileSystemBasedCheckpointFileManager")
     query = build_query(plan, context, checkpoint, settings.events_per_batch, heartbeat)
     writer = query.frame.writeStream.queryName(f"penstock {context.run}")
     writer = writer.option("checkpointLocation", checkpoint.spark_location)
@@ -74,6 +83,10 @@ def _batch_writer(
 
 
 def _temporary(context: Context) -> str:
+    """A folder for the state of a run that will not be continued."""
+    if not is_local(context.spark.sparkContext.master):
+        what = "a stream on a cluster needs a folder for its state that all machines reach"
+        raise ValueError(three_parts(what, hint="pass --checkpoint_location=hdfs:///somewhere/of/its/own"))
     folder = tempfile.mkdtemp(prefix="penstock-checkpoint-")
     context.tidy.append(lambda: shutil.rmtree(folder, ignore_errors=True))
     return folder

@@ -53,7 +53,12 @@ def take_snapshots(accumulator: Accumulator[Snapshots], run: str) -> Snapshot:
 
 def fold_snapshots(accumulator: Accumulator[Snapshots], run: str, batch: int | None) -> Snapshot:
     """The metrics of a streaming run up to a micro-batch, or all; they are then gone from the accumulator."""
-    return _taken(accumulator, lambda key: key[0] == run and (batch is None or key[2][0] <= batch))
+
+    def is_finished(key: tuple[str, int, Any]) -> bool:
+        # Side inputs are computed before the query, in partitions of their own.
+        return key[0] == run and (batch is None or isinstance(key[2], int) or key[2][0] <= batch)
+
+    return _taken(accumulator, is_finished)
 
 
 def _taken(accumulator: Accumulator[Snapshots], wanted: Any) -> Snapshot:

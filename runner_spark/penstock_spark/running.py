@@ -18,7 +18,7 @@ from penstock_spark.metrics import (
     watermarks_of_shards,
 )
 
-_POLL_SECONDS = 0.02
+_POLL_SECONDS = 0.05
 _LOGGER = logging.getLogger(__name__)
 
 
@@ -116,11 +116,18 @@ class Running:
                 self._fold(self._batch)
                 if self._is_over(progress):
                     return
+            if self.state == PipelineState.DRAINING and self._is_idle():
+                return
             if not self._started.isActive:
                 failure = self._started.exception()
                 if failure is not None:
                     raise failure
                 return
+
+    def _is_idle(self) -> bool:
+        """Whether a query without groupings, which no command reaches, has nothing to do."""
+        status = self._started.status
+        return not (self._shards or status["isDataAvailable"] or status["isTriggerActive"])
 
     def _stop(self) -> None:
         """Stops Spark's query, and says how it went."""
