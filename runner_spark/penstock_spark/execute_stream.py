@@ -4,10 +4,8 @@ from __future__ import annotations
 
 import shutil
 import tempfile
-from collections.abc import Iterable
 
 from penstock.error import three_parts
-from penstock.graph import Step
 from penstock.io.filesystems import FileSystems
 from penstock.options.spark import SparkOptions
 from penstock_spark.checkpoints import Checkpoint, open_checkpoint, signature_of
@@ -46,11 +44,14 @@ def _started(plan: StreamPlan, context: Context, settings: SparkOptions) -> Stre
     interval = settings.trigger_interval
     heartbeat = heartbeat_of(plan, interval is not None)
     signature = signature_of(plan, context.partitions, heartbeat)
-    checkpoint = open_checkpoint(context.spark, location, signature, tuple(settings.drop_state or ()))
-    batches = _batch_writer(plan, plan.sinks, context, checkpoint)
-    _batch_writer(
-        plan, [step for step in plan.sinks if step.label in checkpoint.new_sinks], context, checkpoint
-    ).prepare(context.spark)
+    writers: list[BatchWriter] = []
+
+    def prepare(opened: Checkpoint) -> None:
+        writers.append(_batch_writer(plan, context, opened))
+        writers[0].prepare(context.spark, opened.new_sinks)
+
+    dropped = tuple(settings.drop_state or ())
+    checkpoint = open_checkpoint(context.spark, location, signature, dropped, prepare)
     if FileSystems.get_scheme(checkpoint.spark_location) in (None, "file"):
         # By default Spark starts a process for each file that it writes to a local disk.
         context.spark.conf.set(_FILE_MANAGER, f"{_FILE_MANAGERS}.FileSystemBasedCheckpointFileManager")
@@ -59,7 +60,7 @@ def _started(plan: StreamPlan, context: Context, settings: SparkOptions) -> Stre
     writer = writer.option("checkpointLocation", checkpoint.spark_location)
     if interval is not None:
         writer = writer.trigger(processingTime=f"{float(interval)} seconds")
-    started = (writer.foreachBatch(batches) if plan.sinks else writer.format("noop")).start()
+    started = (writer.foreachBatch(writers[0]) if plan.sinks else writer.format("noop")).start()
     running = Running(
         started,
         query,
@@ -73,10 +74,8 @@ def _started(plan: StreamPlan, context: Context, settings: SparkOptions) -> Stre
     return StreamResult(running, plan.clock is Clock.LIVE, settings.checkpoint_location)
 
 
-def _batch_writer(
-    plan: StreamPlan, steps: Iterable[Step], context: Context, checkpoint: Checkpoint
-) -> BatchWriter:
-    sinks = tuple(StreamSink(plan.level_of[step.label], step) for step in steps)
+def _batch_writer(plan: StreamPlan, context: Context, checkpoint: Checkpoint) -> BatchWriter:
+    sinks = tuple(StreamSink(plan.level_of[step.label], step) for step in plan.sinks)
     return BatchWriter(
         sinks, context.dumps, context.metrics, context.run, context.sys_path, _nothing, checkpoint.plan["id"]
     )

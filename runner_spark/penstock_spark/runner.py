@@ -52,7 +52,7 @@ class SparkRunner(PipelineRunner):
         """The physical plan of a graph: for one pass over bounded input, or for a streaming query."""
         mode = settings.mode or default_mode(graph)
         check(graph, mode)
-        optimised = optimise(graph)
+        optimised = optimise(graph, is_stream=mode != "batch")
         if mode == "batch":
             return choose(optimised, fuse(optimised))
         aside = side_views(optimised)

@@ -209,7 +209,7 @@ def _without_spark() -> Iterator[None]:
             (stage, "sort_partitions", _sort_partitions),
             (stage, "add_up", _add_up),
             (jobs, "DataFrame", Frame),
-            (worker, "_collect_less_often", lambda: None),
+            (worker, "collect_less_often", lambda: None),
         ):
             stack.enter_context(mock.patch.object(owner, name, stand_in))
         yield

@@ -15,7 +15,7 @@ import logging
 import os
 import time
 import uuid
-from collections.abc import Collection
+from collections.abc import Callable, Collection
 from dataclasses import dataclass
 
 from pyspark.sql import SparkSession
@@ -98,11 +98,19 @@ class Checkpoint:
         control.write(f"{number:0{_DIGITS}}-{uuid.uuid4().hex[:8]}.json", f"{line}\n".encode())
 
 
+Prepare = Callable[[Checkpoint], None]
+
+
+def _nothing(checkpoint: Checkpoint) -> None:
+    """There is nothing to prepare."""
+
+
 def open_checkpoint(
     spark: SparkSession,
     location: str | os.PathLike[str],
     signature: Signature,
     drop_state: Collection[str] = (),
+    prepare: Prepare = _nothing,
 ) -> Checkpoint:
     """Makes a checkpoint, or opens one for a pipeline that fits it.
 
@@ -111,11 +119,13 @@ def open_checkpoint(
         location: The folder; without a scheme, a local path.
         signature: The pipeline's, of `penstock_spark.checkpoints.signature.signature_of`.
         drop_state: The labels of groupings whose state may be given up.
+        prepare: Called with the checkpoint before it is noted that the pipeline is at work with it.
 
     Raises:
         ValueError: The pipeline does not fit, or the folder is something else. Nothing in it has changed then.
+        Exception: What `prepare` raises; then too.
     """
-    return open_at(HadoopPlace(spark, location), signature, drop_state)
+    return open_at(HadoopPlace(spark, location), signature, drop_state, prepare)
 
 
 def find_checkpoint(spark: SparkSession, location: str | os.PathLike[str]) -> Checkpoint:
@@ -131,7 +141,9 @@ def find_checkpoint(spark: SparkSession, location: str | os.PathLike[str]) -> Ch
     return Checkpoint(place, plans[-1], is_new=False)
 
 
-def open_at(place: Place, signature: Signature, drop_state: Collection[str] = ()) -> Checkpoint:
+def open_at(
+    place: Place, signature: Signature, drop_state: Collection[str] = (), prepare: Prepare = _nothing
+) -> Checkpoint:
     """As `open_checkpoint`, for any kind of folder."""
     plans = _plans(place)
     if not plans and (strangers := [name for name in place.names() if not name.startswith(".")]):
@@ -140,10 +152,12 @@ def open_at(place: Place, signature: Signature, drop_state: Collection[str] = ()
         opened = _continued(place, plans, signature, drop_state)
     else:
         place.delete(_INPUTS)
-        plan = {**signature, "dropped": [], "since": 0, "id": uuid.uuid4().hex}
+        own = plans[-1]["id"] if plans else uuid.uuid4().hex
+        plan = {**signature, "dropped": [], "since": 0, "id": own}
         opened = Checkpoint(place, plan, is_new=True, new_sinks=tuple(signature["sinks"]))
     for note in opened.notes:
         _LOGGER.warning("the checkpoint %s: %s", place.location, note)
+    prepare(opened)
     _keep(place, opened.plan)
     for name in (_SPARK, _CONTROL, _INPUTS):
         place.inside(name).make()

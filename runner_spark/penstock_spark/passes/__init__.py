@@ -25,8 +25,9 @@ def leading_to(graph: Graph, last: Step) -> Graph:
     return Graph(tuple(reversed(kept)), graph.edges)
 
 
-def optimise(graph: Graph) -> Graph:
-    """The graph after all passes."""
+def optimise(graph: Graph, is_stream: bool = False) -> Graph:
+    """The graph after all passes; the sinks of a stream spread what they write by themselves."""
     for run_pass in GRAPH_PASSES:
-        graph = run_pass(graph)
+        if not (is_stream and run_pass is spread_writes):
+            graph = run_pass(graph)
     return graph

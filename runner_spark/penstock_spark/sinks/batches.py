@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import re
-from collections.abc import Callable, Sequence
+from collections.abc import Callable, Collection, Sequence
 from dataclasses import dataclass
 from typing import Any
 
@@ -84,15 +84,25 @@ class BatchWriter:
         self._run = run
         self._sys_path = sys_path
         self._after = after
-        self._app = app
+        self._streams = _streams(self._sinks, app)
         self._last_begun: int | None = None
         for sink in self._sinks:
             self._plan(sink, 0, may_be_again=True)
 
-    def prepare(self, spark: SparkSession) -> None:
-        """Has every sink look at what is there, before the query starts for the first time; see `prepare`."""
+    def prepare(self, spark: SparkSession, labels: Collection[str] | None = None) -> None:
+        """Has sinks look at what is there, before the query starts for the first time with them.
+
+        Args:
+            spark: A session.
+            labels: The labels of the sinks that begin now; None means all.
+
+        Raises:
+            FileExistsError: Something is there that a sink must not write over.
+            RunnerError: Spark says so.
+        """
         for sink in self._sinks:
-            prepare(_described(sink.step), spark, sink.step.where, self._stream(sink))
+            if labels is None or sink.step.label in labels:
+                prepare(_described(sink.step), spark, sink.step.where, self._streams[sink.level])
 
     def __call__(self, frame: DataFrame, batch_id: int) -> None:
         """Writes a micro-batch; when it returns, Spark notes in the checkpoint that this is done."""
@@ -138,12 +148,9 @@ class BatchWriter:
                 self._commit(sink, plan, rows.limit(0))
 
     def _plan(self, sink: StreamSink, batch_id: int, may_be_again: bool) -> SinkPlan:
-        batch = MicroBatch(batch_id, self._stream(sink), may_be_again)
+        batch = MicroBatch(batch_id, self._streams[sink.level], may_be_again)
         where = sink.step.where
         return plan_sink(of_batch(_described(sink.step), batch, where), where)
-
-    def _stream(self, sink: StreamSink) -> str:
-        return f"{self._app}/{sink.step.label}"
 
     def _commit(self, sink: StreamSink, plan: SinkPlan, rows: DataFrame) -> None:
         """Writes the rows of one sink; an error that no step has made names the sink's."""
@@ -167,6 +174,17 @@ class BatchWriter:
 def _is_stop(text: str) -> bool:
     """Whether that is the text of an error that came of stopping the query."""
     return find_failure(text) is None and _INTERRUPTED.search(text) is not None
+
+
+def _streams(sinks: Sequence[StreamSink], app: str) -> dict[int, str]:
+    """A name for what goes into each sink, by level: where it is written decides, since labels may change."""
+    names: dict[int, str] = {}
+    for sink in sinks:
+        name = f"{app}/{_described(sink.step).describe()}"
+        while name in names.values():
+            name += " again"
+        names[sink.level] = name
+    return names
 
 
 def _described(step: Step) -> Any:

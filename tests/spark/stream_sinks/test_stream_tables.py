@@ -105,6 +105,22 @@ def test_the_save_mode_is_about_what_is_there_when_a_stream_starts_for_the_first
     assert len([name for name in contents(new) if name.startswith("part-")]) == 2
 
 
+def test_two_sinks_may_write_into_one_table(tmp_path: Path, writer: Writer, rows: Any) -> None:
+    sinks = [SparkSink("csv", f"{tmp_path}/t", "append", schema="team string, points int") for _ in range(2)]
+    for write in (writer(*sinks), writer(*sinks)):
+        write(rows([score("red", 1)], [score("blue", 2)]), 0)
+    assert sorted(contents(tmp_path).values()) == [b"blue,2\n", b"red,1\n"]
+
+
+def test_only_sinks_that_begin_look_at_what_is_there(
+    tmp_path: Path, writer: Writer, spark: SparkSession
+) -> None:
+    write = writer(SparkSink("csv", f"{tmp_path}", "error", schema="team string, points int"))
+    write.prepare(spark, {"Write 2"})
+    with pytest.raises(FileExistsError):
+        write.prepare(spark, {"Write 1"})
+
+
 def test_overwriting_only_some_partitions_is_refused(
     tmp_path: Path, writer: Writer, spark: SparkSession
 ) -> None:

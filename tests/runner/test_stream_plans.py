@@ -1,0 +1,143 @@
+"""What is refused of streaming pipelines before anything starts, and whose clock and heartbeat they go by."""
+
+from __future__ import annotations
+
+from typing import Any
+
+import pytest
+
+import penstock as beam
+from penstock.error import UnsupportedByRunner
+from penstock.graph import Read, Source
+from penstock.io import WriteToMemory
+from penstock.io.primitive import SourceTransform
+from penstock.io.watermarks import BoundedDisorder
+from penstock.options.pipeline_options import PipelineOptions
+from penstock.options.spark import SparkOptions
+from penstock.testing.test_stream import TestStream
+from penstock.transforms.periodicsequence import PeriodicImpulse
+from penstock.transforms.trigger import AccumulationMode, AfterCount, AfterWatermark
+from penstock.transforms.window import FixedWindows
+from penstock_spark.lowering.query import heartbeat_of
+from penstock_spark.runner import SparkRunner
+from penstock_spark.stream_plan import Clock, StreamPlan
+
+
+def plan_of(pipeline: beam.Pipeline, mode: str = "streaming") -> StreamPlan:
+    settings = PipelineOptions([f"--mode={mode}"]).view_as(SparkOptions)
+    plan = SparkRunner().plan(pipeline.to_graph(), settings)
+    assert isinstance(plan, StreamPlan)
+    return plan
+
+
+def lines(**arguments: Any) -> Any:
+    return beam.io.ReadFromText("/in/*.txt", validate=False).as_stream(**arguments)
+
+
+LOG = {"event_time": len, "watermark": BoundedDisorder(1), "arrival_time": len}
+
+
+@pytest.mark.parametrize(
+    ("transforms", "clock", "beats", "beats_at_intervals"),
+    [
+        ([beam.Create([1])], Clock.RECORDED, "numbers", "numbers"),
+        ([TestStream().add_elements([1]), beam.Create([1])], Clock.RECORDED, "numbers", "numbers"),
+        ([lines()], Clock.LIVE, "seconds", "numbers"),
+        ([lines(ends=True), beam.Create([1])], Clock.LIVE, "numbers", "numbers"),
+        ([lines(ends=True), PeriodicImpulse()], Clock.LIVE, "seconds", "numbers"),
+        ([lines(**LOG)], Clock.TICKS, "none", "numbers"),
+        ([lines(**LOG, ends=True)], Clock.TICKS, "numbers", "numbers"),
+    ],
+)
+def test_the_sources_say_whose_clock_it_is_and_whether_time_needs_a_heartbeat(
+    transforms, clock, beats, beats_at_intervals
+):
+    pipeline = beam.Pipeline()
+    for number, transform in enumerate(transforms):
+        _ = pipeline | f"Source{number}" >> transform | f"Write{number}" >> WriteToMemory([])
+    plan = plan_of(pipeline)
+    assert plan.clock is clock
+    assert (heartbeat_of(plan, False), heartbeat_of(plan, True)) == (beats, beats_at_intervals)
+
+
+@pytest.mark.parametrize(
+    ("one", "other"),
+    [
+        (TestStream().add_elements([1]), lines()),
+        (TestStream().add_elements([1]), lines(**LOG)),
+        (lines(**LOG), lines()),
+        (lines(**LOG), PeriodicImpulse()),
+    ],
+)
+def test_two_clocks_are_refused(one, other):
+    pipeline = beam.Pipeline()
+    _ = pipeline | "One" >> one | "First" >> WriteToMemory([])
+    _ = pipeline | "Other" >> other | "Second" >> WriteToMemory([])
+    with pytest.raises(UnsupportedByRunner, match=r"(?s)the same clock as 'One'.*Other.*hint"):
+        plan_of(pipeline)
+
+
+def test_a_side_input_that_does_not_end_is_refused_and_a_bounded_one_is_computed_before():
+    pipeline = beam.Pipeline()
+    main, side = pipeline | "Main" >> lines(), pipeline | "Side" >> lines()
+    _ = main | beam.Map(lambda line, others: line, beam.pvalue.AsList(side)) | WriteToMemory([])
+    with pytest.raises(UnsupportedByRunner, match=r"(?s)side input of an unbounded.*Map"):
+        plan_of(pipeline)
+    pipeline = beam.Pipeline()
+    main, side = pipeline | "Main" >> lines(), pipeline | "Side" >> beam.Create([1])
+    _ = main | beam.Map(lambda line, others: line, beam.pvalue.AsList(side)) | WriteToMemory([])
+    plan = plan_of(pipeline)
+    assert plan.views is not None
+    assert [part.roots[0].label for part in plan.readings] == ["Main"]
+
+
+def test_what_follows_a_write_is_refused():
+    pipeline = beam.Pipeline()
+    _ = pipeline | lines() | beam.io.WriteToText("/out/x") | "After" >> beam.Map(print)
+    with pytest.raises(UnsupportedByRunner, match=r"(?s)what a stream has written.*end the pipeline"):
+        plan_of(pipeline)
+
+
+def test_a_sink_takes_no_retractions_unless_they_are_data():
+    def build(*between: Any) -> beam.Pipeline:
+        pipeline = beam.Pipeline()
+        windows = beam.WindowInto(
+            FixedWindows(10),
+            AfterWatermark(early=AfterCount(1)),
+            AccumulationMode.ACCUMULATING_AND_RETRACTING,
+        )
+        panes = pipeline | lines() | beam.Map(lambda line: (line, 1)) | windows | beam.CombinePerKey(sum)
+        for transform in between:
+            panes |= transform
+        _ = panes | WriteToMemory([])
+        return pipeline
+
+    with pytest.raises(UnsupportedByRunner, match="a sink takes no elements that take earlier ones back"):
+        plan_of(build())
+    assert plan_of(build(beam.Changelog())).sinks
+
+
+def test_a_source_that_nobody_can_stream_is_refused():
+    class Odd(Source):
+        is_bounded = False
+
+    pipeline = beam.Pipeline()
+    _ = pipeline | SourceTransform(Odd()) | WriteToMemory([])
+    assert isinstance(SourceTransform(Odd()).to_primitive(), Read)
+    with pytest.raises(UnsupportedByRunner, match="nothing says how Odd is read as a stream"):
+        plan_of(pipeline)
+
+
+def test_a_stream_is_not_for_batch_mode():
+    pipeline = beam.Pipeline()
+    _ = pipeline | lines() | WriteToMemory([])
+    with pytest.raises(UnsupportedByRunner, match="unbounded source cannot be read in batch mode"):
+        plan_of(pipeline, "batch")
+
+
+@pytest.mark.parametrize("interval", [0, -1, float("nan"), "soon"])
+def test_an_interval_must_be_a_length_of_time(interval):
+    pipeline = beam.Pipeline(trigger_interval=interval)
+    _ = pipeline | beam.Create([1]) | WriteToMemory([])
+    with pytest.raises(ValueError, match="trigger_interval"):
+        pipeline.run()
