@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from collections.abc import Iterable, Sequence
 from typing import Any
 
 from penstock.coders.deterministic import encode_keys
@@ -33,14 +34,15 @@ class DictStore:
     def __init__(self) -> None:
         self.pages: dict[int, bytes] = {}
 
-    def get(self, number: int) -> bytes | None:
-        return self.pages.get(number)
+    def get_many(self, numbers: Sequence[int]) -> list[bytes | None]:
+        return [self.pages.get(number) for number in numbers]
 
-    def put(self, number: int, page: bytes) -> None:
-        self.pages[number] = page
-
-    def remove(self, number: int) -> None:
-        del self.pages[number]
+    def put_many(self, items: Iterable[tuple[int, bytes | None]]) -> None:
+        for number, page in items:
+            if page is None:
+                del self.pages[number]
+            else:
+                self.pages[number] = page
 
 
 class Gathered:

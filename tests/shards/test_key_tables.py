@@ -10,7 +10,8 @@ from penstock.transforms.trigger import AccumulationMode, AfterWatermarkPercenti
 from penstock.transforms.window import FixedWindows
 from penstock.transforms.windowing import Windowing
 from penstock_spark.shards.keys import KeyTable
-from penstock_spark.shards.pages import FIRST_PAGES, PageNote, Pages
+from penstock_spark.shards.page_notes import PageNotes
+from penstock_spark.shards.pages import FIRST_PAGES, Pages
 
 SECOND = 1_000_000
 
@@ -33,14 +34,14 @@ def test_a_percentile_before_the_epoch_rings_when_it_comes_and_not_before() -> N
 def test_each_key_of_many_gets_its_own_state_back_while_pages_split() -> None:
     machine = GroupingMachine(Windowing(FixedWindows(10)))
     store = DictStore()
-    notes: list[PageNote] = []
+    notes: list[PageNotes] = []
     names = [b"s" + str(number).encode() for number in range(1000)]
     for _ in range(2):
         keys = KeyTable(machine, Pages(store, notes, 1))
         for name in names:
             keys.element(name, None, Element(name, 0, machine.assign(0)), Times())
         keys.save()
-    assert len(notes) > FIRST_PAGES
+    assert len(notes[0]) > FIRST_PAGES
     fired = KeyTable(machine, Pages(store, notes, 1)).advance_watermark(Times(10 * SECOND))
     values = {key: pane.value for key, given in fired for pane in given if isinstance(pane, Pane)}
     assert values == {name[1:].decode(): [name, name] for name in names}

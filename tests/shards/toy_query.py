@@ -8,6 +8,7 @@ from typing import Any
 
 import cloudpickle
 import pyarrow as pa
+from shard_streams import DictStore
 
 from penstock.graph import Read
 from penstock.metrics.execution import merge_snapshots
@@ -24,16 +25,6 @@ from penstock_spark.shards.notices import Command, beat
 from penstock_spark.shards.reading import StreamReading
 from penstock_spark.shards.sources import SourceTask, play_sources
 from penstock_spark.stream_plan import Clock
-
-
-class DictStore(dict[int, bytes]):
-    """Pages in a dictionary."""
-
-    def put(self, number: int, page: bytes) -> None:
-        self[number] = page
-
-    def remove(self, number: int) -> None:
-        del self[number]
 
 
 class ToyQuery:

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import json
-from collections.abc import Callable, Iterator
+from collections.abc import Callable, Iterable, Iterator, Sequence
 from dataclasses import dataclass
 from datetime import datetime
 from pathlib import Path
@@ -68,14 +68,12 @@ def keeper(groupings: dict[str, tuple[Windowing, Any, list[tuple[Any, Any, int]]
             self.pages = pages
             self.label = label
 
-        def get(self, number: int) -> bytes | None:
-            return None
-
-        def put(self, number: int, page: bytes) -> None:
-            self.pages.updateValue((self.label, number), (page,))
-
-        def remove(self, number: int) -> None:
+        def get_many(self, numbers: Sequence[int]) -> list[bytes | None]:
             raise NotImplementedError
+
+        def put_many(self, items: Iterable[tuple[int, bytes | None]]) -> None:
+            for number, page in items:
+                self.pages.updateValue((self.label, number), (page,))
 
     class Keeper(StatefulProcessor):  # type: ignore[misc]
         def init(self, handle: Any) -> None:

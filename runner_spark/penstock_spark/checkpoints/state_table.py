@@ -22,7 +22,7 @@ from penstock_spark.checkpoints.folder import Checkpoint, find_checkpoint
 from penstock_spark.checkpoints.signature import ALWAYS
 from penstock_spark.operators.batch import loads
 from penstock_spark.session import SessionOptions, is_local, session_for
-from penstock_spark.shards.pages import Kept, PageNote, Pages
+from penstock_spark.shards.pages import Kept, keys_of
 from penstock_spark.shipping import driver_sys_path, ship_packages
 
 _MOMENT = pa.timestamp("us", "UTC")
@@ -139,7 +139,7 @@ def rows_of_page(label: str, page: bytes, level: int, fires_empty_at_end: bool) 
         level: The level of the grouping.
         fires_empty_at_end: Whether it gives a pane at the end of a window in which nothing is new.
     """
-    for name, kept in Pages(_OnePage(page), [PageNote(size_bytes=len(page))], spread=1).all_names():
+    for name, kept in keys_of(page):
         key, state = _restored(label, name, kept)
         for window in state.windows.values():
             yield StateRow(
@@ -156,28 +156,10 @@ def rows_of_page(label: str, page: bytes, level: int, fires_empty_at_end: bool) 
             )
 
 
-class _OnePage:
-    """A store of one page, which is only read."""
-
-    def __init__(self, page: bytes) -> None:
-        self._page = page
-
-    def get(self, number: int) -> bytes:
-        """The page."""
-        return self._page
-
-    def put(self, number: int, page: bytes) -> None:
-        """Is never called."""
-        raise NotImplementedError
-
-    def remove(self, number: int) -> None:
-        """Is never called."""
-        raise NotImplementedError
-
-
 def _restored(label: str, name: bytes, kept: Kept) -> tuple[Any, KeyState]:
     try:
-        return kept.carried[0] if kept.carried else decode_key(name), loads(kept.state)
+        key = decode_key(name) if kept.carried is None else loads(kept.carried)
+        return key, loads(kept.state)
     except (ImportError, AttributeError) as error:
         what = f"the state of '{label}' holds objects of a class that is not known here: {error}"
         hint = "read it where the pipeline's modules can be imported"

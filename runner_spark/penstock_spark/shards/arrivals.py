@@ -28,6 +28,8 @@ def arrive(keys: KeyTable, parts: Iterable[tuple[Part, Packet]], times: Times) -
         parts: All of the moment, in the order of their producers, each with the packet that it was in.
         times: The watermark and the clock.
     """
+    parts = list(parts)
+    keys.read(name for part, _ in parts for name in part.names)
     combined: list[tuple[Part, Packet]] = []
     for part, packet in parts:
         if part.counts is None:

@@ -11,9 +11,9 @@ from penstock.machines.records import MIN_MICROS
 from penstock.machines.trigger_machine import WATERMARK
 from penstock_spark.operators.batch import dumps
 from penstock_spark.shards.packets import Moment, Packet
-from penstock_spark.shards.pages import PageNote
+from penstock_spark.shards.page_notes import PageNotes
 
-_VERSION = 1
+_VERSION = 2
 
 
 @dataclass
@@ -25,7 +25,7 @@ class Header:
         marks: Where watermarks are, by origin, then by percentile, then by producer.
         estimators: The states of the watermark estimators, by source.
         sent: Where the shard's own watermarks are, as far as each level has been told, by grouping and level.
-        notes: The pages of each grouping, by its label.
+        notes: What is known of the pages of each grouping, by its label; nothing before it has any.
         last: The last moment that took place.
         pending: What waits for the next micro-batch, because its moment is not over.
     """
@@ -34,7 +34,7 @@ class Header:
     marks: dict[str, dict[float, dict[int, int]]] = field(default_factory=dict)
     estimators: dict[str, Any] = field(default_factory=dict)
     sent: dict[tuple[str, int], int] = field(default_factory=dict)
-    notes: dict[str, list[PageNote]] = field(default_factory=dict)
+    notes: dict[str, list[PageNotes]] = field(default_factory=dict)
     last: Moment | None = None
     pending: list[Packet] = field(default_factory=list)
 
@@ -54,7 +54,7 @@ class Header:
 
     def encoded(self) -> bytes:
         """The header as bytes."""
-        return dumps((_VERSION, vars(self)))
+        return dumps((_VERSION, dumps(vars(self))))
 
     @staticmethod
     def decoded(data: bytes | None) -> Header:
@@ -65,8 +65,12 @@ class Header:
         """
         if data is None:
             return Header()
-        version, fields = pickle.loads(data)
+        try:
+            version, fields = pickle.loads(data)
+        except (ImportError, AttributeError):
+            # The first format is only read as a whole, with a class that is gone.
+            version, fields = 1, b""
         if version != _VERSION:
             what = f"the state of a shard has the format {version}, not {_VERSION}"
             raise ValueError(three_parts(what, hint="go on with the version of penstock that wrote it"))
-        return Header(**fields)
+        return Header(**pickle.loads(fields))

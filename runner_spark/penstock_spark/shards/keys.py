@@ -1,13 +1,15 @@
 """The keys of one grouping in one shard: their machines, and who is due next.
 
-What is due, and what is held back, is found in heaps. Their entries are keys that have been read, and pages that have
-not: a page stands for the earliest of its keys, and is read when its moment comes.
+Of a page that has not been read it is known when the earliest of its keys is due, and it is read when that time comes,
+with all others that are due then. What has been read is found in heaps. Their entries are keys, and pages: a page
+stands for the earliest of its keys, and only gives way to them when its moment comes, because most keys are read just
+for being in the page of another one.
 """
 
 from __future__ import annotations
 
-from collections.abc import Iterator
-from heapq import heapify, heappop, heappush
+from collections.abc import Iterable, Iterator
+from heapq import heappop, heappush
 from typing import Any
 
 from penstock.coders.deterministic import decode_key
@@ -17,7 +19,8 @@ from penstock.machines.states import KeyState
 from penstock.machines.trigger_machine import CLOCK, WATERMARK, Domain
 from penstock_spark.operators.batch import dumps, loads
 from penstock_spark.operators.keys import key_is_self_contained
-from penstock_spark.shards.pages import Kept, Pages
+from penstock_spark.shards.page_notes import NOTHING, Due, Unread
+from penstock_spark.shards.pages import Pages, Plain, size_of
 
 Fired = tuple[Any, list[Emitted]]
 """A key and what its machine gave."""
@@ -29,9 +32,11 @@ _Entry = tuple[int, bytes, int]
 class LiveKey:
     """A key whose state has been read."""
 
-    __slots__ = ("alarms", "hold_micros", "key", "state")
+    __slots__ = ("alarms", "before_bytes", "hold_micros", "key", "page", "state")
 
-    def __init__(self, key: Any, state: KeyState) -> None:
+    def __init__(self, page: int, before_bytes: int, key: Any, state: KeyState) -> None:
+        self.page = page
+        self.before_bytes = before_bytes
         self.key = key
         self.state = state
         self.alarms: dict[Domain, int] = {}
@@ -52,15 +57,16 @@ class KeyTable:
         self.live: dict[bytes, LiveKey] = {}
         self.changed: dict[bytes, None] = {}
         self._unnoted: dict[bytes, LiveKey] = {}
-        self._due: dict[Domain, list[_Entry]] = {}
+        notes = pages.notes
+        self._unread = {domain: Unread(moments) for domain, moments in notes.alarms.items()}
+        self._unread_holds = Unread(notes.hold_micros)
+        self._due: dict[Domain, list[_Entry]] = {domain: [] for domain in notes.alarms}
         self._holds: list[_Entry] = []
-        for number, note in enumerate(pages.notes):
-            for domain, micros in note.alarms.items():
-                self._due.setdefault(domain, []).append((micros, b"", number))
-            if note.hold_micros is not None:
-                self._holds.append((note.hold_micros, b"", number))
-        for entries in (*self._due.values(), self._holds):
-            heapify(entries)
+
+    def read(self, names: Iterable[bytes]) -> None:
+        """Reads the pages of keys that are about to be asked for, all at once."""
+        number_of, live = self.pages.number_of, self.live
+        self._read({number_of(name) for name in names if name not in live})
 
     def element(self, name: bytes, key: Any, element: Element, times: Times) -> Fired:
         """An element arrives.
@@ -91,9 +97,10 @@ class KeyTable:
     def advance_watermark(self, times: Times) -> Iterator[Fired]:
         """The watermark has moved: what is due by it, or by a percentile's, in order of time."""
         self._note_all()
-        for domain in [domain for domain in self._due if domain != CLOCK]:
-            now_micros = times.horizon_micros if domain == WATERMARK else times.percentile(float(domain))
-            for name, live in self._ring(domain, now_micros):
+        # In an order of their own, whichever of them keys have asked for first.
+        for percentile in sorted(float(domain) for domain in self._due if domain != CLOCK):
+            now_micros = times.horizon_micros if percentile == WATERMARK else times.percentile(percentile)
+            for name, live in self._ring(percentile, now_micros):
                 yield live.key, self.machine.advance_watermark(live.state, times)
                 self._note(name, live)
 
@@ -123,34 +130,37 @@ class KeyTable:
     def next_clock_alarm(self) -> int | None:
         """A moment before which nothing is due by the clock; None if nothing ever is."""
         self._note_all()
-        entries = self._due.get(CLOCK)
-        return entries[0][0] if entries else None
+        entries, unread = self._due.get(CLOCK), self._unread.get(CLOCK)
+        known = entries[0][0] if entries else NOTHING
+        micros = known if unread is None else min(known, unread.earliest())
+        return None if micros == NOTHING else micros
 
     def hold_micros(self) -> int | None:
         """The event time that the output's watermark may not pass; None if nothing holds it."""
         self._note_all()
-        while self._holds:
+        unread = self._unread_holds.earliest()
+        while self._holds and self._holds[0][0] < unread:
             micros, name, number = self._holds[0]
-            if not name and number not in self.pages.loaded:
-                return micros
             if name and self._hold_of(name) == micros:
                 return micros
             heappop(self._holds)
-        return None
+            if not name:
+                for held, (_, (_, hold), _) in self.pages.page(number).items():
+                    if hold is not None:
+                        heappush(self._holds, (hold, held, -1))
+        return None if unread == NOTHING else unread
 
     def save(self) -> None:
-        """Puts every key that has been read back into its page."""
+        """Puts every key that has been read back into its page. Nothing else is asked of the table after that."""
         self._note_all()
+        shared: dict[Due, Due] = {}
         for name, live in self.live.items():
-            number = self.pages.number_of(name)
-            page = self.pages.load(number)
-            self.pages.dirty.add(number)
+            kept: Plain | None = None
             if live.state.windows:
-                carried = () if key_is_self_contained(name) else (live.key,)
-                alarms = tuple(live.alarms.items())
-                page[name] = Kept(dumps(live.state), alarms, live.hold_micros, carried)
-            else:
-                page.pop(name, None)
+                due = (tuple(live.alarms.items()), live.hold_micros)
+                carried = None if key_is_self_contained(name) else dumps(live.key)
+                kept = (dumps(live.state), shared.setdefault(due, due), carried)
+            self.pages.put(live.page, name, kept, live.before_bytes)
         self.live = {}
         self.pages.save()
 
@@ -158,36 +168,43 @@ class KeyTable:
         live = self.live.get(name)
         if live is not None:
             return live
-        kept = self._page(self.pages.number_of(name)).get(name)
+        number = self.pages.number_of(name)
+        if number not in self.pages.loaded:
+            self._read([number])
+        kept = self.pages.find(number, name)
         if kept is not None:
-            own = kept.carried[0] if kept.carried else decode_key(name)
-            live = LiveKey(own, loads(kept.state))
-            live.alarms = dict(kept.alarms)
-            live.hold_micros = kept.hold_micros
+            state, (alarms, hold), carried = kept
+            own = decode_key(name) if carried is None else loads(carried)
+            live = LiveKey(number, size_of(kept), own, loads(state))
+            live.alarms = dict(alarms)
+            live.hold_micros = hold
         else:
-            live = LiveKey(decode_key(name) if key_is_self_contained(name) else key, self.machine.new_key())
+            own = decode_key(name) if key_is_self_contained(name) else key
+            live = LiveKey(number, 0, own, self.machine.new_key())
         self.live[name] = live
         return live
 
-    def _page(self, number: int) -> dict[bytes, Kept]:
-        """A page; when it is first read, its keys take its place in the heaps."""
-        if number in self.pages.loaded:
-            return self.pages.loaded[number]
-        page = self.pages.load(number)
-        for name, kept in page.items():
-            for domain, micros in kept.alarms:
-                heappush(self._due.setdefault(domain, []), (micros, name, -1))
-            if kept.hold_micros is not None:
-                heappush(self._holds, (kept.hold_micros, name, -1))
-        return page
+    def _read(self, numbers: Iterable[int]) -> None:
+        """Reads pages; those that are read for the first time take their places in the heaps."""
+        for number in self.pages.load_many(numbers):
+            for domain, unread in self._unread.items():
+                if (micros := unread.take(number)) != NOTHING:
+                    heappush(self._due[domain], (micros, b"", number))
+            if (micros := self._unread_holds.take(number)) != NOTHING:
+                heappush(self._holds, (micros, b"", number))
 
     def _ring(self, domain: Domain, now_micros: int) -> Iterator[tuple[bytes, LiveKey]]:
         """The keys that have an alarm by now, in order of it and of their names."""
+        if domain in self._unread:
+            self._read(self._unread[domain].due(now_micros))
         entries = self._due.get(domain, [])
         while entries and entries[0][0] <= now_micros:
             micros, name, number = heappop(entries)
             if not name:
-                self._page(number)
+                for kept, (_, (alarms, _), _) in self.pages.page(number).items():
+                    for of_domain, alarm_micros in alarms:
+                        if of_domain == domain:
+                            heappush(entries, (alarm_micros, kept, -1))
             elif self._alarm_of(name, domain) == micros:
                 yield name, self._live(name, None)
 
@@ -219,18 +236,18 @@ class KeyTable:
         live = self.live.get(name)
         if live is not None:
             return live.alarms.get(domain)
-        kept = self.pages.loaded[self.pages.number_of(name)].get(name)
-        return None if kept is None else dict(kept.alarms).get(domain)
+        alarms, _ = self._due_of(name)
+        return dict(alarms).get(domain)
 
     def _hold_of(self, name: bytes) -> int | None:
         live = self.live.get(name)
-        if live is not None:
-            return live.hold_micros
-        kept = self.pages.loaded[self.pages.number_of(name)].get(name)
-        return None if kept is None else kept.hold_micros
+        return self._due_of(name)[1] if live is None else live.hold_micros
+
+    def _due_of(self, name: bytes) -> Due:
+        kept = self.pages.find(self.pages.number_of(name), name)
+        return ((), None) if kept is None else kept[1]
 
     def _all_names(self) -> set[bytes]:
-        names = set(self.live)
-        for number in range(len(self.pages.notes)):
-            names.update(self._page(number))
-        return names
+        numbers = range(len(self.pages.notes))
+        self._read(numbers)
+        return {*self.live}.union(*map(self.pages.page, numbers))

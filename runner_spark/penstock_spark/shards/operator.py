@@ -21,6 +21,7 @@ from penstock_spark.shards.header import Header
 from penstock_spark.shards.levels import Done, play_shard
 from penstock_spark.shards.notices import Command, beat, decoded
 from penstock_spark.shards.packets import Packet
+from penstock_spark.shards.page_store import PageStore
 from penstock_spark.shards.program import LevelProgram
 from penstock_spark.shards.sources import Row, SourceTask, play_sources
 
@@ -115,27 +116,6 @@ def _records(rows: list[Row], shard_keys: tuple[int, ...]) -> Iterator[pa.Record
     yield pa.RecordBatch.from_arrays(columns, schema=_SCHEMA)
 
 
-class _PageStore:
-    """The pages of one grouping in Spark's state."""
-
-    def __init__(self, pages: Any, label: str) -> None:
-        self._pages = pages
-        self._label = label
-
-    def get(self, number: int) -> bytes | None:
-        """A page."""
-        found = self._pages.getValue((self._label, number))
-        return None if found is None else bytes(found[0])
-
-    def put(self, number: int, page: bytes) -> None:
-        """Keeps a page."""
-        self._pages.updateValue((self._label, number), (page,))
-
-    def remove(self, number: int) -> None:
-        """Forgets a page."""
-        self._pages.removeKey((self._label, number))
-
-
 class LevelProcessor(StatefulProcessor):  # type: ignore[misc]
     """A level as a stateful operator: its keys are shards, and one call is one shard's micro-batch.
 
@@ -199,8 +179,8 @@ class LevelProcessor(StatefulProcessor):  # type: ignore[misc]
             self._metrics, program.run, program.number, number, done.clock_micros, done.watermarks
         )
 
-    def _store_of(self, label: str) -> _PageStore:
-        return _PageStore(self._pages, label)
+    def _store_of(self, label: str) -> PageStore:
+        return PageStore(self._pages, label)
 
     def close(self) -> None:
         """Nothing to close: Spark does."""

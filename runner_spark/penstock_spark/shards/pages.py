@@ -1,39 +1,35 @@
 """The state of many keys in pages: one value in the engine's store holds the keys of one page.
 
-A micro-batch reads and writes only the pages that it touches. Inside of a page each key's state stays pickled by
-itself, so that a page that is touched for one of its keys costs little more than that key. Pages are split one at a
-time as they grow (linear hashing).
+A micro-batch reads and writes only the pages that it touches, many at a time. Inside of a page each key's state stays
+pickled by itself, so that a page that is touched for one of its keys costs little more than that key. Pages are split
+as they grow (linear hashing).
 """
 
 from __future__ import annotations
 
 import pickle
-from collections.abc import Iterator
-from dataclasses import dataclass, field
-from typing import Any, NamedTuple, Protocol
+from collections.abc import Iterable, Iterator, Sequence
+from typing import NamedTuple, Protocol
 from zlib import crc32
 
-from penstock.machines.trigger_machine import Domain
+from penstock_spark.shards.page_notes import Due, PageNotes
 
 FIRST_PAGES = 4
-PAGE_BYTES = 32 << 10
-_VERSION = 2
-_SPLITS_PER_SAVE = 64
+PAGE_BYTES = 4 << 10
+_VERSION = 3
+# Roughly what a key takes in a page besides its state.
+_KEY_BYTES = 32
 
 
 class Store(Protocol):
     """Where pages are kept between micro-batches."""
 
-    def get(self, number: int) -> bytes | None:
-        """A page's bytes; None if there is none."""
+    def get_many(self, numbers: Sequence[int]) -> list[bytes | None]:
+        """Pages, in the order of their numbers; None for those that are not there."""
         ...
 
-    def put(self, number: int, page: bytes) -> None:
-        """Keeps a page."""
-        ...
-
-    def remove(self, number: int) -> None:
-        """Forgets a page."""
+    def put_many(self, items: Iterable[tuple[int, bytes | None]]) -> None:
+        """Keeps pages, and forgets those that are None."""
         ...
 
 
@@ -42,110 +38,129 @@ class Kept(NamedTuple):
 
     Attributes:
         state: The snapshot of its machine's state.
-        alarms: The earliest alarm of each domain, as (domain, microseconds).
-        hold_micros: What it holds back; None if nothing.
-        carried: The key in a 1-tuple, if its name alone does not tell it; else ().
+        due: When it is due, and what it holds back.
+        carried: The pickled key, if its name alone does not tell it.
     """
 
     state: bytes
-    alarms: tuple[tuple[Domain, int], ...]
-    hold_micros: int | None
-    carried: tuple[Any, ...]
+    due: Due
+    carried: bytes | None
 
 
-@dataclass
-class PageNote:
-    """What is known of a page without reading it.
+Plain = tuple[bytes, Due, bytes | None]
+"""The fields of `Kept`: most keys of a page are only passed through, and plain tuples do that best."""
 
-    Attributes:
-        alarms: The earliest alarm of each domain.
-        hold_micros: The earliest hold of its keys; None if there is none.
-        size_bytes: Its size.
-    """
-
-    alarms: dict[Domain, int] = field(default_factory=dict)
-    hold_micros: int | None = None
-    size_bytes: int = 0
-
-
-Page = dict[bytes, Kept]
-
-
-def note_of(page: Page, size_bytes: int) -> PageNote:
-    """What to remember of a page.
-
-    >>> note_of({b"k": Kept(b"", (("clock", 5),), 7, ())}, 10)
-    PageNote(alarms={'clock': 5}, hold_micros=7, size_bytes=10)
-    """
-    note = PageNote(size_bytes=size_bytes)
-    for kept in page.values():
-        for domain, micros in kept.alarms:
-            note.alarms[domain] = min(micros, note.alarms.get(domain, micros))
-        if kept.hold_micros is not None:
-            before = note.hold_micros
-            note.hold_micros = kept.hold_micros if before is None else min(before, kept.hold_micros)
-    return note
+Page = dict[bytes, Plain]
+"""Keys by name."""
 
 
 class Pages:
-    """The pages of one grouping in one shard.
+    """The pages of one grouping in one shard, in one micro-batch.
 
     Args:
         store: Where they are kept.
-        notes: One for each page, from the last micro-batch; it is changed in place.
+        notes: What is known of them from the last micro-batch, changed in place; an empty list if there was none.
         spread: By what hashes are divided first, so that the keys of one shard use all of its pages.
     """
 
-    def __init__(self, store: Store, notes: list[PageNote], spread: int) -> None:
-        self.store = store
-        self.notes = notes
-        self.spread = spread
-        self.loaded: dict[int, Page] = {}
-        self.dirty: set[int] = set()
+    def __init__(self, store: Store, notes: list[PageNotes], spread: int) -> None:
         if not notes:
-            notes.extend(PageNote() for _ in range(FIRST_PAGES))
+            notes.append(PageNotes())
+        [self.notes] = notes
+        self.store = store
+        self.spread = spread
+        self.loaded: dict[int, bytes | Page] = {}
+        self._changes: dict[int, dict[bytes, Plain | None]] = {}
+        self._grown_bytes = 0
+        if not len(self.notes):
+            self.notes.add_pages(FIRST_PAGES)
 
     def number_of(self, name: bytes) -> int:
         """The page of a key."""
         return _place(crc32(name) // self.spread, len(self.notes))
 
-    def load(self, number: int) -> Page:
-        """A page, read once."""
-        page = self.loaded.get(number)
-        if page is None:
-            stored = self.store.get(number) if self.notes[number].size_bytes else None
-            page = self.loaded[number] = {} if stored is None else _decode(stored)
+    def load_many(self, numbers: Iterable[int]) -> list[int]:
+        """Reads pages.
+
+        Returns:
+            Those that had not been read before.
+        """
+        new = sorted({*numbers}.difference(self.loaded))
+        sizes = self.notes.sizes
+        self.loaded.update(dict.fromkeys(new, b""))
+        stored = [number for number in new if sizes[number]]
+        if stored:
+            for number, page in zip(stored, self.store.get_many(stored), strict=True):
+                self.loaded[number] = page or b""
+        return new
+
+    def find(self, number: int, name: bytes) -> Plain | None:
+        """A key in a page that has been read; the page stays as it was stored, because that takes less memory."""
+        page = self.loaded[number]
+        return (_decode(page) if isinstance(page, bytes) else page).get(name)
+
+    def page(self, number: int) -> Page:
+        """A page that has been read, in the open, with what has been put into it."""
+        page = self.loaded[number]
+        if isinstance(page, bytes):
+            page = self.loaded[number] = _decode(page)
+        for name, kept in self._changes.pop(number, {}).items():
+            page.pop(name, None)
+            if kept is not None:
+                page[name] = kept
         return page
 
+    def put(self, number: int, name: bytes, kept: Plain | None, before_bytes: int) -> None:
+        """Puts a key into its page, which has been read. After that, nothing is looked for before pages are written.
+
+        Args:
+            number: The page.
+            name: The key.
+            kept: What is kept of it; None takes it out.
+            before_bytes: What `size_of` tells of what there was; 0 if there was nothing.
+        """
+        self._grown_bytes += (0 if kept is None else size_of(kept)) - before_bytes
+        self.notes.keys += (kept is not None) - (before_bytes > 0)
+        self._changes.setdefault(number, {})[name] = kept
+
     def save(self) -> None:
-        """Writes what has changed, and splits pages while they are too large on average."""
-        wanted = sum(note.size_bytes for note in self.notes) // PAGE_BYTES
-        for _ in range(min(wanted - len(self.notes), _SPLITS_PER_SAVE)):
-            self._split()
-        for number in sorted(self.dirty):
-            page = self.loaded[number]
-            encoded = _encode(page) if page else b""
-            if encoded:
-                self.store.put(number, encoded)
-            elif self.notes[number].size_bytes:
-                self.store.remove(number)
-            self.notes[number] = note_of(page, len(encoded))
-        self.dirty.clear()
+        """Writes what has changed, after splitting pages if they are too large on average."""
+        size_bytes = self.notes.size_bytes + self._grown_bytes
+        # A few keys with much to keep do not get any smaller by more pages.
+        self._split(min(size_bytes // PAGE_BYTES, self.notes.keys))
+        self.store.put_many(self._written())
+        self._grown_bytes = 0
 
-    def _split(self) -> None:
-        """Makes one more page, with the keys that belong to it from now on."""
-        count = len(self.notes)
-        source = count - (1 << (count.bit_length() - 1))
-        page = self.load(source)
-        self.notes.append(PageNote())
-        moved = {name: page.pop(name) for name in list(page) if self.number_of(name) == count}
-        self.loaded[count] = moved
-        self.dirty |= {source, count}
+    def _written(self) -> Iterator[tuple[int, bytes | None]]:
+        for number in sorted(self._changes):
+            page = self.page(number)
+            del self.loaded[number]
+            was_stored = self.notes.sizes[number] > 0
+            encoded = _encode(page) if page else None
+            # Most keys of a page are due at the same time.
+            self.notes.note(number, len(encoded or b""), {due for _, due, _ in page.values()})
+            if encoded or was_stored:
+                yield number, encoded
 
-    def all_names(self) -> Iterator[tuple[bytes, Kept]]:
-        """Every key, for reading the state as a table."""
-        for number in range(len(self.notes)):
-            yield from self.load(number).items()
+    def _split(self, wanted: int) -> None:
+        """Makes more pages, and gives them the keys that belong to them from now on."""
+        while (count := len(self.notes)) < wanted:
+            below = 1 << (count.bit_length() - 1)
+            until = min(wanted, below * 2)
+            self.load_many(range(count - below, until - below))
+            self.notes.add_pages(until - count)
+            for number in range(count, until):
+                page = self.page(number - below)
+                moved = [name for name in page if self.number_of(name) == number]
+                self.loaded[number] = {name: page.pop(name) for name in moved}
+                # They have changed, whatever else is put into them.
+                self._changes.update({number - below: {}, number: {}})
+
+
+def size_of(kept: Plain) -> int:
+    """Roughly what a key takes in a page, in bytes."""
+    state, _, carried = kept
+    return len(state) + len(carried or b"") + _KEY_BYTES
 
 
 def _place(number: int, count: int) -> int:
@@ -155,18 +170,30 @@ def _place(number: int, count: int) -> int:
     [0, 1, 2, 3, 4, 1, 2, 3]
     """
     below = 1 << (count.bit_length() - 1)
-    place = number % (below * 2)
+    place = number & (below * 2 - 1)
     return place if place < count else place - below
 
 
+def keys_of(stored: bytes) -> Iterator[tuple[bytes, Kept]]:
+    """The keys of a page of its bytes, by name.
+
+    Raises:
+        ValueError: They are of another version.
+    """
+    for name, kept in _decode(stored).items():
+        yield name, Kept(*kept)
+
+
 def _encode(page: Page) -> bytes:
-    """A page as columns, which are pickled much quicker than a record for each key."""
-    return pickle.dumps((_VERSION, list(page), *zip(*page.values(), strict=True)), pickle.HIGHEST_PROTOCOL)
+    """A page as bytes; all in it is plain data, which is pickled in no time."""
+    return pickle.dumps((_VERSION, page), pickle.HIGHEST_PROTOCOL)
 
 
 def _decode(stored: bytes) -> Page:
+    if not stored:
+        return {}
     version, *content = pickle.loads(stored)
     if version != _VERSION:
         raise ValueError(f"a page of state has the format {version}, not {_VERSION}")
-    names, *columns = content
-    return dict(zip(names, map(Kept, *columns), strict=True))
+    page: Page = content[0]
+    return page
