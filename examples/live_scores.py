@@ -1,7 +1,8 @@
 """Follows a game while it is played: the points of each team by the hour, as they come in, out of order and late.
 
-The scores of a file are dealt out into small files, which a stream reads one after the other, as if they came from the
-game just now. Each line of the output is a pane: an early one while the hour is not over, one on time, late ones after it.
+The scores of a file are dealt out into small files, which a stream reads one after the other, as if they came from
+the game just now. Each line of the output is a pane: an early one while the hour is not over, one on time, late ones
+after it.
 
 python examples/live_scores.py --disorder 600 --lateness 3600
 """

@@ -124,7 +124,7 @@ class MicrosOf:
             micros = [moment.micros for moment in moments]
         else:
             return [self._checked(*pair) for pair in zip(elements, moments, strict=True)]
-        if not (_MIN_MICROS <= min(micros) and max(micros) < _MAX_MICROS):
+        if min(micros) < _MIN_MICROS or max(micros) >= _MAX_MICROS:
             return [self._checked(*pair) for pair in zip(elements, moments, strict=True)]
         return micros
 
