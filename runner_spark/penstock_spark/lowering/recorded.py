@@ -55,7 +55,8 @@ def recorded_input(
     happenings = sorted(
         happening for number, step in enumerate(streams) for happening in _happenings(number, step)
     )
-    clocks = (0, *accumulate((happening.clock_micros for happening in happenings), max, initial=0))
+    reached = (0, *accumulate((happening.clock_micros for happening in happenings), max))
+    clocks = (*reached, reached[-1])
     moved = (isinstance(happening.event, ProcessingTimeEvent) for happening in happenings)
     ends = frozenset(step for step, has_moved in enumerate(moved, 1) if has_moved)
     timeline = Timeline(clocks, ends, _firsts(happenings, len(clocks), events_per_batch))
