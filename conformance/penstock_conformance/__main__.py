@@ -5,15 +5,15 @@ from __future__ import annotations
 import argparse
 import sys
 import traceback
-from collections.abc import Sequence
+from collections.abc import Iterator, Sequence
 
-from penstock_conformance import bare
+from penstock_conformance import bare, pipelines
 from penstock_conformance.parsing import load
 from penstock_conformance.scenario import MODES, Scenario
 
 
 def main(arguments: Sequence[str] | None = None) -> int:
-    """Plays transcripts on the bare machine.
+    """Plays transcripts, on the bare machine or on Spark.
 
     Args:
         arguments: Those of the command; by default the process's.
@@ -28,22 +28,35 @@ def main(arguments: Sequence[str] | None = None) -> int:
     parser = argparse.ArgumentParser(prog="penstock_conformance", description="Plays transcripts.")
     parser.add_argument("--mode", choices=MODES, help="play only what is written for this engine mode")
     parser.add_argument(
+        "--spark", action="store_true", help="run them as pipelines, and not the bare machine"
+    )
+    parser.add_argument(
         "names", nargs="*", help="play only scenarios with one of these in their file or title"
     )
     options = parser.parse_args(arguments)
+    names = [name.lower() for name in options.names]
+    chosen = [
+        scenario
+        for scenario in load()
+        if not names or any(name in f"{scenario.place} {scenario.title}".lower() for name in names)
+    ]
     passed = failed = 0
-    for scenario in load():
-        heading = f"{scenario.place} {scenario.title}".lower()
-        if options.names and not any(name.lower() in heading for name in options.names):
-            continue
-        for mode in scenario.modes:
-            if options.mode in (None, mode):
-                difference = _difference(scenario, mode)
-                passed, failed = passed + (difference is None), failed + (difference is not None)
-                if difference:
-                    print(difference)
+    for mode in [options.mode] if options.mode else MODES:
+        for difference in _on_spark(chosen, mode) if options.spark else _on_bare_machine(chosen, mode):
+            passed, failed = passed + (difference is None), failed + (difference is not None)
+            if difference:
+                print(difference)
     print(f"{passed} passed, {failed} failed")
     return 2 if passed + failed == 0 else min(failed, 1)
+
+
+def _on_spark(scenarios: Sequence[Scenario], mode: str) -> Iterator[str | None]:
+    """What is wrong with each scenario that can go through a pipeline."""
+    return (difference for _, difference in pipelines.reports(scenarios, mode))
+
+
+def _on_bare_machine(scenarios: Sequence[Scenario], mode: str) -> Iterator[str | None]:
+    return (_difference(scenario, mode) for scenario in scenarios if mode in scenario.modes)
 
 
 def _difference(scenario: Scenario, mode: str) -> str | None:

@@ -8,11 +8,10 @@ from dataclasses import replace
 from penstock.machines.grouping import GroupingMachine
 from penstock.machines.playing import Player
 from penstock.machines.records import Arrive, Played
-from penstock_conformance.comparing import differences
+from penstock_conformance.comparing import differences, hold_text, verdict
 from penstock_conformance.malformed import Malformed
-from penstock_conformance.moments import time_text
 from penstock_conformance.programs import program_of
-from penstock_conformance.scenario import ExpectedHold, Scenario, Step
+from penstock_conformance.scenario import Scenario, Step
 
 
 def report(scenario: Scenario, mode: str, cut: bool = False) -> str | None:
@@ -42,13 +41,7 @@ def report(scenario: Scenario, mode: str, cut: bool = False) -> str | None:
         missing:    -> [6] in [0, 10)
         unexpected: -> [5] in [0, 10) on-time first last #0 nonspeculative #0 insert at 9.999999 (clock: -inf)
     """
-    found = _differences(scenario, mode, cut)
-    heading = f"{scenario.place}: {scenario.title} ({mode})"
-    if scenario.unmet is not None:
-        if any(scenario.unmet in line for line in found):
-            return None
-        found = [f"  nothing is reported with {scenario.unmet!r}, but should be", *found]
-    return "\n".join([heading, *found]) if found else None
+    return verdict(scenario, mode, _differences(scenario, mode, cut))
 
 
 def _differences(scenario: Scenario, mode: str, cut: bool) -> list[str]:
@@ -79,8 +72,8 @@ def _played(player: Player, scenario: Scenario, mode: str, cut: bool) -> Iterato
             played += player.finish()
         found = differences(step, played, scenario.in_written_order)
         if step.hold is not None and step.hold.micros != player.hold_micros:
-            held = _hold_text(ExpectedHold(player.hold_micros))
-            found.append(f"wrong hold: {_hold_text(step.hold)} is written, but there is {held}")
+            held = hold_text(player.hold_micros)
+            found.append(f"wrong hold: {hold_text(step.hold.micros)} is written, but there is {held}")
         if found:
             yield f"  at {step.place}: {step.text}"
             yield from (f"    {line}" for line in found)
@@ -92,7 +85,3 @@ def _in_order_of_time(steps: Sequence[Step]) -> Step:
     elements = [event for event in events if isinstance(event, Arrive)]
     elements.sort(key=lambda element: element.timestamp_micros)
     return replace(steps[-1], events=tuple(elements))
-
-
-def _hold_text(hold: ExpectedHold) -> str:
-    return "no hold" if hold.micros is None else f"hold {time_text(hold.micros)}"

@@ -9,7 +9,7 @@ from penstock.machines.records import Pane, Played
 from penstock.transforms.bounded_window import BoundedWindow
 from penstock.utils.windowed_value import PaneInfoTiming
 from penstock_conformance.moments import time_text, window_text
-from penstock_conformance.scenario import Expected, ExpectedDrop, ExpectedPane, Step
+from penstock_conformance.scenario import Expected, ExpectedDrop, ExpectedPane, Scenario, Step
 
 _TIMINGS = {
     PaneInfoTiming.EARLY: "early",
@@ -41,6 +41,31 @@ def differences(step: Step, played: Sequence[Played], in_written_order: bool = F
     ]
     unexpected = [f"unexpected: {played_text(played[number])}" for number in left]
     return missing + unexpected or list(_disorder(step.expected, found, in_written_order))
+
+
+def verdict(scenario: Scenario, mode: str, found: Sequence[str]) -> str | None:
+    """What is wrong when a scenario is played in a mode; None if all is as written.
+
+    Args:
+        scenario: The scenario.
+        mode: The mode it was played in.
+        found: What is not as it expects, a line for each thing. Where it says that something must be found, that is
+            right, and wrong if it is not.
+    """
+    if scenario.unmet is not None:
+        if any(scenario.unmet in line for line in found):
+            return None
+        found = [f"  nothing is reported with {scenario.unmet!r}, but should be", *found]
+    return "\n".join([f"{scenario.place}: {scenario.title} ({mode})", *found]) if found else None
+
+
+def hold_text(hold_micros: int | None) -> str:
+    """A hold, as a transcript would write it.
+
+    >>> hold_text(9_999_999), hold_text(None)
+    ('hold 9.999999', 'no hold')
+    """
+    return "no hold" if hold_micros is None else f"hold {time_text(hold_micros)}"
 
 
 def played_text(played: Played) -> str:

@@ -18,6 +18,8 @@ _WINDOW = re.compile(rf"\[\s*({TIME_PATTERN})\s*,\s*({TIME_PATTERN})\s*\)")
 _CLOCK_TIME = re.compile(r"(\d\d):(\d\d):(\d\d(?:\.\d+)?)")
 _HOUR_MICROS = 3_600_000_000
 _DAY_MICROS = 24 * _HOUR_MICROS
+_DAYS_MAX = 700_000
+"""About as many days before and after 1970 have a date."""
 
 
 def micros_of(text: str) -> int:
@@ -73,6 +75,8 @@ def time_text(micros: int) -> str:
     clock = f"{seconds // 3600:02}:{seconds // 60 % 60:02}:{seconds % 60:02}{_fraction_text(fraction)}"
     if days == 0:
         return clock
+    if not -_DAYS_MAX < days < _DAYS_MAX:
+        return f"day {days} at {clock}"
     return f"{datetime.fromtimestamp(days * 86_400, UTC):%Y-%m-%d}T{clock}Z"
 
 

@@ -1,124 +1,202 @@
-"""A scenario as a part of a pipeline: what happens, its grouping, and all that can be seen of what comes out."""
+"""The harness of whole engines: many scenarios as branches of one pipeline, which a runner runs."""
 
 from __future__ import annotations
 
-from collections.abc import Iterator
-from dataclasses import replace
+import re
+from collections.abc import Iterable, Iterator, Mapping
+from dataclasses import dataclass, field
 from typing import Any
 
-from penstock.io.each_batch import WriteToMemory
-from penstock.machines.records import Dropped, DropReason, Element, Pane, Played
-from penstock.pvalue import PBegin, PCollection
-from penstock.transforms.changelog import Changelog
-from penstock.transforms.combine import CombinePerKey
-from penstock.transforms.dofn import DoFn
-from penstock.transforms.grouping import Flatten, GroupByKey
-from penstock.transforms.pardo import ParDo
+from penstock.metrics.metric import MetricResults, MetricsFilter
+from penstock.options.pipeline_options import PipelineOptions
+from penstock.pipeline import Pipeline
+from penstock.pvalue import PBegin
+from penstock.testing.test_stream import ElementEvent, TestStream
+from penstock.transforms.create import Create
+from penstock.transforms.pardo import MapTuple
 from penstock.transforms.ptransform import PTransform
-from penstock.transforms.trigger import AccumulationMode, AfterCount, Repeatedly
-from penstock.transforms.window import GlobalWindows, TimestampCombiner
-from penstock.transforms.windowing import WindowInto
-from penstock.utils.windowed_value import ValueKind, WindowedValue
-from penstock_conformance.programs import Program
+from penstock.transforms.window import TimestampedValue
+from penstock.utils.timestamp import Timestamp
+from penstock_conformance.branches import Branch
+from penstock_conformance.comparing import verdict
+from penstock_conformance.judging import DROPPED, Taken, steps_to_the_end, wrong_reasons, wrong_steps
+from penstock_conformance.malformed import Malformed
+from penstock_conformance.programs import Program, program_of
+from penstock_conformance.scenario import Scenario
+from penstock_conformance.tapes import Tape, tape_of, why_untold
 
-GROUPING = "Grouping"
-"""The label of a scenario's grouping, below its own."""
-
-_INTO_RETRACTIONS = WindowInto(
-    GlobalWindows(),
-    Repeatedly(AfterCount(1)),
-    AccumulationMode.ACCUMULATING_AND_RETRACTING,
-    TimestampCombiner.OUTPUT_AT_EARLIEST,
-)
+BRANCHES_MAX = 250
+"""The number of scenarios in one pipeline: what an engine does at each event, it does for each of them."""
 
 
-class Branch(PTransform[Any, Any]):
-    """A scenario as a part of a pipeline.
+@dataclass(frozen=True)
+class Case:
+    """A scenario that is to go through a pipeline.
 
-    Args:
-        source: What happens: elements are (key, value); or (number, (key, value, whether it is taken back)) where the
-            scenario's elements may be retractions.
-        program: The grouping.
-        into: A list for what comes out, which `played_of` understands.
-
-    Example: ``pipeline | Branch(TestStream(events=tape.events), program_of(scenario), found)``.
+    Attributes:
+        scenario: The scenario.
+        mode: The engine mode.
+        label: The label of its branch.
+        program: Its grouping.
+        tape: What happens.
+        found: Where the branch writes what comes out.
     """
 
-    def __init__(self, source: PTransform[Any, Any], program: Program, into: list[Any]) -> None:
+    scenario: Scenario
+    mode: str
+    label: str
+    program: Program
+    tape: Tape
+    found: list[Any] = field(default_factory=list)
+
+    def apply_to(self, pipeline: Pipeline) -> None:
+        """Makes a branch of it."""
+        source: PTransform[Any, Any] = TestStream(events=self.tape.events)
+        if self.mode == "batch":
+            source = _AllAtOnce(self.tape)
+        _ = pipeline | self.label >> Branch(source, self.program, self.found)
+
+    def report(self, end_clock_micros: int, metrics: MetricResults) -> str | None:
+        """What is wrong with what has been found.
+
+        Args:
+            end_clock_micros: Processing time at the end of the pipeline.
+            metrics: Those of the run.
+        """
+        steps = steps_to_the_end(self.scenario, self.mode, end_clock_micros)
+        wrong = [*wrong_steps(self.scenario, steps, [Taken(len(steps), self.found)])]
+        return verdict(
+            self.scenario, self.mode, [*wrong, *wrong_reasons(steps, dropped_in(metrics, self.label))]
+        )
+
+
+class _AllAtOnce(PTransform[Any, Any]):
+    """The elements of a tape, for a batch.
+
+    Args:
+        tape: The tape.
+    """
+
+    def __init__(self, tape: Tape) -> None:
         super().__init__()
-        self._source = source
-        self._program = program
-        self._into = into
+        events = [event for event in tape.events if isinstance(event, ElementEvent)]
+        values = [value for event in events for value in event.timestamped_values]
+        self._elements = [(value.value, value.timestamp.micros) for value in values]
 
     def expand(self, pbegin: PBegin) -> Any:
-        """The written elements."""
-        program = self._program
-        elements: PCollection[Any] = pbegin | "What happens" >> self._source
-        if program.input_retracts:
-            # A pipeline knows that elements may take others back if they come from a grouping that gives such.
-            one_by_one = elements | "One by one" >> _INTO_RETRACTIONS | "Each" >> GroupByKey()
-            elements = one_by_one | "Taken back" >> ParDo(_TakeBack())
-        combine = program.combine
-        grouping = GroupByKey() if combine is None else CombinePerKey(combine)
-        windows = elements | "Windows" >> WindowInto(program.windowing)
-        panes, late = windows | GROUPING >> grouping.with_late_data()
-        seen = (
-            panes | "Panes" >> ParDo(_Show(is_list=combine is None)) | "Changes" >> Changelog(),
-            late | "Late" >> ParDo(_Show(is_late=True)) | "Late changes" >> Changelog(),
-        )
-        return seen | Flatten() | "Seen" >> WriteToMemory(self._into)
+        """The elements at their event times."""
+        return pbegin | Create(self._elements) | MapTuple(_at)
 
 
-class _TakeBack(DoFn):
-    """Gives each element as what it is: one that adds its value, or one that takes it back."""
-
-    def process(
-        self, element: Any, windowed: Any = DoFn.WindowedValueParam
-    ) -> Iterator[WindowedValue]:
-        """The element, unless it has come before."""
-        _, group = element
-        pane = windowed.pane_info
-        if pane.index == 0 and not pane.kind.is_retraction:
-            [(key, value, is_taken_back)] = group
-            again = windowed.with_value((key, value))
-            again.pane_info = replace(pane, kind=ValueKind.DELETE if is_taken_back else ValueKind.INSERT)
-            yield again
+def _at(value: Any, micros: int) -> Any:
+    return TimestampedValue(value, Timestamp.from_micros(micros))
 
 
-class _Show(DoFn):
-    """Makes plain data of a pane, or of an element that came too late, and of all that belongs to it."""
-
-    def __init__(self, is_list: bool = False, is_late: bool = False) -> None:
-        self._is_list = is_list
-        self._is_late = is_late
-
-    def process(
-        self, element: Any, windowed: Any = DoFn.WindowedValueParam
-    ) -> Iterator[tuple[Any, ...]]:
-        """The data, as `played_of` takes it."""
-        key, value = element
-        value = list(value) if self._is_list else value
-        yield self._is_late, key, value, windowed.windows, windowed.timestamp_micros, windowed.pane_info
-
-
-def played_of(step: int, clock_micros: int, seen: Any) -> Played:
-    """What came out, as the machines tell it.
+def case_of(scenario: Scenario, mode: str, label: str = "Scenario", stops_at_panes: bool = False) -> Case:
+    """A scenario that is to go through a pipeline.
 
     Args:
-        step: The number of the event that caused it.
-        clock_micros: Processing time.
-        seen: What a `Branch` wrote. It does not tell why an element was dropped: each is said to have been too late.
+        scenario: The scenario.
+        mode: The engine mode.
+        label: The label of its branch.
+        stops_at_panes: See `penstock_conformance.tapes.tape_of`.
 
-    >>> from penstock.utils.windowed_value import PANE_INFO_UNKNOWN
-    >>> seen = ValueKind.INSERT, (True, "key", 5, (), 3_000_000, PANE_INFO_UNKNOWN)
-    >>> played_of(0, 0, seen).emitted.reason.name
-    'EXPIRED'
+    Raises:
+        Malformed: It cannot; or a setting cannot be understood.
+        ValueError: The model refuses the grouping; so does TypeError.
     """
-    kind, (is_late, key, value, windows, timestamp_micros, info) = seen
-    emitted: Pane | Dropped
-    if is_late:
-        emitted = Dropped(Element(value, timestamp_micros, tuple(windows), kind), DropReason.EXPIRED)
-    else:
-        [window] = windows
-        emitted = Pane(value, window, timestamp_micros, info)
-    return Played(step, clock_micros, key, emitted)
+    return Case(scenario, mode, label, program_of(scenario), tape_of(scenario, mode, stops_at_panes))
+
+
+def pipeline_of(cases: Iterable[Case], **arguments: Any) -> Pipeline:
+    """A pipeline of a branch for each case.
+
+    Args:
+        cases: The cases.
+        arguments: Those of `Pipeline`.
+    """
+    # Many scenarios show what a trigger that may finish does.
+    pipeline = Pipeline(options=PipelineOptions(allow_unsafe_triggers=True), **arguments)
+    for case in cases:
+        case.apply_to(pipeline)
+    return pipeline
+
+
+def dropped_in(metrics: MetricResults, label: str) -> Mapping[str, int]:
+    """How many elements a branch has dropped, by the counter that tells why."""
+    asked = MetricsFilter().with_step(label).with_names(DROPPED.values())
+    return {str(counter.key.metric.name): counter.committed for counter in metrics.query(asked)["counters"]}
+
+
+def groups_of(cases: Iterable[Case], branches_max: int = BRANCHES_MAX) -> list[list[Case]]:
+    """Cases that may share a pipeline, and so a clock.
+
+    A batch has none. The streams of others are merged by it, so that each of their events has the processing time that
+    it has alone, unless a micro-batch of one begins before those before it have ended in another: those of all end
+    together. Cases in which no processing time passes are kept apart, for they may wait for it in vain.
+
+    Args:
+        cases: The cases, all of one mode.
+        branches_max: The number of cases in one pipeline, at most.
+    """
+    groups: list[list[Case]] = []
+    for case in cases:
+        for group in groups:
+            if len(group) < branches_max and all(_fit(case, one) for one in group):
+                group.append(case)
+                break
+        else:
+            groups.append([case])
+    return groups
+
+
+def _fit(one: Case, other: Case) -> bool:
+    if one.mode == "batch":
+        return True
+    same_kind = one.tape.tells_time == other.tape.tells_time
+    return same_kind and _follows(one.tape, other.tape) and _follows(other.tape, one.tape)
+
+
+def _follows(later: Tape, earlier: Tape) -> bool:
+    """Whether each micro-batch begins when the ones before it have ended in the other."""
+    ends = [end for _, end in earlier.rounds()]
+    begins = [begin for begin, _ in later.rounds()]
+    return all(begin >= max(ends[:number], default=0) for number, begin in enumerate(begins))
+
+
+def _is_shown(scenario: Scenario) -> bool:
+    """Whether it would be seen at the end of a pipeline that what must not be met is not: holds and times are not."""
+    return scenario.unmet is None or not re.search(r"hold|clock: ", scenario.unmet)
+
+
+def reports(
+    scenarios: Iterable[Scenario], mode: str, branches_max: int = BRANCHES_MAX, **arguments: Any
+) -> Iterator[tuple[Scenario, str | None]]:
+    """Runs all scenarios that can go through pipelines: each with what is wrong; None if all is as written.
+
+    Args:
+        scenarios: The scenarios.
+        mode: The engine mode.
+        branches_max: The number of scenarios in one pipeline, at most.
+        arguments: Those of `Pipeline`, such as ``spark=session``.
+
+    Raises:
+        Exception: What made a run fail.
+    """
+    cases = []
+    for number, scenario in enumerate(scenarios):
+        if mode not in scenario.modes or why_untold(scenario, mode) or not _is_shown(scenario):
+            continue
+        try:
+            cases.append(case_of(scenario, mode, f"Scenario {number}"))
+        except Malformed:
+            raise
+        except (TypeError, ValueError) as error:
+            yield scenario, verdict(scenario, mode, [f"  the grouping is refused: {error}"])
+    for group in groups_of(cases, branches_max):
+        result = pipeline_of(group, mode=mode, **arguments).run()
+        result.wait_until_finish()
+        metrics = result.metrics()
+        end_clock_micros = max(case.tape.end_clock_micros for case in group)
+        for case in group:
+            yield case.scenario, case.report(end_clock_micros, metrics)

@@ -7,7 +7,15 @@ from dataclasses import dataclass
 from itertools import pairwise
 from typing import Any
 
-from penstock.machines.records import AdvanceClock, AdvanceWatermark, Arrive, EndRound, Event, Signal
+from penstock.machines.records import (
+    MAX_MICROS,
+    AdvanceClock,
+    AdvanceWatermark,
+    Arrive,
+    EndRound,
+    Event,
+    Signal,
+)
 from penstock.testing import test_stream
 from penstock.transforms.window import TimestampedValue
 from penstock.utils.timestamp import MIN_TIMESTAMP, Duration, Timestamp
@@ -42,33 +50,53 @@ class Tape:
         pairs = zip(self.events, self.steps, strict=True)
         return tuple(step for event, step in pairs if not isinstance(event, test_stream.MicroBatchEvent))
 
+    def complete(self, happenings: int, steps: int) -> int:
+        """How many of a scenario's steps are complete when an engine has taken that many of the happenings.
+
+        Args:
+            happenings: Their number; one more than there are includes the end of the input.
+            steps: The number of all steps.
+        """
+        of_happenings = self.happenings
+        if happenings < len(of_happenings):
+            return of_happenings[happenings]
+        return of_happenings[-1] + 1 if happenings == len(of_happenings) else steps
+
     def rounds(self) -> tuple[tuple[int, int], ...]:
         """For each micro-batch that its events ask for, processing time at its first and at its last event."""
-        now, found, begun = 0, [(0, 0)], False
+        clocks: list[list[int]] = [[]]
+        now = 0
         for event in self.events:
-            match event:
-                case test_stream.MicroBatchEvent():
-                    found.append((now, now))
-                    begun = False
-                    continue
-                case test_stream.ProcessingTimeEvent(advance_by):
-                    now += advance_by.micros
-            found[-1] = (found[-1][0] if begun else now, now)
-            begun = True
-        return tuple(found)
+            if isinstance(event, test_stream.MicroBatchEvent):
+                # One without events is where the one before has ended.
+                clocks[-1] = clocks[-1] or [now]
+                clocks.append([])
+                continue
+            if isinstance(event, test_stream.ProcessingTimeEvent):
+                now += event.advance_by.micros
+            clocks[-1].append(now)
+        return tuple((of_round[0], of_round[-1]) for of_round in clocks if of_round)
 
 
 def why_untold(scenario: Scenario, mode: str) -> str | None:
     """Why a TestStream cannot tell what happens in a scenario; None if it can.
 
     >>> from penstock_conformance.parsing import parse
-    >>> text = "= A\\nsource: us\\nwindows: FixedWindows(10)\\n\\nelement 5 at 3\\nsignal flush\\n"
+    >>> text = '''
+    ... = A
+    ... source:  us
+    ... windows: FixedWindows(10)
+    ...
+    ... signal flush
+    ... '''
     >>> why_untold(parse({"a": text})[0], "streaming")
     'a TestStream has no signals'
     """
     events = [event for step in scenario.steps(mode) for event in step.events]
     if not events:
         return "it is refused before anything happens"
+    if mode == "batch":
+        return None
     if any(isinstance(event, Signal) for event in events):
         return "a TestStream has no signals"
     if any(isinstance(event, AdvanceWatermark) and event.percentile_micros for event in events):
@@ -84,14 +112,23 @@ def tape_of(scenario: Scenario, mode: str, stops_at_panes: bool = False) -> Tape
 
     Args:
         scenario: The scenario.
-        mode: ``streaming`` or ``micro_batch``; in the latter, its rounds end micro-batches.
+        mode: The engine mode; in ``micro_batch``, its rounds end micro-batches.
         stops_at_panes: Whether processing time also stops where panes are expected, so that it is known when they come.
 
     Raises:
         Malformed: A TestStream cannot say it.
 
     >>> from penstock_conformance.parsing import parse
-    >>> text = "= A\\nsource: us\\nwindows: FixedWindows(10)\\n\\n7 element 5 at 3\\n9 clock\\nend of round\\n"
+    >>> text = '''
+    ... = A
+    ... source:  us
+    ... windows: FixedWindows(10)
+    ... engine:  micro_batch
+    ...
+    ... 7 element 5 at 3
+    ... 9 clock
+    ... end of round
+    ... '''
     >>> [type(event).__name__ for event in tape_of(parse({"a": text})[0], "micro_batch").events]
     ['ProcessingTimeEvent', 'ElementEvent', 'ProcessingTimeEvent', 'MicroBatchEvent', 'ElementEvent']
     """
@@ -99,21 +136,24 @@ def tape_of(scenario: Scenario, mode: str, stops_at_panes: bool = False) -> Tape
     if reason:
         raise Malformed(reason, hint="play it on the bare machine", place=scenario.place)
     steps = scenario.steps(mode)
-    recorder = _Recorder(mode == "micro_batch", scenario.settings.get("input_retracts") == "yes", _spacing(steps))
+    takes_back = scenario.settings.get("input_retracts") == "yes"
+    recorder = _Recorder(mode == "micro_batch", takes_back, _is_moved(steps))
+    slack_micros = sum(len(step.events) for step in steps) if recorder.is_moved else 0
     if stops_at_panes:
-        recorder.stops = sorted(set(_stops(steps, recorder.slack_micros)), reverse=True)
+        recorder.stops = sorted(set(_stops(steps, slack_micros)), reverse=True)
     for number, step in enumerate(steps):
         for event in step.events:
             recorder.add(number, event)
-    return recorder.finished(len(steps) - 1)
+    if steps[-1].ends_input:
+        recorder.add(len(steps) - 1, AdvanceWatermark(MAX_MICROS))
+    return recorder.finished(slack_micros)
 
 
-def _spacing(steps: Sequence[Step]) -> tuple[int, int]:
-    """How many microseconds each event is moved by, and the number of events."""
+def _is_moved(steps: Sequence[Step]) -> bool:
+    """Whether each event may come some microseconds early: there is room for all of them between any two times."""
     events = [event for step in steps for event in step.events]
     clocks = sorted({event.clock_micros for event in events if event.clock_micros is not None})
-    has_room = all(later - earlier > 2 * len(events) for earlier, later in pairwise(clocks))
-    return int(has_room), len(events)
+    return all(later - earlier > 2 * len(events) for earlier, later in pairwise(clocks))
 
 
 def _stops(steps: Iterable[Step], slack_micros: int) -> Iterator[int]:
@@ -128,11 +168,10 @@ def _stops(steps: Iterable[Step], slack_micros: int) -> Iterator[int]:
 class _Recorder:
     """Takes down what happens, event by event."""
 
-    def __init__(self, has_rounds: bool, takes_back: bool, spacing: tuple[int, int]) -> None:
+    def __init__(self, has_rounds: bool, takes_back: bool, is_moved: bool) -> None:
         self.has_rounds = has_rounds
         self.takes_back = takes_back
-        self.moved_micros, count = spacing
-        self.slack_micros = self.moved_micros * count
+        self.is_moved = is_moved
         self.stops: list[int] = []
         self.events: list[test_stream.Event] = []
         self.steps: list[int] = []
@@ -144,8 +183,8 @@ class _Recorder:
         """Takes an event of the scenario down."""
         self.count += 1
         if event.clock_micros is not None:
-            early = 0 if isinstance(event, AdvanceClock) else self.count * self.moved_micros
-            self._advance(step, event.clock_micros - early)
+            is_early = self.is_moved and not isinstance(event, AdvanceClock)
+            self._advance(step, event.clock_micros - self.count * is_early)
         match event:
             case Arrive():
                 self._write(step, test_stream.ElementEvent((self._element(event),)))
@@ -155,12 +194,12 @@ class _Recorder:
             case EndRound() if self.has_rounds:
                 self._write(step, test_stream.MicroBatchEvent())
 
-    def finished(self, last: int) -> Tape:
+    def finished(self, slack_micros: int) -> Tape:
         """The tape."""
-        if self.events and isinstance(self.events[-1], test_stream.MicroBatchEvent):
-            # The end of the input comes with the last event; it is not to end what this micro-batch has.
-            XX
-        return Tape(tuple(self.events), tuple(self.steps), self.slack_micros, self.now)
+        if isinstance(self.events[-1], test_stream.MicroBatchEvent):
+            # An engine ends the input with the last event; that is not to be a part of the micro-batch that ends here.
+            self._write(self.steps[-1] + 1, test_stream.ElementEvent(()))
+        return Tape(tuple(self.events), tuple(self.steps), slack_micros, self.now)
 
     def _advance(self, step: int, clock_micros: int) -> None:
         while self.stops and self.stops[-1] <= clock_micros:
@@ -176,7 +215,7 @@ class _Recorder:
     def _element(self, event: Arrive) -> TimestampedValue[Any]:
         pair: Any = (event.key, event.value)
         if self.takes_back:
-            pair = self.count, (*pair, event.kind.is_retraction)
+            pair = self.count, (*pair, event.timestamp_micros, event.kind.is_retraction)
         return TimestampedValue(pair, Timestamp.from_micros(event.timestamp_micros))
 
     def _write(self, step: int, event: test_stream.Event) -> None:

@@ -1,0 +1,86 @@
+"""Measures how long micro-batches take in which nothing arrives, by the number of stateful operators in a row.
+
+Run it with ``python benchmarks/stream_empty_batches.py``.
+
+Micro-batches follow each other without a pause. The first half of them does not count: it warms up.
+"""
+
+from __future__ import annotations
+
+import argparse
+import os
+import shutil
+import statistics
+from collections.abc import Sequence
+from pathlib import Path
+from typing import Any
+
+from outcome import FOLDER, write_numbers
+from stream_processes import StreamWorker, stream_workers
+from stream_report import markdown
+
+ROOT = Path(__file__).parents[1]
+
+TITLES = {
+    "penstock": "penstock",
+    "rows": "native, `transformWithState` in Python",
+    "native_sql": "native, `dropDuplicates`",
+}
+
+
+def measure(worker: StreamWorker, levels: int, batches: int, folder: Path) -> dict[str, Any]:
+    """The milliseconds of a contender's micro-batches."""
+    own = folder / "written" / f"empty-{worker.name}"
+    shutil.rmtree(own, ignore_errors=True)
+    own.mkdir(parents=True)
+    numbers = worker.run("empty_batches", folder=str(own), levels=levels, batches=batches).numbers
+    counted = numbers["seconds"]
+    return {
+        "levels": levels,
+        "median_millis": round(statistics.median(counted) * 1_000),
+        "cpu_millis": round(numbers["cpu_seconds"] / len(counted) * 1_000),
+        "seconds": counted,
+    }
+
+
+def table(contenders: dict[str, list[dict[str, Any]]]) -> str:
+    """The medians, a contender a row."""
+    levels = [found["levels"] for found in next(iter(contenders.values()))]
+    head = [
+        "an empty micro-batch",
+        *(f"{count} in a row: ms" for count in levels),
+        *("CPU ms" for _ in levels),
+    ]
+    rows = [
+        [
+            TITLES[name],
+            *(str(each["median_millis"]) for each in found),
+            *(str(each["cpu_millis"]) for each in found),
+        ]
+        for name, found in contenders.items()
+    ]
+    return markdown(head, rows)
+
+
+def main(given: Sequence[str] | None = None) -> None:
+    """Prints the medians and writes all numbers."""
+    parser = argparse.ArgumentParser(description=__doc__)
+    parser.add_argument("--levels", type=int, nargs="+", default=[1, 2, 3])
+    parser.add_argument("--batches", type=int, default=100)
+    parser.add_argument("--contenders", nargs="+", choices=TITLES, default=list(TITLES))
+    parser.add_argument("--cores", type=int, default=len(os.sched_getaffinity(0)), help="default: all")
+    parser.add_argument("--folder", type=Path, default=ROOT / "build" / "benchmarks", help="for logs")
+    parser.add_argument("--results", type=Path, default=FOLDER / "stream_empty_batches.json")
+    settings = parser.parse_args(given)
+    found: dict[str, list[dict[str, Any]]] = {name: [] for name in settings.contenders}
+    folder = settings.folder.resolve()
+    with stream_workers(settings.contenders, settings.cores, folder) as workers:
+        for levels in settings.levels:
+            for name, worker in workers.items():
+                found[name].append(measure(worker, levels, settings.batches, folder))
+    print(table(found), end="\n\n")
+    write_numbers(settings.results, settings.cores, {"batches": settings.batches, "contenders": found})
+
+
+if __name__ == "__main__":
+    main()

@@ -1,0 +1,193 @@
+"""The streams as pipelines of penstock."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+from contextlib import contextmanager
+from pathlib import Path
+from typing import Any
+
+from pyspark.sql import SparkSession
+
+import penstock as beam
+from penstock.io.watermarks import BoundedDisorder
+from penstock.transforms.trigger import (
+    AccumulationMode,
+    AfterCount,
+    AfterProcessingTime,
+    AfterWatermark,
+    Repeatedly,
+)
+from stream_delays import Delays
+from stream_inputs import DISORDER_SECONDS, LATENESS_SECONDS, REPLAYS, parsed
+from stream_progress import measured_batches, measured_state
+from stream_ticker import TICK_DISORDER_SECONDS, TICK_WINDOW_SECONDS, parsed_tick, tick_source
+from workloads import WINDOW_SECONDS
+
+_RARELY = 1_000
+_TIMINGS = ("early", "on time", "late", "unknown")
+
+
+def replay(
+    spark: SparkSession, workload: str, source: str, target: str, files_per_batch: int
+) -> dict[str, Any]:
+    """Sums by key and window, each when the watermark has passed the window's end, or also early and late."""
+    kind = next(replay for replay in REPLAYS if replay.name == workload)
+    field = kind.key
+
+    def parse(line: str) -> tuple[str, int]:
+        key, score, _ = parsed(line, field)
+        return key, score
+
+    windows = FIRING if kind.fires else beam.WindowInto(beam.window.FixedWindows(WINDOW_SECONDS))
+    pipeline = beam.Pipeline(spark=spark, mode="streaming", checkpoint_location=f"{target}-checkpoint")
+    lines = pipeline | beam.io.ReadFromText(f"{source}/*.txt").as_stream(
+        event_time=_second,
+        watermark=BoundedDisorder(DISORDER_SECONDS),
+        max_files_per_batch=files_per_batch,
+        ends=True,
+    )
+    _ = (
+        lines
+        | beam.Map(parse)
+        | windows
+        | beam.CombinePerKey(sum)
+        | beam.Map(_show)
+        | beam.io.WriteToText(f"{target}/part")
+    )
+    result = pipeline.run()
+    result.wait_until_finish()
+    return {"micro_batches": _query_of(result).lastProgress["batchId"] + 1}
+
+
+FIRING = beam.WindowInto(
+    beam.window.FixedWindows(WINDOW_SECONDS),
+    trigger=AfterWatermark(early=AfterProcessingTime(1), late=AfterCount(1)),
+    accumulation_mode=AccumulationMode.DISCARDING,
+    allowed_lateness=LATENESS_SECONDS,
+)
+
+
+def _second(line: str) -> int:
+    return int(line.rpartition(",")[2])
+
+
+def _show(
+    key_sum: tuple[str, int], window: Any = beam.DoFn.WindowParam, pane: Any = beam.DoFn.PaneInfoParam
+) -> str:
+    return f"{key_sum[0]} {int(window.start)}\t{key_sum[1]}\t{_TIMINGS[pane.timing]}"
+
+
+def empty_batches(spark: SparkSession, folder: str, levels: int, batches: int) -> dict[str, Any]:
+    """Groupings in a row, to which nothing comes."""
+    source = Path(folder, "source")
+    source.mkdir()
+    pipeline = beam.Pipeline(
+        spark=spark, mode="streaming", checkpoint_location=f"{folder}/checkpoint", trigger_interval=0.001
+    )
+    pairs = (
+        pipeline
+        | beam.io.ReadFromText(f"{source}/*.txt", validate=False).as_stream()
+        | beam.Map(lambda line: (line, 1))
+        | beam.WindowInto(beam.window.FixedWindows(WINDOW_SECONDS))
+    )
+    for level in range(levels):
+        pairs |= f"Sum{level}" >> beam.CombinePerKey(sum)
+    _ = pairs | beam.io.ForEachBatch(lambda elements, number: None)
+    with _running(pipeline) as query:
+        return measured_batches(query, batches)
+
+
+def state(
+    spark: SparkSession, folder: str, source: str, filling: int, batches: int, rows: int
+) -> dict[str, Any]:
+    """Sums by key that go on for ever."""
+
+    def parse(line: str) -> tuple[str, int]:
+        key, score, _ = parsed(line, 0)
+        return key, score
+
+    pipeline = beam.Pipeline(spark=spark, mode="streaming", checkpoint_location=folder)
+    sums = (
+        pipeline
+        | beam.io.ReadFromText(f"{source}/*.txt").as_stream(max_files_per_batch=1)
+        | beam.Map(parse)
+        | beam.WindowInto(
+            beam.window.GlobalWindows(),
+            trigger=Repeatedly(AfterCount(_RARELY)),
+            accumulation_mode=AccumulationMode.ACCUMULATING,
+        )
+        | beam.CombinePerKey(sum)
+    )
+    _ = sums | beam.io.ForEachBatch(lambda elements, number: None)
+    with _running(pipeline) as query:
+        return measured_state(query, filling, batches, rows)
+
+
+def latency(
+    spark: SparkSession,
+    folder: str,
+    source: str,
+    rate: int,
+    keys: int,
+    warming_seconds: float,
+    seconds: float,
+) -> dict[str, Any]:
+    """Sums by key and window, each as soon as it changes."""
+    line_of = _line_of_rate if source == "rate" else _line_of_socket
+    with tick_source(source, rate) as options:
+        pipeline = beam.Pipeline(spark=spark, mode="streaming", checkpoint_location=folder)
+        rows = pipeline | beam.io.ReadFromSpark(source, **options).as_stream(
+            event_time=lambda row: parsed_tick(line_of(row), 1)[2] / 1e6,
+            watermark=BoundedDisorder(TICK_DISORDER_SECONDS),
+        )
+
+        def parse(row: Any) -> tuple[int, tuple[int, int]]:
+            key, score, born_micros = parsed_tick(line_of(row), keys)
+            return key, (score, born_micros)
+
+        sums = (
+            rows
+            | beam.Map(parse)
+            | beam.WindowInto(
+                beam.window.FixedWindows(TICK_WINDOW_SECONDS),
+                trigger=Repeatedly(AfterCount(1)),
+                accumulation_mode=AccumulationMode.ACCUMULATING,
+            )
+            | beam.CombinePerKey(beam.combiners.TupleCombineFn(sum, max))
+        )
+        delays = Delays(warming_seconds, seconds)
+        # The newest of each key comes last.
+        _ = sums | beam.io.ForEachBatch(
+            lambda elements, _: delays.add(born for _, born in dict(elements).values())
+        )
+        with _running(pipeline) as query:
+            delays.wait(query)
+        return delays.numbers()
+
+
+def _line_of_socket(row: Any) -> str:
+    line: str = row.value
+    return line
+
+
+def _line_of_rate(row: Any) -> str:
+    return f"{row.value},{round(row.timestamp.timestamp() * 1e6)}"
+
+
+@contextmanager
+def _running(pipeline: Any) -> Iterator[Any]:
+    """Runs a pipeline for a block, and gives Spark's query."""
+    result = pipeline.run()
+    try:
+        yield _query_of(result)
+    finally:
+        result.cancel()
+
+
+def _query_of(result: Any) -> Any:
+    """Spark's query, which a user does not see."""
+    return result._running._started
+
+
+JOBS = {"replay": replay, "empty_batches": empty_batches, "state": state, "latency": latency}

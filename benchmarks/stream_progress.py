@@ -1,0 +1,125 @@
+"""What a running query tells of its micro-batches."""
+
+from __future__ import annotations
+
+import os
+import time
+from collections.abc import Iterator
+from contextlib import contextmanager
+from pathlib import Path
+from typing import Any
+
+from processes import tree_cpu_seconds
+
+_POLL_SECONDS = 0.1
+_WAIT_SECONDS_MAX = 3_600
+
+
+def await_micro_batches(query: Any, count: int, rows: int = 0) -> None:
+    """Waits until so many micro-batches have had so many rows each.
+
+    Args:
+        query: Spark's query.
+        count: How many micro-batches.
+        rows: How many rows each of them has at least.
+
+    Raises:
+        RuntimeError: The query ended before, or took longer than an hour.
+    """
+    deadline = time.monotonic() + _WAIT_SECONDS_MAX
+    while len(micro_batch_seconds(query, rows)) < count:
+        if not query.isActive or time.monotonic() > deadline:
+            raise RuntimeError(f"the query came to {query.lastProgress}") from query.exception()
+        time.sleep(_POLL_SECONDS)
+
+
+def micro_batch_seconds(query: Any, rows: int = 0) -> list[float]:
+    """The seconds that each micro-batch took that had so many rows; of the last thousand."""
+    return [
+        progress["durationMs"]["triggerExecution"] / 1_000
+        for progress in query.recentProgress
+        if progress["numInputRows"] >= rows
+    ]
+
+
+@contextmanager
+def started(writer: Any) -> Iterator[Any]:
+    """A query that runs for a block."""
+    query = writer.start()
+    try:
+        yield query
+    finally:
+        query.stop()
+
+
+@contextmanager
+def own_cpu_seconds() -> Iterator[list[float]]:
+    """A list that gets the processor seconds that this process and all that it has started use in the block."""
+    used: list[float] = []
+    before = tree_cpu_seconds(os.getpid())
+    yield used
+    used.append(tree_cpu_seconds(os.getpid()) - before)
+
+
+def measured_batches(query: Any, batches: int) -> dict[str, Any]:
+    """Runs a query for so many micro-batches, of which the second half counts."""
+    warming = batches // 2
+    await_micro_batches(query, warming)
+    with own_cpu_seconds() as cpu_seconds:
+        await_micro_batches(query, batches)
+    seconds = micro_batch_seconds(query)[warming:batches]
+    return {"seconds": seconds, "cpu_seconds": cpu_seconds[0]}
+
+
+def measured_state(query: Any, filling: int, batches: int, rows: int) -> dict[str, Any]:
+    """Runs a query until its state is full, and then for so many micro-batches that count.
+
+    Args:
+        query: Spark's query.
+        filling: How many micro-batches fill the state.
+        batches: How many count.
+        rows: How many rows each micro-batch has at least, if it has any of the input's.
+    """
+    start = time.perf_counter()
+    await_micro_batches(query, filling, rows)
+    fill_seconds = time.perf_counter() - start
+    with own_cpu_seconds() as cpu_seconds:
+        await_micro_batches(query, filling + batches, rows)
+    resident_megabytes, resident_megabytes_max = worker_megabytes()
+    seconds = micro_batch_seconds(query, rows)[filling:]
+    return {
+        "fill_seconds": fill_seconds,
+        "seconds": seconds,
+        "cpu_seconds": cpu_seconds[0],
+        "resident_megabytes": resident_megabytes,
+        "resident_megabytes_max": resident_megabytes_max,
+    }
+
+
+def worker_megabytes() -> tuple[float, float]:
+    """The resident memory of the largest of Spark's Python processes below this one: now, and at most so far."""
+    statuses = dict(_statuses())
+    below = [os.getpid()]
+    for process in below:
+        below += [other for other, status in statuses.items() if status["PPid"] == str(process)]
+    sizes = [
+        (_megabytes(statuses[process]["VmRSS"]), _megabytes(statuses[process]["VmHWM"]))
+        for process in below[1:]
+        if statuses[process]["Name"].startswith("python") and "VmHWM" in statuses[process]
+    ]
+    return max(sizes, key=lambda size: size[1])
+
+
+def _statuses() -> Iterator[tuple[int, dict[str, str]]]:
+    for entry in Path("/proc").iterdir():
+        if entry.name.isdigit():
+            try:
+                lines = (entry / "status").read_text().splitlines()
+            except OSError:
+                continue
+            pairs = (line.partition(":") for line in lines)
+            yield int(entry.name), {name: value.strip() for name, _, value in pairs}
+
+
+def _megabytes(size: str) -> float:
+    return int(size.removesuffix("kB")) / 1_024

@@ -1,0 +1,179 @@
+"""Whether what an engine gave for a scenario is what had to come out, as far as a pipeline can show it."""
+
+from __future__ import annotations
+
+from collections.abc import Iterable, Iterator, Mapping, Sequence
+from dataclasses import replace
+from typing import Any, NamedTuple
+
+from penstock.machines.grouping import GroupingMachine
+from penstock.machines.playing import Player
+from penstock.machines.records import (
+    MIN_MICROS,
+    AdvanceClock,
+    DropReason,
+    EndRound,
+    Event,
+    Pane,
+    Played,
+)
+from penstock_conformance.branches import played_of
+from penstock_conformance.comparing import differences, hold_text, played_text
+from penstock_conformance.programs import program_of
+from penstock_conformance.scenario import Expected, ExpectedDrop, ExpectedPane, Scenario, Step
+
+DROPPED = {
+    DropReason.EXPIRED: "elements_dropped_as_late",
+    DropReason.FINISHED: "elements_dropped_after_last_pane",
+}
+"""The counters that tell why elements were dropped."""
+
+
+class Taken(NamedTuple):
+    """What an engine has done since the micro-batch before.
+
+    Attributes:
+        complete: The number of the scenario's steps that are complete by now.
+        seen: What a `penstock_conformance.branches.Branch` wrote.
+        clock_micros: Processing time; None if it is not to be compared.
+        watermarks: Those of the grouping's input and of its output, in microseconds; None if they are not known.
+    """
+
+    complete: int
+    seen: Sequence[Any]
+    clock_micros: int | None = None
+    watermarks: tuple[int, int] | None = None
+
+
+def steps_to_the_end(scenario: Scenario, mode: str, end_clock_micros: int = 0) -> tuple[Step, ...]:
+    """The steps of a scenario, and the end of the input: a pipeline always comes to it.
+
+    If the scenario does not say what comes out then, the bare machine does.
+
+    Args:
+        scenario: The scenario.
+        mode: The engine mode.
+        end_clock_micros: Processing time when the input ends.
+
+    >>> from penstock_conformance.parsing import parse
+    >>> text = '''
+    ... = A
+    ... source:  us
+    ... windows: FixedWindows(10)
+    ...
+    ... element 5 at 3
+    ... '''
+    >>> [len(step.expected) for step in steps_to_the_end(parse({"a": text})[0], "streaming")]
+    [0, 1]
+    """
+    steps = scenario.steps(mode)
+    if steps[-1].ends_input:
+        return steps
+    program = program_of(scenario)
+    player = Player(GroupingMachine(program.windowing, program.combine, program.input_retracts), mode)
+    for step in steps:
+        for event in step.events:
+            player.play(event)
+    last: tuple[Event, ...] = (EndRound(), AdvanceClock(end_clock_micros))
+    played = [*(one for event in last for one in player.play(event)), *player.finish()]
+    text, expected = "what the bare machine gives at the end", tuple(map(_expected_of, played))
+    return (*steps, Step(text, steps[-1].place, ends_input=True, expected=expected))
+
+
+def _expected_of(played: Played) -> Expected:
+    """Exactly what came out, as an expectation."""
+    text, emitted = played_text(played).removeprefix("-> "), played.emitted
+    if not isinstance(emitted, Pane):
+        [window] = emitted.element.windows
+        return ExpectedDrop(text, emitted.element.value, played.key, window, emitted.reason)
+    info = emitted.info
+    return ExpectedPane(
+        text=text,
+        value=emitted.value,
+        key=played.key,
+        window=emitted.window,
+        is_retraction=info.kind.is_retraction,
+        kind=info.kind,
+        timing=info.timing,
+        is_first=info.is_first,
+        is_last=info.is_last,
+        index=info.index,
+        nonspeculative_index=info.nonspeculative_index,
+        timestamp_micros=emitted.timestamp_micros,
+    )
+
+
+def wrong_steps(
+    scenario: Scenario, steps: Sequence[Step], taken: Iterable[Taken], slack_micros: int = 0
+) -> Iterator[str]:
+    """What is wrong with what came out: lines for a report.
+
+    What comes out in one micro-batch cannot be told apart, so steps that end in one are compared together.
+
+    Args:
+        scenario: The scenario.
+        steps: What `steps_to_the_end` says.
+        taken: The micro-batches, in order.
+        slack_micros: By how much processing time may differ.
+    """
+    done, output_micros = 0, MIN_MICROS
+    seen: list[Played] = []
+    for one in taken:
+        seen += [played_of(done, one.clock_micros or 0, element) for element in one.seen]
+        before_micros, output_micros = output_micros, one.watermarks[1] if one.watermarks else output_micros
+        if one.complete <= done:
+            continue
+        together = _as_one(steps[done : one.complete], one.clock_micros is not None, slack_micros)
+        found = differences(together, seen, scenario.in_written_order)
+        if one.watermarks and together.hold:
+            found += _wrong_hold(together.hold.micros, before_micros, *one.watermarks)
+        if found:
+            yield f"  at {together.place}: {together.text}"
+            yield from (f"    {line}" for line in found)
+        done, seen = one.complete, []
+    if done < len(steps):
+        yield f"  at {steps[done].place}: {steps[done].text}"
+        yield "    this was never complete"
+    elif seen:
+        yield "  after the end of the input"
+        yield from (f"    {line}" for line in differences(Step("", ""), seen))
+
+
+def _as_one(steps: Sequence[Step], has_clock: bool, slack_micros: int) -> Step:
+    """Some steps as one, with what a pipeline shows of their expectations."""
+    shown: list[Expected] = []
+    for one in (expected for step in steps for expected in step.expected):
+        if isinstance(one, ExpectedDrop):
+            # It is dropped when it arrives, and not when its micro-batch ends; and is not told why.
+            shown.append(replace(one, reason=None, clock_micros=None))
+        else:
+            clock_micros = one.clock_micros if has_clock else None
+            tolerance_micros = one.tolerance_micros + slack_micros
+            shown.append(replace(one, clock_micros=clock_micros, tolerance_micros=tolerance_micros))
+    return replace(steps[-1], expected=tuple(shown))
+
+
+def _wrong_hold(
+    hold_micros: int | None, before_micros: int, input_micros: int, output_micros: int
+) -> Iterator[str]:
+    """The output's watermark is where the input's is, or held back; it never goes back."""
+    held_micros = input_micros if hold_micros is None else min(input_micros, hold_micros)
+    if output_micros != max(before_micros, held_micros):
+        written, found = hold_text(hold_micros), hold_text(output_micros)
+        yield f"wrong hold: {written} is written, but the watermark of the output is at {found.removeprefix('hold ')}"
+
+
+def wrong_reasons(steps: Iterable[Step], counted: Mapping[str, int]) -> Iterator[str]:
+    """Elements that were not dropped for the reason that is written, as the counters of a run tell it.
+
+    Args:
+        steps: What `steps_to_the_end` says.
+        counted: The values of the counters in `DROPPED`, by name.
+    """
+    dropped = [one for step in steps for one in step.expected if isinstance(one, ExpectedDrop)]
+    for reason, name in DROPPED.items():
+        stated = [one for one in dropped if one.reason is reason]
+        if len(stated) > counted.get(name, 0):
+            yield f"  missing:    -> {stated[-1].text} (elements are dropped for another reason)"
+    if sum(counted.values()) != len(dropped):
+        yield f"  {len(dropped)} elements are to be dropped, but {sum(counted.values())} are counted"

@@ -1,0 +1,79 @@
+"""Groupings in a row, as the third chapter of "Streaming Systems" has them: how long sessions are, on average."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+from typing import Any
+
+from penstock.pvalue import PBegin, PCollection
+from penstock.testing.test_stream import TestStream
+from penstock.transforms.combine import CombinePerKey
+from penstock.transforms.combiners import MeanCombineFn
+from penstock.transforms.dofn import DoFn
+from penstock.transforms.grouping import Flatten, GroupByKey
+from penstock.transforms.pardo import ParDo
+from penstock.transforms.ptransform import PTransform
+from penstock.transforms.trigger import AccumulationMode, AfterWatermark
+from penstock.transforms.window import FixedWindows, Sessions, WindowFn
+from penstock.transforms.windowing import WindowInto
+from penstock_conformance.parsing import load
+from penstock_conformance.tapes import tape_of
+
+USERS = {
+    "Mobile": "Figure 3-4, left: sessions of the mobile user",
+    "Console": "Figure 3-4, right: sessions of the console user",
+}
+"""The groupings of the first stage, and the scenarios that their input is from."""
+
+AVERAGES = "Averages"
+"""The grouping of the second stage."""
+
+LONGEST = "Longest"
+"""The grouping of the third stage."""
+
+
+class AverageLengths(PTransform[Any, Any]):
+    """The average length of the sessions of two users in each two minutes, and the largest average in each four.
+
+    Sessions are grouped by user, averages over both users: a stage each (figures 3-4 to 3-6). The third stage is our
+    own. The result is both, as pairs of None and seconds. The pipeline must allow unsafe triggers, for what comes late
+    is dropped.
+
+    Args:
+        timestamp_combiner: The timestamps of sessions and of averages; a constant of `TimestampCombiner`.
+    """
+
+    def __init__(self, timestamp_combiner: int) -> None:
+        super().__init__()
+        self._timestamp_combiner = timestamp_combiner
+
+    def expand(self, pbegin: PBegin) -> tuple[PCollection[Any], PCollection[Any]]:
+        """The averages, and the largest ones."""
+        scenarios = {scenario.title: scenario for scenario in load()}
+        timestamp_combiner = self._timestamp_combiner
+        lengths = []
+        for user, title in USERS.items():
+            tape = tape_of(scenarios[title], "streaming")
+            scores: PCollection[Any] = pbegin | f"{user} scores" >> TestStream(events=tape.events)
+            sessions = scores | f"{user} sessions" >> _windows(Sessions(60), timestamp_combiner)
+            lengths.append(sessions | user >> GroupByKey() | f"{user} lengths" >> ParDo(_Length()))
+        both = lengths | "Both users" >> Flatten()
+        averages = (
+            both
+            | "Two minutes" >> _windows(FixedWindows(120), timestamp_combiner)
+            | AVERAGES >> CombinePerKey(MeanCombineFn())
+        )
+        longest = averages | "Four minutes" >> _windows(FixedWindows(240)) | LONGEST >> CombinePerKey(max)
+        return averages, longest
+
+
+def _windows(windowfn: WindowFn, timestamp_combiner: int | None = None) -> WindowInto:
+    return WindowInto(windowfn, AfterWatermark(), AccumulationMode.DISCARDING, timestamp_combiner)
+
+
+class _Length(DoFn):
+    """Gives the length of a session in seconds, for all users together."""
+
+    def process(self, element: Any, window: Any = DoFn.WindowParam) -> Iterator[tuple[None, float]]:
+        """One pair."""
+        yield None, (window.end_micros - window.start_micros) / 1_000_000
