@@ -161,7 +161,8 @@ def arguments(given: Sequence[str] | None) -> argparse.Namespace:
     settings = parser.parse_args(given)
     settings.folder = settings.folder.resolve()
     # What is kept in the repository are full runs of everybody only.
-    is_full = settings.scale == 1 and settings.contenders == list(TITLES)
+    sizes = ("scale", "events", "files", "files_per_batch", "workloads", "contenders")
+    is_full = all(getattr(settings, name) == parser.get_default(name) for name in sizes)
     settings.results = settings.results or (FOLDER if is_full else settings.folder) / "stream_replay.json"
     return settings
 

@@ -32,18 +32,10 @@ class ToyResult(PipelineResult):
 
 
 class ToyRunner:
-    """Runs a pipeline of TestStreams whose sinks are lists.
-
-    Args:
-        events_per_batch: As in the options.
-    """
-
-    def __init__(self, events_per_batch: int | None = None) -> None:
-        self._events_per_batch = events_per_batch
+    """Runs a pipeline of TestStreams whose sinks are lists."""
 
     def run_pipeline(self, pipeline: Any, options: Any) -> ToyResult:
-        mode = options.get_all_options()["mode"]
-        query = ToyQuery(pipeline, mode, events_per_batch=self._events_per_batch)
+        query = ToyQuery(pipeline, options.get_all_options()["mode"])
         lists = {sink.label: sink.primitive.sink.into for sink in query.plan.sinks}
         for _, given in batches_of(query):
             for label, elements in given.items():
