@@ -107,13 +107,27 @@ def started(name: str, cores: int, folder: Path) -> Iterator[Worker]:
     """Starts a contender, which is not ready at once, and ends it with the block."""
     folder.mkdir(parents=True, exist_ok=True)
     log = folder / f"{name}.log"
-    command = [sys.executable, str(_HERE / "contender.py"), name, str(cores)]
+    with process_of("contender.py", name, cores, log) as process:
+        yield Worker(name, process, log)
+
+
+@contextmanager
+def process_of(program: str, name: str, cores: int, log: Path) -> Iterator[subprocess.Popen[str]]:
+    """The process of a contender, which is ended with the block.
+
+    Args:
+        program: The program beside this one that runs it.
+        name: The contender's name.
+        cores: How many cores it may use.
+        log: The file for its error output; it works in that file's folder.
+    """
+    command = [sys.executable, str(_HERE / program), name, str(cores)]
     with log.open("w") as errors:
         process = subprocess.Popen(
-            command, stdin=subprocess.PIPE, stdout=subprocess.PIPE, stderr=errors, text=True, cwd=folder
+            command, stdin=subprocess.PIPE, stdout=subprocess.PIPE, stderr=errors, text=True, cwd=log.parent
         )
     try:
-        yield Worker(name, process, log)
+        yield process
     finally:
         # A contender ends, and its Java with it, when there are no more orders.
         try:

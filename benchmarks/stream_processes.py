@@ -4,7 +4,6 @@ from __future__ import annotations
 
 import json
 import subprocess
-import sys
 import time
 from collections.abc import Iterable, Iterator
 from contextlib import ExitStack, contextmanager
@@ -12,11 +11,9 @@ from dataclasses import dataclass
 from pathlib import Path
 from typing import Any
 
-from processes import tree_cpu_seconds
+from processes import process_of, tree_cpu_seconds
 
-_HERE = Path(__file__).parent
 _LOG_LINES = 30
-_END_SECONDS_MAX = 30
 
 
 @dataclass(frozen=True)
@@ -86,17 +83,5 @@ def stream_workers(names: Iterable[str], cores: int, folder: Path) -> Iterator[d
 @contextmanager
 def _started(name: str, cores: int, folder: Path) -> Iterator[StreamWorker]:
     log = folder / f"stream-{name}.log"
-    command = [sys.executable, str(_HERE / "stream_contender.py"), name, str(cores)]
-    with log.open("w") as errors:
-        process = subprocess.Popen(
-            command, stdin=subprocess.PIPE, stdout=subprocess.PIPE, stderr=errors, text=True, cwd=folder
-        )
-    try:
+    with process_of("stream_contender.py", name, cores, log) as process:
         yield StreamWorker(name, process, log)
-    finally:
-        # A contender ends, and its Java with it, when there are no more orders.
-        try:
-            process.communicate(timeout=_END_SECONDS_MAX)
-        except subprocess.TimeoutExpired:
-            process.kill()
-            process.wait()

@@ -10,7 +10,7 @@ from typing import Any
 from penstock.machines.grouping import GroupingMachine
 from penstock.machines.records import MAX_MICROS, Dropped, DropReason, Element, Emitted, Times
 from penstock.metrics.execution import MetricsContainer, set_current
-from penstock.utils.windowed_value import PANE_INFO_UNKNOWN, ValueKind
+from penstock.utils.windowed_value import PANE_INFO_UNKNOWN, PaneInfo, ValueKind
 from penstock_spark.operators.batch import Batch, Windows, loads
 from penstock_spark.operators.failure import guarded, step_failed
 from penstock_spark.operators.keys import restore
@@ -26,12 +26,18 @@ _BEFORE_THE_END = Times()
 _AT_THE_END = Times(watermark_micros=MAX_MICROS)
 
 _KINDS = tuple(ValueKind)
-_DROPPED = {
+DROPPED = {
     DropReason.FINISHED: ("penstock", "elements_dropped_after_last_pane"),
     DropReason.EXPIRED: ("penstock", "elements_dropped_as_late"),
 }
+"""The counter of each reason for which a machine drops an element."""
 
 Rows = Iterator[tuple[tuple[Any, ...], Iterator[tuple[int, bytes]]]]
+
+
+def late_pane(dropped: Dropped) -> PaneInfo:
+    """The pane of an element that a machine has dropped, where it goes on as late data."""
+    return replace(PANE_INFO_UNKNOWN, kind=dropped.element.kind)
 
 
 class MachineReader:
@@ -108,11 +114,11 @@ class MachineReader:
         is_list = self.root.combine is None
         for one in emitted:
             if isinstance(one, Dropped):
-                self.metrics.inc(_DROPPED[one.reason])
+                self.metrics.inc(DROPPED[one.reason])
                 if self.late is not None:
-                    element, pane = one.element, replace(PANE_INFO_UNKNOWN, kind=one.element.kind)
-                    late = Batch([(key, element.value)], element.timestamp_micros, element.windows, pane)
-                    yield from self.late.push(late)
+                    element = one.element
+                    late = [(key, element.value)], element.timestamp_micros, element.windows, late_pane(one)
+                    yield from self.late.push(Batch(*late))
                 continue
             self._values.append((key, one.value))
             self._timestamps.append(one.timestamp_micros)

@@ -7,9 +7,10 @@ from contextlib import AbstractContextManager, contextmanager
 from typing import Any, NamedTuple
 
 from penstock.machines.grouping import GroupingMachine
-from penstock.machines.records import Dropped, DropReason
+from penstock.machines.records import Dropped
 from penstock.metrics.execution import Snapshot, set_current
 from penstock_spark.operators.failure import step_failed
+from penstock_spark.operators.machine_read import DROPPED
 from penstock_spark.shards.header import Header
 from penstock_spark.shards.inbox import hold_back, inbox_of, moments_of, received
 from penstock_spark.shards.notices import Command, commanded
@@ -22,11 +23,6 @@ from penstock_spark.shards.stream_stage import StreamStage
 from penstock_spark.shards.writer import Outbox
 from penstock_spark.source_watermarks import Estimator
 from penstock_spark.stream_plan import Clock
-
-_DROPPED = {
-    DropReason.FINISHED: ("penstock", "elements_dropped_after_last_pane"),
-    DropReason.EXPIRED: ("penstock", "elements_dropped_as_late"),
-}
 
 
 class Done(NamedTuple):
@@ -71,7 +67,7 @@ def play_shard(
     places = {spec.label: spec.where for spec in program.groupings}
 
     def count_dropped(label: str, dropped: Dropped) -> None:
-        stage.container(label).inc(_DROPPED[dropped.reason], dropped.count)
+        stage.container(label).inc(DROPPED[dropped.reason], dropped.count)
 
     @contextmanager
     def guard(label: str) -> Iterator[None]:

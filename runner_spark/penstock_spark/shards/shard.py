@@ -4,14 +4,14 @@ from __future__ import annotations
 
 from collections.abc import Callable, Iterable, Mapping, Sequence
 from contextlib import AbstractContextManager, nullcontext
-from dataclasses import dataclass, replace
+from dataclasses import dataclass
 from typing import Any
 
 from penstock.machines.grouping import GroupingMachine
 from penstock.machines.records import MIN_MICROS, Dropped, Times
 from penstock.machines.trigger_machine import WATERMARK
-from penstock.utils.windowed_value import PANE_INFO_UNKNOWN
 from penstock_spark.operators.batch import Batch
+from penstock_spark.operators.machine_read import late_pane
 from penstock_spark.operators.pushing import Consumer, Records
 from penstock_spark.shards.arrivals import arrive, by_grouping
 from penstock_spark.shards.header import Header
@@ -223,8 +223,8 @@ class Shard:
                         self.count_dropped(label, one)
                         if late is not None:
                             element = one.element
-                            pane = replace(PANE_INFO_UNKNOWN, kind=element.kind)
-                            dropped.add((key, element.value), element.timestamp_micros, element.windows, pane)
+                            value, windows = (key, element.value), element.windows
+                            dropped.add(value, element.timestamp_micros, windows, late_pane(one))
                     else:
                         panes.add((key, one.value), one.timestamp_micros, (one.window,), one.info)
         if panes.values:
