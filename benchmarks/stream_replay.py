@@ -4,8 +4,7 @@ Run it with ``python benchmarks/stream_replay.py``, and ``--scale=0.1`` for a fi
 
 Each contender is a process of its own and runs each workload over and over, in turn with the others; the first turn is
 not counted. What a run writes is compared, total by total, with what plain Python finds. Speeds are relative to the
-first contender by hand: 0.5 means half as fast. Contenders whose state is written by hand get a part of the events if
-there are many keys: a twelfth and a sixth, and the rate between them counts.
+first contender by hand: 0.5 means half as fast. With many keys all contenders get two fifths of the events.
 """
 
 from __future__ import annotations
@@ -35,15 +34,15 @@ TITLES = {
     "frames": "`transformWithStateInPandas` per key",
 }
 
-_ALL = (1.0,)
-_TWO_PARTS = (0.08, 0.16)
-
-FRACTIONS: dict[str, dict[str, tuple[float, ...]]] = {
-    "sums": {"native_sql": _ALL, "native_python": _ALL, "penstock": _ALL},
-    "team_panes": {"rows": _ALL, "frames": _ALL, "penstock": _ALL},
-    "user_panes": {"rows": _TWO_PARTS, "frames": _TWO_PARTS, "penstock": _ALL},
+CONTENDERS = {
+    "sums": ("native_sql", "native_python", "penstock"),
+    "team_panes": ("rows", "frames", "penstock"),
+    "user_panes": ("rows", "frames", "penstock"),
 }
-"""Who runs what, over which parts of the input; the first one is what the others are compared with."""
+"""Who runs what; the first one is what the others are compared with."""
+
+PARTS = {"sums": 1.0, "team_panes": 1.0, "user_panes": 0.4}
+"""How much of the events a workload has."""
 
 
 @dataclass(frozen=True)
@@ -64,29 +63,29 @@ class Setting:
     runs: int
     folder: Path
 
-    def part(self, fraction: float) -> tuple[int, int]:
-        """How many events, in how many files, a part of the input has: smaller files would be another workload."""
-        return int(self.events * fraction), max(1, round(self.files * fraction))
+    def size(self, workload: str) -> tuple[int, int]:
+        """How many events, in how many files, a workload has: smaller files would be another workload."""
+        part = PARTS[workload]
+        return int(self.events * part), max(1, round(self.files * part))
 
 
 def measure(replay: Replay, setting: Setting, workers: dict[str, StreamWorker]) -> dict[str, Any]:
     """Runs a workload in turns, prints its table, and gives its numbers."""
-    fractions = {name: parts for name, parts in FRACTIONS[replay.name].items() if name in workers}
-    runs: dict[str, list[dict[str, Any]]] = {name: [] for name in fractions}
+    names = [name for name in CONTENDERS[replay.name] if name in workers]
+    runs: dict[str, list[dict[str, Any]]] = {name: [] for name in names}
     for turn in range(setting.runs + 1):
-        for name, parts in fractions.items():
-            for fraction in parts if turn else parts[:1]:
-                run = _run(replay, setting, workers[name], fraction)
-                if turn:
-                    runs[name].append(run)
-    contenders = {name: _summary(setting, found) for name, found in runs.items()}
+        for name in names:
+            run = _run(replay, setting, workers[name])
+            if turn:
+                runs[name].append(run)
+    contenders = {name: _summary(found) for name, found in runs.items()}
     numbers = {"title": replay.title, "contenders": contenders}
     print(_table(numbers), end="\n\n", flush=True)
     return numbers
 
 
-def _run(replay: Replay, setting: Setting, worker: StreamWorker, fraction: float) -> dict[str, Any]:
-    events, files = setting.part(fraction)
+def _run(replay: Replay, setting: Setting, worker: StreamWorker) -> dict[str, Any]:
+    events, files = setting.size(replay.name)
     source = replay.make_files(setting.folder, events, files)
     target = setting.folder / "written" / f"{worker.name}-{source.name}"
     for folder in (target, target.with_name(f"{target.name}-checkpoint")):
@@ -103,19 +102,16 @@ def _run(replay: Replay, setting: Setting, worker: StreamWorker, fraction: float
     return {**asdict(times), **answer.numbers, "panes": check(source, target)}
 
 
-def _summary(setting: Setting, runs: list[dict[str, Any]]) -> dict[str, Any]:
-    """The medians of a contender's runs, extended along a straight line where it did not get all events."""
+def _summary(runs: list[dict[str, Any]]) -> dict[str, Any]:
+    """The medians of a contender's runs."""
     times = tuple(Times(run["size"], run["wall_seconds"], run["cpu_seconds"]) for run in runs)
-    measured = Measured("", times)
-    wall_seconds, cpu_seconds = (
-        measured.seconds(kind, setting.events) for kind in ("wall_seconds", "cpu_seconds")
-    )
+    size, measured = times[0].size, Measured("", times)
+    wall_seconds, cpu_seconds = (measured.seconds(kind, size) for kind in ("wall_seconds", "cpu_seconds"))
     return {
-        "extended": measured.is_extended(setting.events),
         "wall_seconds": round(wall_seconds, 3),
         "cpu_seconds": round(cpu_seconds, 3),
-        "events_per_wall_second": round(setting.events / wall_seconds),
-        "events_per_cpu_second": round(setting.events / cpu_seconds),
+        "events_per_wall_second": round(size / wall_seconds),
+        "events_per_cpu_second": round(size / cpu_seconds),
         "runs": runs,
     }
 
@@ -126,7 +122,7 @@ def _table(numbers: dict[str, Any]) -> str:
     head = ("", "wall s", "CPU s", "events/s", "events/CPU s", "speed by wall", "speed by CPU", "panes")
     rows = [
         (
-            TITLES[name] + (" *" if found["extended"] else ""),
+            TITLES[name],
             f"{found['wall_seconds']:.1f}",
             f"{found['cpu_seconds']:.1f}",
             f"{found['events_per_wall_second']:,}",
@@ -137,10 +133,7 @@ def _table(numbers: dict[str, Any]) -> str:
         )
         for name, found in contenders.items()
     ]
-    lines = [f"{numbers['title']}:", "", markdown(head, rows)]
-    if any(found["extended"] for found in contenders.values()):
-        lines += ["", "\\* measured with a part of the events, extended along a straight line"]
-    return "\n".join(lines)
+    return "\n".join([f"{numbers['title']}:", "", markdown(head, rows)])
 
 
 def arguments(given: Sequence[str] | None) -> argparse.Namespace:
@@ -151,7 +144,7 @@ def arguments(given: Sequence[str] | None) -> argparse.Namespace:
     parser.add_argument("--files", type=int, default=50, help="how many files the full input is in")
     parser.add_argument("--files-per-batch", type=int, default=2)
     parser.add_argument("--runs", type=int, default=3, help="how many runs count, after one that does not")
-    parser.add_argument("--workloads", nargs="+", choices=FRACTIONS, default=list(FRACTIONS))
+    parser.add_argument("--workloads", nargs="+", choices=CONTENDERS, default=list(CONTENDERS))
     parser.add_argument("--contenders", nargs="+", choices=TITLES, default=list(TITLES))
     parser.add_argument("--cores", type=int, default=len(os.sched_getaffinity(0)), help="default: all")
     parser.add_argument(
@@ -181,7 +174,7 @@ def main(given: Sequence[str] | None = None) -> None:
     names = [
         name
         for name in settings.contenders
-        if any(name in FRACTIONS[workload] for workload in settings.workloads)
+        if any(name in CONTENDERS[workload] for workload in settings.workloads)
     ]
     with stream_workers(names, settings.cores, settings.folder) as workers:
         workloads = {replay.name: measure(replay, setting, workers) for replay in replays}

@@ -4,14 +4,31 @@ from __future__ import annotations
 
 from collections.abc import Iterator, Sequence
 from dataclasses import replace
+from typing import NamedTuple
 
 from penstock.machines.grouping import GroupingMachine
 from penstock.machines.playing import Player
-from penstock.machines.records import Arrive, Played
+from penstock.machines.records import Arrive, Event, Played
 from penstock_conformance.comparing import differences, hold_text, verdict
 from penstock_conformance.malformed import Malformed
 from penstock_conformance.programs import program_of
 from penstock_conformance.scenario import Scenario, Step
+
+
+class Run(NamedTuple):
+    """What happened when a scenario was played.
+
+    Attributes:
+        report: What is wrong; None if all is as written.
+        events: What happened, in the order in which it was played; nothing where the grouping is refused.
+        played: What came out.
+        ends_input: Whether the input was ended.
+    """
+
+    report: str | None
+    events: tuple[Event, ...] = ()
+    played: tuple[Played, ...] = ()
+    ends_input: bool = False
 
 
 def report(scenario: Scenario, mode: str, cut: bool = False) -> str | None:
@@ -41,10 +58,20 @@ def report(scenario: Scenario, mode: str, cut: bool = False) -> str | None:
         missing:    -> [6] in [0, 10)
         unexpected: -> [5] in [0, 10) on-time first last #0 nonspeculative #0 insert at 9.999999 (clock: -inf)
     """
-    return verdict(scenario, mode, _differences(scenario, mode, cut))
+    return run(scenario, mode, cut).report
 
 
-def _differences(scenario: Scenario, mode: str, cut: bool) -> list[str]:
+def run(scenario: Scenario, mode: str, cut: bool = False) -> Run:
+    """Plays a scenario in a mode; see `report`.
+
+    Args:
+        scenario: The scenario.
+        mode: One of its modes.
+        cut: Whether all state is stored and restored after each event.
+
+    Raises:
+        Malformed: A setting cannot be understood.
+    """
     try:
         program = program_of(scenario)
         machine = GroupingMachine(program.windowing, program.combine, program.input_retracts)
@@ -52,17 +79,24 @@ def _differences(scenario: Scenario, mode: str, cut: bool) -> list[str]:
         raise
     except (TypeError, ValueError) as error:
         if scenario.fails is not None and scenario.fails in str(error):
-            return []
-        return [f"  the grouping is refused: {error}"]
+            return Run(verdict(scenario, mode, []))
+        return Run(verdict(scenario, mode, [f"  the grouping is refused: {error}"]))
     if scenario.fails is not None:
-        return [f"  the grouping is not refused, but should be, with {scenario.fails!r}"]
-    player = Player(machine, mode)
-    return list(_played(player, scenario, mode, cut))
-
-
-def _played(player: Player, scenario: Scenario, mode: str, cut: bool) -> Iterator[str]:
+        wrong = f"  the grouping is not refused, but should be, with {scenario.fails!r}"
+        return Run(verdict(scenario, mode, [wrong]))
     steps = scenario.steps(mode)
-    for step in [_in_order_of_time(steps)] if mode == "batch" else steps:
+    steps = (_in_order_of_time(steps),) if mode == "batch" else steps
+    played: list[Played] = []
+    wrong_lines = [*_played(Player(machine, mode), steps, cut, scenario.in_written_order, played)]
+    events = tuple(event for step in steps for event in step.events)
+    return Run(verdict(scenario, mode, wrong_lines), events, tuple(played), steps[-1].ends_input)
+
+
+def _played(
+    player: Player, steps: Sequence[Step], cut: bool, in_written_order: bool, into: list[Played]
+) -> Iterator[str]:
+    """Plays steps, adds what comes out, and gives lines that tell what is wrong with it."""
+    for step in steps:
         played: list[Played] = []
         for event in step.events:
             played += player.play(event)
@@ -70,7 +104,8 @@ def _played(player: Player, scenario: Scenario, mode: str, cut: bool) -> Iterato
                 player.cut()
         if step.ends_input:
             played += player.finish()
-        found = differences(step, played, scenario.in_written_order)
+        into += played
+        found = differences(step, played, in_written_order)
         if step.hold is not None and step.hold.micros != player.hold_micros:
             held = hold_text(player.hold_micros)
             found.append(f"wrong hold: {hold_text(step.hold.micros)} is written, but there is {held}")

@@ -103,6 +103,27 @@ def _expected_of(played: Played) -> Expected:
     )
 
 
+def at_ends_of_rounds(
+    steps: Iterable[Step], ends_micros: Sequence[int], slack_micros: int = 0
+) -> tuple[Step, ...]:
+    """Steps with each pane at the end of the round in which it is expected: before that, a micro-batch shows nothing.
+
+    Args:
+        steps: What `steps_to_the_end` says.
+        ends_micros: Processing time at the end of each round, in order.
+        slack_micros: By how much processing time may differ.
+    """
+
+    def shown(one: Expected) -> Expected:
+        if one.clock_micros is None:
+            return one
+        first_micros = one.clock_micros - one.tolerance_micros - slack_micros
+        ends = [end_micros for end_micros in ends_micros if end_micros >= first_micros]
+        return replace(one, clock_micros=ends[0] if ends else one.clock_micros)
+
+    return tuple(replace(step, expected=tuple(map(shown, step.expected))) for step in steps)
+
+
 def wrong_steps(
     scenario: Scenario, steps: Sequence[Step], taken: Iterable[Taken], slack_micros: int = 0
 ) -> Iterator[str]:

@@ -9,6 +9,7 @@ from pathlib import Path
 from penstock.machines.records import Event
 from penstock_conformance.blocks import Block, Line, blocks_of
 from penstock_conformance.body import modes_of, parts_of
+from penstock_conformance.citations import names_in
 from penstock_conformance.lines import event_of
 from penstock_conformance.malformed import Malformed
 from penstock_conformance.recordings import in_order
@@ -22,7 +23,7 @@ SETTINGS = (
 )
 """What a grouping is told; `programs.program_of` gives them their meaning."""
 
-_HEADERS = ("source", *SETTINGS, "input", "engine", "order", "fails", "unmet")
+_HEADERS = ("source", "shows", *SETTINGS, "input", "engine", "order", "fails", "unmet")
 _HEADER = re.compile(r"(\w+):\s*(.+)")
 _AS_WRITTEN = "as written"
 
@@ -99,6 +100,7 @@ def _scenario(block: Block, recordings: Mapping[str, tuple[Event, ...]]) -> Scen
             raise Malformed(f"the order is {order!r}", hint=f"write `order: {_AS_WRITTEN}`, or nothing")
         modes = modes_of(headers.get("engine", "streaming"))
         recorded = _recorded(headers.get("input", ""), recordings)
+        shown = _shown(headers.get("shows", ""))
     except Malformed as error:
         raise error.at(block.place) from None
     steps = [line for line in lines if line.text]
@@ -106,6 +108,7 @@ def _scenario(block: Block, recordings: Mapping[str, tuple[Event, ...]]) -> Scen
         title=block.title,
         place=block.place,
         source=headers["source"],
+        names=tuple(dict.fromkeys((*names_in(headers["source"]), *shown))),
         settings={name: text for name, text in headers.items() if name in SETTINGS},
         # Where the grouping cannot be built, nothing happens.
         parts=() if "fails" in headers and not steps else parts_of(steps, modes, recorded, block.place),
@@ -127,6 +130,17 @@ def _headers(lines: Iterator[Line]) -> dict[str, str]:
             raise Malformed(f"{line.text!r} is no setting", hint=hint, place=line.place)
         headers[match[1]] = match[2].strip()
     return headers
+
+
+def _shown(text: str) -> tuple[str, ...]:
+    """The names in a setting ``shows``."""
+    names = [name.strip() for name in text.split(",") if name.strip()]
+    for name in names:
+        if names_in(name) != (name,):
+            raise Malformed(
+                f"{name!r} is no name of a figure or a rule", hint="write figure 7, figure 2-11, C-100, S6-02"
+            )
+    return tuple(names)
 
 
 def _recorded(text: str, recordings: Mapping[str, tuple[Event, ...]]) -> tuple[Event, ...] | None:

@@ -133,7 +133,8 @@ def groups_of(cases: Iterable[Case], branches_max: int = BRANCHES_MAX) -> list[l
 
     A batch has none. The streams of others are merged by it, so that each of their events has the processing time that
     it has alone, unless a micro-batch of one begins before those before it have ended in another: those of all end
-    together. Cases in which no processing time passes are kept apart, for they may wait for it in vain.
+    together. Cases in which no processing time passes are kept apart, for they may wait for it in vain; and each that
+    has a signal, for that reaches all groupings of a pipeline.
 
     Args:
         cases: The cases, all of one mode.
@@ -153,6 +154,8 @@ def groups_of(cases: Iterable[Case], branches_max: int = BRANCHES_MAX) -> list[l
 def _fit(one: Case, other: Case) -> bool:
     if one.mode == "batch":
         return True
+    if one.tape.has_signals or other.tape.has_signals:
+        return False
     same_kind = one.tape.tells_time == other.tape.tells_time
     return same_kind and _follows(one.tape, other.tape) and _follows(other.tape, one.tape)
 

@@ -129,6 +129,7 @@ class Scenario:
         title: What it shows.
         place: The file, relative to the folder of transcripts, and the line.
         source: Where the expectation comes from.
+        names: The figures and rules that it shows, as `citations` writes them: those that the source cites, and others.
         settings: The windows, trigger and so on, as text by name; `settings.program_of` builds them.
         parts: The steps, with different expectations for different modes.
         in_written_order: Whether all of a step's panes come in the written order; otherwise only those that
@@ -140,6 +141,7 @@ class Scenario:
     title: str
     place: str
     source: str
+    names: tuple[str, ...]
     settings: Mapping[str, str]
     parts: tuple[Part, ...]
     in_written_order: bool = False

@@ -45,6 +45,11 @@ class Tape:
         return self.end_clock_micros > 0
 
     @property
+    def has_signals(self) -> bool:
+        """Whether signals arrive."""
+        return any(isinstance(event, test_stream.SignalEvent) for event in self.events)
+
+    @property
     def happenings(self) -> tuple[int, ...]:
         """The steps of its events, but for those that end a micro-batch: what an engine takes one after the other."""
         pairs = zip(self.events, self.steps, strict=True)
@@ -85,23 +90,14 @@ def why_untold(scenario: Scenario, mode: str) -> str | None:
     >>> text = '''
     ... = A
     ... source:  us
-    ... windows: FixedWindows(10)
-    ...
-    ... signal flush
+    ... windows: FixedWindows(0)
+    ... fails:   size
     ... '''
     >>> why_untold(parse({"a": text})[0], "streaming")
-    'a TestStream has no signals'
+    'it is refused before anything happens'
     """
-    events = [event for step in scenario.steps(mode) for event in step.events]
-    if not events:
-        return "it is refused before anything happens"
-    if mode == "batch":
-        return None
-    if any(isinstance(event, Signal) for event in events):
-        return "a TestStream has no signals"
-    if any(isinstance(event, AdvanceWatermark) and event.percentile_micros for event in events):
-        return "a TestStream has no watermarks of percentiles"
-    return None
+    happens = any(step.events for step in scenario.steps(mode))
+    return None if happens else "it is refused before anything happens"
 
 
 def tape_of(scenario: Scenario, mode: str, stops_at_panes: bool = False) -> Tape:
@@ -116,7 +112,7 @@ def tape_of(scenario: Scenario, mode: str, stops_at_panes: bool = False) -> Tape
         stops_at_panes: Whether processing time also stops where panes are expected, so that it is known when they come.
 
     Raises:
-        Malformed: A TestStream cannot say it.
+        Malformed: A TestStream cannot tell it.
 
     >>> from penstock_conformance.parsing import parse
     >>> text = '''
@@ -178,6 +174,7 @@ class _Recorder:
         self.now = 0
         self.count = 0
         self.watermark = MIN_TIMESTAMP
+        self.percentiles: dict[float, Timestamp] = {}
 
     def add(self, step: int, event: Event) -> None:
         """Takes an event of the scenario down."""
@@ -188,9 +185,10 @@ class _Recorder:
         match event:
             case Arrive():
                 self._write(step, test_stream.ElementEvent((self._element(event),)))
-            case AdvanceWatermark(micros) if Timestamp.from_micros(micros) > self.watermark:
-                self.watermark = Timestamp.from_micros(micros)
-                self._write(step, test_stream.WatermarkEvent(self.watermark))
+            case AdvanceWatermark():
+                self._advance_watermark(step, event)
+            case Signal(name):
+                self._write(step, test_stream.SignalEvent(name))
             case EndRound() if self.has_rounds:
                 self._write(step, test_stream.MicroBatchEvent())
 
@@ -211,6 +209,20 @@ class _Recorder:
             moved = Duration.from_micros(clock_micros - self.now)
             self._write(step, test_stream.ProcessingTimeEvent(moved))
             self.now = clock_micros
+
+    def _advance_watermark(self, step: int, event: AdvanceWatermark) -> None:
+        """Those that advance; a scenario may also say where one stays, or that one would go back, which is nothing."""
+        watermark = max(self.watermark, Timestamp.from_micros(event.watermark_micros))
+        times = {share: Timestamp.from_micros(micros) for share, micros in event.percentile_micros.items()}
+        ahead = {
+            share: time
+            for share, time in times.items()
+            if time > max(watermark, self.percentiles.get(share, MIN_TIMESTAMP))
+        }
+        if ahead or watermark > self.watermark:
+            self._write(step, test_stream.WatermarkEvent(watermark, percentiles=tuple(ahead.items())))
+        self.watermark = watermark
+        self.percentiles |= ahead
 
     def _element(self, event: Arrive) -> TimestampedValue[Any]:
         pair: Any = (event.key, event.value)

@@ -20,6 +20,7 @@ from penstock_spark.sinks import BatchWriter, StreamSink
 from penstock_spark.stream_plan import Clock, StreamPlan
 
 _FILE_MANAGER = "spark.sql.streaming.checkpointFileManagerClass"
+_FILE_CHECKSUM = "spark.sql.streaming.checkpoint.fileChecksum.enabled"
 _FILE_MANAGERS = "org.apache.spark.sql.execution.streaming.checkpointing"
 
 
@@ -53,8 +54,10 @@ def _started(plan: StreamPlan, context: Context, settings: SparkOptions) -> Stre
     dropped = tuple(settings.drop_state or ())
     checkpoint = open_checkpoint(context.spark, location, signature, dropped, prepare)
     if FileSystems.get_scheme(checkpoint.spark_location) in (None, "file"):
-        # By default Spark starts a process for each file that it writes to a local disk.
+        # By default Spark starts more processes for each file that it writes to a local disk; and writes a file of
+        # check sums beside each, which Hadoop's local file system has done already.
         context.spark.conf.set(_FILE_MANAGER, f"{_FILE_MANAGERS}.FileSystemBasedCheckpointFileManager")
+        context.spark.conf.set(_FILE_CHECKSUM, "false")
     query = build_query(plan, context, checkpoint, settings.events_per_batch, heartbeat)
     writer = query.frame.writeStream.queryName(f"penstock {context.run}")
     writer = writer.option("checkpointLocation", checkpoint.spark_location)
@@ -71,7 +74,7 @@ def _started(plan: StreamPlan, context: Context, settings: SparkOptions) -> Stre
         translated,
         lambda: _tidy(context),
     )
-    return StreamResult(running, plan.clock is Clock.LIVE, settings.checkpoint_location)
+    return StreamResult(running, plan.mode, plan.clock is Clock.LIVE, settings.checkpoint_location)
 
 
 def _batch_writer(plan: StreamPlan, context: Context, checkpoint: Checkpoint) -> BatchWriter:

@@ -3,7 +3,10 @@
 from __future__ import annotations
 
 from dataclasses import dataclass
+from typing import Any
 
+from penstock.figures.of_runs import Figure, recording_of_grouping
+from penstock.figures.recording import Recording
 from penstock.metrics.execution import Snapshot
 from penstock.metrics.metric import MetricResults
 from penstock.runners.runner import PipelineResult
@@ -11,7 +14,31 @@ from penstock.utils.timestamp import Duration, Timestamp
 from penstock_spark.running import Running
 
 
-class SparkResult(PipelineResult):
+class RecordedResult(PipelineResult):
+    """A run that can be drawn, if it has recorded what happened."""
+
+    mode = "batch"
+
+    def recording(self, pcoll: Any) -> Recording:
+        """What happened at the grouping that a PCollection comes from (penstock's own); also while the run goes on.
+
+        Args:
+            pcoll: The output of a GroupByKey or of a Combine, or of steps behind one.
+
+        Raises:
+            ValueError: No grouping leads to it; or nothing is recorded: the option ``record_events`` has that done.
+        """
+        return recording_of_grouping(pcoll, self._snapshot_now(), self.mode)
+
+    def figure(self, pcoll: Any) -> Figure:
+        """The same as a drawing, which notebooks show, and ``save`` writes to a file; see `recording`."""
+        return Figure(self.recording(pcoll))
+
+    def _snapshot_now(self) -> Snapshot:
+        raise NotImplementedError
+
+
+class SparkResult(RecordedResult):
     """A run that has ended.
 
     Args:
@@ -26,6 +53,9 @@ class SparkResult(PipelineResult):
     def metrics(self) -> MetricResults:
         """The metrics of the run; committed and attempted are the same, since each partition counts once."""
         return MetricResults(self._snapshot)
+
+    def _snapshot_now(self) -> Snapshot:
+        return self._snapshot
 
 
 @dataclass(frozen=True)
@@ -48,17 +78,19 @@ class StepWatermark:
     processing_lag: Duration | None
 
 
-class StreamResult(PipelineResult):
+class StreamResult(RecordedResult):
     """A streaming query, running or ended.
 
     Args:
         running: The query.
+        mode: ``micro_batch`` or ``streaming``.
         is_live: Whether its clock is the machine's.
         checkpoint: The folder of its progress and state; None if that is gone with the run.
     """
 
-    def __init__(self, running: Running, is_live: bool, checkpoint: str | None) -> None:
+    def __init__(self, running: Running, mode: str, is_live: bool, checkpoint: str | None) -> None:
         super().__init__(running.state)
+        self.mode = mode
         self._running = running
         self._is_live = is_live
         self.checkpoint = checkpoint
@@ -114,7 +146,10 @@ class StreamResult(PipelineResult):
 
     def metrics(self) -> MetricResults:
         """The metrics of all micro-batches that are finished, also while the run goes on."""
-        return MetricResults(self._running.snapshot())
+        return MetricResults(self._snapshot_now())
+
+    def _snapshot_now(self) -> Snapshot:
+        return self._running.snapshot()
 
     def watermarks(self) -> dict[str, StepWatermark]:
         """How far each grouping has come, by label (penstock's own); also while the run goes on."""

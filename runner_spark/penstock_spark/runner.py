@@ -16,6 +16,7 @@ from penstock_spark.passes import leading_to, optimise
 from penstock_spark.passes.choose import choose
 from penstock_spark.passes.fuse import fuse
 from penstock_spark.passes.levels import levels
+from penstock_spark.passes.record_groupings import record_groupings
 from penstock_spark.passes.side_views import side_views, without_side_views
 from penstock_spark.plan import Plan, show_plan
 from penstock_spark.stream_plan import StreamPlan, show_stream_plan
@@ -54,6 +55,8 @@ class SparkRunner(PipelineRunner):
         check(graph, mode)
         optimised = optimise(graph, is_stream=mode != "batch")
         if mode == "batch":
+            if settings.record_events:
+                optimised = record_groupings(optimised, settings.record_events)
             return choose(optimised, fuse(optimised))
         aside = side_views(optimised)
         views = None if aside is None else choose(aside, fuse(aside))

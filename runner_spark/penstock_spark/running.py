@@ -110,11 +110,11 @@ class Running:
     def _follow(self) -> None:
         """Returns when the query is over, or has to be stopped."""
         while not self._stopping.wait(_POLL_SECONDS):
-            progress = self._started.lastProgress
-            if progress is not None and progress["batchId"] != self._batch:
-                self._batch = progress["batchId"]
-                self._fold(self._batch)
-                if self._is_over(progress):
+            batch = _last_batch(self._started)
+            if batch is not None and batch != self._batch:
+                self._batch = batch
+                self._fold(batch)
+                if self._is_over(self._started.lastProgress):
                     return
             if self.state == PipelineState.DRAINING and self._is_idle():
                 return
@@ -174,3 +174,9 @@ class Running:
             return True
         source = progress["sources"][self._query.first_reading + number]
         return source["startOffset"] is not None and source["startOffset"] == source["endOffset"]
+
+
+def _last_batch(started: Any) -> int | None:
+    """The number of the last micro-batch that has ended, if any: all of its progress takes Java long to write down."""
+    progress = started._jsq.lastProgress()
+    return None if progress is None else int(progress.batchId())

@@ -54,6 +54,7 @@ def of_figure(name: str) -> list[Scenario]:
         ("Figure 4-7", 2),
         *((f"Figure 4-{number}", 1) for number in (8, 9, 10)),
         ("Figure 4-11", 2),
+        ("Figure 7-1", 1),
     ],
 )
 def test_every_figure_is_there(figure: str, number: int) -> None:
@@ -61,7 +62,7 @@ def test_every_figure_is_there(figure: str, number: int) -> None:
 
 
 def test_there_are_no_other_figures() -> None:
-    assert len(FIGURES) == 43
+    assert len(FIGURES) == 44
 
 
 def test_figure_3_of_the_paper_copies_an_element_into_each_window_and_leaves_its_time() -> None:

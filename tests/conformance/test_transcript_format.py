@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import re
-from pathlib import Path
 
 import pytest
 
@@ -18,12 +17,11 @@ from penstock.machines.records import (
 )
 from penstock.transforms.bounded_window import GlobalWindow, IntervalWindow
 from penstock.utils.windowed_value import PaneInfoTiming, ValueKind
-from penstock_conformance import __main__ as command
 from penstock_conformance import bare
 from penstock_conformance.lines import event_of, expected_of
 from penstock_conformance.malformed import Malformed
 from penstock_conformance.moments import micros_of, time_text, window_of, window_text
-from penstock_conformance.parsing import TRANSCRIPTS, load, parse
+from penstock_conformance.parsing import TRANSCRIPTS, parse
 from penstock_conformance.scenario import ExpectedDrop, ExpectedHold, ExpectedPane, Scenario
 
 HEADER = "= A title\nsource: a test\nwindows: FixedWindows(10)\n"
@@ -174,6 +172,11 @@ def test_the_same_may_happen_in_several_modes() -> None:
         (HEADER + "order: any\n\nelement 5 at 3\n", "a.transcript:1", "the order is 'any'"),
         (HEADER + "engine: turbo\n\nelement 5 at 3\n", "a.transcript:1", "there is no engine mode 'turbo'"),
         (HEADER + "input: nothing\n\nat 3\n", "a.transcript:1", "there is no recording 'nothing'"),
+        (
+            HEADER + "shows: C-100, figure x\n",
+            "a.transcript:1",
+            "'figure x' is no name of a figure or a rule",
+        ),
         (HEADER, "a.transcript:1", "nothing happens"),
         (HEADER + "\nelemnt 5 at 3\n", "a.transcript:5", "nothing happens in 'elemnt 5 at 3'"),
         (HEADER + "\nelement 5\n", "a.transcript:5", "'5' is no element with its event time"),
@@ -302,16 +305,30 @@ def test_the_examples_of_the_format_hold() -> None:
             assert bare.report(scenario, mode) is None
 
 
-def test_the_command_counts_and_says_what_failed(
-    tmp_path: Path, capsys: pytest.CaptureFixture[str], monkeypatch: pytest.MonkeyPatch
+@pytest.mark.parametrize(
+    ("source", "shows", "names"),
+    [
+        ("Beam's FixedWindows", "", ()),
+        ("paper 2.4, figure 7", "", ("figure 7",)),
+        ("paper 2.4, figures 7 and 8 (AtPeriod)", "", ("figure 7", "figure 8")),
+        (
+            "paper 2.4, figures 10 to 12; C-120 to C-122",
+            "",
+            ("figure 10", "figure 11", "figure 12", "C-120", "C-121", "C-122"),
+        ),
+        ("Streaming Systems, figures 2-7 and 4-3", "", ("figure 2-7", "figure 4-3")),
+        (
+            "Streaming Systems, figure 2-10 left (= 3-2 left), example 2-6",
+            "figure 3-2",
+            ("figure 2-10", "example 2-6", "figure 3-2"),
+        ),
+        ("paper 3.3.5 (S-8); patent P-24 (a), (f); M-13", "", ("S-8", "P-24", "M-13")),
+        ("table 2-1; C2-13", "S6-02, C2-13", ("table 2-1", "C2-13", "S6-02")),
+        ("Streaming Systems, 2.8; 31 March 2024: 02:00 becomes 03:00", "S9-06b", ("S9-06b",)),
+    ],
+)
+def test_a_scenario_has_the_names_that_its_source_cites_and_others(
+    source: str, shows: str, names: tuple[str, ...]
 ) -> None:
-    text = "\nelement 5 at 3\nwatermark 10\n  -> [{}] in [0, 10)\n"
-    other = HEADER.replace("A title", "Another")
-    (tmp_path / "one.transcript").write_text(HEADER + text.format(5) + "\n" + other + text.format(6), "utf-8")
-    monkeypatch.setattr(command, "load", lambda: load(tmp_path))
-    assert command.main([]) == 1
-    assert capsys.readouterr().out.splitlines()[-1] == "1 passed, 1 failed"
-    assert command.main(["a title"]) == 0
-    assert capsys.readouterr().out == "1 passed, 0 failed\n"
-    assert command.main(["--mode", "batch"]) == 2
-    assert capsys.readouterr().out == "0 passed, 0 failed\n"
+    text = HEADER.replace("a test", source) + (f"shows: {shows}\n" if shows else "")
+    assert only(f"{text}\nelement 5 at 3\n").names == names

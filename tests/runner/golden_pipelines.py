@@ -202,6 +202,7 @@ CASES: dict[str, tuple[Build, ...]] = {
         groups_whose_windows_show_what_they_hold,
     ),
     "spread_writes": (a_wanted_number_of_files,),
+    "record_groupings": (combine_after_a_group, a_group_with_two_readers),
     "fuse": (
         *(word_count, a_diamond, a_side_input_from_elsewhere, a_side_input_made_of_the_main_input),
         *(several_outputs, a_reshuffle_and_what_is_after_a_write),

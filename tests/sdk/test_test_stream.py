@@ -8,6 +8,7 @@ from penstock.testing.test_stream import (
     ElementEvent,
     ProcessingTimeEvent,
     RecordedStream,
+    SignalEvent,
     TestStream,
     TimingInfo,
     WatermarkEvent,
@@ -67,6 +68,76 @@ def test_each_output_has_its_tag_and_its_own_watermark():
 def test_a_stream_without_events_has_the_main_output():
     assert not (Pipeline() | TestStream()).is_bounded
     assert TestStream().to_primitive().source.describe() == "RecordedStream(0 events)"
+
+
+def test_percentiles_go_with_the_watermark_and_may_advance_where_it_stays():
+    stream = (
+        TestStream()
+        .advance_watermark_to(MIN_TIMESTAMP, percentiles={0.9: 3, 0.5: Timestamp(4)})
+        .advance_watermark_to(5, percentiles={0.5: 6})
+        .advance_watermark_to(5, percentiles={0.5: 6, 0.9: 5.5})
+        .advance_watermark_to(5, "other", {0.5: 5})
+        .advance_watermark_to(7)
+        .advance_watermark_to_infinity()
+    )
+    assert [event.percentiles for event in stream.to_primitive().source.events] == [
+        ((0.5, Timestamp(4)), (0.9, Timestamp(3))),
+        ((0.5, Timestamp(6)),),
+        ((0.5, Timestamp(6)), (0.9, Timestamp(5.5))),
+        ((0.5, Timestamp(5)),),
+        (),
+        (),
+    ]
+    assert WatermarkEvent(5, percentiles={0.9: 6, 0.5: 7}) == WatermarkEvent(5, percentiles={0.5: 7, 0.9: 6})
+    assert len({WatermarkEvent(5), WatermarkEvent(5, percentiles={0.9: 6})}) == 2
+
+
+@pytest.mark.parametrize(
+    ("add", "error", "complaint"),
+    [
+        (
+            lambda s: s.advance_watermark_to(5, percentiles={0.9: 6}).advance_watermark_to(
+                5.5, None, {0.9: 5.5}
+            ),
+            AssertionError,
+            r"of the percentile 0\.9 goes from Timestamp\(6\) to Timestamp\(5\.5\)",
+        ),
+        (
+            lambda s: s.advance_watermark_to(5, percentiles={0.9: 6}).advance_watermark_to(5, None, {0.9: 6}),
+            AssertionError,
+            r"the watermark goes from Timestamp\(5\) to Timestamp\(5\)",
+        ),
+        (
+            lambda s: s.advance_watermark_to(5).advance_watermark_to(5, percentiles={0.9: 5}),
+            AssertionError,
+            r"the watermark goes from Timestamp\(5\) to Timestamp\(5\)",
+        ),
+        (
+            lambda s: s.advance_watermark_to(5).advance_watermark_to(4, percentiles={0.9: 9}),
+            AssertionError,
+            r"the watermark goes from Timestamp\(5\) to Timestamp\(4\)",
+        ),
+        (
+            lambda s: s.advance_watermark_to(5, percentiles={0.9: 4}),
+            ValueError,
+            "behind the watermark itself",
+        ),
+        (lambda s: s.advance_watermark_to(5, percentiles={1: 6}), ValueError, "less than 1, but is 1"),
+        (lambda s: s.advance_watermark_to(5, percentiles={0: 6}), ValueError, "more than 0 and less than 1"),
+        (lambda s: s.advance_watermark_to(5, percentiles={"90%": 6}), ValueError, "but is '90%'"),
+        (lambda s: s.send_signal(""), ValueError, "the name of the signal is empty"),
+        (lambda s: s.send_signal(None), TypeError, "the name of a signal is a string, not None"),
+    ],
+)
+def test_percentiles_and_signals_that_cannot_be_are_refused_in_three_parts(add, error, complaint):
+    with pytest.raises(error, match=f"(?s){complaint}.*hint: "):
+        add(TestStream())
+
+
+def test_a_signal_is_an_event_without_a_tag():
+    stream = TestStream().send_signal("flush")
+    assert stream.output_tags == set()
+    assert stream.to_primitive().source.events == (SignalEvent("flush"),)
 
 
 @pytest.mark.parametrize(

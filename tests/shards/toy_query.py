@@ -36,6 +36,7 @@ class ToyQuery:
         shards: The number of shards.
         events_per_batch: As in the options.
         combine_early: Whether elements are combined where they are read.
+        recorded: How many elements and panes of each grouping are recorded.
     """
 
     def __init__(
@@ -45,6 +46,7 @@ class ToyQuery:
         shards: int = 2,
         events_per_batch: int | None = None,
         combine_early: bool = True,
+        recorded: int = 0,
     ) -> None:
         settings = PipelineOptions([f"--mode={mode}"]).view_as(SparkOptions)
         self.plan = SparkRunner().plan(pipeline.to_graph(), settings)
@@ -55,6 +57,7 @@ class ToyQuery:
             dumps=cloudpickle.dumps,
             show_elements=False,
             combine_early=combine_early,
+            recorded=recorded,
         )
         timeline, recorded = recorded_input(self.plan, events_per_batch)
         self.timeline = timeline

@@ -67,6 +67,7 @@ def level_program(
             *(SinkPagesSpec(edge, step.where, plan.level_of[step.label]) for edge, step in part.sinks),
         ),
         show_elements=context.show_elements,
+        recorded=context.recorded,
     )
 
 

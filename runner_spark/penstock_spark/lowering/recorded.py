@@ -7,20 +7,22 @@ from itertools import accumulate
 from typing import Any, NamedTuple
 
 from penstock.graph import InlineValues, Read, Step
+from penstock.machines.records import MAX_MICROS
+from penstock.machines.trigger_machine import WATERMARK
 from penstock.testing.test_stream import (
     ElementEvent,
     Event,
     MicroBatchEvent,
     ProcessingTimeEvent,
     RecordedStream,
+    SignalEvent,
     WatermarkEvent,
 )
-from penstock.utils.timestamp import MAX_TIMESTAMP
 from penstock_spark.passes.levels import origin_of
 from penstock_spark.shards.program import RecordedSource, Timeline
-from penstock_spark.stream_plan import Level, StreamPlan
+from penstock_spark.stream_plan import StreamPlan
 
-_MAX_MICROS = MAX_TIMESTAMP.micros
+_COMPLETE = {WATERMARK: MAX_MICROS}
 
 
 class _Happening(NamedTuple):
@@ -60,7 +62,7 @@ def recorded_input(
     moved = (isinstance(happening.event, ProcessingTimeEvent) for happening in happenings)
     ends = frozenset(step for step, has_moved in enumerate(moved, 1) if has_moved)
     timeline = Timeline(clocks, ends, _firsts(happenings, len(clocks), events_per_batch))
-    sources = tuple(_recorded(plan.played, streams, happenings, len(clocks) - 1))
+    sources = tuple(_recorded(plan, streams, happenings, len(clocks) - 1))
     return timeline, sources
 
 
@@ -96,27 +98,34 @@ def _firsts(happenings: list[_Happening], steps: int, events_per_batch: int | No
 
 
 def _recorded(
-    played: Level, streams: list[Step], happenings: list[_Happening], last: int
+    plan: StreamPlan, streams: list[Step], happenings: list[_Happening], last: int
 ) -> Iterator[RecordedSource]:
-    for step in played.roots:
+    assert plan.played is not None
+    for step in plan.played.roots:
         source = _source(step)
         for output in step.outputs:
             if isinstance(source, InlineValues):
-                found: dict[int, Any] = {0: source.values, 1: _MAX_MICROS}
+                found: dict[int, Any] = {0: source.values, 1: _COMPLETE}
             else:
                 found = _at_output(happenings, streams.index(step), output.tag)
-                found[last] = _MAX_MICROS
+                found[last] = _COMPLETE
             origin = origin_of(step, output)
-            yield RecordedSource(origin, output.edge, found, played.readers[origin])
+            readers = plan.played.readers[origin]
+            if any(isinstance(happening, str) for happening in found.values()):
+                readers = tuple(level.number for level in plan.levels)
+            yield RecordedSource(origin, output.edge, found, readers)
 
 
 def _at_output(happenings: list[_Happening], stream: int, tag: str | None) -> dict[int, Any]:
-    """What happens at one output of a stream, by step."""
+    """What happens at one output of a stream, by step; each tells of the signals, and a shard takes them once."""
     found: dict[int, Any] = {}
     for step, happening in enumerate(happenings, 1):
         match happening.event:
             case ElementEvent(values, own) if own == tag and happening.stream == stream:
                 found[step] = values
-            case WatermarkEvent(watermark, own) if own == tag and happening.stream == stream:
-                found[step] = watermark.micros
+            case WatermarkEvent(watermark, own, percentiles) if own == tag and happening.stream == stream:
+                times = ((WATERMARK, watermark), *percentiles)
+                found[step] = {percentile: time.micros for percentile, time in times}
+            case SignalEvent(name) if happening.stream == stream:
+                found[step] = name
     return found

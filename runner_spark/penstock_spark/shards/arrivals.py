@@ -3,7 +3,9 @@
 from __future__ import annotations
 
 from collections.abc import Iterable, Iterator
+from typing import Any
 
+from penstock.coders.deterministic import decode_key
 from penstock.machines.arrivals import united
 from penstock.machines.records import Arrival, Element, Times
 from penstock_spark.shards.keys import Fired, KeyTable
@@ -41,6 +43,14 @@ def arrive(keys: KeyTable, parts: Iterable[tuple[Part, Packet]], times: Times) -
         fired = keys.arrival(name, carried.get(name), arrival, times)
         if fired[1]:
             yield fired
+
+
+def elements_of(parts: Iterable[tuple[Part, Packet]]) -> Iterator[tuple[Any, Element]]:
+    """All elements that arrive one by one, each with its key."""
+    for part, packet in parts:
+        for name, (value, timestamp_micros, windows, pane) in zip(part.names, part.batch.rows(), strict=True):
+            key = packet.carried[name] if name in packet.carried else decode_key(name)
+            yield key, Element(value, timestamp_micros, windows, pane.kind)
 
 
 def _one_by_one(keys: KeyTable, part: Part, packet: Packet, times: Times) -> Iterator[Fired]:

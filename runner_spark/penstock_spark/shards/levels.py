@@ -6,6 +6,7 @@ from collections.abc import Callable, Iterator, Mapping
 from contextlib import AbstractContextManager, contextmanager
 from typing import Any, NamedTuple
 
+from penstock.figures.happenings import Recorder
 from penstock.machines.grouping import GroupingMachine
 from penstock.machines.records import Dropped
 from penstock.metrics.execution import Snapshot, set_current
@@ -63,8 +64,7 @@ def play_shard(
     """
     outbox = Outbox((program.number, number), program.shards, program.reaches)
     stage = StreamStage(program, number, outbox, views)
-    edges = {spec.label: spec.edge for spec in program.groupings}
-    places = {spec.label: spec.where for spec in program.groupings}
+    specs = {spec.label: spec for spec in program.groupings}
 
     def count_dropped(label: str, dropped: Dropped) -> None:
         stage.container(label).inc(DROPPED[dropped.reason], dropped.count)
@@ -75,25 +75,29 @@ def play_shard(
         try:
             yield
         except Exception as error:
-            step_failed(error, places[label])
+            step_failed(error, specs[label].where)
 
+    recorders = {label: Recorder(program.recorded) for label in specs if program.recorded}
     shard = Shard(
         number,
         [_grouping(spec) for spec in program.groupings],
         header,
         store_of,
-        lambda label: stage.fan(edges[label]),
+        lambda label: stage.fan(specs[label].edge),
         outbox,
         program.micro_batch,
         count_dropped,
         guard,
         {origin: Estimator(policy) for origin, policy in program.estimated.items()},
         {spec.label: stage.fan(spec.late_edge) for spec in program.groupings if spec.late_edge is not None},
+        recorders,
     )
     inbox = inbox_of(_due(program, packets, commands, header), header.last)
     with _combining(program, guard), stage.running() as done:
         done(shard.run(inbox))
         shard.save()
+    for label, recorder in recorders.items():
+        stage.container(label).keep(recorder.happenings())
     timeline = sorted(inbox.steps)
     for packet in outbox.packets.values():
         packet.timeline = timeline

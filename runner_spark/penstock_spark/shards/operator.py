@@ -28,6 +28,8 @@ from penstock_spark.shards.sources import Row, SourceTask, play_sources
 ROWS = "level int, shard int, payload binary"
 _SCHEMA = pa.schema([("level", pa.int32()), ("shard", pa.int32()), ("payload", pa.binary())])
 
+_HEADER = ("", 0)
+"""Where the header is among the pages: no grouping has that label."""
 
 Views = Mapping[int, Any]
 """Broadcasts of the pages of side inputs, by edge."""
@@ -142,8 +144,7 @@ class LevelProcessor(StatefulProcessor):  # type: ignore[misc]
         self._sys_path = sys_path
 
     def init(self, handle: StatefulProcessorHandle) -> None:
-        """Opens the state."""
-        self._header = handle.getValueState("header", "header binary")
+        """Opens the state: a single variable, because Spark opens each of them anew with every micro-batch."""
         self._pages = handle.getMapState("pages", "grouping string, page int", "page binary")
 
     def handleInputRows(self, key: Any, rows: Iterator[Any], timerValues: Any) -> Iterator[Any]:
@@ -165,10 +166,10 @@ class LevelProcessor(StatefulProcessor):  # type: ignore[misc]
         packets += [beat(clock_micros) for clock_micros in beats]
         if not (packets or commands):
             return
-        stored = self._header.get()
+        stored = self._pages.getValue(_HEADER)
         header = Header.decoded(None if stored is None else bytes(stored[0]))
         done = play_shard(program, number, packets, commands, header, self._store_of, self._views)
-        self._header.update((header.encoded(),))
+        self._pages.updateValue(_HEADER, (header.encoded(),))
         self._report(program, number, done)
         for level, shard, payload in done.rows:
             yield SparkRow(level=level, shard=self._shard_keys[shard], payload=payload)

@@ -18,13 +18,14 @@ class RecordedSource:
     Attributes:
         origin: What its watermarks are called.
         edge: Its edge.
-        happenings: What happens at some steps of the timeline: elements, or the watermark in microseconds.
-        readers: The levels that depend on its watermark.
+        happenings: What happens at some steps of the timeline: a tuple of elements; watermarks in microseconds, by
+            percentile, with 1 for the watermark itself; or the name of a signal.
+        readers: The levels that depend on its watermark; all of them, if it has signals.
     """
 
     origin: str
     edge: int
-    happenings: dict[int, tuple[Any, ...] | int]
+    happenings: dict[int, tuple[Any, ...] | dict[float, int] | str]
     readers: tuple[int, ...]
 
 
@@ -155,6 +156,7 @@ class LevelProgram:
         steps: Stateless steps, in topological order.
         writers: To later levels, and to sinks.
         show_elements: Whether errors tell the element that a step worked on.
+        recorded: How many elements and panes of each grouping a worker writes down in a micro-batch.
     """
 
     run: str
@@ -172,6 +174,7 @@ class LevelProgram:
     steps: tuple[StepSpec, ...]
     writers: tuple[PacketWriterSpec | SinkPagesSpec, ...]
     show_elements: bool = False
+    recorded: int = 0
 
     @property
     def reaches(self) -> tuple[int, ...]:

@@ -7,17 +7,18 @@ from contextlib import AbstractContextManager, nullcontext
 from dataclasses import dataclass
 from typing import Any
 
+from penstock.figures.happenings import At, Recorder
 from penstock.machines.grouping import GroupingMachine
-from penstock.machines.records import MIN_MICROS, Dropped, Times
+from penstock.machines.records import MAX_MICROS, MIN_MICROS, Dropped, Times
 from penstock.machines.trigger_machine import WATERMARK
 from penstock_spark.operators.batch import Batch
 from penstock_spark.operators.machine_read import late_pane
 from penstock_spark.operators.pushing import Consumer, Records
-from penstock_spark.shards.arrivals import arrive, by_grouping
+from penstock_spark.shards.arrivals import arrive, by_grouping, elements_of
 from penstock_spark.shards.header import Header
 from penstock_spark.shards.inbox import Inbox
 from penstock_spark.shards.keys import Fired, KeyTable
-from penstock_spark.shards.packets import Mark, Moment
+from penstock_spark.shards.packets import Mark, Moment, Packet, Part
 from penstock_spark.shards.pages import Pages, Store
 from penstock_spark.shards.writer import Outbox
 from penstock_spark.source_watermarks import Estimator, Summary
@@ -78,6 +79,7 @@ class Shard:
         guard: Surrounds the work of the machine of a grouping's label, which may be the user's code.
         estimators: Of the sources whose watermarks are found from what is read, by origin.
         late: Where what comes too late goes, by the grouping's label, if anywhere.
+        recorders: What writes down what happens at a grouping, by its label, if anything does.
     """
 
     def __init__(
@@ -93,6 +95,7 @@ class Shard:
         guard: Callable[[str], AbstractContextManager[None]] = lambda label: nullcontext(),
         estimators: Mapping[str, Estimator] = {},
         late: Mapping[str, Consumer] = {},
+        recorders: Mapping[str, Recorder] = {},
     ) -> None:
         self.number = number
         self.header = header
@@ -100,6 +103,7 @@ class Shard:
         self.micro_batch = micro_batch
         self.estimators = estimators
         self.late = late
+        self.recorders = recorders
         self.count_dropped = count_dropped
         self.guard = guard
         self.tables: dict[str, _Table] = {}
@@ -117,9 +121,12 @@ class Shard:
             yield from self._clock_before(moment)
             yield from self._at(moment, inbox)
         if self.micro_batch and inbox.moments:
-            for table in self.tables.values():
+            for label, table in self.tables.items():
+                # The round's own watermark.
+                self._record_watermark(label, MAX_MICROS)
                 yield from self._give(table, table.keys.end_round(table.times))
                 yield from self._give(table, table.keys.advance_watermark(table.times))
+                self._record_watermark(label, MIN_MICROS)
             self._send_marks(inbox.moments[-1])
 
     def watermarks(self) -> dict[str, tuple[int, int]]:
@@ -142,9 +149,14 @@ class Shard:
         micros = min(header.watermark_of(feed.origin, feed.producers) for feed in feeds)
         if self.micro_batch:
             return times._replace(expiry_micros=micros)
+        # Where a source has no such percentile, its own watermark stands in.
         ahead = {
             percentile: min(
-                max(header.watermark_of(feed.origin, feed.producers, percentile), micros) for feed in feeds
+                max(
+                    header.watermark_of(feed.origin, feed.producers, percentile),
+                    header.watermark_of(feed.origin, feed.producers),
+                )
+                for feed in feeds
             )
             for percentile in header.percentiles()
         }
@@ -179,6 +191,7 @@ class Shard:
             table = self.tables.get(label)
             # What has waited for this moment may be for a grouping that has been given up since.
             if table is not None:
+                self._record_arrivals(label, parts)
                 yield from self._give(table, arrive(table.keys, parts, table.times))
         for name in inbox.signals.get(moment, ()):
             for table in self.tables.values():
@@ -209,16 +222,19 @@ class Shard:
         if times == table.times:
             return
         table.times = times
+        self._record_watermark(table.grouping.label, times.watermark_micros)
         yield from self._give(table, table.keys.advance_watermark(table.times))
 
     def _give(self, table: _Table, fired: Iterable[Fired]) -> Records:
         """Sends the panes of machines on, and what they dropped."""
         panes, dropped = _Rows(), _Rows()
         label = table.grouping.label
-        late = self.late.get(label)
+        late, recorder = self.late.get(label), self.recorders.get(label)
         with self.guard(label):
             for key, emitted in fired:
                 for one in emitted:
+                    if recorder is not None:
+                        recorder.emitted(self._now(), key, one)
                     if isinstance(one, Dropped):
                         self.count_dropped(label, one)
                         if late is not None:
@@ -231,6 +247,22 @@ class Shard:
             yield from table.out.push(panes.batch())
         if late is not None and dropped.values:
             yield from late.push(dropped.batch())
+
+    def _now(self) -> At:
+        moment = self.outbox.now
+        return At(moment.clock_micros, moment.step)
+
+    def _record_arrivals(self, label: str, parts: Iterable[tuple[Part, Packet]]) -> None:
+        recorder = self.recorders.get(label)
+        if recorder is not None:
+            for key, element in elements_of(parts):
+                recorder.arrived(self._now(), key, element)
+
+    def _record_watermark(self, label: str, micros: int) -> None:
+        """What feeds a grouping tells the same to all shards, and so one of them writes it down."""
+        recorder = self.recorders.get(label)
+        if recorder is not None and self.number == 0 and micros > MIN_MICROS - self.micro_batch:
+            recorder.watermark(self._now(), micros)
 
     def _send_marks(self, moment: Moment) -> None:
         """Tells those that read the level's groupings where their watermarks are by now."""

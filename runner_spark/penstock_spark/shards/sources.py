@@ -11,7 +11,7 @@ from penstock.machines.records import MIN_MICROS
 from penstock.metrics.execution import Snapshot
 from penstock_spark.operators.batch import Batch, dumps
 from penstock_spark.operators.inline import inline_batches
-from penstock_spark.shards.packets import Mark, Moment
+from penstock_spark.shards.packets import Mark, Moment, Packet
 from penstock_spark.shards.program import LevelProgram, ReadingSpec, RecordedSource
 from penstock_spark.shards.stream_stage import StreamStage
 from penstock_spark.shards.writer import Outbox
@@ -58,14 +58,22 @@ def play_sources(program: LevelProgram, batch: int, views: Mapping[int, Any]) ->
 def _happen(
     source: RecordedSource, step: int, stage: StreamStage, outbox: Outbox, done: Callable[[Any], None]
 ) -> None:
-    happening = source.happenings.get(step)
-    if isinstance(happening, tuple):
-        for elements in inline_batches(happening, 0, 1):
-            done(stage.fan(source.edge).push(elements))
-    elif happening is not None:
-        for level in source.readers:
-            for packet in outbox.to_level(level):
-                packet.marks.append(Mark(outbox.now, source.origin, 0, happening))
+    match source.happenings.get(step):
+        case tuple(values):
+            for elements in inline_batches(values, 0, 1):
+                done(stage.fan(source.edge).push(elements))
+        case dict(watermarks):
+            for percentile, micros in watermarks.items():
+                mark = Mark(outbox.now, source.origin, 0, micros, percentile)
+                for packet in _to_readers(source, outbox):
+                    packet.marks.append(mark)
+        case str(name):
+            for packet in _to_readers(source, outbox):
+                packet.signals.append((outbox.now, name))
+
+
+def _to_readers(source: RecordedSource, outbox: Outbox) -> list[Packet]:
+    return [packet for level in source.readers for packet in outbox.to_level(level)]
 
 
 class SourceTask:

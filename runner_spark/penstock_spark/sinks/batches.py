@@ -123,7 +123,7 @@ class BatchWriter:
             case []:
                 frame.write.format("noop").mode("overwrite").save()
             case [(sink, plan)] if plan.is_one_job:
-                rows = _rows_of(sink, frame)
+                rows = _pages_in(frame)
                 if plan.partitions is not None:
                     # With a shuffle: without one, the levels would run in so few tasks too.
                     rows = rows.repartition(plan.partitions)
@@ -193,9 +193,13 @@ def _described(step: Step) -> Any:
 
 
 def _rows_of(sink: StreamSink, frame: DataFrame) -> DataFrame:
-    """The pages of a sink, as a `PageRoot` reads them."""
-    pages = frame.where(frame["level"] == sink.level)
-    return pages.select(F.lit(0).alias("tag"), pages["payload"].alias("value"))
+    """The pages of one of several sinks."""
+    return _pages_in(frame.where(frame["level"] == sink.level))
+
+
+def _pages_in(frame: DataFrame) -> DataFrame:
+    """Pages, as a `PageRoot` reads them."""
+    return frame.select(F.lit(0).alias("tag"), frame["payload"].alias("value"))
 
 
 def _tasks_by_level(kept: DataFrame) -> dict[int, int]:

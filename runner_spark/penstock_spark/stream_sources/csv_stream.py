@@ -66,10 +66,10 @@ def open_csv_stream(source: CsvSource, stream: StreamSource, spark: SparkSession
         beside = [wrong.alias(_WRONG), F.when(wrong.isNotNull(), F.col(_RAW)).alias(_RAW)]
         beside += [F.col(name) for name in (_HEAD, _IS_HEADER, FILE) if name in texts.columns]
         frame = texts.select(*columns, *beside)
-    namer, has_rejects = files.namer(), stream.has_rejects
+    naming, has_rejects = files.naming(), stream.has_rejects
     long_ints = frozenset(at for at, kind in enumerate(wanted.values()) if kind == "long int")
-    decoder = CsvDecoder(names, long_ints, namer if source.filename_column is not None else None)
-    return StreamScan(frame, lambda: ByFile(_Records(decoder, kinds, has_rejects, where), namer))
+    decoder = CsvDecoder(names, long_ints, naming.namer if source.filename_column is not None else None)
+    return StreamScan(frame, lambda: ByFile(_Records(decoder, kinds, has_rejects, where), naming))
 
 
 def _kinds(

@@ -10,7 +10,7 @@ import pyarrow as pa
 import pyarrow.compute as pc
 
 from penstock_spark.operators.failure import step_failed
-from penstock_spark.sources.files import Namer
+from penstock_spark.stream_sources.files import Naming
 from penstock_spark.stream_sources.scan import Rejected
 
 PartDecoder = Callable[[pa.RecordBatch, str], list[Any]]
@@ -22,16 +22,16 @@ class ByFile:
 
     Args:
         decode: Decodes the other columns, for some rows of one file.
-        namer: Turns Spark's name of a file into the user's.
+        naming: What is known of the files by their names; the rows of those that are not meant are left out.
 
-    >>> decode = ByFile(lambda batch, file: batch.column(0).to_pylist(), Namer(None, None))
+    >>> decode = ByFile(lambda batch, file: batch.column(0).to_pylist(), Naming())
     >>> decode(pa.RecordBatch.from_pydict({"value": [1, 2, 3], "file": ["file:/a", "file:/a", "file:/b"]}))
     [('file:///a', [1, 2]), ('file:///b', [3])]
     """
 
-    def __init__(self, decode: PartDecoder, namer: Namer) -> None:
+    def __init__(self, decode: PartDecoder, naming: Naming) -> None:
         self._decode = decode
-        self._namer = namer
+        self._naming = naming
 
     def __call__(self, batch: pa.RecordBatch) -> list[tuple[str, list[Any]]]:
         """The elements of each file in the batch."""
@@ -41,8 +41,9 @@ class ByFile:
         rows, runs = batch.select(range(last)), pc.run_end_encode(batch.column(last))
         parts, start = [], 0
         for name, end in zip(runs.values.to_pylist(), runs.run_ends.to_pylist(), strict=True):
-            file = self._namer(name)
-            parts.append((file, self._decode(rows.slice(start, end - start), file)))
+            file = self._naming.name(name)
+            if file is not None:
+                parts.append((file, self._decode(rows.slice(start, end - start), file)))
             start = end
         return [part for part in parts if part[1]]
 

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import os
 import re
-from dataclasses import dataclass
+from dataclasses import dataclass, field
 from typing import Any
 
 from pyspark.sql import Column, DataFrame, SparkSession
@@ -38,6 +38,28 @@ def file_column() -> Column:
 
 
 @dataclass(frozen=True)
+class Naming:
+    """What is known of the files of a pattern by their names.
+
+    Attributes:
+        namer: Turns Spark's names of the files into the user's form.
+        depths: How many slashes the path of a file has that is meant; None if all are.
+
+    >>> naming = Naming(Namer(None, None), (2,))
+    >>> [naming.name(name) for name in ("s3://bucket/logs/may.txt", "s3://bucket/logs/old/may.txt")]
+    ['s3://bucket/logs/may.txt', None]
+    """
+
+    namer: Namer = field(default_factory=lambda: Namer(None, None))
+    depths: tuple[int, ...] | None = None
+
+    def name(self, spark_name: str) -> str | None:
+        """The user's name of a file; None if it is not meant, but in a folder that has a name like a file's."""
+        depth = re.sub(_ROOT, "", spark_name).count("/")
+        return self.namer(spark_name) if self.depths is None or depth in self.depths else None
+
+
+@dataclass(frozen=True)
 class StreamFiles:
     """The files that match a pattern, those that come later too.
 
@@ -56,16 +78,14 @@ class StreamFiles:
     where: str
 
     def load(self, reader: DataStreamReader, format: str) -> DataFrame:
-        """The files through one of Spark's readers."""
+        """The files through one of Spark's readers, and with them what is deeper; `Naming` tells them apart."""
         reader = reader.options(**file_options(self.options))
         with refusals(f"{format} {self.pattern}", self.where):
-            frame = reader.format(format).load(self.glob)
-            path = F.regexp_replace("_metadata.file_path", _ROOT, "")
-            return frame.where((F.size(F.split(path, "/")) - 1).isin(*self.depths))
+            return reader.format(format).load(self.glob)
 
-    def namer(self) -> Namer:
-        """Turns Spark's names of the files into the user's form."""
-        return Files(self.pattern, ()).namer()
+    def naming(self) -> Naming:
+        """What the workers know of the files by their names."""
+        return Naming(Files(self.pattern, ()).namer(), self.depths)
 
     def present(self, spark: SparkSession) -> Files:
         """The first of the files that are there now, by name."""

@@ -36,9 +36,9 @@ def open_json_stream(source: JsonSource, stream: StreamSource, spark: SparkSessi
         raise no_schema("fields", files, hint)
     format, text = text_of(source)
     frame = files.load(spark.readStream.options(**LINES), format).select(text, file_column())
-    namer, has_rejects = files.namer(), stream.has_rejects
+    naming, has_rejects = files.naming(), stream.has_rejects
     decode = _Objects(JsonDecoder(source, fields), where)
-    return StreamScan(frame, lambda: ByFile(Careful(decode, "text", has_rejects, where), namer))
+    return StreamScan(frame, lambda: ByFile(Careful(decode, "text", has_rejects, where), naming))
 
 
 @dataclass(frozen=True)

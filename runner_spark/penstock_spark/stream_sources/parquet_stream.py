@@ -32,7 +32,7 @@ def open_parquet_stream(
         schema = pruned(schema, source.columns, where)
     frame = files.load(spark.readStream.schema(schema), "parquet")
     columns = [F.col(f"`{name}`") for name in schema.names]
-    decode, namer = DECODERS[source.elements], files.namer()
+    decode, naming = DECODERS[source.elements], files.naming()
     return StreamScan(
-        frame.select(*columns, file_column()), lambda: ByFile(lambda batch, file: decode(batch), namer)
+        frame.select(*columns, file_column()), lambda: ByFile(lambda batch, file: decode(batch), naming)
     )

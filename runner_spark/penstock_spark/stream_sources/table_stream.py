@@ -13,11 +13,10 @@ from penstock.io.sparkio import SparkSource
 from penstock.io.streams import StreamSource
 from penstock.pvalue import Row
 from penstock_spark.operators.failure import step_failed
-from penstock_spark.sources.files import Namer
 from penstock_spark.sources.tables import check_names
 from penstock_spark.sources.values import to_rows
 from penstock_spark.stream_sources.decoding import ByFile
-from penstock_spark.stream_sources.files import file_column
+from penstock_spark.stream_sources.files import Naming, file_column
 from penstock_spark.stream_sources.options import (
     FILE_FORMATS,
     check_file_options,
@@ -57,7 +56,7 @@ def open_table_stream(
     if not is_files:
         return StreamScan(frame, lambda: _all)
     rows = _Rows(looks_deep, where)
-    return StreamScan(frame.select("*", file_column()), lambda: ByFile(rows, Namer(None, None)))
+    return StreamScan(frame.select("*", file_column()), lambda: ByFile(rows, Naming()))
 
 
 def _file_options(options: tuple[tuple[str, Any], ...], looks_deep: bool) -> dict[str, Any]:

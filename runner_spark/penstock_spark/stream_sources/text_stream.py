@@ -35,17 +35,17 @@ _CONTENTS = "path string, modificationTime timestamp, length long, content binar
 def open_text_stream(source: TextSource, stream: StreamSource, spark: SparkSession, where: str) -> StreamScan:
     """Lines, or (file name, line) pairs. What no coder decodes may be rejected."""
     files = stream_files(stream, source.file_pattern, where)
-    namer, has_rejects = files.namer(), stream.has_rejects
+    naming, has_rejects = files.naming(), stream.has_rejects
     if cuts_as_spark(source) and _spark_may_unpack(source, files.pattern):
         frame = files.load(spark.readStream.option("lineSep", line_end(source)), "text")
         lines = frame.select(*line_columns(source), file_column())
-        return StreamScan(lines, lambda: ByFile(_Lines(source, namer, has_rejects, where), namer))
+        return StreamScan(lines, lambda: ByFile(_Lines(source, naming.namer, has_rejects, where), naming))
     frame = files.load(spark.readStream.schema(_CONTENTS), "binaryFile")
     contents = frame.select(*content_columns(), file_column())
 
     def make_decoder() -> ByFile:
-        decode = FileDecoder(source, namer, where)
-        return ByFile(Careful(lambda batch, file: decode(batch), "content", has_rejects, where), namer)
+        decode = FileDecoder(source, naming.namer, where)
+        return ByFile(Careful(lambda batch, file: decode(batch), "content", has_rejects, where), naming)
 
     return StreamScan(contents, make_decoder)
 

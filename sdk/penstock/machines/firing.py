@@ -2,10 +2,15 @@
 
 from __future__ import annotations
 
+from functools import lru_cache
+
 from penstock.machines.program import Program
 from penstock.machines.records import Pane
 from penstock.machines.states import WindowState
 from penstock.utils.windowed_value import PaneInfo, PaneInfoTiming, ValueKind
+
+# There are few different ones, and many panes: one object for all of a kind is quicker to get, and to pickle.
+_info = lru_cache(maxsize=1_024)(PaneInfo)
 
 
 def fire(program: Program, state: WindowState, timing: int, is_last: bool) -> list[Pane]:
@@ -55,7 +60,7 @@ def _pane(program: Program, state: WindowState, timing: int, is_last: bool, kind
     if timing != PaneInfoTiming.EARLY:
         nonspeculative = state.nonspeculative
         state.nonspeculative += 1
-    info = PaneInfo(state.panes == 0, is_last, timing, state.panes, nonspeculative, kind)
+    info = _info(state.panes == 0, is_last, timing, state.panes, nonspeculative, kind)
     state.panes += 1
     return Pane(value, window, timestamp_micros, info)
 

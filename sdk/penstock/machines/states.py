@@ -116,16 +116,18 @@ class Agenda:
         """Notes a window."""
         heappush(self.entries, (micros, number))
 
-    def tidy(self, windows: int, is_current: Callable[[int, int], bool]) -> None:
-        """Drops what is out of date, once that is most of it.
+    def may_be_untidy(self, windows: int) -> bool:
+        """Whether most of it is out of date, if there are so many windows."""
+        return len(self.entries) > 2 * windows + _SPARE_ENTRIES
+
+    def tidy(self, is_current: Callable[[int, int], bool]) -> None:
+        """Drops what is out of date.
 
         Args:
-            windows: The number of windows there are.
             is_current: Whether a (moment, number) still says something.
         """
-        if len(self.entries) > 2 * windows + _SPARE_ENTRIES:
-            self.entries = [entry for entry in set(self.entries) if is_current(*entry)]
-            heapify(self.entries)
+        self.entries = [entry for entry in set(self.entries) if is_current(*entry)]
+        heapify(self.entries)
 
     def earliest(self) -> tuple[int, int] | None:
         """The first entry, as (moment, number); None if there is none."""
@@ -186,14 +188,16 @@ class KeyState:
         if agenda is None:
             agenda = self.agendas[domain] = Agenda()
         agenda.add(micros, state.number)
-        agenda.tidy(len(self.windows), lambda moment, number: self._alarm(number, domain) == moment)
+        if agenda.may_be_untidy(len(self.windows)):
+            agenda.tidy(lambda moment, number: self._alarm(number, domain) == moment)
 
     def note_hold(self, state: WindowState, micros: int) -> None:
         """Sees to it that a window's hold is found."""
         if state.noted_micros is None or micros < state.noted_micros:
             state.noted_micros = micros
             self.holds.add(micros, state.number)
-            self.holds.tidy(len(self.windows), lambda moment, number: self._noted(number) == moment)
+            if self.holds.may_be_untidy(len(self.windows)):
+                self.holds.tidy(lambda moment, number: self._noted(number) == moment)
 
     def _alarm(self, number: int, domain: Domain) -> int | None:
         state = self.numbered.get(number)

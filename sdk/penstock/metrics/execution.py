@@ -33,10 +33,14 @@ BOUNDED_TRIES = "bounded_tries"
 HISTOGRAMS = "histograms"
 KINDS = (COUNTERS, DISTRIBUTIONS, GAUGES, STRING_SETS, BOUNDED_TRIES, HISTOGRAMS)
 
+RECORDINGS = "recordings"
+"""The kind of what is kept for drawings, which is no metric."""
+
 Snapshot = dict[tuple[str, str, str, str], Any]
 """Values by kind, step, namespace and name: whole numbers for counters, else the frozen data of `cells`."""
 
 _Name = tuple[str, str]
+_RECORDING = ("penstock", "recording")
 # So many strings or paths wait in a set before they are cut to their limits.
 _WAITING_ITEMS = 10_000
 
@@ -111,7 +115,7 @@ class MetricsContainer:
         self.distributions: dict[_Name, list[int]] = {}
         self.gauges: dict[_Name, GaugeData] = {}
         self.histograms: dict[_Name, HistogramData] = {}
-        self.many: dict[tuple[str, _Name], StringSetData | BoundedTrieData] = {}
+        self.many: dict[tuple[str, _Name], Any] = {}
         self.waiting: dict[tuple[str, _Name], set[Any]] = {}
 
     def inc(self, name: _Name, n: int = 1) -> None:
@@ -148,6 +152,10 @@ class MetricsContainer:
         waiting.add(item)
         if len(waiting) >= _WAITING_ITEMS:
             self._fold(kind, name)
+
+    def keep(self, data: Any) -> None:
+        """Keeps what is no metric, but comes the same way: it has a ``combine``, and queries do not show it."""
+        self.many[RECORDINGS, _RECORDING] = _combine(data, self.many.get((RECORDINGS, _RECORDING)))
 
     def snapshot(self) -> Snapshot:
         """Everything counted so far, as plain frozen data that can be pickled."""
@@ -243,6 +251,11 @@ _SHOWN: Mapping[str, Callable[[Any], Any]] = {
 }
 
 
+def recordings_in(snapshot: Snapshot) -> dict[str, Any]:
+    """What `MetricsContainer.keep` was given, by step."""
+    return {step: data for (kind, step, *_), data in snapshot.items() if kind == RECORDINGS}
+
+
 def results_of(committed: Snapshot, attempted: Snapshot) -> dict[str, list[MetricResult]]:
     """What a query without a filter gives: results by kind, in the order of steps and names.
 
@@ -253,6 +266,8 @@ def results_of(committed: Snapshot, attempted: Snapshot) -> dict[str, list[Metri
     found: dict[str, list[MetricResult]] = {kind: [] for kind in KINDS}
     for key in sorted({*committed, *attempted}):
         kind, step, namespace, name = key
+        if kind not in found:
+            continue
         shown = [_SHOWN[kind](taken[key]) if key in taken else None for taken in (committed, attempted)]
         found[kind].append(MetricResult(MetricKey(step, MetricName(namespace, name)), *shown))
     return found

@@ -83,6 +83,7 @@ class SparkOptions(PipelineOptions):
         trigger_interval: The seconds between the beginnings of two micro-batches; None begins one when something
             arrives, and once a second for what waits for the clock.
         no_early_combining: Switches off that elements of a stream are combined by the tasks that read them.
+        record_events: How many elements and panes of each grouping are recorded, for ``result.figure``; None for none.
         drop_state: The labels of groupings whose state in the checkpoint may go, since the pipeline has them no more.
         fast_start: Starts a local Spark in half the time, at the cost of long jobs; for tests.
         show_elements_in_errors: Puts the failing element into the error's text; off, since elements may be
@@ -123,6 +124,9 @@ class SparkOptions(PipelineOptions):
             help="Sends each element of a stream to its grouping by itself.",
         )
         parser.add_argument(
+            "--record_events", type=int, default=None, help="Elements and panes of a grouping to be drawn."
+        )
+        parser.add_argument(
             "--drop_state",
             action="append",
             default=None,
@@ -159,7 +163,7 @@ class SparkOptions(PipelineOptions):
         errors = []
         if self.mode is not None and self.mode not in MODES:
             errors.append(three_parts(f"mode is {self.mode!r}", hint=f"use one of {', '.join(MODES)}"))
-        for name in ("shuffle_partitions", "events_per_batch"):
+        for name in ("shuffle_partitions", "events_per_batch", "record_events"):
             count = getattr(self, name)
             if count is not None and (not isinstance(count, int) or isinstance(count, bool) or count < 1):
                 errors.append(three_parts(f"{name} is {count!r}", hint="use a whole number above 0"))

@@ -2,8 +2,9 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterable
+from collections.abc import Iterable, Mapping
 from dataclasses import dataclass
+from numbers import Real
 from typing import Any
 
 from penstock import graph
@@ -14,6 +15,7 @@ from penstock.transforms.ptransform import PTransform
 from penstock.transforms.window import TimestampedValue
 from penstock.utils.timestamp import MAX_TIMESTAMP, MIN_TIMESTAMP, Duration, Timestamp
 from penstock.utils.windowed_value import WindowedValue
+from penstock.where import here
 
 __all__ = [
     "ElementEvent",
@@ -21,6 +23,7 @@ __all__ = [
     "MicroBatchEvent",
     "ProcessingTimeEvent",
     "RecordedStream",
+    "SignalEvent",
     "TestStream",
     "TimingInfo",
     "WatermarkEvent",
@@ -54,16 +57,27 @@ class WatermarkEvent(Event):
     Attributes:
         new_watermark: Where to; a number is in seconds since 1970.
         tag: The output; None for the main one.
+        percentiles: Where the watermarks of percentiles are by then (penstock's own): pairs, which a mapping becomes.
+
+    Raises:
+        ValueError: A percentile is not between 0 and 1, or its watermark is behind the watermark itself.
 
     >>> WatermarkEvent(5).new_watermark
     Timestamp(5)
+    >>> WatermarkEvent(5, percentiles={0.9: 8}).percentiles
+    ((0.9, Timestamp(8)),)
     """
 
     new_watermark: Timestamp
     tag: str | None = None
+    percentiles: tuple[tuple[float, Timestamp], ...] = ()
 
     def __post_init__(self) -> None:
         object.__setattr__(self, "new_watermark", Timestamp.of(self.new_watermark))
+        times = {share: Timestamp.of(time) for share, time in dict(self.percentiles).items()}
+        for share, time in times.items():
+            _check_percentile(share, time, self.new_watermark)
+        object.__setattr__(self, "percentiles", tuple(sorted(times.items())))
 
 
 @dataclass(frozen=True, order=True)
@@ -81,6 +95,32 @@ class ProcessingTimeEvent(Event):
 
     def __post_init__(self) -> None:
         object.__setattr__(self, "advance_by", Duration.of(self.advance_by))
+
+
+@dataclass(frozen=True, order=True)
+class SignalEvent(Event):
+    """A named signal arrives from outside (penstock's own).
+
+    Attributes:
+        name: Its name, for ``AfterSignal``.
+
+    Raises:
+        TypeError: The name is no string.
+        ValueError: It is empty.
+
+    >>> SignalEvent("flush").name
+    'flush'
+    """
+
+    name: str
+
+    def __post_init__(self) -> None:
+        hint = "give it that of the AfterSignal that waits for it"
+        if not isinstance(self.name, str):
+            what = f"the name of a signal is a string, not {self.name!r}"
+            raise TypeError(three_parts(what, where=here(), hint=hint))
+        if not self.name:
+            raise ValueError(three_parts("the name of the signal is empty", where=here(), hint=hint))
 
 
 @dataclass(frozen=True, order=True)
@@ -144,6 +184,7 @@ class TestStream(PTransform[Any, Any]):
             raise ValueError(three_parts("a TestStream takes no endpoint", hint="pass the events"))
         self.coder = coder
         self.watermarks: dict[str | None, Timestamp] = {None: MIN_TIMESTAMP}
+        self._percentiles: dict[tuple[str | None, float], Timestamp] = {}
         self._events = list(events or ())
         event_tags = {event.tag for event in self._events if isinstance(event, ElementEvent | WatermarkEvent)}
         self.output_tags = event_tags if output_tags is None else set(output_tags)
@@ -193,17 +234,25 @@ class TestStream(PTransform[Any, Any]):
             )
         return self._add(ElementEvent(tuple(values), tag))
 
-    def advance_watermark_to(self, new_watermark: Any, tag: str | None = None) -> TestStream:
+    def advance_watermark_to(
+        self, new_watermark: Any, tag: str | None = None, percentiles: Mapping[float, Any] | None = None
+    ) -> TestStream:
         """The watermark advances.
 
         Args:
             new_watermark: Where to: a Timestamp, or seconds since 1970.
             tag: The output it is of.
+            percentiles: Where the watermarks of percentiles are by then (penstock's own), for
+                ``AfterWatermarkPercentile``; those that are left out stay, or go with the watermark itself.
 
         Raises:
-            AssertionError: If it is not later than before.
+            AssertionError: If it goes back, or one of a percentile does; or if none of them is later than before.
+            ValueError: If a percentile is not between 0 and 1, or its watermark is behind the watermark itself.
+
+        >>> stream = TestStream().advance_watermark_to(5, percentiles={0.5: 20, 0.9: 8})
+        >>> stream = stream.advance_watermark_to(5, percentiles={0.9: 10}).advance_watermark_to(12)
         """
-        return self._add(WatermarkEvent(new_watermark, tag))
+        return self._add(WatermarkEvent(new_watermark, tag, tuple((percentiles or {}).items())))
 
     def advance_watermark_to_infinity(self, tag: str | None = None) -> TestStream:
         """The watermark advances to the end of time: the output is complete."""
@@ -220,6 +269,23 @@ class TestStream(PTransform[Any, Any]):
         """
         return self._add(ProcessingTimeEvent(advance_by))
 
+    def send_signal(self, name: str) -> TestStream:
+        """A named signal arrives from outside (penstock's own).
+
+        It reaches all groupings of the pipeline, as a run's ``signal(name)`` does, not only those below this stream.
+        A stream that nothing reads is left out of a run, with its signals.
+
+        Args:
+            name: Its name, for ``AfterSignal``.
+
+        Raises:
+            TypeError: If it is no string.
+            ValueError: If it is empty.
+
+        >>> stream = TestStream().add_elements([("ann", 1)]).send_signal("flush")
+        """
+        return self._add(SignalEvent(name))
+
     def end_micro_batch(self) -> TestStream:
         """A micro-batch ends (penstock's own).
 
@@ -233,21 +299,32 @@ class TestStream(PTransform[Any, Any]):
                 in_time = all(value.timestamp < MAX_TIMESTAMP for value in values)
                 _demand(in_time, "an element's timestamp is MAX_TIMESTAMP or later", "give it an earlier one")
                 self.output_tags.add(tag)
-            case WatermarkEvent(new_watermark, tag):
-                before = self.watermarks.get(tag, MIN_TIMESTAMP)
-                _demand(
-                    new_watermark > before,
-                    f"the watermark goes from {before} to {new_watermark}",
-                    "let it advance strictly",
-                )
-                self.watermarks[tag] = new_watermark
-                self.output_tags.add(tag)
+            case WatermarkEvent():
+                self._advance(event)
             case ProcessingTimeEvent(advance_by):
                 _demand(
                     advance_by > Duration(0), f"processing time goes on by {advance_by}", "use more than 0"
                 )
         self._events.append(event)
         return self
+
+    def _advance(self, event: WatermarkEvent) -> None:
+        new_watermark, tag = event.new_watermark, event.tag
+        before = self.watermarks.get(tag, MIN_TIMESTAMP)
+        is_ahead = False
+        for share, time in event.percentiles:
+            last = self._percentiles.get((tag, share), MIN_TIMESTAMP)
+            what = f"the watermark of the percentile {share} goes from {last} to {time}"
+            _demand(time >= last, what, "let it advance, or leave it out")
+            is_ahead = is_ahead or time > max(last, before)
+        _demand(
+            new_watermark > before or (new_watermark == before and is_ahead),
+            f"the watermark goes from {before} to {new_watermark}",
+            "let it advance strictly",
+        )
+        self.watermarks[tag] = new_watermark
+        self._percentiles.update({(tag, share): time for share, time in event.percentiles})
+        self.output_tags.add(tag)
 
 
 @dataclass(frozen=True)
@@ -264,6 +341,17 @@ class TimingInfo:
     def __post_init__(self) -> None:
         object.__setattr__(self, "processing_time", Timestamp.of(self.processing_time))
         object.__setattr__(self, "watermark", Timestamp.of(self.watermark))
+
+
+def _check_percentile(share: float, time: Timestamp, watermark: Timestamp) -> None:
+    if not (isinstance(share, Real) and 0 < share < 1):
+        what = f"a percentile must be more than 0 and less than 1, but is {share!r}"
+        hint = "write 0.95 for 95 percent; for 100 percent there is the watermark itself"
+        raise ValueError(three_parts(what, where=here(), hint=hint))
+    if time < watermark:
+        what = f"the watermark of the percentile {share} is at {time}, behind the watermark itself at {watermark}"
+        hint = "leave it out, and the watermark itself stands in"
+        raise ValueError(three_parts(what, where=here(), hint=hint))
 
 
 def _demand(condition: bool, what: str, hint: str) -> None:

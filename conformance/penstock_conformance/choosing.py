@@ -1,0 +1,97 @@
+"""Which scenarios a user means: by figure, rule, file or title."""
+
+from __future__ import annotations
+
+import difflib
+import re
+from collections.abc import Iterable, Iterator, Sequence
+
+from penstock.error import three_parts
+from penstock_conformance.citations import is_figure, key_of, order_of
+from penstock_conformance.scenario import MODES, Scenario
+
+
+def chosen(scenarios: Iterable[Scenario], wanted: Sequence[str]) -> tuple[Scenario, ...]:
+    """The scenarios that have one of some names, or whose file or title has one in it; all if there are no names.
+
+    Args:
+        scenarios: All there are.
+        wanted: Names such as ``7``, ``figure 2-7``, ``S-3``; or parts of titles and files such as ``panes/holds``.
+
+    Raises:
+        ValueError: Nothing has such a name.
+
+    >>> from penstock_conformance.parsing import load
+    >>> [scenario.title for scenario in chosen(load(), ["2-7"])][0]
+    'Figure 2-7: aligned delays'
+    """
+    all_scenarios = tuple(scenarios)
+    if not wanted:
+        return all_scenarios
+    found = {id(one) for name in wanted for one in _of_name(all_scenarios, name)}
+    return tuple(scenario for scenario in all_scenarios if id(scenario) in found)
+
+
+def _of_name(scenarios: Sequence[Scenario], name: str) -> list[Scenario]:
+    key = key_of(name)
+    # A figure is what is drawn there; the rules that it shows have names of their own.
+    found = [scenario for scenario in scenarios if key in rows_of(scenario)]
+    found = found or [scenario for scenario in scenarios if key in map(key_of, scenario.names)]
+    text = " ".join(name.lower().split())
+    if not found and not re.fullmatch(r"[\d-]*", text):
+        found = [one for one in scenarios if text in f"{file_of(one)} {one.title}".lower()]
+    if not found:
+        known = {key_of(one): one for scenario in scenarios for one in scenario.names}
+        close = [known[one] for one in difflib.get_close_matches(key, known, n=3)]
+        hint = f"there is {', '.join(close)}; " if close else ""
+        raise ValueError(
+            three_parts(
+                f"no transcript shows {name!r}", hint=f"{hint}`penstock conformance --list` lists all names"
+            )
+        )
+    return found
+
+
+def modes_chosen(wanted: Sequence[str]) -> tuple[str, ...]:
+    """Some engine modes, in their usual order; all if none is named.
+
+    Raises:
+        ValueError: There is no such mode.
+
+    >>> modes_chosen(["batch", "streaming"])
+    ('streaming', 'batch')
+    """
+    for name in wanted:
+        if name not in MODES:
+            raise ValueError(
+                three_parts(f"there is no engine mode {name!r}", hint=f"there are {', '.join(MODES)}")
+            )
+    return tuple(mode for mode in MODES if not wanted or mode in wanted)
+
+
+def rows_of(scenario: Scenario) -> tuple[str, ...]:
+    """Where a scenario counts in a table: under its figures, or else under its file.
+
+    >>> from penstock_conformance.parsing import load
+    >>> {rows_of(scenario) for scenario in chosen(load(), ["panes/holds"])}
+    {('panes/holds',)}
+    """
+    file = file_of(scenario)
+    figures = tuple(name for name in scenario.names if is_figure(name)) if file.startswith("figures/") else ()
+    return figures or (file,)
+
+
+def file_of(scenario: Scenario) -> str:
+    """The file a scenario is in, without its ending, relative to the folder of transcripts."""
+    return scenario.place.rpartition(":")[0].removesuffix(".transcript")
+
+
+def listed(scenarios: Iterable[Scenario]) -> Iterator[str]:
+    """Lines that tell the names, the title and the modes of each scenario; first those that are figures."""
+    lines = []
+    for scenario in scenarios:
+        first = rows_of(scenario)[0]
+        names = ", ".join(scenario.names) or "-"
+        place = (not is_figure(first), order_of(first))
+        lines.append((place, f"{scenario.title}\n    {names}  ({', '.join(scenario.modes)})"))
+    yield from (line for _, line in sorted(lines, key=lambda pair: pair[0]))

@@ -1,0 +1,121 @@
+"""The command ``penstock``: today it plays the conformance suite."""
+
+from __future__ import annotations
+
+import argparse
+import sys
+from collections.abc import Sequence
+from pathlib import Path
+from typing import NoReturn
+
+from penstock.error import RunnerError, three_parts
+from penstock_conformance import report, summary, table
+from penstock_conformance.capabilities import chapters
+from penstock_conformance.choosing import chosen, listed, modes_chosen
+from penstock_conformance.outcomes import Outcome, Status
+from penstock_conformance.parsing import load
+from penstock_conformance.playing import ENGINES, outcomes_of
+
+FAILED = 1
+BAD_INPUT = 2
+
+
+class _Parser(argparse.ArgumentParser):
+    """Says in three parts what is wrong with a command line."""
+
+    def error(self, message: str) -> NoReturn:
+        self.exit(BAD_INPUT, f"{three_parts(message, hint=f'`{self.prog} --help` says what there is')}\n")
+
+
+def main(arguments: Sequence[str] | None = None) -> int:
+    """Runs the command.
+
+    Args:
+        arguments: Those of the command line; by default the process's.
+
+    Returns:
+        The process's exit status: 0 if all is well, 1 if a scenario failed, 2 if the command cannot be obeyed.
+
+    >>> main(["conformance", "--engine", "bare", "--mode", "batch", "--figure", "figure 10"])
+                                 batch
+    figure 10                    passed
+    1 passed, 0 failed
+    0
+    """
+    options = _parser().parse_args(arguments)
+    try:
+        return int(options.run(options))
+    except (ValueError, RunnerError) as error:
+        print(error, file=sys.stderr)
+        return BAD_INPUT
+
+
+def _parser() -> argparse.ArgumentParser:
+    parser = _Parser(prog="penstock", description="The Dataflow Model for PySpark.")
+    commands = parser.add_subparsers(title="commands", required=True, metavar="COMMAND")
+    conformance = commands.add_parser(
+        "conformance",
+        help="play the figures of the literature, and compare what comes out",
+        description="Plays the figures and rules of the literature, and compares what comes out.",
+    )
+    conformance.set_defaults(run=_conformance)
+    add = conformance.add_argument
+    add("--mode", nargs="+", action="extend", default=[], help="streaming, micro_batch, batch; default: all")
+    add(
+        "--figure",
+        nargs="+",
+        action="extend",
+        default=[],
+        metavar="NAME",
+        help="only figures and rules of these names: 7, 2-11, S-3, C2-13, or a part of a title or file",
+    )
+    add("--engine", choices=ENGINES, default="spark", help="default: %(default)s; bare starts no engine")
+    add("--master", metavar="URL", help="Spark's master; default: what Spark's configuration says, or local")
+    add("--report", type=Path, metavar="DIR", help="write junit.xml and index.html there")
+    add(
+        "--table", action="store_true", help="play all, and write the table of a clone, conformance/README.md"
+    )
+    add("--list", action="store_true", help="list all there is, and play nothing")
+    return parser
+
+
+def _conformance(options: argparse.Namespace) -> int:
+    """Plays what is asked for; see `main`."""
+    if options.table and (options.mode or options.figure):
+        raise ValueError(
+            three_parts("the table is made of everything", hint="leave out --mode and --figure, or --table")
+        )
+    sources = chapters() if options.table else ()
+    modes = modes_chosen(options.mode)
+    scenarios = chosen(load(), options.figure)
+    if options.list:
+        print("\n".join(listed(scenarios)))
+        return 0
+    if not any(mode in scenario.modes for scenario in scenarios for mode in modes):
+        what = f"nothing of what is asked for is written for the mode {' or '.join(modes)}"
+        raise ValueError(three_parts(what, hint="leave out --mode, or ask for more figures"))
+    if options.report:
+        report.prepare(options.report)
+    arguments = {"master": options.master} if options.master else {}
+    outcomes = list(
+        summary.told(outcomes_of(scenarios, modes, options.engine, **arguments), progress=sys.stderr)
+    )
+    if all(outcome.status is Status.NOT_PLAYED for outcome in outcomes):
+        reasons = "; ".join(dict.fromkeys(outcome.text for outcome in outcomes))
+        raise ValueError(three_parts(f"nothing was played: {reasons}", hint="add --engine bare"))
+    if options.report:
+        report.write(options.report, outcomes)
+    if options.table:
+        table.write(outcomes, sources)
+    return _said(outcomes, modes)
+
+
+def _said(outcomes: Sequence[Outcome], modes: Sequence[str]) -> int:
+    """Prints what is wrong, and how all went; the exit status."""
+    failed = [outcome for outcome in outcomes if outcome.status is Status.FAILED]
+    for outcome in failed:
+        print(outcome.text)
+    for line in summary.table(outcomes, modes):
+        print(line)
+    print(summary.total(outcomes))
+    return FAILED if failed else 0

@@ -1,0 +1,112 @@
+"""Plays scenarios, on the machines of the model or on Spark, and tells how each went while it goes on."""
+
+from __future__ import annotations
+
+import time
+import traceback
+from collections.abc import Iterator, Sequence
+from typing import Any
+
+from penstock.error import RunnerError
+from penstock.pipeline import Pipeline
+from penstock.transforms.create import Create
+from penstock_conformance import bare, pipelines
+from penstock_conformance.outcomes import Outcome, Status, status_of
+from penstock_conformance.scenario import Scenario
+
+ENGINES = ("spark", "bare")
+"""Spark, by pipelines; or the machines of the model alone, without any engine."""
+
+
+def outcomes_of(
+    scenarios: Sequence[Scenario], modes: Sequence[str], engine: str, **arguments: Any
+) -> Iterator[Outcome]:
+    """How each scenario goes in each mode that it is written for.
+
+    Args:
+        scenarios: The scenarios.
+        modes: The engine modes.
+        engine: One of `ENGINES`.
+        arguments: Those of `Pipeline`, for Spark, such as ``master="local[2]"``.
+
+    Raises:
+        RunnerError: Spark cannot be started.
+    """
+    if engine == "spark":
+        start(**arguments)
+    for mode in modes:
+        here = [scenario for scenario in scenarios if mode in scenario.modes]
+        yield from on_spark(here, mode, **arguments) if engine == "spark" else on_bare_machine(here, mode)
+
+
+def on_bare_machine(scenarios: Sequence[Scenario], mode: str) -> Iterator[Outcome]:
+    """How each goes on the machines of the model."""
+    for scenario in scenarios:
+        began = time.perf_counter()
+        try:
+            run = bare.run(scenario, mode)
+        except Exception:
+            # Whatever one transcript meets, the others are played as well.
+            run = bare.Run(f"{scenario.place}: {scenario.title} ({mode})\n{traceback.format_exc()}")
+        seconds = time.perf_counter() - began
+        status = status_of(scenario, mode, run.report)
+        yield Outcome(scenario, mode, status, run.report or "", seconds, run)
+
+
+def start(**arguments: Any) -> None:
+    """Runs a pipeline of one element: so what is wrong with Spark is not taken for what is wrong with a scenario.
+
+    Args:
+        arguments: Those of `Pipeline`.
+
+    Raises:
+        RunnerError: Spark cannot be started, or does not run it.
+    """
+    try:
+        pipeline = Pipeline(mode="batch", **arguments)
+        _ = pipeline | Create([None])
+        pipeline.run().wait_until_finish()
+    except RunnerError:
+        raise
+    except Exception as error:
+        what = f"Spark does not run a pipeline of one element: {_first_line(error)}"
+        raise RunnerError(what, hint="see what Spark printed above, and whether --master is right") from error
+
+
+def on_spark(scenarios: Sequence[Scenario], mode: str, **arguments: Any) -> Iterator[Outcome]:
+    """How each goes as a part of a pipeline; those of one pipeline come together."""
+    left = {scenario.place: scenario for scenario in scenarios}
+    began = time.perf_counter()
+    try:
+        for scenario, report in pipelines.reports(scenarios, mode, **arguments):
+            del left[scenario.place]
+            now = time.perf_counter()
+            yield Outcome(scenario, mode, status_of(scenario, mode, report), report or "", now - began)
+            began = now
+    except Exception as error:
+        # A run that breaks says nothing of the scenarios in it and after it, and they have not passed.
+        details = traceback.format_exc()
+        for scenario in [one for one in left.values() if not _why_not_played(one, mode)]:
+            del left[scenario.place]
+            text = f"{scenario.place}: {scenario.title} ({mode})\n  the run broke: {_first_line(error)}"
+            yield Outcome(scenario, mode, Status.FAILED, f"{text}\n{details}".rstrip())
+            details = ""
+    for scenario in left.values():
+        if reason := _why_not_played(scenario, mode):
+            yield Outcome(scenario, mode, Status.NOT_PLAYED, reason)
+        else:
+            text = f"{scenario.place}: {scenario.title} ({mode})\n  it was not played, and nothing says why"
+            yield Outcome(scenario, mode, Status.FAILED, text)
+
+
+def _first_line(error: Exception) -> str:
+    return f"{type(error).__name__}: {error}".splitlines()[0]
+
+
+def _why_not_played(scenario: Scenario, mode: str) -> str | None:
+    """Why a scenario does not go through a pipeline; None if it should."""
+    if scenario.unmet is not None:
+        return "it tests the harness that plays the bare machine"
+    if not any(step.events for step in scenario.steps(mode)):
+        return "it is refused before anything happens"
+    return None

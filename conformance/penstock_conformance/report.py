@@ -1,0 +1,96 @@
+"""The report of a run: a JUnit file for machines, and a page of drawings for people."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator, Sequence
+from pathlib import Path
+from typing import Any
+
+from penstock.error import three_parts
+from penstock_conformance import bare
+from penstock_conformance.choosing import rows_of
+from penstock_conformance.citations import is_figure, order_of
+from penstock_conformance.junit import junit_xml
+from penstock_conformance.outcomes import Outcome, Status
+
+JUNIT = "junit.xml"
+PAGE = "index.html"
+
+
+def prepare(folder: Path) -> None:
+    """Makes sure that a report can be written, before there is one.
+
+    Args:
+        folder: Where it is to be; it is made if it is not there.
+
+    Raises:
+        ValueError: Nothing can be written there.
+    """
+    _written(folder, JUNIT, "")
+
+
+def write(folder: Path, outcomes: Sequence[Outcome]) -> None:
+    """Writes both files.
+
+    Args:
+        folder: Where to, as `prepare` left it.
+        outcomes: How all went.
+
+    Raises:
+        ValueError: Nothing can be written there.
+    """
+    _written(folder, PAGE, page_of(outcomes))
+    _written(folder, JUNIT, junit_xml(outcomes))
+
+
+def _written(folder: Path, name: str, text: str) -> None:
+    try:
+        folder.mkdir(parents=True, exist_ok=True)
+        (folder / name).write_text(text, encoding="utf-8")
+    except OSError as error:
+        what = f"no report can be written to {folder}: {error.strerror}"
+        raise ValueError(three_parts(what, hint="give another folder to --report")) from None
+
+
+def page_of(outcomes: Sequence[Outcome]) -> str:
+    """The page, as HTML: a section for each figure, and one for each file of rules, with a drawing for each mode.
+
+    Args:
+        outcomes: How all went. Where Spark ran, the drawings show what the machines of the model do with the same.
+    """
+    from penstock.figures import page
+
+    by_row: dict[str, list[Outcome]] = {}
+    for outcome in outcomes:
+        # What tests the harness is told wrong panes, and draws nothing that is of use.
+        if outcome.scenario.unmet is None and outcome.status is not Status.NOT_PLAYED:
+            by_row.setdefault(rows_of(outcome.scenario)[0], []).append(outcome)
+    rows = sorted(by_row, key=lambda row: (not is_figure(row), order_of(row)))
+    sections = [_section(row, by_row[row]) for row in rows]
+    return page("Conformance", [section for section in sections if section.text or section.figures])
+
+
+def _section(row: str, outcomes: Sequence[Outcome]) -> Any:
+    from penstock.figures import Section
+
+    folder, _, file = row.partition("/")
+    heading = f"{folder.capitalize()}: {file.replace('_', ' ')}" if file else row.capitalize()
+    sources = dict.fromkeys(outcome.scenario.source for outcome in outcomes) if is_figure(row) else {}
+    told = [f"Source: {source}." for source in sources]
+    wrong = [outcome.text for outcome in outcomes if outcome.status is Status.FAILED]
+    figures = [figure for outcome in outcomes for figure in _figures(outcome)]
+    return Section(heading, "\n\n".join([" ".join(told), *wrong]).strip(), figures)
+
+
+def _figures(outcome: Outcome) -> Iterator[tuple[str, str, str]]:
+    """The drawing of an outcome with its caption and how it went; none where nothing happened."""
+    from penstock.figures import draw, recording_of_played
+
+    run = outcome.run or bare.run(outcome.scenario, outcome.mode)
+    if not run.events:
+        return
+    recording = recording_of_played(
+        run.events, run.played, title=outcome.scenario.title, mode=outcome.mode, ends_input=run.ends_input
+    )
+    drawn = "" if outcome.run else " (drawn from the machines of the model)"
+    yield f"{outcome.scenario.title}, in {outcome.mode}{drawn}", draw(recording), outcome.status.value

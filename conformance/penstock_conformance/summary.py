@@ -1,0 +1,75 @@
+"""What a run came to, for a terminal: one line while it goes on, a table at its end."""
+
+from __future__ import annotations
+
+import itertools
+from collections import Counter
+from collections.abc import Iterable, Iterator, Sequence
+from typing import TextIO
+
+from penstock_conformance.choosing import file_of
+from penstock_conformance.citations import is_figure, order_of
+from penstock_conformance.outcomes import Outcome, Status, by_row
+
+
+def told(outcomes: Iterable[Outcome], progress: TextIO) -> Iterator[Outcome]:
+    """The same outcomes; for those of each file in a row, a line tells how they went, as soon as they are there.
+
+    Args:
+        outcomes: The outcomes.
+        progress: Where the lines go. On a terminal a line also counts while its scenarios are played.
+    """
+    for (mode, file), group in itertools.groupby(outcomes, key=lambda one: (one.mode, file_of(one.scenario))):
+        counts: Counter[Status] = Counter()
+        for outcome in group:
+            counts[outcome.status] += 1
+            if progress.isatty():
+                progress.write(f"\r{_line(mode, file, counts)}")
+                progress.flush()
+            yield outcome
+        beginning = "\r" if progress.isatty() else ""
+        progress.write(f"{beginning}{_line(mode, file, counts)}\n")
+        progress.flush()
+
+
+def _line(mode: str, file: str, counts: Counter[Status]) -> str:
+    return f"{mode:<12} {file:<28} {totals(counts)}"
+
+
+def totals(counts: Counter[Status]) -> str:
+    """Numbers in words; what differs by the model has passed.
+
+    >>> totals(Counter({Status.PASSED: 3, Status.DIFFERS: 2, Status.NOT_PLAYED: 1}))
+    '5 passed, 0 failed, 1 not played'
+    """
+    text = f"{counts[Status.PASSED] + counts[Status.DIFFERS]} passed, {counts[Status.FAILED]} failed"
+    not_played = counts[Status.NOT_PLAYED]
+    return f"{text}, {not_played} not played" if not_played else text
+
+
+def total(outcomes: Iterable[Outcome]) -> str:
+    """All outcomes in one line."""
+    return totals(Counter(outcome.status for outcome in outcomes))
+
+
+def table(outcomes: Sequence[Outcome], modes: Sequence[str]) -> Iterator[str]:
+    """Lines of a table, figure by mode, and below it all that are no figures, by file.
+
+    Args:
+        outcomes: How all went.
+        modes: The columns.
+
+    >>> list(table([], ["batch"]))
+    ['                             batch']
+    """
+    widths = [max(len(mode), len(Status.DIFFERS.value)) for mode in modes]
+    rows = by_row(outcomes)
+    yield _columns("", modes, widths)
+    for row in sorted(rows, key=lambda row: (not is_figure(row), order_of(row))):
+        cells = [rows[row][mode].value if mode in rows[row] else "-" for mode in modes]
+        yield _columns(row, cells, widths)
+
+
+def _columns(first: str, cells: Iterable[str], widths: Iterable[int]) -> str:
+    texts = [f"{cell:<{width}}" for cell, width in zip(cells, widths, strict=True)]
+    return "  ".join([f"{first:<27}", *texts]).rstrip()

@@ -1,0 +1,134 @@
+"""The table of what the suite shows, as a page: made of a run and of the list of capabilities, and never by hand."""
+
+from __future__ import annotations
+
+from collections import Counter
+from collections.abc import Iterator, Mapping, Sequence
+
+from penstock_conformance.capabilities import ROOT, Capability, Chapter
+from penstock_conformance.choosing import file_of
+from penstock_conformance.citations import key_of
+from penstock_conformance.outcomes import Outcome, Status, by_row
+from penstock_conformance.scenario import MODES, Scenario
+
+README = ROOT / "conformance" / "README.md"
+
+_NOT_BUILT = "not built yet"
+_MISSING = "**missing**"
+_PROSE = """\
+# What the suite shows
+
+<!-- Made by `penstock conformance --engine bare --table`; not to be edited. -->
+
+The figures of the Dataflow Model paper and of Streaming Systems, and the rules in them and in the patent, as
+[transcripts](penstock_conformance/transcripts/FORMAT.md): what arrives, and which panes must come out and when. They
+are played by a command, on Spark by default:
+
+    penstock conformance --mode streaming micro_batch batch --report out
+    penstock conformance --figure 7 2-11 S-3 --engine bare
+
+It ends with 0 if all passed, with 1 if one failed, with 2 if it cannot do what it is asked for. `out/index.html` has a
+drawing of each scenario, `out/junit.xml` the same for machines; `--list` lists all names. What differs from Apache
+Beam on purpose is in [differences.md](differences.md).
+
+"""
+_FIGURES_PROSE = """\
+*passed*: what comes out is what the figure shows. *differs by the model*: other panes are right in this mode, and they
+come; a batch, for one, has no early panes, and nothing is late in it.
+
+"""
+
+
+def page_of(outcomes: Sequence[Outcome], sources: Sequence[Chapter]) -> str:
+    """The page, as Markdown.
+
+    Args:
+        outcomes: How all scenarios went in all modes.
+        sources: The list of capabilities; first the figures.
+    """
+    figures, *others = sources
+    shown = _shown(outcomes)
+    parts = [_PROSE, f"## {figures.title}\n\n", _FIGURES_PROSE, *_figures(figures, outcomes)]
+    parts.append(
+        "\n## Capabilities\n\nNames are those of the inventory; where each is shown stands beside it.\n\n"
+    )
+    parts += _totals(others, shown)
+    for chapter in others:
+        parts += [f"\n### {chapter.title}\n\n", *_capabilities(chapter, shown)]
+    return "".join(parts)
+
+
+def write(outcomes: Sequence[Outcome], sources: Sequence[Chapter]) -> None:
+    """Writes the page into the project; see `page_of`."""
+    README.write_text(page_of(outcomes, sources), encoding="utf-8")
+
+
+def _figures(figures: Chapter, outcomes: Sequence[Outcome]) -> Iterator[str]:
+    yield f"| figure | | {' | '.join(MODES)} | |\n| --- | --- |{' --- |' * len(MODES)} --- |\n"
+    rows = by_row(outcomes)
+    for figure in figures.capabilities:
+        cells = [_cell(figure, rows.get(figure.name, {}), mode) for mode in MODES]
+        remarks = "; ".join(filter(None, (", ".join(map(_link, figure.places)), figure.note)))
+        name = figure.name.removeprefix("figure ")
+        yield f"| {name} | {figure.what} | {' | '.join(cells)} | {remarks} |\n"
+
+
+def _cell(figure: Capability, cells: Mapping[str, Status], mode: str) -> str:
+    if mode in cells:
+        return cells[mode].value
+    if not figure.is_built:
+        return _NOT_BUILT
+    # A figure that is in no transcript is shown elsewhere.
+    return figure.explained.get(mode, "" if figure.places and not cells else _MISSING)
+
+
+def _shown(outcomes: Sequence[Outcome]) -> Mapping[str, list[Scenario]]:
+    """The scenarios that show a name, by its key: those that pass in all modes."""
+    failed = {outcome.scenario.place for outcome in outcomes if outcome.status is Status.FAILED}
+    shown: dict[str, list[Scenario]] = {}
+    for scenario in {outcome.scenario.place: outcome.scenario for outcome in outcomes}.values():
+        if scenario.place not in failed and scenario.unmet is None:
+            for name in scenario.names:
+                shown.setdefault(key_of(name), []).append(scenario)
+    return shown
+
+
+def _totals(sources: Sequence[Chapter], shown: Mapping[str, Sequence[Scenario]]) -> Iterator[str]:
+    yield "| source | shown | missing | not built yet |\n| --- | --- | --- | --- |\n"
+    for chapter in sources:
+        counts = Counter(standing(one, shown) for one in chapter.capabilities)
+        yield f"| {chapter.title} | {counts['shown']} | {counts['missing']} | {counts[_NOT_BUILT]} |\n"
+
+
+def standing(capability: Capability, shown: Mapping[str, Sequence[Scenario]]) -> str:
+    """Whether a capability is ``shown``, ``missing`` or ``not built yet``.
+
+    Args:
+        capability: The capability.
+        shown: The scenarios that show a name, by its key.
+    """
+    if not capability.is_built:
+        return _NOT_BUILT
+    return "shown" if capability.places or shown.get(key_of(capability.name)) else "missing"
+
+
+def _capabilities(chapter: Chapter, shown: Mapping[str, Sequence[Scenario]]) -> Iterator[str]:
+    yield "| | | shown in |\n| --- | --- | --- |\n"
+    for one in chapter.capabilities:
+        counts = Counter(map(file_of, shown.get(key_of(one.name), ())))
+        links = [*(_transcripts(file, number) for file, number in counts.items()), *map(_link, one.places)]
+        text = ", ".join(links)
+        if standing(one, shown) != "shown":
+            text = _MISSING if one.is_built else _NOT_BUILT
+        yield f"| {one.name} | {one.what} | {text}{f'; {one.note}' if one.note else ''} |\n"
+
+
+def _transcripts(file: str, number: int) -> str:
+    times = f" ({number})" if number > 1 else ""
+    return f"[{file}](penstock_conformance/transcripts/{file}.transcript){times}"
+
+
+def _link(place: str) -> str:
+    """A place as a link from the page: its text is what the place is called, without the folders."""
+    file, _, name = place.partition("::")
+    return f"[{name or file.partition('#')[0].rpartition('/')[2]}](../{file})"

@@ -1,0 +1,99 @@
+"""Has what goes into groupings, and what comes out, written down for drawings; in batch mode only."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+from dataclasses import replace
+from typing import Any
+
+from penstock.figures.happenings import At, Recorder
+from penstock.figures.of_runs import ARRIVALS, PANES
+from penstock.graph import CombinePerKey, Edge, Graph, GroupByKey, Output, ParDo, Step
+from penstock.machines.records import Element, Pane
+from penstock.metrics.execution import current_container
+from penstock.transforms.dofn import DoFn
+
+
+def record_groupings(graph: Graph, room: int) -> Graph:
+    """Puts a step before and behind each grouping that writes down what passes.
+
+    Before: ``Group = #0 GroupByKey -> #1``. After: ``Group/Recorded arrivals = #0 ParDo -> #2``, ``Group = #2
+    GroupByKey -> #3``, ``Group/Recorded panes = #3 ParDo -> #1``.
+
+    Args:
+        graph: The graph.
+        room: How many elements and panes of each grouping are kept.
+    """
+    steps: list[Step] = []
+    edges = list(graph.edges)
+
+    def copy_of(edge: int) -> Edge:
+        edges.append(replace(graph.edge(edge), id=len(edges)))
+        return edges[-1]
+
+    for step in graph.steps:
+        if not isinstance(step.primitive, GroupByKey | CombinePerKey):
+            steps.append(step)
+            continue
+        [into], [out, *others] = step.inputs, step.outputs
+        arriving, coming = copy_of(into).id, copy_of(out.edge).id
+        steps += [
+            _tap(step, ARRIVALS, _Arrivals(room), into, arriving),
+            replace(step, inputs=(arriving,), outputs=(replace(out, edge=coming), *others)),
+            _tap(step, PANES, _Panes(room), coming, out.edge),
+        ]
+    return Graph(tuple(steps), tuple(edges))
+
+
+def _tap(step: Step, name: str, dofn: DoFn, read: int, written: int) -> Step:
+    return Step(
+        f"{step.label}/{name}",
+        ParDo(dofn),
+        inputs=(read,),
+        outputs=(Output(None, written),),
+        location=step.location,
+    )
+
+
+class _Tap(DoFn):
+    """Passes elements on, and writes them down until its bundle ends."""
+
+    def __init__(self, room: int) -> None:
+        self._room = room
+        self._recorder = Recorder(room)
+
+    def start_bundle(self) -> None:
+        self._recorder = Recorder(self._room)
+
+    def finish_bundle(self) -> None:
+        container = current_container()
+        assert container is not None
+        container.keep(self._recorder.happenings())
+
+
+class _Arrivals(_Tap):
+    """Writes down what arrives."""
+
+    def process(
+        self, element: Any, timestamp: Any = DoFn.TimestampParam, pane: Any = DoFn.PaneInfoParam
+    ) -> Iterator[Any]:
+        """One pair."""
+        key, value = element
+        self._recorder.arrived(At(0), key, Element(value, timestamp.micros, (), pane.kind))
+        yield element
+
+
+class _Panes(_Tap):
+    """Writes down what comes out."""
+
+    def process(
+        self,
+        element: Any,
+        timestamp: Any = DoFn.TimestampParam,
+        window: Any = DoFn.WindowParam,
+        pane: Any = DoFn.PaneInfoParam,
+    ) -> Iterator[Any]:
+        """One pair."""
+        key, value = element
+        self._recorder.emitted(At(0), key, Pane(value, window, timestamp.micros, pane))
+        yield element

@@ -1,0 +1,88 @@
+"""SVG and HTML as text: elements, numbers and escaping, and about how wide a text will be."""
+
+from __future__ import annotations
+
+import html
+import re
+import unicodedata
+
+_NOT_XML = re.compile("[^\t\n\r\u0020-\ud7ff\ue000-\ufffd\U00010000-\U0010ffff]")
+MINUS = "\u2212"
+"""The sign, which is wider than a hyphen."""
+
+_NARROW = frozenset("iljtfrI.,:;'|!()[]{} ·")
+_WIDE = frozenset("mwMWQO@%—…")
+
+
+def escaped(text: str) -> str:
+    r"""A text as it may stand in XML and HTML, also within quotes; what XML has no room for is replaced.
+
+    >>> escaped('<a href="x">&\x00')
+    '&lt;a href=&quot;x&quot;&gt;&amp;�'
+    """
+    return html.escape(_NOT_XML.sub("\ufffd", text))
+
+
+def number_text(number: float) -> str:
+    """A number with at most one decimal: a drawing needs no more, and its file stays small.
+
+    >>> number_text(12.04), number_text(0.25), number_text(-0.01)
+    ('12', '0.2', '0')
+    """
+    return f"{round(number, 1) + 0.0:.1f}".removesuffix(".0")
+
+
+def element(name: str, *content: str, **attributes: str | float | None) -> str:
+    """An element of SVG or HTML.
+
+    Args:
+        name: Its name.
+        content: What is in it, as markup already.
+        attributes: Their values are escaped, numbers rounded; None leaves one out. In names, an underscore stands for
+            a hyphen, and one at the end is left out.
+
+    >>> element("text", escaped("a < b"), x=1.25, class_="key", id=None)
+    '<text x="1.2" class="key">a &lt; b</text>'
+    """
+    written = "".join(
+        f' {key.rstrip("_").replace("_", "-")}="'
+        f'{escaped(value) if isinstance(value, str) else number_text(value)}"'
+        for key, value in attributes.items()
+        if value is not None
+    )
+    return f"<{name}{written}>{''.join(content)}</{name}>" if content else f"<{name}{written}/>"
+
+
+def text_width(text: str, size: float, is_bold: bool = False) -> float:
+    """About how wide a text is in a common sans-serif font, rather more than less.
+
+    Args:
+        text: The text.
+        size: The size of the font, in the unit of the result.
+        is_bold: Whether it is bold.
+
+    >>> round(text_width("12:05", 10), 1)
+    26.5
+    """
+    return size * sum(map(_character_width, text)) * (1.06 if is_bold else 1.0)
+
+
+def _character_width(character: str) -> float:
+    if character in _NARROW:
+        return 0.33
+    if character in _WIDE:
+        return 0.95
+    if character.isascii() and character.isprintable():
+        return 0.72 if character.isupper() else 0.58
+    if unicodedata.combining(character):
+        return 0.0
+    return 1.1 if unicodedata.east_asian_width(character) in "WF" else 0.72
+
+
+def shortened(text: str, length: int) -> str:
+    """A text of at most so many characters.
+
+    >>> shortened("abcdef", 4)
+    'abc…'
+    """
+    return text if len(text) <= length else f"{text[: length - 1]}…"

@@ -1,0 +1,152 @@
+"""Drawings on one HTML page, which needs neither a network nor a script."""
+
+from __future__ import annotations
+
+from collections import Counter
+from collections.abc import Iterator, Mapping, Sequence
+from dataclasses import dataclass
+
+from penstock.error import three_parts
+from penstock.figures.markup import element, escaped
+from penstock.figures.page_style import PAGE_STYLE
+from penstock.figures.style import STYLE
+from penstock.where import here
+
+STATUSES: Mapping[str, str] = {"passed": "✓", "differs by the model": "≈", "failed": "✗", "not built": "○"}
+"""What can have come of a figure, and its mark."""
+
+
+@dataclass(frozen=True)
+class Section:
+    """A part of a page.
+
+    Attributes:
+        heading: Its heading.
+        text: What it says; an empty line begins a new paragraph.
+        figures: For each a caption, a drawing as `penstock.figures.draw` gives it, which may be empty, and a status:
+            ``passed``, ``differs by the model``, ``failed`` or ``not built``.
+
+    Raises:
+        ValueError: There is no such status, or a drawing is none.
+
+    >>> Section("Figure 12", "Fixed windows.", (("streaming", "", "not built"),)).heading
+    'Figure 12'
+    """
+
+    heading: str
+    text: str
+    figures: Sequence[tuple[str, str, str]] = ()
+
+    def __post_init__(self) -> None:
+        for caption, svg, status in self.figures:
+            if status not in STATUSES:
+                hint = f"use one of {', '.join(STATUSES)}"
+                raise ValueError(three_parts(f"there is no status {status!r}", where=here(), hint=hint))
+            if svg and not svg.startswith("<svg"):
+                what = f"the drawing of {caption!r} is no <svg>"
+                raise ValueError(three_parts(what, where=here(), hint="pass what draw(recording) gives"))
+
+
+def page(title: str, sections: Sequence[Section]) -> str:
+    """An HTML page of sections with their figures, and a list of contents with what came of each.
+
+    Args:
+        title: The title of the page.
+        sections: Its sections.
+
+    Returns:
+        The page as text, to be written in UTF-8. Titles, captions and texts are escaped; drawings stand as they are.
+
+    >>> html = page("Figures & more", [Section("One", "Text.", (("streaming", "", "passed"),))])
+    >>> "<h1>Figures &amp; more</h1>" in html, "1 passed" in html
+    (True, True)
+    """
+    return "\n".join(
+        [
+            "<!DOCTYPE html>",
+            '<html lang="en">',
+            element(
+                "head",
+                '<meta charset="utf-8">',
+                '<meta name="viewport" content="width=device-width, initial-scale=1">',
+                element("title", escaped(title)),
+                STYLE,
+                PAGE_STYLE,
+            ),
+            "<body>",
+            element("header", element("h1", escaped(title)), _summary(sections)),
+            _contents(sections),
+            "<main>",
+            *(_section(number, section) for number, section in enumerate(sections, 1)),
+            "</main>",
+            "</body>",
+            "</html>",
+            "",
+        ]
+    )
+
+
+def _summary(sections: Sequence[Section]) -> str:
+    counts = Counter(status for section in sections for _, _, status in section.figures)
+    parts = [
+        element("span", _mark(status), f" {_counted(counts[status], status)}", class_="count")
+        for status in STATUSES
+        if counts[status]
+    ]
+    return element("p", " ".join(parts), class_="summary") if parts else ""
+
+
+def _counted(count: int, status: str) -> str:
+    return f"{count} {status if count == 1 else status.replace('differs', 'differ')}"
+
+
+def _contents(sections: Sequence[Section]) -> str:
+    entries = [
+        element(
+            "li",
+            element("a", escaped(section.heading), href=f"#section-{number}"),
+            " ",
+            element("span", *_marks(section), class_="marks"),
+        )
+        for number, section in enumerate(sections, 1)
+    ]
+    return element("nav", element("h2", "Contents"), element("ol", *entries)) if entries else ""
+
+
+def _marks(section: Section) -> Iterator[str]:
+    for caption, _, status in section.figures:
+        yield _mark(status, f"{caption}: {status}")
+
+
+def _mark(status: str, text: str = "") -> str:
+    """The sign of a status; its meaning is there for whoever hears the page, and on hovering."""
+    if not text:
+        return element("span", STATUSES[status], class_=f"mark {_class(status)}", aria_hidden="true")
+    return element(
+        "span", STATUSES[status], class_=f"mark {_class(status)}", role="img", title=text, aria_label=text
+    )
+
+
+def _class(status: str) -> str:
+    return status.split()[0]
+
+
+def _section(number: int, section: Section) -> str:
+    paragraphs = [each.strip() for each in section.text.split("\n\n") if each.strip()]
+    figures = [_figure(caption, svg, status) for caption, svg, status in section.figures]
+    return element(
+        "section",
+        element("h2", escaped(section.heading)),
+        *(element("p", escaped(paragraph)) for paragraph in paragraphs),
+        element("div", *figures, class_="figures") if figures else "",
+        id=f"section-{number}",
+    )
+
+
+def _figure(caption: str, svg: str, status: str) -> str:
+    # The page brings the style of drawings once, for all of them.
+    drawing = svg.replace(STYLE, "", 1)
+    label = element("span", _mark(status), f" {status}", class_="status")
+    scrolled = element("div", drawing, class_="drawing", tabindex="0", role="group", aria_label=caption)
+    caption_line = element("figcaption", element("b", escaped(caption)), " ", label)
+    return element("figure", scrolled if svg else "", caption_line)

@@ -1,0 +1,174 @@
+"""The panes, as rectangles with their values."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator, Sequence
+
+from penstock.figures.boxes import PaneBox
+from penstock.figures.layout import Layout, Panel
+from penstock.figures.markup import MINUS, element, escaped, number_text, shortened, text_width
+from penstock.figures.recording import RecordedPane
+from penstock.figures.room import Area, Room
+from penstock.figures.scales import is_finite
+from penstock.figures.style import FONT_SIZES, WORD_SHARE
+from penstock.utils.windowed_value import PaneInfoTiming
+
+CLASSES = {
+    PaneInfoTiming.EARLY: "early",
+    PaneInfoTiming.ON_TIME: "on-time",
+    PaneInfoTiming.LATE: "late",
+    PaneInfoTiming.UNKNOWN: "unknown",
+}
+WORDS = {
+    PaneInfoTiming.EARLY: "early",
+    PaneInfoTiming.ON_TIME: "on time",
+    PaneInfoTiming.LATE: "late",
+    PaneInfoTiming.UNKNOWN: "",
+}
+_HEIGHT_MIN = 5.0
+_ASCENT = 11.0
+_DESCENT = 3.0
+_GAP = 2.5
+_LENGTHS = (22, 10, 5)
+
+
+def area_of(panel: Panel, box: PaneBox) -> Area:
+    """The rectangle of a pane."""
+    left, right = _across(panel, box.pane)
+    top, bottom = panel.clocks.place(box.pane.clock_micros), panel.clocks.place(box.from_micros)
+    return Area(left, top, right, max(bottom, top + _HEIGHT_MIN))
+
+
+def _across(panel: Panel, pane: RecordedPane) -> tuple[float, float]:
+    """From where to where its window is; a short one is at least to be seen."""
+    left, right = panel.events.place(pane.start_micros), panel.events.place(pane.end_micros)
+    return left, max(right, min(left + 2, panel.area.right))
+
+
+def fills(layout: Layout, panel: Panel, boxes: Sequence[PaneBox]) -> Iterator[str]:
+    """The areas of the panes; the more a pane refines, the stronger."""
+    for box in boxes:
+        area = area_of(panel, box)
+        yield element(
+            "rect",
+            element("title", escaped(pane_title(layout, box.pane))),
+            x=area.left,
+            y=area.top,
+            width=area.right - area.left,
+            height=area.bottom - area.top,
+            class_=f"area {CLASSES[box.pane.timing]}",
+            fill_opacity=f"{min(0.09 + 0.06 * box.refinements, 0.33):.2f}",
+        )
+
+
+def edges(panel: Panel, panes: Sequence[RecordedPane]) -> Iterator[str]:
+    """The upper edges: what kind of pane it is. Where a value is only taken back, there is an edge as well."""
+    replaced = {_place(pane) for pane in panes if not pane.is_retraction}
+    for pane in panes:
+        if pane.is_retraction and _place(pane) in replaced:
+            continue
+        kind = "back" if pane.is_retraction else CLASSES[pane.timing]
+        y = panel.clocks.place(pane.clock_micros)
+        left, right = map(number_text, _across(panel, pane))
+        lines = (y - 1, y + 2) if kind == "late" else (y,)
+        path = "".join(f"M{left} {number_text(line)}H{right}" for line in lines)
+        yield element("path", d=path, class_=f"edge {kind}")
+
+
+def _place(pane: RecordedPane) -> tuple[int, int, int]:
+    return pane.start_micros, pane.end_micros, pane.clock_micros
+
+
+def values(
+    panel: Panel, panes: Sequence[RecordedPane], boxes: Sequence[PaneBox], lines: Sequence[Area]
+) -> Iterator[str]:
+    """The values at the upper edges: first those that are given, then those that are taken back.
+
+    Args:
+        panel: The panel.
+        panes: The panes of its key.
+        boxes: Those that give a value, as rectangles.
+        lines: What a value should not stand on, if there is room elsewhere.
+    """
+    soft = Room(panel.area)
+    for line in lines:
+        soft.take(line)
+    for box in reversed(boxes):
+        yield from _value(panel, soft, box.pane, area_of(panel, box), box.is_taken_back)
+    for pane in panes:
+        if pane.is_retraction:
+            left, right = _across(panel, pane)
+            top = panel.clocks.place(pane.clock_micros)
+            yield from _value(panel, soft, pane, Area(left, top, right, top + 40), False)
+
+
+def _value(panel: Panel, soft: Room, pane: RecordedPane, area: Area, taken: bool) -> Iterator[str]:
+    """The value of a pane where there is room for it, with the word for its timing if that fits as well."""
+    word = "" if pane.is_retraction else WORDS[pane.timing]
+    for value, with_word in _wordings(pane, word):
+        size = FONT_SIZES["value"]
+        width = text_width(value, size, is_bold=True)
+        if with_word:
+            width += text_width(f" {word}", size * WORD_SHARE)
+        places = list(_places(area, width, is_wide=width > area.right - area.left))
+        areas = [Area(x - _GAP, base - _ASCENT, x + width + _GAP, base + _DESCENT) for x, base in places]
+        for is_strict in (True, False):
+            for (x, base), place in zip(places, areas, strict=True):
+                if panel.room.is_free(place) and (not is_strict or soft.is_free(place)):
+                    panel.room.take(place)
+                    yield _text(pane, value, f" {word}" if with_word else "", x, base, taken)
+                    return
+
+
+def _wordings(pane: RecordedPane, word: str) -> Iterator[tuple[str, bool]]:
+    """A value and whether the word for the timing stands beside it, from the longest on."""
+    sign = MINUS if pane.is_retraction else ""
+    values = list(dict.fromkeys(sign + shortened(pane.value, length) for length in _LENGTHS))
+    if word:
+        yield values[0], True
+    for value in values:
+        yield value, False
+
+
+def _places(area: Area, width: float, is_wide: bool) -> Iterator[tuple[float, float]]:
+    """Where a text may begin: below the edge or above it, in the middle or at a side."""
+    middle = (area.left + area.right - width) / 2
+    aside = [
+        area.left + 5,
+        area.right - width - 5,
+        (area.left + middle) / 2,
+        (area.right - width + middle) / 2,
+    ]
+    columns = [middle] if is_wide else [middle, *aside]
+    for base in (area.top + 16, area.top - 5, area.top + 31):
+        yield from ((x, base) for x in columns)
+    if is_wide:
+        yield from ((x, area.top + 16) for x in (area.left, area.right - width))
+
+
+def _text(pane: RecordedPane, value: str, word: str, x: float, base: float, taken: bool) -> str:
+    kind = "back" if pane.is_retraction else CLASSES[pane.timing]
+    beside = element("tspan", escaped(word), class_="word") if word else ""
+    text = element("text", escaped(value) + beside, x=x, y=base, class_=f"value {kind}")
+    if not taken:
+        return text
+    width = text_width(value, FONT_SIZES["value"], is_bold=True)
+    begin, end = (
+        f"{number_text(x - 2)} {number_text(base + 2)}",
+        f"{number_text(x + width + 1)} {number_text(base - 12)}",
+    )
+    return text + element("path", d=f"M{begin}L{end}", class_="strike")
+
+
+def pane_title(layout: Layout, pane: RecordedPane) -> str:
+    """A pane in words."""
+    value = f"{MINUS if pane.is_retraction else ''}{pane.value}{f' of {pane.key}' if pane.key else ''}"
+    bounds = f"[{layout.event_text(pane.start_micros)}, {layout.event_text(pane.end_micros)})"
+    is_global = not is_finite(pane.start_micros) and not is_finite(pane.end_micros)
+    words = [f"{value} in {'the global window' if is_global else bounds}"]
+    if pane.is_retraction:
+        words += ["taken back"]
+    else:
+        words += [WORDS[pane.timing]] * bool(WORDS[pane.timing])
+        words += [f"pane {pane.index}"] * (pane.index >= 0) + ["the last one"] * pane.is_last
+    return ", ".join([*words, f"at {layout.clock_text(pane.clock_micros)}"])

@@ -1,0 +1,256 @@
+"""Recordings of what the bare machine does: how a windowing behaves is seen without an engine."""
+
+from __future__ import annotations
+
+from collections.abc import Iterable, Iterator, Sequence
+from itertools import accumulate
+from typing import Any
+
+from penstock.error import three_parts
+from penstock.figures.recording import RecordedInput, RecordedPane, Recording, value_text
+from penstock.machines.grouping import GroupingMachine
+from penstock.machines.playing import play
+from penstock.machines.records import (
+    MAX_MICROS,
+    MIN_MICROS,
+    AdvanceClock,
+    AdvanceWatermark,
+    Arrive,
+    Dropped,
+    EndRound,
+    Event,
+    Pane,
+    Played,
+)
+from penstock.testing.test_stream import (
+    ElementEvent,
+    MicroBatchEvent,
+    ProcessingTimeEvent,
+    TestStream,
+    WatermarkEvent,
+)
+from penstock.transforms.bounded_window import BoundedWindow, GlobalWindow
+from penstock.transforms.combinefn import CombineFn
+from penstock.transforms.windowing import Windowing
+
+STEP_MICROS = 1_000_000
+
+
+def recording_of_played(
+    events: Sequence[Event],
+    played: Iterable[Played],
+    *,
+    title: str = "",
+    mode: str = "streaming",
+    ends_input: bool = False,
+    epoch_micros: int = 0,
+) -> Recording:
+    """A recording of what was played on the bare machine.
+
+    Where processing time stands still, each event is a step of its own. In a micro-batch, the watermark is that of the
+    rounds: it is at the beginning of time until a round ends, then at the end of time for a moment.
+
+    Args:
+        events: The input of `penstock.machines.playing.play`, or of a Player; a batch may get it in any order.
+        played: What came out.
+        title: What the recording shows.
+        mode: The mode in which it was played.
+        ends_input: Whether the input was ended; in batch it always is.
+        epoch_micros: The moment that the labels of both axes count from.
+
+    >>> from penstock.transforms.window import FixedWindows
+    >>> machine = GroupingMachine(Windowing(FixedWindows(10)), CombineFn.from_callable(sum))
+    >>> events = [Arrive(5, 3_000_000, 8_000_000), AdvanceWatermark(10_000_000, 12_000_000)]
+    >>> recording = recording_of_played(events, play(machine, events))
+    >>> [(pane.value, pane.clock_micros) for pane in recording.panes], recording.watermark
+    ([('5', 12000000)], ((12000000, 10000000),))
+    """
+    results = list(played)
+    ends_input = ends_input or mode == "batch" or any(one.step >= len(events) for one in results)
+    clocks = _Clocks(events)
+    dropped = {one.step for one in results if isinstance(one.emitted, Dropped)}
+    watermark = tuple(_watermark(events, clocks, mode, ends_input))
+    return Recording(
+        title,
+        tuple(_inputs(events, clocks, dropped, watermark if mode == "streaming" else ())),
+        tuple(_panes(results, clocks)),
+        watermark,
+        mode,
+        epoch_micros=0 if clocks.are_steps else epoch_micros,
+        counts_steps=clocks.are_steps,
+    )
+
+
+def recording_of_test_stream(
+    test_stream: TestStream,
+    windowing: Windowing,
+    combine: Any = None,
+    mode: str = "streaming",
+    *,
+    title: str = "",
+    tag: str | None = None,
+    epoch: float = 0,
+) -> Recording:
+    """A recording of how a grouping would take a `TestStream`, without any engine.
+
+    Args:
+        test_stream: The stream; its elements are pairs of a key and a value, or plain values, which have no key.
+        windowing: The windows, the trigger and so on: ``Windowing(FixedWindows(60), AfterCount(2), ...)`` takes the
+            arguments of ``WindowInto``.
+        combine: A CombineFn, or a function such as ``sum``; panes are lists without it.
+        mode: ``batch``, ``micro_batch`` or ``streaming``.
+        title: What the recording shows.
+        tag: The output of the stream that is grouped; None for the main one.
+        epoch: The moment that the labels of both axes count from, in seconds since 1970.
+
+    Raises:
+        ValueError: There is no such mode, or the stream has no such output.
+
+    >>> from penstock.transforms.window import FixedWindows
+    >>> stream = TestStream().add_elements([("game", 7)], event_timestamp=3).advance_watermark_to(10)
+    >>> recording = recording_of_test_stream(stream, Windowing(FixedWindows(10)), sum)
+    >>> [(pane.key, pane.value) for pane in recording.panes], recording.counts_steps
+    ([('game', '7')], True)
+    """
+    if tag not in (test_stream.output_tags or {None}):
+        raise ValueError(
+            three_parts(f"the TestStream has no output {tag!r}", hint="pass the tag of one that it has")
+        )
+    events = list(_events_of(test_stream, tag))
+    combine = None if combine is None else CombineFn.maybe_from_callable(combine)
+    played = play(GroupingMachine(windowing, combine), events, mode, finish=True)
+    return recording_of_played(
+        events, played, title=title, mode=mode, ends_input=True, epoch_micros=round(epoch * 1_000_000)
+    )
+
+
+def _events_of(test_stream: TestStream, tag: str | None) -> Iterator[Event]:
+    clock_micros = 0
+    tells_time = any(isinstance(event, ProcessingTimeEvent) for event in _written(test_stream))
+    for event in _written(test_stream):
+        now = clock_micros if tells_time else None
+        match event:
+            case ElementEvent(values, event_tag) if event_tag == tag:
+                for timestamped in values:
+                    key, value = _key_and_value(timestamped.value)
+                    yield Arrive(value, timestamped.timestamp_micros, now, key)
+            case WatermarkEvent(new_watermark, event_tag) if event_tag == tag:
+                yield AdvanceWatermark(min(new_watermark.micros, MAX_MICROS), now)
+            case ProcessingTimeEvent(advance_by):
+                clock_micros += advance_by.micros
+                yield AdvanceClock(clock_micros)
+            case MicroBatchEvent():
+                yield EndRound(now)
+
+
+def _written(test_stream: TestStream) -> tuple[Any, ...]:
+    """The events that the compiler sees."""
+    source: Any = test_stream.to_primitive().source
+    return tuple(source.events)
+
+
+def _key_and_value(element: Any) -> tuple[Any, Any]:
+    match element:
+        case (key, value) if isinstance(element, tuple):
+            return key, value
+        case _:
+            return None, element
+
+
+class _Clocks:
+    """Where on the axis of processing time everything is."""
+
+    def __init__(self, events: Sequence[Event]) -> None:
+        told = [event.clock_micros for event in events if event.clock_micros is not None]
+        self.are_steps = len(set(told)) <= 1
+        self._first = told[0] if told else 0
+        # Until a time is told, it is the first one; where none is told, it has stood still.
+        so_far = accumulate((event.clock_micros for event in events), _later, initial=self._first)
+        times = list(so_far)[1:]
+        self._by_step = [
+            (step + 1) * STEP_MICROS if self.are_steps else time for step, time in enumerate(times)
+        ]
+        last = self._by_step[-1] if self._by_step else self._first
+        self.end_micros = last + STEP_MICROS if self.are_steps else last
+
+    def of_step(self, step: int) -> int:
+        """Processing time at an event."""
+        return self._by_step[step] if step < len(self._by_step) else self.end_micros
+
+    def of_played(self, one: Played) -> int:
+        """Processing time at which something came out."""
+        if self.are_steps or one.step >= len(self._by_step):
+            return self.of_step(one.step)
+        return max(one.clock_micros, self._first)
+
+
+def _later(before: int, clock_micros: int | None) -> int:
+    return before if clock_micros is None else clock_micros
+
+
+def _watermark(
+    events: Sequence[Event], clocks: _Clocks, mode: str, ends_input: bool
+) -> Iterator[tuple[int, int]]:
+    reached = MIN_MICROS
+    for step, event in enumerate(events):
+        match event:
+            case EndRound() if mode == "micro_batch":
+                yield clocks.of_step(step), MAX_MICROS
+                yield clocks.of_step(step), MIN_MICROS
+            case AdvanceWatermark(micros) if mode == "streaming" and micros > reached:
+                reached = micros
+                yield clocks.of_step(step), micros
+    if ends_input and reached < MAX_MICROS:
+        yield clocks.end_micros, MAX_MICROS
+
+
+def _inputs(
+    events: Sequence[Event], clocks: _Clocks, dropped: set[int], watermark: Sequence[tuple[int, int]]
+) -> Iterator[RecordedInput]:
+    moved = {clock for clock, _ in watermark}
+    passed: set[int] = set()
+    for step, event in enumerate(events):
+        clock_micros = clocks.of_step(step)
+        match event:
+            case Arrive():
+                # At one instant elements come before the watermark. This one came after it, though at the same time.
+                clock_micros += clock_micros in passed
+                key = "" if event.key is None else value_text(event.key)
+                yield RecordedInput(
+                    event.timestamp_micros,
+                    clock_micros,
+                    key,
+                    value_text(event.value),
+                    event.kind.is_retraction,
+                    step in dropped,
+                )
+            case AdvanceWatermark() if clock_micros in moved:
+                passed.add(clock_micros)
+
+
+def _panes(results: Iterable[Played], clocks: _Clocks) -> Iterator[RecordedPane]:
+    for one in results:
+        pane = one.emitted
+        if isinstance(pane, Pane):
+            start_micros, end_micros = bounds_of(pane.window)
+            yield RecordedPane(
+                start_micros,
+                end_micros,
+                clocks.of_played(one),
+                "" if one.key is None else value_text(one.key),
+                value_text(pane.value),
+                pane.info.timing,
+                pane.info.index,
+                pane.kind.is_retraction,
+                pane.info.is_last,
+            )
+
+
+def bounds_of(window: BoundedWindow) -> tuple[int, int]:
+    """Where a window begins and ends; one of the user's that does not say where it begins, begins with time itself."""
+    if isinstance(window, GlobalWindow):
+        return MIN_MICROS, MAX_MICROS
+    try:
+        return window.start.micros, window.end_micros
+    except NotImplementedError:
+        return MIN_MICROS, window.end_micros
