@@ -41,6 +41,9 @@ class Branch(PTransform[Any, Any]):
         program: The grouping.
         into: A list for what comes out, which `played_of` understands.
 
+    Attributes:
+        panes: What comes out of the grouping, once the branch is a part of a pipeline.
+
     Example: ``pipeline | Branch(TestStream(events=tape.events), program_of(scenario), found)``.
     """
 
@@ -49,6 +52,7 @@ class Branch(PTransform[Any, Any]):
         self._source = source
         self._program = program
         self._into = into
+        self.panes: PCollection[Any] | None = None
 
     def expand(self, pbegin: PBegin) -> Any:
         """The written elements."""
@@ -62,6 +66,7 @@ class Branch(PTransform[Any, Any]):
         grouping = GroupByKey() if combine is None else CombinePerKey(combine)
         windows = elements | "Windows" >> WindowInto(program.windowing)
         panes, late = windows | GROUPING >> grouping.with_late_data()
+        self.panes = panes
         seen = (
             panes | "Panes" >> _Seen(_Show(is_list=combine is None)),
             late | "Late" >> _Seen(_Show(is_late=True)),

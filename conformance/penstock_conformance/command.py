@@ -6,7 +6,7 @@ import argparse
 import sys
 from collections.abc import Sequence
 from pathlib import Path
-from typing import NoReturn
+from typing import Any, NoReturn
 
 from penstock.error import RunnerError, three_parts
 from penstock_conformance import report, summary, table
@@ -18,6 +18,9 @@ from penstock_conformance.playing import ENGINES, outcomes_of
 
 FAILED = 1
 BAD_INPUT = 2
+
+RECORDED_EVENTS = 1_000
+"""Scenarios have far fewer events than this."""
 
 
 class _Parser(argparse.ArgumentParser):
@@ -96,7 +99,9 @@ def _conformance(options: argparse.Namespace) -> int:
         raise ValueError(three_parts(what, hint="leave out --mode, or ask for more figures"))
     if options.report:
         report.prepare(options.report)
-    arguments = {"master": options.master} if options.master else {}
+    arguments: dict[str, Any] = {"master": options.master} if options.master else {}
+    if options.report:
+        arguments["record_events"] = RECORDED_EVENTS
     outcomes = list(
         summary.told(outcomes_of(scenarios, modes, options.engine, **arguments), progress=sys.stderr)
     )

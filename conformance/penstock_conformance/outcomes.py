@@ -6,6 +6,7 @@ from collections.abc import Iterable, Mapping
 from dataclasses import dataclass
 from enum import Enum
 
+from penstock.figures.recording import Recording
 from penstock_conformance.bare import Run
 from penstock_conformance.choosing import rows_of
 from penstock_conformance.scenario import MODES, Expected, ExpectedPane, Scenario
@@ -31,6 +32,7 @@ class Outcome:
         text: What is wrong, or why it was not played; empty where it passed.
         seconds: How long it took.
         run: What happened, where it was played on the bare machine.
+        recording: What happened, where it ran on Spark and was recorded.
     """
 
     scenario: Scenario
@@ -39,6 +41,7 @@ class Outcome:
     text: str = ""
     seconds: float = 0.0
     run: Run | None = None
+    recording: Recording | None = None
 
 
 def status_of(scenario: Scenario, mode: str, report: str | None) -> Status:

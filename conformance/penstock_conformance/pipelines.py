@@ -4,9 +4,10 @@ from __future__ import annotations
 
 import re
 from collections.abc import Iterable, Iterator, Mapping
-from dataclasses import dataclass, field
-from typing import Any
+from dataclasses import dataclass, field, replace
+from typing import Any, NamedTuple
 
+from penstock.figures.recording import Recording
 from penstock.metrics.metric import MetricResults, MetricsFilter
 from penstock.options.pipeline_options import PipelineOptions
 from penstock.pipeline import Pipeline
@@ -40,6 +41,7 @@ class Case:
         program: Its grouping.
         tape: What happens.
         found: Where the branch writes what comes out.
+        branches: The branch, once it is made.
     """
 
     scenario: Scenario
@@ -48,13 +50,27 @@ class Case:
     program: Program
     tape: Tape
     found: list[Any] = field(default_factory=list)
+    branches: list[Branch] = field(default_factory=list)
 
     def apply_to(self, pipeline: Pipeline) -> None:
         """Makes a branch of it."""
         source: PTransform[Any, Any] = TestStream(events=self.tape.events)
         if self.mode == "batch":
             source = _AllAtOnce(self.tape)
-        _ = pipeline | self.label >> Branch(source, self.program, self.found)
+        self.branches.append(Branch(source, self.program, self.found))
+        _ = pipeline | self.label >> self.branches[-1]
+
+    def recording(self, result: Any) -> Recording | None:
+        """What a run has recorded of the grouping, to be drawn; None if there is nothing.
+
+        Args:
+            result: That of a pipeline with the option ``record_events``.
+        """
+        try:
+            recording: Recording = result.recording(self.branches[-1].panes)
+        except ValueError:
+            return None
+        return replace(recording, title=self.scenario.title)
 
     def report(self, end_clock_micros: int, metrics: MetricResults) -> str | None:
         """What is wrong with what has been found.
@@ -172,10 +188,24 @@ def _is_shown(scenario: Scenario) -> bool:
     return scenario.unmet is None or not re.search(r"hold|clock: ", scenario.unmet)
 
 
+class Report(NamedTuple):
+    """How a scenario went.
+
+    Attributes:
+        scenario: The scenario.
+        wrong: What is wrong; None if all is as written.
+        recording: What happened, if the pipeline had the option ``record_events``.
+    """
+
+    scenario: Scenario
+    wrong: str | None
+    recording: Recording | None = None
+
+
 def reports(
     scenarios: Iterable[Scenario], mode: str, branches_max: int = BRANCHES_MAX, **arguments: Any
-) -> Iterator[tuple[Scenario, str | None]]:
-    """Runs all scenarios that can go through pipelines: each with what is wrong; None if all is as written.
+) -> Iterator[Report]:
+    """Runs all scenarios that can go through pipelines.
 
     Args:
         scenarios: The scenarios.
@@ -195,11 +225,13 @@ def reports(
         except Malformed:
             raise
         except (TypeError, ValueError) as error:
-            yield scenario, verdict(scenario, mode, [f"  the grouping is refused: {error}"])
+            yield Report(scenario, verdict(scenario, mode, [f"  the grouping is refused: {error}"]))
     for group in groups_of(cases, branches_max):
         result = pipeline_of(group, mode=mode, **arguments).run()
         result.wait_until_finish()
         metrics = result.metrics()
         end_clock_micros = max(case.tape.end_clock_micros for case in group)
+        is_recorded = arguments.get("record_events") is not None
         for case in group:
-            yield case.scenario, case.report(end_clock_micros, metrics)
+            recording = case.recording(result) if is_recorded else None
+            yield Report(case.scenario, case.report(end_clock_micros, metrics), recording)

@@ -27,7 +27,8 @@ def outcomes_of(
         scenarios: The scenarios.
         modes: The engine modes.
         engine: One of `ENGINES`.
-        arguments: Those of `Pipeline`, for Spark, such as ``master="local[2]"``.
+        arguments: Those of `Pipeline`, for Spark, such as ``master="local[2]"``. With ``record_events``, outcomes have
+            recordings.
 
     Raises:
         RunnerError: Spark cannot be started.
@@ -78,11 +79,11 @@ def on_spark(scenarios: Sequence[Scenario], mode: str, **arguments: Any) -> Iter
     left = {scenario.place: scenario for scenario in scenarios}
     began = time.perf_counter()
     try:
-        for scenario, report in pipelines.reports(scenarios, mode, **arguments):
+        for scenario, wrong, recording in pipelines.reports(scenarios, mode, **arguments):
             del left[scenario.place]
-            now = time.perf_counter()
-            yield Outcome(scenario, mode, status_of(scenario, mode, report), report or "", now - began)
-            began = now
+            seconds, began = time.perf_counter() - began, time.perf_counter()
+            status = status_of(scenario, mode, wrong)
+            yield Outcome(scenario, mode, status, wrong or "", seconds, recording=recording)
     except Exception as error:
         # A run that breaks says nothing of the scenarios in it and after it, and they have not passed.
         details = traceback.format_exc()

@@ -4,10 +4,9 @@ from __future__ import annotations
 
 from collections.abc import Iterator, Sequence
 from pathlib import Path
-from typing import Any
 
 from penstock.error import three_parts
-from penstock_conformance import bare
+from penstock.figures import Recording, Section, draw, page, recording_of_played
 from penstock_conformance.choosing import rows_of
 from penstock_conformance.citations import is_figure, order_of
 from penstock_conformance.junit import junit_xml
@@ -56,10 +55,8 @@ def page_of(outcomes: Sequence[Outcome]) -> str:
     """The page, as HTML: a section for each figure, and one for each file of rules, with a drawing for each mode.
 
     Args:
-        outcomes: How all went. Where Spark ran, the drawings show what the machines of the model do with the same.
+        outcomes: How all went. The drawings show what happened, not what is written.
     """
-    from penstock.figures import page
-
     by_row: dict[str, list[Outcome]] = {}
     for outcome in outcomes:
         # What tests the harness is told wrong panes, and draws nothing that is of use.
@@ -70,9 +67,7 @@ def page_of(outcomes: Sequence[Outcome]) -> str:
     return page("Conformance", [section for section in sections if section.text or section.figures])
 
 
-def _section(row: str, outcomes: Sequence[Outcome]) -> Any:
-    from penstock.figures import Section
-
+def _section(row: str, outcomes: Sequence[Outcome]) -> Section:
     folder, _, file = row.partition("/")
     heading = f"{folder.capitalize()}: {file.replace('_', ' ')}" if file else row.capitalize()
     sources = dict.fromkeys(outcome.scenario.source for outcome in outcomes) if is_figure(row) else {}
@@ -84,13 +79,17 @@ def _section(row: str, outcomes: Sequence[Outcome]) -> Any:
 
 def _figures(outcome: Outcome) -> Iterator[tuple[str, str, str]]:
     """The drawing of an outcome with its caption and how it went; none where nothing happened."""
-    from penstock.figures import draw, recording_of_played
+    recording = outcome.recording or _recording(outcome)
+    if recording is not None:
+        yield f"{outcome.scenario.title}, in {outcome.mode}", draw(recording), outcome.status.value
 
-    run = outcome.run or bare.run(outcome.scenario, outcome.mode)
-    if not run.events:
-        return
-    recording = recording_of_played(
-        run.events, run.played, title=outcome.scenario.title, mode=outcome.mode, ends_input=run.ends_input
+
+def _recording(outcome: Outcome) -> Recording | None:
+    """What happened on the bare machine, if it was played there."""
+    run = outcome.run
+    if run is None or not run.events:
+        return None
+    title = outcome.scenario.title
+    return recording_of_played(
+        run.events, run.played, title=title, mode=outcome.mode, ends_input=run.ends_input
     )
-    drawn = "" if outcome.run else " (drawn from the machines of the model)"
-    yield f"{outcome.scenario.title}, in {outcome.mode}{drawn}", draw(recording), outcome.status.value

@@ -119,8 +119,8 @@ def test_where_micro_batches_are_rounds_the_cuts_do_change_something() -> None:
 @pytest.mark.parametrize("mode", ["streaming", "micro_batch"])
 def test_scenarios_that_share_a_pipeline_do_not_disturb_each_other(mode: str) -> None:
     together = reports(SCENARIOS, mode, branches_max=50, runner=ToyRunner())
-    found = {scenario.title: report for scenario, report in together}
-    wrong = [report for report in found.values() if report]
+    found = {report.scenario.title: report.wrong for report in together}
+    wrong = [text for text in found.values() if text]
     assert not wrong, "\n".join(wrong)
     here = {scenario.title for scenario in SCENARIOS if mode in scenario.modes and scenario.fails is None}
     # When panes come is not known at the end.

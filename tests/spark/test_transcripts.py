@@ -24,7 +24,7 @@ SCENARIOS = load()
 @pytest.mark.parametrize(("mode", "number"), [("streaming", 311), ("micro_batch", 54), ("batch", 80)])
 def test_spark_does_as_the_transcripts_say(spark, mode, number):
     found = list(reports(SCENARIOS, mode, spark=spark))
-    wrong = [report for _, report in found if report]
+    wrong = [report.wrong for report in found if report.wrong]
     assert not wrong, "\n".join(wrong)
     assert len(found) == number
 
@@ -33,7 +33,7 @@ def test_cuts_into_micro_batches_change_nothing_on_spark(spark):
     folders = ("refinement/", "windows/")
     some = [scenario for scenario in SCENARIOS if scenario.place.startswith(folders)][::4]
     found = list(reports(some, "streaming", spark=spark, events_per_batch=20))
-    wrong = [report for _, report in found if report]
+    wrong = [report.wrong for report in found if report.wrong]
     assert not wrong, "\n".join(wrong)
     assert len(found) == len([scenario for scenario in some if "streaming" in scenario.modes])
 

@@ -169,10 +169,10 @@ def recording_of_run(happenings: Happenings, title: str, mode: str) -> Recording
         happenings = _in_event_time(happenings)
     when = [at for at, _ in (*happenings.inputs, *happenings.panes, *happenings.watermarks)]
     are_steps = len({at.clock_micros for at in when}) <= 1
-    first_step = min((at.step for at in when), default=0)
+    steps = {step: number for number, step in enumerate(sorted({at.step for at in when}), 1)}
 
     def clock_of(at: At) -> int:
-        return (at.step - first_step + 1) * STEP_MICROS if are_steps else at.clock_micros
+        return steps[at.step] * STEP_MICROS if are_steps else at.clock_micros
 
     watermarks = tuple(_moves(happenings.watermarks))
     return Recording(

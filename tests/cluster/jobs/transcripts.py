@@ -38,7 +38,7 @@ def main(folder: str) -> None:
     for mode, titles in TITLES.items():
         chosen = [scenario for scenario in scenarios if scenario.title in titles]
         found = list(reports(chosen, mode, checkpoint_location=f"{folder}/{mode}"))
-        outcomes[mode] = [len(found), [report for _, report in found if report]]
+        outcomes[mode] = [len(found), [report.wrong for report in found if report.wrong]]
     print(json.dumps(outcomes))
 
 
