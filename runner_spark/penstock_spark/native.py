@@ -8,7 +8,7 @@ from __future__ import annotations
 from collections.abc import Set
 from typing import Any
 
-from penstock.graph import CombinePerKey, Graph, GroupByKey, Step
+from penstock.graph import CombinePerKey, Graph, GroupByKey, StatefulParDo, Step
 from penstock.transforms.window import TimestampCombiner
 from penstock_spark.operators.tables import known
 from penstock_spark.passes.fuse import Unit, is_inline
@@ -67,7 +67,9 @@ def _not_worth_it(feeding: list[Unit], readers: dict[object, set[object]]) -> Ho
 
 
 def _is_grouping(unit: Unit) -> bool:
-    return isinstance(unit.root, Step) and isinstance(unit.root.primitive, GroupByKey | CombinePerKey)
+    return isinstance(unit.root, Step) and isinstance(
+        unit.root.primitive, GroupByKey | CombinePerKey | StatefulParDo
+    )
 
 
 def _frame(unit: Unit) -> object:
@@ -85,6 +87,9 @@ def hosting_of(graph: Graph, step: Step, retracting: Set[int]) -> Hosting | None
         step: A GroupByKey or a CombinePerKey.
         retracting: The edges that may hold retractions.
     """
+    if isinstance(step.primitive, StatefulParDo):
+        takes_back = not retracting.isdisjoint(step.inputs)
+        return Hosting("it has state or timers", by_machine=True, input_retracts=takes_back)
     # Values are only added up in parts, or kept in chunks, where none is taken back.
     if not retracting.isdisjoint(step.inputs):
         return Hosting("its input may take elements back", by_machine=True, input_retracts=True)

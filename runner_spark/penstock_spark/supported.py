@@ -6,7 +6,7 @@ from collections.abc import Iterator
 from typing import Any
 
 from penstock.error import UnsupportedByRunner
-from penstock.graph import CombinePerKey, Graph, GroupByKey, ParDo, Read, Step, Write
+from penstock.graph import CombinePerKey, Graph, GroupByKey, ParDo, Read, StatefulParDo, Step, Write
 from penstock.io.external.generate_sequence import SequenceSource
 from penstock.io.streams import StreamSource
 from penstock.machines.triggers import machine_of
@@ -57,6 +57,8 @@ def _refusals(graph: Graph, step: Step, mode: str) -> Iterator[tuple[str, str]]:
     match step.primitive:
         case ParDo(dofn):
             yield from _dofn(signature_of(dofn))
+            if isinstance(step.primitive, StatefulParDo):
+                yield from _stateful(graph, step)
         case GroupByKey() | CombinePerKey():
             for edge in step.inputs:
                 yield from _trigger(windowing_of(graph, edge).triggerfn)
@@ -107,11 +109,6 @@ def _has_arrival_times(source: Any) -> bool:
 
 
 def _dofn(signature: DoFnSignature) -> Iterator[tuple[str, str]]:
-    if signature.is_stateful:
-        yield (
-            "a DoFn with state or timers is not supported yet",
-            "group by key and process the values of each key",
-        )
     if signature.is_splittable:
         yield (
             "a splittable DoFn is not supported yet",
@@ -121,6 +118,15 @@ def _dofn(signature: DoFnSignature) -> Iterator[tuple[str, str]]:
         yield "process_batch is not supported yet", "define process; the runner batches elements by itself"
     if "WatermarkEstimatorParam" in signature.kinds:
         yield "a watermark estimator has no meaning in batch mode", "leave the parameter out"
+
+
+def _stateful(graph: Graph, step: Step) -> Iterator[tuple[str, str]]:
+    windowfn = windowing_of(graph, step.inputs[0]).windowfn
+    if windowfn.is_merging():
+        yield (
+            f"state belongs to one window, and those of {windowfn} merge",
+            "use windows that do not merge, or group first and process the groups",
+        )
 
 
 def _trigger(trigger: TriggerFn) -> Iterator[tuple[str, str]]:

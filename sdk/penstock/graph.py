@@ -83,6 +83,11 @@ class ParDo:
 
 
 @dataclass(frozen=True, eq=False)
+class StatefulParDo(ParDo):
+    """A DoFn with state or timers: a ParDo for its author, a grouping for an engine, for it needs elements by key."""
+
+
+@dataclass(frozen=True, eq=False)
 class GroupByKey:
     """All values of a key and window together (Beam's ``GroupByKey``)."""
 
@@ -128,10 +133,13 @@ class Write:
     sink: Sink
 
 
-Primitive = Read | ParDo | GroupByKey | CombinePerKey | AssignWindows | Flatten | Reshuffle | Write
+Primitive = (
+    Read | ParDo | StatefulParDo | GroupByKey | CombinePerKey | AssignWindows | Flatten | Reshuffle | Write
+)
 PRIMITIVES: tuple[type, ...] = (
     Read,
     ParDo,
+    StatefulParDo,
     GroupByKey,
     CombinePerKey,
     AssignWindows,
@@ -242,7 +250,7 @@ def describe(primitive: Primitive) -> str:
         case Write(sink):
             return f"Write({sink.describe()})"
         case ParDo(dofn):
-            return f"ParDo({_name(dofn)})"
+            return f"{type(primitive).__name__}({_name(dofn)})"
         case CombinePerKey(fn):
             return f"CombinePerKey({_name(fn)})"
         case _:

@@ -13,6 +13,7 @@ import penstock as beam
 from penstock import graph
 from penstock.io.primitive import SinkTransform, SourceTransform
 from penstock.pvalue import AsIter
+from penstock.transforms.userstate import CombiningValueStateSpec
 from penstock.transforms.window import FixedWindows, IntervalWindow
 from penstock_spark.sources import Scan, open_source
 
@@ -39,6 +40,21 @@ def reads_a_source(p):
 
 def runs_a_dofn(p):
     return collect(p | beam.Create([1, 2]) | beam.ParDo(lambda x: [x, x])), [1, 1, 2, 2]
+
+
+class Counts(beam.DoFn):
+    """Numbers the values of each key."""
+
+    COUNT = CombiningValueStateSpec("count", sum)
+
+    def process(self, element, count=beam.DoFn.StateParam(COUNT)):
+        count.add(1)
+        yield element[0], count.read()
+
+
+def keeps_state(p):
+    pairs = p | beam.Create([("a", 1), ("a", 2), ("b", 3)])
+    return collect(pairs | beam.ParDo(Counts())), [("a", 1), ("a", 2), ("b", 1)]
 
 
 def groups(p):
@@ -78,6 +94,7 @@ def writes(p):
 HANDLED = {
     graph.Read: reads_a_source,
     graph.ParDo: runs_a_dofn,
+    graph.StatefulParDo: keeps_state,
     graph.GroupByKey: groups,
     graph.CombinePerKey: combines,
     graph.AssignWindows: assigns_windows,

@@ -7,6 +7,7 @@ import pytest
 
 from penstock import graph
 from penstock.error import UnsupportedByRunner
+from penstock.graph import StatefulParDo
 from penstock.io.primitive import SourceTransform
 from penstock.pipeline import Pipeline
 from penstock.transforms import combiners, stats, util
@@ -19,7 +20,7 @@ from penstock.transforms.periodicsequence import (
     PeriodicSequence,
     PeriodicSource,
 )
-from penstock.transforms.window import FixedWindows, GlobalWindow, IntervalWindow
+from penstock.transforms.window import FixedWindows, GlobalWindow, IntervalWindow, Sessions
 from penstock.utils.timestamp import MAX_TIMESTAMP, MIN_TIMESTAMP, Timestamp
 from penstock.utils.windowed_value import PANE_INFO_UNKNOWN
 
@@ -191,22 +192,40 @@ def test_arguments_that_make_no_sense_are_refused_at_once(make, message):
         make()
 
 
+def test_batches_of_elements_without_keys_do_not_wait_for_unbounded_input():
+    ticks = Pipeline() | SourceTransform(PeriodicSource(0, MAX_TIMESTAMP.micros, 10**6))
+    keyed = ticks | Map(lambda tick: (tick, 1)) | WindowInto(FIXED)
+    with pytest.raises(UnsupportedByRunner, match="needs state and timers"):
+        _ = keyed | "It" >> util.BatchElements(max_batch_duration_secs=1)
+    assert applied(PAIRS, util.BatchElements(max_batch_duration_secs=1)).is_bounded
+
+
 @pytest.mark.parametrize(
     "make",
     [
-        lambda: util.BatchElements(max_batch_duration_secs=1),
         lambda: util.GroupIntoBatches(2, max_buffering_duration_secs=1),
         lambda: util.GroupIntoBatches.WithShardedKey(2, 1),
         lambda: DeduplicatePerKey(event_time_duration=1),
         lambda: Deduplicate(event_time_duration=1),
     ],
 )
-def test_what_needs_state_over_unbounded_input_is_refused_until_there_is_state(make):
-    ticks = Pipeline() | SourceTransform(PeriodicSource(0, MAX_TIMESTAMP.micros, 10**6))
+def test_unbounded_input_needs_state_where_bounded_input_needs_a_group(make):
+    pipeline = Pipeline()
+    ticks = pipeline | SourceTransform(PeriodicSource(0, MAX_TIMESTAMP.micros, 10**6))
     keyed = ticks | Map(lambda tick: (tick, 1)) | WindowInto(FIXED)
-    with pytest.raises(UnsupportedByRunner, match="needs state and timers"):
-        _ = keyed | "It" >> make()
+    _ = keyed | "It" >> make()
+    assert any(isinstance(step.primitive, StatefulParDo) for step in pipeline.to_graph().steps)
     assert applied(PAIRS, make()).is_bounded
+
+
+def test_batches_may_not_wait_where_windows_merge():
+    pipeline = Pipeline()
+    ticks = pipeline | SourceTransform(PeriodicSource(0, MAX_TIMESTAMP.micros, 10**6))
+    keyed = ticks | Map(lambda tick: (tick, 1)) | WindowInto(Sessions(5))
+    with pytest.raises(UnsupportedByRunner, match="the windows of the input merge"):
+        _ = keyed | "It" >> util.GroupIntoBatches(2, max_buffering_duration_secs=1)
+    _ = keyed | "Others" >> util.GroupIntoBatches(2)
+    assert not any(isinstance(step.primitive, StatefulParDo) for step in pipeline.to_graph().steps)
 
 
 def test_lines_of_logged_elements_say_what_was_asked_for(capsys, caplog):

@@ -10,13 +10,14 @@ from types import MethodType
 from typing import Any
 
 import penstock
-from penstock.graph import CombinePerKey, GroupByKey, Read, Source, Step, Write
+from penstock.graph import CombinePerKey, GroupByKey, Read, Source, StatefulParDo, Step, Write
 from penstock.io.sparkio import SparkSource
 from penstock.io.streams import StreamSource
 from penstock.io.watermark_policy import WatermarkPolicy
 from penstock.io.watermarks import BoundedDisorder, EstimationBand, IdleTimeout, Percentiles
 from penstock.machines.contents import Accumulator, Bag, Contents, Values, contents_of
 from penstock.transforms.combinefn import CombineFn
+from penstock.transforms.signature import signature_of as dofn_signature_of
 from penstock.transforms.trigger import AccumulationMode, ClosingBehavior, OnTimeBehavior, TriggerFn
 from penstock.transforms.window import TimestampCombiner, WindowFn
 from penstock.transforms.windowing import Windowing
@@ -60,6 +61,8 @@ def signature_of(plan: StreamPlan, shards: int, heartbeat: str = "") -> dict[str
             case GroupByKey() | CombinePerKey():
                 input_retracts = not retracting.isdisjoint(step.inputs)
                 levels[plan.level_of[step.label] - 1][step.label] = _grouping(plan, step, input_retracts)
+            case StatefulParDo():
+                levels[plan.level_of[step.label] - 1][step.label] = _stateful(plan, step)
             case Write():
                 sinks.append(step.label)
             case _:
@@ -120,6 +123,20 @@ def _grouping(plan: StreamPlan, step: Step, input_retracts: bool) -> dict[str, A
         **windowing_as_text(windowing_of(plan.graph, step.inputs[0])),
         "combine": "none, but a group" if combine is None else combine_as_text(combine),
         "held": _HELD[type(contents_of(combine, input_retracts))],
+        "feeds": [feed.label for feed in plan.feeds[step.label]],
+    }
+
+
+def _stateful(plan: StreamPlan, step: Step) -> dict[str, Any]:
+    """A DoFn with state or timers: what is in its cells, and the names of its timers."""
+    asked = dofn_signature_of(step.primitive.dofn)  # type: ignore[union-attr]
+    cells = {spec.name: f"{name_of(type(spec))} of {name_of(type(spec.coder))}" for spec in asked.state_specs}
+    timers = {timer.name: timer.time_domain for timer, _ in asked.timers}
+    told = sorted([*cells.items(), *timers.items()])
+    return {
+        **windowing_as_text(windowing_of(plan.graph, step.inputs[0])),
+        "combine": "none, but state",
+        "held": ", ".join(f"{name}: {kind}" for name, kind in told),
         "feeds": [feed.label for feed in plan.feeds[step.label]],
     }
 

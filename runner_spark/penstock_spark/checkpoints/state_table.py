@@ -13,6 +13,7 @@ from pyspark.sql import DataFrame, SparkSession
 
 from penstock.coders.deterministic import decode_key
 from penstock.error import three_parts
+from penstock.machines.stateful import StatefulKey
 from penstock.machines.states import KeyState, WindowState
 from penstock.machines.trigger_machine import CLOCK
 from penstock.transforms.bounded_window import BoundedWindow, GlobalWindow
@@ -141,6 +142,9 @@ def rows_of_page(label: str, page: bytes, level: int, fires_empty_at_end: bool) 
     """
     for name, kept in keys_of(page):
         key, state = _restored(label, name, kept)
+        if isinstance(state, StatefulKey):
+            yield from _rows_of_cells(label, level, key, state)
+            continue
         for window in state.windows.values():
             yield StateRow(
                 level=level,
@@ -156,7 +160,24 @@ def rows_of_page(label: str, page: bytes, level: int, fires_empty_at_end: bool) 
             )
 
 
-def _restored(label: str, name: bytes, kept: Kept) -> tuple[Any, KeyState]:
+def _rows_of_cells(label: str, level: int, key: Any, state: StatefulKey) -> Iterator[StateRow]:
+    """The rows of a DoFn with state: the value is what is in its cells, as their coders encode it."""
+    for held in state.windows.values():
+        yield StateRow(
+            level=level,
+            grouping=label,
+            key=key,
+            window=held.window,
+            value=held.cells,
+            new_elements=0,
+            panes=0,
+            hold=_moment(state.timers.hold_micros()),
+            next_alarm=_moment(state.timers.earliest(is_event_time=True)),
+            next_clock_alarm=_moment(state.timers.earliest(is_event_time=False)),
+        )
+
+
+def _restored(label: str, name: bytes, kept: Kept) -> tuple[Any, KeyState | StatefulKey]:
     try:
         key = decode_key(name) if kept.carried is None else loads(kept.carried)
         return key, loads(kept.state)

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from dataclasses import replace
 
-from penstock.graph import CombinePerKey, Graph, Read, Reshuffle, Step
+from penstock.graph import CombinePerKey, Graph, Read, Reshuffle, StatefulParDo, Step
 from penstock.io.streams import StreamSource
 from penstock.io.watermark_policy import Recorded, WatermarkPolicy
 from penstock_spark.lowering.context import Context
@@ -89,6 +89,7 @@ def _packets(plan: StreamPlan, edge: int, step: Step, combines: bool) -> PacketW
     combines_early = (
         combines
         and not is_recorded
+        and not isinstance(step.primitive, StatefulParDo)
         and len(step.outputs) == 1
         and may_combine_early(windowing, combine, _input_retracts(plan, step))
     )
@@ -103,14 +104,16 @@ def _input_retracts(plan: StreamPlan, step: Step) -> bool:
 
 def _grouping(plan: StreamPlan, step: Step, context: Context) -> GroupingSpec:
     main, *others = step.outputs
+    is_stateful = isinstance(step.primitive, StatefulParDo)
     return GroupingSpec(
         label=step.label,
         where=step.where,
         edge=main.edge,
-        late_edge=others[0].edge if others else None,
+        late_edge=others[0].edge if others and not is_stateful else None,
         windowing=windowing_of(plan.graph, step.inputs[0]),
         combine=step.primitive.fn if isinstance(step.primitive, CombinePerKey) else None,
         input_retracts=_input_retracts(plan, step),
         feeds=tuple((feed.label, context.partitions if feed.level else 1) for feed in plan.feeds[step.label]),
         readers=plan.levels[plan.level_of[step.label] - 1].readers[step.label],
+        is_stateful=is_stateful,
     )

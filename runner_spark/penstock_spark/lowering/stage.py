@@ -8,7 +8,18 @@ from pyspark.sql import DataFrame
 from pyspark.sql.pandas.types import from_arrow_schema
 
 from penstock.error import three_parts
-from penstock.graph import CombinePerKey, Flatten, Graph, InlineValues, ParDo, Read, Reshuffle, Step, Write
+from penstock.graph import (
+    CombinePerKey,
+    Flatten,
+    Graph,
+    InlineValues,
+    ParDo,
+    Read,
+    Reshuffle,
+    StatefulParDo,
+    Step,
+    Write,
+)
 from penstock_spark.lowering.context import Context
 from penstock_spark.lowering.frames import add_up, partition_by, select, sort_partitions
 from penstock_spark.operators.program import (
@@ -23,6 +34,7 @@ from penstock_spark.operators.program import (
     Root,
     ScanRoot,
     SinkWriterSpec,
+    StatefulRoot,
     StepSpec,
     TotalsRoot,
     ViewSpec,
@@ -157,9 +169,11 @@ def _edge(step: Step) -> int:
     return step.outputs[0].edge
 
 
-def _group_root(tag: int, step: Step, hosting: Hosting, plan: Plan) -> GroupRoot | MachineRoot:
-    combine = step.primitive.fn if isinstance(step.primitive, CombinePerKey) else None
+def _group_root(tag: int, step: Step, hosting: Hosting, plan: Plan) -> Root:
     windowing = windowing_of(plan.graph, step.inputs[0])
+    if isinstance(step.primitive, StatefulParDo):
+        return StatefulRoot(step.label, tag, windowing.allowed_lateness.micros)
+    combine = step.primitive.fn if isinstance(step.primitive, CombinePerKey) else None
     if hosting.by_machine:
         late_edge = step.outputs[1].edge if len(step.outputs) > 1 else None
         return MachineRoot(

@@ -22,6 +22,14 @@ _ROW_KINDS: dict[str, Callable[[Row], Any]] = {
 }
 
 
+_STATE_KINDS: dict[str, Callable[[Any], Callable[[Any], Any]]] = {
+    "StateParam": lambda asked: lambda row: row[4].get_state(asked.state_spec),
+    "TimerParam": lambda asked: lambda row: row[4].get_timer(asked.timer_spec),
+    "DynamicTimerTagParam": lambda asked: lambda row: row[5].tag,
+}
+"""What only the rows of stateful DoFns have, by what a parameter asks for."""
+
+
 class Arguments:
     """Positional and keyword arguments with placeholders.
 
@@ -75,6 +83,9 @@ class Arguments:
         if isinstance(value, SideInputSlot):
             view = self.views[value.index]
             return lambda row: view.of(row[2][0])
+        kind = kind_of(value) or ""
+        if kind in _STATE_KINDS:
+            return _STATE_KINDS[kind](value)
         if _is_placeholder(value):
             return _ROW_KINDS[kind_of(value) or ""]
         return lambda row: value

@@ -6,7 +6,7 @@ buffer becomes a list; a larger one is a `GroupedValues`, pushed alone and read 
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Iterator
+from collections.abc import Iterable, Iterator, Mapping
 from functools import partial
 from itertools import chain, groupby
 from operator import itemgetter
@@ -17,7 +17,6 @@ from penstock.utils.windowed_value import PaneInfo, PaneInfoTiming
 from penstock_spark.operators.batch import Batch, loads
 from penstock_spark.operators.failure import guarded, step_failed
 from penstock_spark.operators.keys import merges_in_one_pass, restore, timestamp_of, window_decoder
-from penstock_spark.operators.machine_read import MachineReader
 from penstock_spark.operators.merging import merged_groups
 from penstock_spark.operators.program import GroupRoot
 from penstock_spark.operators.pushing import Consumer, Records
@@ -180,7 +179,7 @@ def _buffer(head: bytes, chunks: Iterator[Chunk]) -> tuple[list[bytes], int, boo
     return heads, size, False
 
 
-def read_groups(records: Iterable[Any], readers: dict[int, GroupReader | MachineReader]) -> Records:
+def read_groups(records: Iterable[Any], readers: Mapping[int, Any]) -> Records:
     """Reads a whole partition of a grouping exchange, each key by the reader of its tag."""
     groups = exchange_groups(records)
     for (key, tag), rows in groupby(groups, key=lambda group: group[0][:2]):

@@ -83,6 +83,10 @@ class Outputs:
         batch.windows.append(windows)  # type: ignore[union-attr, arg-type]
         batch.panes.append(pane)
 
+    def unknown_pane(self, kind: ValueKind) -> Any:
+        """The pane of an element of which only the kind is known."""
+        return _UNKNOWN_PANES[kind]
+
     def retimed(self, batch: Batch) -> Batch:
         """Values with new timestamps, in the windows that they now belong in; the batch still has the old ones."""
         panes = _unknown(batch.panes)

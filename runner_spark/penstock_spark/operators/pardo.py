@@ -122,7 +122,7 @@ class DoFnStep:
         while self._managers[kind]:
             self._guard(self._managers[kind].pop().__exit__, None, None, None)
 
-    def _resolve(self, placeholder: Any) -> Any:
+    def resolve(self, placeholder: Any) -> Any:
         """A constant for what stays the same for the whole bundle; anything else as it is."""
         if isinstance(placeholder, SideInputSlot) and self.views[placeholder.index].global_only:
             return self._guard(self.views[placeholder.index].of, GLOBAL[0])
@@ -139,8 +139,8 @@ class DoFnStep:
         primitive: Any = self.spec.primitive
         call = bind(self.dofn.process_signature(), primitive.args, dict(primitive.kwargs))
         arguments = Arguments(
-            tuple(self._resolve(value) for value in call.args),
-            tuple((name, self._resolve(value)) for name, value in call.kwargs),
+            tuple(self.resolve(value) for value in call.args),
+            tuple((name, self.resolve(value)) for name, value in call.kwargs),
             self.views,
         )
         if needs_row(arguments):

@@ -89,6 +89,21 @@ class MachineRoot:
 
 
 @dataclass(frozen=True, eq=False)
+class StatefulRoot:
+    """Sorted rows of a grouping exchange, of one element each, for the machine of a stateful DoFn.
+
+    Attributes:
+        label: The label of the step, which is one of the program's steps as well.
+        tag: The rows' tag.
+        lateness_micros: How long after a window's end its state is kept.
+    """
+
+    label: str
+    tag: int
+    lateness_micros: int
+
+
+@dataclass(frozen=True, eq=False)
 class TotalsRoot:
     """Rows of totals that Spark has added up, each of one key and window.
 
@@ -103,7 +118,7 @@ class TotalsRoot:
     windowing: Any
 
 
-Root = InlineRoot | ScanRoot | PageRoot | GroupRoot | MachineRoot | TotalsRoot
+Root = InlineRoot | ScanRoot | PageRoot | GroupRoot | MachineRoot | StatefulRoot | TotalsRoot
 
 
 @dataclass(frozen=True, eq=False)

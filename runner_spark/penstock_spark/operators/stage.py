@@ -6,11 +6,11 @@ import gc
 import sys
 from collections.abc import Callable, Iterable, Iterator
 from dataclasses import replace
-from typing import Any
+from typing import Any, cast
 
 import pyarrow as pa
 
-from penstock.graph import AssignWindows, ParDo
+from penstock.graph import AssignWindows, ParDo, StatefulParDo
 from penstock.metrics.execution import MetricsContainer, Snapshot, merge_snapshots
 from penstock.transforms.counting import PairWithNothing
 from penstock_spark.operators.batch import Batch, decode_page, dumps, loads
@@ -34,11 +34,14 @@ from penstock_spark.operators.program import (
     Program,
     ScanRoot,
     SinkWriterSpec,
+    StatefulRoot,
     StepSpec,
     TotalsRoot,
     WriterSpec,
 )
 from penstock_spark.operators.pushing import Consumer, Fan, Node, Quiet, Records
+from penstock_spark.operators.stateful import StatefulStep
+from penstock_spark.operators.stateful_read import StatefulReader
 from penstock_spark.operators.totals import TotalsReader
 from penstock_spark.operators.windowing import AssignStep
 from penstock_spark.operators.writers import PageWriter, SinkWriter
@@ -71,6 +74,7 @@ class Stage:
         self._consumers: dict[int, list[Consumer]] = {}
         self._used: set[int] = set()
         self._pace = Pace()
+        self.stateful: dict[str, StatefulStep] = {}
         self.nodes: list[Node] = []
         # Writers and steps are made from the last to the first, so that each finds its consumers.
         writers: list[Node] = [self._writer(spec) for spec in program.writers]
@@ -80,7 +84,7 @@ class Stage:
         self.readers = {
             root.tag: self._reader(root)
             for root in program.roots
-            if isinstance(root, GroupRoot | MachineRoot)
+            if isinstance(root, GroupRoot | MachineRoot | StatefulRoot)
         }
         self.nodes = [*reversed(steps), *writers]
 
@@ -105,8 +109,12 @@ class Stage:
     def _owning(self, spec: Any) -> Any:
         return spec if spec.combine is None else replace(spec, combine=self._own(spec.combine))
 
-    def _reader(self, root: GroupRoot | MachineRoot) -> GroupReader | MachineReader:
-        root = self._owning(root)
+    def _reader(
+        self, root: GroupRoot | MachineRoot | StatefulRoot
+    ) -> GroupReader | MachineReader | StatefulReader:
+        if isinstance(root, StatefulRoot):
+            return StatefulReader(root, self.stateful[root.label])
+        root = cast(GroupRoot | MachineRoot, self._owning(root))
         parts = (self.fan(root.edge), self.container(root.label))
         if isinstance(root, GroupRoot):
             return GroupReader(root, *parts)
@@ -126,6 +134,10 @@ class Stage:
                 )
             case ParDo(PairWithNothing()) if (writers := self._grouping_readers(spec)) is not None:
                 node = PairStep(writers)
+            case StatefulParDo():
+                self.stateful[spec.label] = self._stateful(spec)
+                # Its elements come by key, and not along an edge.
+                return self.stateful[spec.label]
             case ParDo(dofn):
                 spec = replace(spec, primitive=replace(spec.primitive, dofn=self._own(dofn)))
                 metrics = self.container(spec.label)
@@ -136,6 +148,14 @@ class Stage:
             # Steps are made last to first; the first consumer of an edge must still come first.
             self._consumers.setdefault(edge, []).insert(0, node)
         return node
+
+    def _stateful(self, spec: StepSpec) -> StatefulStep:
+        primitive: Any = spec.primitive
+        spec = replace(spec, primitive=replace(primitive, dofn=self._own(primitive.dofn)))
+        metrics = self.container(spec.label)
+        by_tag = {tag: self.fan(edge) for tag, edge in spec.outputs}
+        outputs = Outputs(by_tag, metrics, spec.where, spec.windowing.windowfn)
+        return StatefulStep(spec, outputs, metrics, self.pages)
 
     def _grouping_readers(self, spec: StepSpec) -> list[GroupWriter] | None:
         """The writers that read a step's output, if nothing else does."""

@@ -10,7 +10,7 @@ from __future__ import annotations
 
 from dataclasses import dataclass, replace
 
-from penstock.graph import AssignWindows, Flatten, Graph, InlineValues, ParDo, Read, Step
+from penstock.graph import AssignWindows, Flatten, Graph, InlineValues, ParDo, Read, StatefulParDo, Step
 
 _STATELESS = (ParDo, AssignWindows, Flatten)
 
@@ -85,7 +85,11 @@ class _Fuser:
         return found
 
     def add_root(self, step: Step) -> None:
-        unit = self.start(step, self.units_of(step.inputs))
+        sides = tuple(side.edge for side in step.side_inputs)
+        unit = self.start(step, self.units_of((*step.inputs, *sides)))
+        if isinstance(step.primitive, StatefulParDo):
+            # It also lives the life of a step.
+            self.steps[unit].append(step)
         for output in step.outputs:
             self.feeds[output.edge] = {unit}
 
@@ -174,7 +178,7 @@ def fuse(graph: Graph) -> tuple[Unit, ...]:
     """
     fuser = _Fuser()
     for step in graph.steps:
-        if isinstance(step.primitive, _STATELESS):
+        if isinstance(step.primitive, _STATELESS) and not isinstance(step.primitive, StatefulParDo):
             fuser.add_stateless(step)
         else:
             fuser.add_root(step)

@@ -4,7 +4,17 @@ from __future__ import annotations
 
 from collections.abc import Iterable
 
-from penstock.graph import CombinePerKey, Graph, GroupByKey, InlineValues, Output, Read, Step, Write
+from penstock.graph import (
+    CombinePerKey,
+    Graph,
+    GroupByKey,
+    InlineValues,
+    Output,
+    Read,
+    StatefulParDo,
+    Step,
+    Write,
+)
 from penstock.io.streams import StreamSource
 from penstock.testing.test_stream import RecordedStream
 from penstock_spark.stream_plan import Clock, Feed, Level, StreamPlan
@@ -78,7 +88,7 @@ def _is_known(step: Step) -> bool:
 
 
 def _is_grouping(step: Step) -> bool:
-    return isinstance(step.primitive, GroupByKey | CombinePerKey)
+    return isinstance(step.primitive, GroupByKey | CombinePerKey | StatefulParDo)
 
 
 def _all(several: Iterable[tuple[str, ...]]) -> tuple[str, ...]:
@@ -105,11 +115,13 @@ def _part(
 ) -> Level:
     """Roots, and all that runs with them: the stateless steps below, and what these write to."""
     edges = {output.edge for root in roots for output in root.outputs}
-    steps, writes, sinks = [], [], []
+    # A stateful step is a root, and lives the life of a step as well.
+    steps = [root for root in roots if isinstance(root.primitive, StatefulParDo)]
+    writes, sinks = [], []
     for step in graph.steps:
         reads = [edge for edge in step.inputs if edge in edges]
         match step.primitive:
-            case GroupByKey() | CombinePerKey():
+            case GroupByKey() | CombinePerKey() | StatefulParDo():
                 writes += [(edge, step) for edge in reads]
             case Write():
                 sinks += [(edge, step) for edge in reads]

@@ -8,13 +8,14 @@ for being in the page of another one.
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Iterator
+from collections.abc import Iterable, Iterator, Sequence
 from heapq import heappop, heappush
 from typing import Any
 
 from penstock.coders.deterministic import decode_key
 from penstock.machines.grouping import GroupingMachine
 from penstock.machines.records import Arrival, Element, Emitted, Times
+from penstock.machines.stateful import Reaction, StatefulMachine
 from penstock.machines.states import KeyState
 from penstock.machines.trigger_machine import CLOCK, WATERMARK, Domain
 from penstock_spark.operators.batch import dumps, loads
@@ -22,7 +23,8 @@ from penstock_spark.operators.keys import key_is_self_contained
 from penstock_spark.shards.page_notes import NOTHING, Due, Unread
 from penstock_spark.shards.pages import Pages, Plain, size_of
 
-Fired = tuple[Any, list[Emitted]]
+Machine = GroupingMachine | StatefulMachine
+Fired = tuple[Any, Sequence[Emitted | Reaction]]
 """A key and what its machine gave."""
 
 _Entry = tuple[int, bytes, int]
@@ -51,8 +53,8 @@ class KeyTable:
         pages: The keys that have been there before.
     """
 
-    def __init__(self, machine: GroupingMachine, pages: Pages) -> None:
-        self.machine = machine
+    def __init__(self, machine: Machine, pages: Pages) -> None:
+        self.machine: Any = machine
         self.pages = pages
         self.live: dict[bytes, LiveKey] = {}
         self.changed: dict[bytes, None] = {}
@@ -180,7 +182,7 @@ class KeyTable:
             live.hold_micros = hold
         else:
             own = decode_key(name) if key_is_self_contained(name) else key
-            live = LiveKey(number, 0, own, self.machine.new_key())
+            live = LiveKey(number, 0, own, self.machine.new_key(own))
         self.live[name] = live
         return live
 

@@ -9,6 +9,7 @@ from typing import Any, NamedTuple
 from penstock.figures.happenings import Recorder
 from penstock.machines.grouping import GroupingMachine
 from penstock.machines.records import Dropped
+from penstock.machines.stateful import StatefulMachine
 from penstock.metrics.execution import Snapshot, set_current
 from penstock_spark.operators.failure import step_failed
 from penstock_spark.operators.machine_read import DROPPED
@@ -77,10 +78,10 @@ def play_shard(
         except Exception as error:
             step_failed(error, specs[label].where)
 
-    recorders = {label: Recorder(program.recorded) for label in specs if program.recorded}
+    recorders = _recorders(program)
     shard = Shard(
         number,
-        [_grouping(spec) for spec in program.groupings],
+        [_grouping(spec, stage) for spec in program.groupings],
         header,
         store_of,
         lambda label: stage.fan(specs[label].edge),
@@ -103,6 +104,12 @@ def play_shard(
         packet.timeline = timeline
         packet.ends = {*inbox.ends}.intersection(timeline)
     return Done(rows_of(outbox, stage, number), stage.snapshot(), shard.watermarks(), header.clock_micros)
+
+
+def _recorders(program: LevelProgram) -> dict[str, Recorder]:
+    """What writes down what happens at groupings, if that is wanted."""
+    drawn = [spec.label for spec in program.groupings if program.recorded and not spec.is_stateful]
+    return {label: Recorder(program.recorded) for label in drawn}
 
 
 def _due(
@@ -145,7 +152,11 @@ def _combining(program: LevelProgram, guard: Callable[[str], AbstractContextMana
             spec.combine.teardown()
 
 
-def _grouping(spec: GroupingSpec) -> Grouping:
-    machine = GroupingMachine(spec.windowing, spec.combine, spec.input_retracts)
+def _grouping(spec: GroupingSpec, stage: StreamStage) -> Grouping:
     feeds = tuple(Feed(label, producers) for label, producers in spec.feeds)
+    if spec.is_stateful:
+        step = stage.stateful[spec.label]
+        stateful = StatefulMachine(step, spec.windowing.allowed_lateness.micros)
+        return Grouping(spec.label, stateful, feeds, spec.readers, step.give)
+    machine = GroupingMachine(spec.windowing, spec.combine, spec.input_retracts)
     return Grouping(spec.label, machine, feeds, spec.readers)

@@ -95,6 +95,7 @@ class GroupingSpec:
         input_retracts: Whether elements may take back earlier ones.
         feeds: What its watermark depends on, as (label, number of producers).
         readers: The levels that depend on its watermark.
+        is_stateful: Whether it is a DoFn with state or timers, which is one of the steps as well.
     """
 
     label: str
@@ -106,6 +107,7 @@ class GroupingSpec:
     input_retracts: bool
     feeds: tuple[tuple[str, int], ...]
     readers: tuple[int, ...]
+    is_stateful: bool = False
 
 
 @dataclass(frozen=True, eq=False)

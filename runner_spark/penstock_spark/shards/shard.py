@@ -9,7 +9,8 @@ from typing import Any
 
 from penstock.figures.happenings import At, Recorder
 from penstock.machines.grouping import GroupingMachine
-from penstock.machines.records import MAX_MICROS, MIN_MICROS, Dropped, Times
+from penstock.machines.records import MAX_MICROS, MIN_MICROS, Dropped, Given, Times
+from penstock.machines.stateful import StatefulMachine
 from penstock.machines.trigger_machine import WATERMARK
 from penstock_spark.operators.batch import Batch
 from penstock_spark.operators.machine_read import late_pane
@@ -46,12 +47,14 @@ class Grouping:
         machine: Its machine.
         feeds: What its input's watermark depends on.
         readers: The levels that depend on its output's watermark.
+        give: Sends on what a stateful DoFn gave; None for groupings proper, which give panes.
     """
 
     label: str
-    machine: GroupingMachine
+    machine: GroupingMachine | StatefulMachine
     feeds: tuple[Feed, ...]
     readers: tuple[int, ...]
+    give: Callable[[Iterable[Given]], Records] | None = None
 
 
 class _Table:
@@ -228,11 +231,15 @@ class Shard:
     def _give(self, table: _Table, fired: Iterable[Fired]) -> Records:
         """Sends the panes of machines on, and what they dropped."""
         panes, dropped = _Rows(), _Rows()
+        given: list[Given] = []
         label = table.grouping.label
         late, recorder = self.late.get(label), self.recorders.get(label)
         with self.guard(label):
             for key, emitted in fired:
                 for one in emitted:
+                    if isinstance(one, Given):
+                        given.append(one)
+                        continue
                     if recorder is not None:
                         recorder.emitted(self._now(), key, one)
                     if isinstance(one, Dropped):
@@ -243,6 +250,8 @@ class Shard:
                             dropped.add(value, element.timestamp_micros, windows, late_pane(one))
                     else:
                         panes.add((key, one.value), one.timestamp_micros, (one.window,), one.info)
+        if table.grouping.give is not None:
+            yield from table.grouping.give(given)
         if panes.values:
             yield from table.out.push(panes.batch())
         if late is not None and dropped.values:

@@ -69,8 +69,8 @@ class GroupingMachine:
         context = WindowFn.AssignContext(Timestamp.from_micros(timestamp_micros), element=element)
         return tuple(self.windowing.windowfn.assign(context))
 
-    def new_key(self) -> KeyState:
-        """The state of a key that has had no elements."""
+    def new_key(self, key: Any = None) -> KeyState:
+        """The state of a key that has had no elements; which key it is does not matter."""
         return KeyState()
 
     def element(self, key: KeyState, element: Element, times: Times) -> list[Emitted]:

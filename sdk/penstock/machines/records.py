@@ -125,6 +125,23 @@ class Dropped:
     count: int = 1
 
 
+@dataclass(frozen=True, slots=True)
+class Given:
+    """What a method of a stateful DoFn gave.
+
+    Attributes:
+        results: What it returned or yielded: values, or values with a tag, a timestamp or windows of their own.
+        timestamp_micros: The event time of those that have none of their own.
+        window: The window that it was called for.
+        info: Likewise, the pane.
+    """
+
+    results: tuple[Any, ...]
+    timestamp_micros: int
+    window: BoundedWindow
+    info: PaneInfo
+
+
 Emitted = Pane | Dropped
 
 

@@ -5,12 +5,15 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterable
+from collections.abc import Iterable, Iterator
 from typing import Any, TypeVar
 
-from penstock.error import UnsupportedByRunner, three_parts
-from penstock.transforms.core import CombineFn, CombinePerKey, DoFn, Map
+from penstock.coders import BooleanCoder
+from penstock.error import three_parts
+from penstock.transforms.core import CombineFn, CombinePerKey, DoFn, Map, ParDo
 from penstock.transforms.ptransform import PTransform
+from penstock.transforms.timeutil import TimeDomain
+from penstock.transforms.userstate import ReadModifyWriteStateSpec, TimerSpec, on_timer
 from penstock.transforms.window import TimestampedValue
 from penstock.typehints import KV, Tuple, with_input_types, with_output_types
 from penstock.typehints.trivial_inference import key_value_types
@@ -48,7 +51,7 @@ class DeduplicatePerKey(_WithDurations):
     """One KV of each key and window: the earliest, with its timestamp (Beam's name).
 
     The durations say how long a key is remembered. While bounded input is read neither clock moves, so a key
-    is remembered to the end of its window. Over unbounded input the transform needs state and timers.
+    is remembered to the end of its window. Of unbounded input the KV that arrives first is the one that is kept.
 
     Args:
         processing_time_duration: For how long, by the wall clock, in seconds.
@@ -56,7 +59,6 @@ class DeduplicatePerKey(_WithDurations):
 
     Raises:
         ValueError: If both are missing.
-        UnsupportedByRunner: If the input is unbounded.
 
     Example: ``events_by_id | DeduplicatePerKey(event_time_duration=3600)``.
 
@@ -67,11 +69,8 @@ class DeduplicatePerKey(_WithDurations):
     def expand(self, pcoll: Any) -> Any:
         """Keeps the earliest value of each key, then gives it its timestamp back."""
         if not pcoll.is_bounded:
-            raise UnsupportedByRunner(
-                f"{type(self).__name__} over unbounded input needs state and timers",
-                where=f"at step {self.label!r}",
-                hint="window the input, and use Distinct",
-            )
+            kept = _First(self.processing_time_duration, self.event_time_duration)
+            return pcoll | "First" >> ParDo(kept).with_output_types(pcoll.element_type)
         key_type, value_type = key_value_types(pcoll.element_type)
         timed_type = KV[key_type, Tuple[value_type, Timestamp]]
         return (
@@ -131,6 +130,47 @@ class EarliestCombineFn(CombineFn):
     def extract_output(self, accumulator: tuple[Any, Any] | None) -> tuple[Any, Any] | None:
         """The pair."""
         return accumulator
+
+
+class _First(DoFn):
+    """Passes the first KV of each key on, and those that come when it is forgotten."""
+
+    SEEN = ReadModifyWriteStateSpec("seen", BooleanCoder())
+    BY_CLOCK = TimerSpec("forget by the clock", TimeDomain.REAL_TIME)
+    BY_WATERMARK = TimerSpec("forget by the watermark", TimeDomain.WATERMARK)
+
+    def __init__(
+        self, processing_time_duration: DurationTypes | None, event_time_duration: DurationTypes | None
+    ) -> None:
+        self._processing_time_duration = processing_time_duration
+        self._event_time_duration = event_time_duration
+
+    def process(
+        self,
+        element: Any,
+        seen: Any = DoFn.StateParam(SEEN),
+        by_clock: Any = DoFn.TimerParam(BY_CLOCK),
+        by_watermark: Any = DoFn.TimerParam(BY_WATERMARK),
+    ) -> Iterator[Any]:
+        """The KV, unless its key is known."""
+        if seen.read():
+            return
+        seen.write(True)
+        if self._processing_time_duration is not None:
+            by_clock.set_relative(self._processing_time_duration)
+        if self._event_time_duration is not None:
+            by_watermark.set_relative(self._event_time_duration)
+        yield element
+
+    @on_timer(BY_CLOCK)
+    def forget_by_the_clock(self, seen: Any = DoFn.StateParam(SEEN)) -> None:
+        """Forgets the key."""
+        seen.clear()
+
+    @on_timer(BY_WATERMARK)
+    def forget_by_the_watermark(self, seen: Any = DoFn.StateParam(SEEN)) -> None:
+        """Forgets the key."""
+        seen.clear()
 
 
 def _with_timestamp(element: tuple[Any, Any], timestamp: Any = DoFn.TimestampParam) -> tuple[Any, Any]:

@@ -6,10 +6,19 @@ import time
 from collections.abc import Callable, Iterable, Iterator
 from typing import Any, TypeVar
 
+from penstock.coders import FastPrimitivesCoder, VarIntCoder
 from penstock.error import UnsupportedByRunner, three_parts
 from penstock.transforms.chunks import in_chunks
 from penstock.transforms.core import DoFn, FlatMapTuple, GroupByKey, ParDo
 from penstock.transforms.ptransform import PTransform
+from penstock.transforms.timeutil import TimeDomain
+from penstock.transforms.userstate import (
+    BagStateSpec,
+    ReadModifyWriteStateSpec,
+    TimerSpec,
+    on_timer,
+    on_window_expiration,
+)
 from penstock.typehints import KV, Tuple, with_input_types
 from penstock.typehints import Iterable as IterableHint
 from penstock.typehints.sharded_key_type import ShardedKeyTypeConstraint
@@ -47,14 +56,18 @@ class _Batches(PTransform[Any, Any]):
         """The values of each key, in batches.
 
         Raises:
-            UnsupportedByRunner: If a batch may wait only so long, and the input is unbounded.
+            UnsupportedByRunner: If a batch may wait only so long, and the windows of unbounded input merge.
         """
-        if self.max_buffering_duration_secs and not pcoll.is_bounded:
-            raise UnsupportedByRunner(
-                "max_buffering_duration_secs over unbounded input needs state and timers",
-                where=f"at step {self.label!r}",
-                hint="leave it out; batches then come with the panes of the input's windows",
-            )
+        if not pcoll.is_bounded:
+            if not pcoll.windowing.windowfn.is_merging():
+                gather = GatheringDoFn(self.batch_size, self.max_buffering_duration_secs)
+                return pcoll | "Gather" >> ParDo(gather).with_output_types(output_type)
+            if self.max_buffering_duration_secs:
+                raise UnsupportedByRunner(
+                    "max_buffering_duration_secs needs state, and the windows of the input merge",
+                    where=f"at step {self.label!r}",
+                    hint="leave it out; batches then come with the panes of the input's windows",
+                )
         return pcoll | GroupByKey() | FlatMapTuple(batches_of(self.batch_size)).with_output_types(output_type)
 
 
@@ -75,19 +88,18 @@ def batches_of(batch_size: int) -> Callable[[Any, Iterable[Any]], Iterator[tuple
 class GroupIntoBatches(_Batches):
     """Lists of up to `batch_size` values of one key and window (Beam's ``GroupIntoBatches``).
 
-    Batches are cut from the panes of a `GroupByKey`: over bounded input every batch but the last of a key and
-    window is full; over unbounded input batches come when the input's trigger fires, not as soon as they are
-    full.
+    Every batch but the last of a key and window is full, unless it has waited too long. Of unbounded input batches come
+    as soon as they are full; where windows merge, they are cut from the panes of the input's trigger.
 
     Args:
         batch_size: How many values a batch has, at least 1.
         max_buffering_duration_secs: How many seconds a batch may wait until it is full; None or 0 for any
-            time. Bounded input never waits; of unbounded input it needs state and timers.
-        clock: Gives the time in seconds.
+            time. Bounded input never waits.
+        clock: Beam's; the time is that of the engine.
 
     Raises:
         ValueError: If a number is out of range.
-        UnsupportedByRunner: If a batch may wait only so long, and the input is unbounded.
+        UnsupportedByRunner: If a batch may wait only so long, and the windows of unbounded input merge.
 
     Example: ``rows_by_table | GroupIntoBatches(500) | MapTuple(insert_all)``.
 
@@ -113,6 +125,67 @@ class GroupIntoBatches(_Batches):
             sharded_type = ShardedKeyTypeConstraint(key_type)
             sharded = ParDo(ShardingDoFn(self.batch_size)).with_output_types(KV[sharded_type, value_type])
             return self.grouped(pcoll | "Shard" >> sharded, KV[sharded_type, IterableHint[value_type]])
+
+
+class GatheringDoFn(DoFn):
+    """Keeps the values of each key and window until there are enough for a batch, or one has waited long enough.
+
+    Args:
+        batch_size: How many values a batch has.
+        max_buffering_duration_secs: How many seconds the first of them may wait; 0 for any time.
+    """
+
+    VALUES = BagStateSpec("values", FastPrimitivesCoder())
+    COUNT = ReadModifyWriteStateSpec("count", VarIntCoder())
+    WAITED = TimerSpec("waited", TimeDomain.REAL_TIME)
+
+    def __init__(self, batch_size: int, max_buffering_duration_secs: float) -> None:
+        super().__init__()
+        self._batch_size = batch_size
+        self._max_buffering_duration_secs = max_buffering_duration_secs
+
+    def process(
+        self,
+        element: tuple[Any, Any],
+        values: Any = DoFn.StateParam(VALUES),
+        count: Any = DoFn.StateParam(COUNT),
+        waited: Any = DoFn.TimerParam(WAITED),
+    ) -> Iterator[tuple[Any, list[Any]]]:
+        """A batch, if this value makes it full."""
+        key, value = element
+        values.add(value)
+        number = (count.read() or 0) + 1
+        if number >= self._batch_size:
+            waited.clear()
+            yield from self.flush(key, values, count)
+            return
+        count.write(number)
+        if number == 1 and self._max_buffering_duration_secs:
+            waited.set_relative(self._max_buffering_duration_secs)
+
+    @on_timer(WAITED)
+    def flush(
+        self,
+        key: Any = DoFn.KeyParam,
+        values: Any = DoFn.StateParam(VALUES),
+        count: Any = DoFn.StateParam(COUNT),
+    ) -> Iterator[tuple[Any, list[Any]]]:
+        """What is there, as a batch."""
+        batch = list(values.read())
+        values.clear()
+        count.clear()
+        if batch:
+            yield key, batch
+
+    @on_window_expiration
+    def end(
+        self,
+        key: Any = DoFn.KeyParam,
+        values: Any = DoFn.StateParam(VALUES),
+        count: Any = DoFn.StateParam(COUNT),
+    ) -> Iterator[tuple[Any, list[Any]]]:
+        """What is left when the window ends."""
+        yield from self.flush(key, values, count)
 
 
 class ShardingDoFn(DoFn):

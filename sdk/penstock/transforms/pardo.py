@@ -75,8 +75,9 @@ class ParDo(PTransformWithSideInputs):
         return self.fn.infer_output_type(input_type)
 
     def to_primitive(self) -> graph.Primitive:
-        """A `penstock.graph.ParDo`."""
-        return graph.ParDo(self.fn, self.args, tuple(sorted(self.kwargs.items())))
+        """A `penstock.graph.ParDo`; a `penstock.graph.StatefulParDo` if the DoFn has state or timers."""
+        kind = graph.StatefulParDo if self.signature.is_stateful else graph.ParDo
+        return kind(self.fn, self.args, tuple(sorted(self.kwargs.items())))
 
     def expand(self, pcoll: Any) -> Any:
         """The main output.

@@ -13,6 +13,7 @@ from typing import Any
 
 from penstock.error import three_parts
 from penstock.transforms.params import DoFnParam, kind_of
+from penstock.transforms.window_expiration import expiration_method
 from penstock.where import here
 
 __all__ = ["Call", "DoFnSignature", "MethodSignature", "Parameter", "bind", "signature_of"]
@@ -92,6 +93,7 @@ class DoFnSignature:
         teardown: After the last bundle.
         state_specs: The state cells that any method asks for.
         timers: Each timer's spec and the method to call when it fires.
+        window_expiration: Before the state of a window goes.
     """
 
     process: MethodSignature
@@ -102,11 +104,12 @@ class DoFnSignature:
     teardown: MethodSignature | None
     state_specs: tuple[Any, ...]
     timers: tuple[tuple[Any, MethodSignature], ...]
+    window_expiration: MethodSignature | None = None
 
     @property
     def is_stateful(self) -> bool:
         """Whether it uses state or timers, and so needs keyed input."""
-        return bool(self.state_specs or self.timers)
+        return bool(self.state_specs or self.timers or self.window_expiration)
 
     @property
     def is_splittable(self) -> bool:
@@ -196,14 +199,21 @@ def signature_of(dofn: Any) -> DoFnSignature:
         _validate_outside_process(dofn, method)
     _validate_distinct(dofn, process)
     timers = _timers(dofn, process)
-    methods = [process, *(method for _, method in timers)]
+    found = expiration_method(dofn.timer_owner())
+    expiration = None if found is None else method_signature(found.__name__, found)
+    methods = [process, *(method for _, method in timers), *filter(None, [expiration])]
     states = dict.fromkeys(
         p.default.state_spec for method in methods for p in method.asking_for("StateParam")
     )
     _validate_names(dofn, "StateSpec", list(states))
     _validate_names(dofn, "TimerSpec", [spec for spec, _ in timers])
     return DoFnSignature(
-        process=process, process_batch=batch, state_specs=tuple(states), timers=tuple(timers), **life_cycle
+        process=process,
+        process_batch=batch,
+        state_specs=tuple(states),
+        timers=tuple(timers),
+        window_expiration=expiration,
+        **life_cycle,
     )
 
 

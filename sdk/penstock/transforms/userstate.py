@@ -2,11 +2,22 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterable
+from collections.abc import Callable
 from typing import TYPE_CHECKING, Any, NamedTuple, TypeVar
 
 from penstock.error import three_parts
+from penstock.transforms.runtime_state import (
+    AccumulatingRuntimeState,
+    BagRuntimeState,
+    CombiningValueRuntimeState,
+    MapRuntimeState,
+    OrderedListRuntimeState,
+    ReadModifyWriteRuntimeState,
+    RuntimeState,
+    SetRuntimeState,
+)
 from penstock.transforms.timeutil import TimeDomain
+from penstock.transforms.window_expiration import on_window_expiration
 
 if TYPE_CHECKING:
     from penstock.utils.timestamp import Timestamp
@@ -18,6 +29,8 @@ __all__ = [
     "BaseTimer",
     "CombiningValueRuntimeState",
     "CombiningValueStateSpec",
+    "MapRuntimeState",
+    "MapStateSpec",
     "OrderedListRuntimeState",
     "OrderedListStateSpec",
     "ReadModifyWriteRuntimeState",
@@ -33,6 +46,7 @@ __all__ = [
     "get_dofn_specs",
     "is_stateful_dofn",
     "on_timer",
+    "on_window_expiration",
     "validate_stateful_dofn",
 ]
 
@@ -84,6 +98,28 @@ class BagStateSpec(StateSpec):
 
 class SetStateSpec(StateSpec):
     """Distinct values (Beam's name; the method receives a `SetRuntimeState`)."""
+
+
+class MapStateSpec(StateSpec):
+    """Values by keys (Java's ``StateSpecs.map``, which Beam's Python lacks; the method receives a `MapRuntimeState`).
+
+    Args:
+        name: The cell's name.
+        key_coder: The coder of keys; keys that it encodes alike are the same.
+        coder: The coder of values.
+
+    Raises:
+        TypeError: If one of the arguments is something else.
+    """
+
+    def __init__(self, name: str, key_coder: Any, coder: Any) -> None:
+        from penstock.coders import Coder
+
+        super().__init__(name, coder)
+        if not isinstance(key_coder, Coder):
+            what = f"the key_coder of state {name!r} is not a Coder: {key_coder!r}"
+            raise TypeError(three_parts(what, hint="e.g. StrUtf8Coder()"))
+        self.key_coder = key_coder
 
 
 class OrderedListStateSpec(StateSpec):
@@ -222,11 +258,24 @@ class BaseTimer:
         """Unsets the timer."""
         raise NotImplementedError
 
-    def set(self, timestamp: Any, dynamic_timer_tag: str = "") -> None:
+    def set(self, timestamp: Any, dynamic_timer_tag: str = "", output_timestamp: Any = None) -> None:
         """Sets the timer, instead of any earlier setting with the same tag.
 
         Args:
             timestamp: When to fire; seconds or a ``Timestamp``.
+            dynamic_timer_tag: Tells several settings of one timer apart.
+            output_timestamp: The event time of what the timer will give, at which it holds the watermark of the output
+                back; seconds or a ``Timestamp`` (penstock's own, after Java's ``withOutputTimestamp``). By default that
+                is when it fires, or the event time of the element that set it where it goes by the machine's clock.
+        """
+        raise NotImplementedError
+
+    def set_relative(self, duration: Any, dynamic_timer_tag: str = "") -> None:
+        """Sets the timer some time after now (penstock's own, after Java's ``offset(...).setRelative()``).
+
+        Args:
+            duration: How long after the machine's clock; of a timer of event time, after the element's timestamp, but
+                not after the state of its window goes. In seconds, or a ``Duration``.
             dynamic_timer_tag: Tells several settings of one timer apart.
         """
         raise NotImplementedError
@@ -250,85 +299,11 @@ class RuntimeTimer(BaseTimer):
         """See `BaseTimer`."""
         self.recordings[dynamic_timer_tag] = None
 
-    def set(self, timestamp: Any, dynamic_timer_tag: str = "") -> None:
+    def set(self, timestamp: Any, dynamic_timer_tag: str = "", output_timestamp: Any = None) -> None:
         """See `BaseTimer`."""
         from penstock.utils.timestamp import Timestamp
 
         self.recordings[dynamic_timer_tag] = Timestamp.of(timestamp)
-
-
-class RuntimeState:
-    """A cell of state as a method sees it (Beam's ``RuntimeState``)."""
-
-    def prefetch(self) -> None:
-        """Says that the state will be read soon; does nothing."""
-
-    def finalize(self) -> None:
-        """Called when nothing more will be done to it; does nothing."""
-
-
-class ReadModifyWriteRuntimeState(RuntimeState):
-    """One value."""
-
-    def read(self) -> Any:
-        """The value; None if there is none."""
-        raise NotImplementedError
-
-    def write(self, value: Any) -> None:
-        """Replaces the value."""
-        raise NotImplementedError
-
-    def clear(self) -> None:
-        """Removes the value."""
-        raise NotImplementedError
-
-    def commit(self) -> None:
-        """Stores what was done."""
-        raise NotImplementedError
-
-
-class AccumulatingRuntimeState(RuntimeState):
-    """Something that values are added to."""
-
-    def read(self) -> Iterable[Any]:
-        """What is there."""
-        raise NotImplementedError
-
-    def add(self, value: Any) -> None:
-        """Adds a value."""
-        raise NotImplementedError
-
-    def clear(self) -> None:
-        """Removes everything."""
-        raise NotImplementedError
-
-    def commit(self) -> None:
-        """Stores what was done."""
-        raise NotImplementedError
-
-
-class BagRuntimeState(AccumulatingRuntimeState):
-    """Values in no order."""
-
-
-class SetRuntimeState(AccumulatingRuntimeState):
-    """Distinct values."""
-
-
-class CombiningValueRuntimeState(AccumulatingRuntimeState):
-    """Values combined to one; `read` gives the result."""
-
-
-class OrderedListRuntimeState(AccumulatingRuntimeState):
-    """Pairs of timestamp and value, in the order of timestamps."""
-
-    def read_range(self, min_time_stamp: Any, limit_time_stamp: Any) -> Iterable[tuple[Any, Any]]:
-        """The pairs from one timestamp on, before another."""
-        raise NotImplementedError
-
-    def clear_range(self, min_time_stamp: Any, limit_time_stamp: Any) -> None:
-        """Removes the pairs from one timestamp on, before another."""
-        raise NotImplementedError
 
 
 class UserStateContext:

@@ -1,0 +1,79 @@
+"""The reduce side of a stateful DoFn in a batch: each key's elements in order of event time, then the end."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+from typing import Any
+
+from penstock.machines.records import MAX_MICROS, Dropped, Element, Given, Times
+from penstock.machines.stateful import Reaction, StatefulMachine
+from penstock.utils.windowed_value import ValueKind
+from penstock_spark.operators.batch import Windows, loads
+from penstock_spark.operators.keys import restore
+from penstock_spark.operators.machine_read import DROPPED, Rows
+from penstock_spark.operators.program import StatefulRoot
+from penstock_spark.operators.pushing import Records
+from penstock_spark.operators.stateful import StatefulStep
+
+_BEFORE_THE_END = Times()
+_AT_THE_END = Times(MAX_MICROS, MAX_MICROS)
+_KINDS = tuple(ValueKind)
+_MOST_WINDOWS = 10_000
+
+
+class StatefulReader:
+    """Plays the elements of each key on the machine of a stateful DoFn.
+
+    Until all input is read, the watermark is at its minimum, and the clock stands still. Then timers of event time fire
+    in their order, windows end, and timers of processing time fire as long as their windows have not ended.
+
+    Args:
+        root: What is read.
+        step: The DoFn.
+    """
+
+    def __init__(self, root: StatefulRoot, step: StatefulStep) -> None:
+        self._step = step
+        self._machine = StatefulMachine(step, root.lateness_micros)
+        self._windows: dict[bytes, Windows] = {}
+
+    def setup(self) -> None:
+        """Nothing: the step is set up by itself."""
+
+    def teardown(self) -> None:
+        """Nothing."""
+
+    def read_key(self, encoded_key: bytes, rows: Rows) -> Records:
+        """Plays all elements of a key."""
+        machine, state = self._machine, None
+        for (_, _, timestamp_micros, _, windows), elements in rows:
+            in_windows = self._windows_of(windows)
+            for kind, payload in elements:
+                key, value = restore(encoded_key, loads(payload))
+                state = state or machine.new_key(key)
+                element = Element(value, timestamp_micros, in_windows, _KINDS[kind])
+                yield from self._take(machine.element(state, element, _BEFORE_THE_END))
+        if state is not None:
+            # The clock goes on to its end before windows do, so that no timer is forgotten.
+            clock = _BEFORE_THE_END._replace(clock_micros=MAX_MICROS)
+            while state.timers.earliest(is_event_time=False) is not None:
+                yield from self._take(machine.advance_clock(state, clock))
+            yield from self._take(machine.advance_watermark(state, _AT_THE_END))
+
+    def flush(self) -> Records:
+        """Nothing is held."""
+        return iter(())
+
+    def _windows_of(self, encoded: bytes) -> Windows:
+        found = self._windows.get(encoded)
+        if found is None:
+            if len(self._windows) >= _MOST_WINDOWS:
+                self._windows.clear()
+            found = self._windows[encoded] = loads(encoded)
+        return found
+
+    def _take(self, reactions: list[Reaction]) -> Iterator[Any]:
+        for one in reactions:
+            if isinstance(one, Dropped):
+                self._step.metrics.inc(DROPPED[one.reason])
+        yield from self._step.give(one for one in reactions if isinstance(one, Given))
