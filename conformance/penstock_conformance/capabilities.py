@@ -27,6 +27,7 @@ class Capability:
             ``docs/page.md#heading``, or a file.
         note: What is to be known about it.
         is_built: Whether it is there at all.
+        not_here: Why it is not for an engine on Spark; empty if it is.
         explained: For a figure, why it is not played in a mode, by mode.
     """
 
@@ -35,6 +36,7 @@ class Capability:
     places: tuple[str, ...] = ()
     note: str = ""
     is_built: bool = True
+    not_here: str = ""
     explained: Mapping[str, str] = field(default_factory=dict)
 
 
@@ -80,10 +82,14 @@ def _chapter(path: Path) -> Chapter:
 
 
 def _capability(path: Path, name: str, about: Mapping[str, Any]) -> Capability:
-    unknown = about.keys() - {"what", "in", "note", "built", "explained"}
+    unknown = about.keys() - {"what", "in", "note", "built", "not_here", "explained"}
     if unknown or "what" not in about:
         what = f"{name} says {', '.join(sorted(unknown))}" if unknown else f"{name} does not say what it is"
-        hint = "write what, in, note, built, explained"
+        hint = "write what, in, note, built, not_here, explained"
+        raise ValueError(three_parts(what, where=f"at {path.name}", hint=hint))
+    if "not_here" in about and (not about["not_here"].strip() or about.keys() - {"what", "not_here"}):
+        what = f"{name} is not for this engine, and that needs a reason and nothing else"
+        hint = "write what and not_here, with a reason; what is shown somewhere has no not_here"
         raise ValueError(three_parts(what, where=f"at {path.name}", hint=hint))
     return Capability(
         name,
@@ -91,6 +97,7 @@ def _capability(path: Path, name: str, about: Mapping[str, Any]) -> Capability:
         tuple(about.get("in", ())),
         about.get("note", ""),
         about.get("built", True),
+        about.get("not_here", ""),
         about.get("explained", {}),
     )
 

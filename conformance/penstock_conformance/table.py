@@ -14,6 +14,7 @@ from penstock_conformance.scenario import MODES, Scenario
 README = ROOT / "conformance" / "README.md"
 
 _NOT_BUILT = "not built yet"
+_NOT_HERE = "not for this engine"
 _MISSING = "**missing**"
 _PROSE = """\
 # What the suite shows
@@ -94,14 +95,15 @@ def _shown(outcomes: Sequence[Outcome]) -> Mapping[str, list[Scenario]]:
 
 
 def _totals(sources: Sequence[Chapter], shown: Mapping[str, Sequence[Scenario]]) -> Iterator[str]:
-    yield "| source | shown | missing | not built yet |\n| --- | --- | --- | --- |\n"
+    standings = ("shown", "missing", _NOT_BUILT, _NOT_HERE)
+    yield f"| source | {' | '.join(standings)} |\n| ---{' | ---' * len(standings)} |\n"
     for chapter in sources:
         counts = Counter(standing(one, shown) for one in chapter.capabilities)
-        yield f"| {chapter.title} | {counts['shown']} | {counts['missing']} | {counts[_NOT_BUILT]} |\n"
+        yield f"| {chapter.title} | {' | '.join(str(counts[name]) for name in standings)} |\n"
 
 
 def standing(capability: Capability, shown: Mapping[str, Sequence[Scenario]]) -> str:
-    """Whether a capability is ``shown``, ``missing`` or ``not built yet``.
+    """Whether a capability is ``shown``, ``missing``, ``not built yet`` or ``not for this engine``.
 
     Args:
         capability: The capability.
@@ -109,6 +111,8 @@ def standing(capability: Capability, shown: Mapping[str, Sequence[Scenario]]) ->
     """
     if not capability.is_built:
         return _NOT_BUILT
+    if capability.not_here:
+        return _NOT_HERE
     return "shown" if capability.places or shown.get(key_of(capability.name)) else "missing"
 
 
@@ -117,9 +121,12 @@ def _capabilities(chapter: Chapter, shown: Mapping[str, Sequence[Scenario]]) -> 
     for one in chapter.capabilities:
         counts = Counter(map(file_of, shown.get(key_of(one.name), ())))
         links = [*(_transcripts(file, number) for file, number in counts.items()), *map(_link, one.places)]
-        text = ", ".join(links)
-        if standing(one, shown) != "shown":
-            text = _MISSING if one.is_built else _NOT_BUILT
+        text = {
+            "shown": ", ".join(links),
+            "missing": _MISSING,
+            _NOT_BUILT: _NOT_BUILT,
+            _NOT_HERE: f"{_NOT_HERE}: {one.not_here}",
+        }[standing(one, shown)]
         yield f"| {one.name} | {one.what} | {text}{f'; {one.note}' if one.note else ''} |\n"
 
 

@@ -5,6 +5,7 @@ from __future__ import annotations
 import re
 from collections.abc import Iterator
 from dataclasses import replace
+from pathlib import Path
 
 import pytest
 
@@ -100,6 +101,32 @@ def test_what_is_not_built_is_shown_nowhere() -> None:
         one.name for one in CAPABILITIES if not one.is_built and (one.places or key_of(one.name) in named)
     ]
     assert wrong == []
+
+
+def test_what_is_not_for_this_engine_is_shown_nowhere_and_is_no_figure() -> None:
+    named = {key_of(name) for scenario in SCENARIOS for name in scenario.names}
+    assert [one.name for one in CAPABILITIES if one.not_here and key_of(one.name) in named] == []
+    assert [one.name for one in CHAPTERS[0].capabilities if one.not_here] == []
+
+
+@pytest.mark.parametrize(
+    "line", ['not_here = " "', 'not_here = "why"\nin = ["STYLE.md"]', 'not_here = "why"\nbuilt = false']
+)
+def test_what_is_not_for_this_engine_needs_a_reason_and_nothing_else(tmp_path: Path, line: str) -> None:
+    (tmp_path / "source.toml").write_text(f'title = "A source"\n[C-1]\nwhat = "ids"\n{line}\n')
+    with pytest.raises(ValueError, match=r"(?s)C-1 is not for this engine.*source\.toml"):
+        chapters(tmp_path)
+
+
+def test_the_page_says_why_something_is_not_for_this_engine() -> None:
+    source = Chapter("A source", (Capability("C-1", "ids", not_here="Spark has others"),))
+    page = table.page_of([], [Chapter("Figures", ()), source])
+    assert "| C-1 | ids | not for this engine: Spark has others |" in page
+    assert "| A source | 0 | 0 | 0 | 1 |" in page
+
+
+def test_nothing_is_missing() -> None:
+    assert "**missing**" not in table.README.read_text("utf-8")
 
 
 def test_every_figure_is_played_in_each_mode_or_it_is_said_why_not() -> None:
