@@ -74,6 +74,7 @@ def _parser() -> argparse.ArgumentParser:
     )
     add("--engine", choices=ENGINES, default="spark", help="default: %(default)s; bare starts no engine")
     add("--master", metavar="URL", help="Spark's master; default: what Spark's configuration says, or local")
+    add("--checkpoint", metavar="DIR", help="for a cluster: a folder that all of its machines reach")
     add("--report", type=Path, metavar="DIR", help="write junit.xml and index.html there")
     add(
         "--table", action="store_true", help="play all, and write the table of a clone, conformance/README.md"
@@ -99,7 +100,8 @@ def _conformance(options: argparse.Namespace) -> int:
         raise ValueError(three_parts(what, hint="leave out --mode, or ask for more figures"))
     if options.report:
         report.prepare(options.report)
-    arguments: dict[str, Any] = {"master": options.master} if options.master else {}
+    given = {"master": options.master, "checkpoint_location": options.checkpoint}
+    arguments: dict[str, Any] = {name: value for name, value in given.items() if value}
     if options.report:
         arguments["record_events"] = RECORDED_EVENTS
     outcomes = list(

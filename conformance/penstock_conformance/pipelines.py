@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import re
+import uuid
 from collections.abc import Iterable, Iterator, Mapping
 from dataclasses import dataclass, field, replace
 from typing import Any, NamedTuple
@@ -188,6 +189,13 @@ def _is_shown(scenario: Scenario) -> bool:
     return scenario.unmet is None or not re.search(r"hold|clock: ", scenario.unmet)
 
 
+def _with_own_checkpoint(arguments: Mapping[str, Any]) -> dict[str, Any]:
+    """Arguments of a pipeline, with a folder that no other has used."""
+    location = arguments.get("checkpoint_location")
+    own = {} if location is None else {"checkpoint_location": f"{location}/conformance-{uuid.uuid4().hex}"}
+    return {**arguments, **own}
+
+
 class Report(NamedTuple):
     """How a scenario went.
 
@@ -211,7 +219,8 @@ def reports(
         scenarios: The scenarios.
         mode: The engine mode.
         branches_max: The number of scenarios in one pipeline, at most.
-        arguments: Those of `Pipeline`, such as ``spark=session``.
+        arguments: Those of `Pipeline`, such as ``spark=session``. In a ``checkpoint_location``, each pipeline has a new
+            folder of its own.
 
     Raises:
         Exception: What made a run fail.
@@ -227,7 +236,7 @@ def reports(
         except (TypeError, ValueError) as error:
             yield Report(scenario, verdict(scenario, mode, [f"  the grouping is refused: {error}"]))
     for group in groups_of(cases, branches_max):
-        result = pipeline_of(group, mode=mode, **arguments).run()
+        result = pipeline_of(group, mode=mode, **_with_own_checkpoint(arguments)).run()
         result.wait_until_finish()
         metrics = result.metrics()
         end_clock_micros = max(case.tape.end_clock_micros for case in group)

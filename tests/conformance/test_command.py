@@ -6,6 +6,7 @@ import io
 import tomllib
 from collections.abc import Iterator
 from pathlib import Path
+from typing import Any
 from xml.etree import ElementTree
 
 import pytest
@@ -139,6 +140,30 @@ def test_a_spark_that_cannot_start_is_an_error_and_no_failure(
     assert capsys.readouterr() == ("", what)
 
 
+def test_pipelines_get_the_master_and_folders_of_their_own_and_record_what_is_to_be_drawn(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    seen: list[dict[str, Any]] = []
+
+    class Stopped(Exception):
+        pass
+
+    def run(pipeline: Pipeline) -> None:
+        seen.append(pipeline.options.get_all_options(drop_default=True))
+        raise Stopped
+
+    monkeypatch.setattr(playing, "start", lambda **arguments: None)
+    monkeypatch.setattr(Pipeline, "run", run)
+    asked = ["--master", "local[3]", "--checkpoint", "/shared", "--report", str(tmp_path)]
+    assert command.main(["conformance", "--figure", "7", *asked]) == 1
+    assert [options["mode"] for options in seen] == ["streaming", "micro_batch", "batch"]
+    assert {options["master"] for options in seen} == {"local[3]"}
+    assert {options["record_events"] for options in seen} == {command.RECORDED_EVENTS}
+    folders = {options["checkpoint_location"] for options in seen}
+    assert len(folders) == 3
+    assert all(folder.startswith("/shared/conformance-") for folder in folders)
+
+
 def test_what_spark_never_plays_is_no_success(
     monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]
 ) -> None:
@@ -153,8 +178,8 @@ def test_what_spark_never_plays_is_no_success(
 def test_a_run_that_breaks_fails_what_was_to_be_in_it_and_says_what_is_never_played(
     monkeypatch: pytest.MonkeyPatch,
 ) -> None:
-    def reports(scenarios: list[Scenario], mode: str) -> Iterator[tuple[Scenario, str | None]]:
-        yield scenarios[0], None
+    def reports(scenarios: list[Scenario], mode: str) -> Iterator[pipelines.Report]:
+        yield pipelines.Report(scenarios[0], None)
         raise ValueError("broken")
 
     monkeypatch.setattr(pipelines, "reports", reports)
