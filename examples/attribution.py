@@ -8,11 +8,11 @@ python examples/attribution.py
 
 from __future__ import annotations
 
-from typing import NamedTuple
-
 import penstock as beam
+from _attribution_records import Impression, Visit
 from penstock.coders import FastPrimitivesCoder, PickleCoder, StrUtf8Coder, TimestampCoder
 from penstock.io import WriteToConsole
+from penstock.options.pipeline_options import PipelineOptions
 from penstock.testing.test_stream import TestStream
 from penstock.transforms.timeutil import TimeDomain
 from penstock.transforms.userstate import (
@@ -27,24 +27,6 @@ from penstock.utils.timestamp import Timestamp
 
 DAY = 86_400
 HORIZON_DAYS = 90
-
-
-class Visit(NamedTuple):
-    """Somebody saw a page."""
-
-    url: str
-    seconds: float
-    referer: str
-    is_goal: bool = False
-
-
-class Impression(NamedTuple):
-    """Somebody was shown an advertisement."""
-
-    number: int
-    source: str
-    target: str
-    seconds: float
 
 
 class Attribute(beam.DoFn):
@@ -191,10 +173,10 @@ def recorded():
     return stream.advance_watermark_to_infinity()
 
 
-def main(argv=None):
-    with beam.Pipeline(argv) as pipeline:
+def run(argv=None):
+    with beam.Pipeline(options=PipelineOptions(argv)) as pipeline:
         _ = pipeline | recorded() | beam.ParDo(Attribute()) | WriteToConsole()
 
 
 if __name__ == "__main__":
-    main()
+    run()

@@ -30,8 +30,8 @@ are played by a command, on Spark by default:
 
 It ends with 0 if all passed, with 1 if one failed, with 2 if it cannot do what it is asked for. `out/index.html` has a
 drawing of each scenario, of what happened in this run, `out/junit.xml` the same for machines; `--list` lists all names.
-A cluster is named by `--master`, with `--checkpoint`, a folder that all of its machines reach. What differs from Apache Beam
-on purpose is in [differences.md](differences.md).
+A cluster is named by `--master`, with `--checkpoint`, a folder that all of its machines reach. What differs from Apache
+Beam on purpose is in [differences.md](differences.md).
 
 """
 _FIGURES_PROSE = """\

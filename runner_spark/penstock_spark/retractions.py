@@ -45,7 +45,9 @@ def _may_retract(graph: Graph, step: Step, retracting: Set[int], is_streaming: b
             retracts = mode == AccumulationMode.ACCUMULATING_AND_RETRACTING or passes_on
             return retracts and (is_streaming or may_fire_early(graph, step))
         case ParDo(dofn):
-            return takes_some and not getattr(dofn, "gives_insertions_only", False)
+            # A wrapper answers with the DoFn that it wraps.
+            gives_some = getattr(dofn.timer_owner(), "gives_retractions", False)
+            return gives_some or (takes_some and not getattr(dofn, "gives_insertions_only", False))
         case Write():
             return False
     return takes_some

@@ -10,7 +10,10 @@ import pytest
 import penstock as beam
 from penstock.coders import FastPrimitivesCoder, VarIntCoder
 from penstock.io import WriteToMemory
+from penstock.io.external.generate_sequence import GenerateSequence
 from penstock.io.watermarks import BoundedDisorder
+from penstock.metrics.metric import Metrics, MetricsFilter
+from penstock.transforms.deduplicate import Deduplicate
 from penstock.transforms.userstate import BagStateSpec, ReadModifyWriteStateSpec
 from penstock.transforms.window import TimestampedValue
 from penstock_spark import read_state
@@ -46,6 +49,9 @@ def test_the_book_s_attribution(spark, mode):
     assert sorted(found) == ATTRIBUTED
 
 
+NUMBERED = Metrics.counter("test", "numbered")
+
+
 class Numbered(beam.DoFn):
     """Numbers the values of each key."""
 
@@ -54,6 +60,7 @@ class Numbered(beam.DoFn):
     def process(self, element, count=beam.DoFn.StateParam(COUNT)):
         number = (count.read() or 0) + 1
         count.write(number)
+        NUMBERED.inc()
         yield f"{element[0]} {number}"
 
 
@@ -85,14 +92,16 @@ def test_state_outlives_a_restart_is_a_table_and_is_not_read_as_something_else(s
         return pipeline.run()
 
     def wait_for(count, result):
+        # Metrics are those of micro-batches that are over: what is cut off would come again.
         for _ in range(600):
-            if len(written) >= count or result.wait_until_finish(100) is not None:
+            counters = result.metrics().query(MetricsFilter().with_name("numbered"))["counters"]
+            if sum(one.result for one in counters) >= count or result.wait_until_finish(100) is not None:
                 break
         result.cancel()
 
     wait_for(3, run(Numbered(), "a", "b", "a"))
     assert sorted(written) == ["a 1", "a 2", "b 1"]
-    wait_for(5, run(Numbered(), "a", "c"))
+    wait_for(2, run(Numbered(), "a", "c"))
     assert sorted(written[3:]) == ["a 3", "c 1"]
     rows = {(row.key, row.value) for row in read_state(checkpoint, spark).collect()}
     assert rows == {
@@ -105,9 +114,9 @@ def test_state_outlives_a_restart_is_a_table_and_is_not_read_as_something_else(s
 def test_batches_and_duplicates_of_a_stream(spark):
     batches, firsts = [], []
     with beam.Pipeline(spark=spark, mode="streaming") as pipeline:
-        numbers = pipeline | beam.GenerateSequence(0, 7) | beam.Map(lambda number: (number % 2, number))
+        numbers = pipeline | GenerateSequence(0, 7) | beam.Map(lambda number: (number % 2, number))
         _ = numbers | beam.GroupIntoBatches(2) | "Batches" >> WriteToMemory(batches)
-        keys = numbers | beam.Keys() | beam.Deduplicate(event_time_duration=60)
+        keys = numbers | beam.Keys() | Deduplicate(event_time_duration=60)
         _ = keys | "Firsts" >> WriteToMemory(firsts)
     assert sorted(number for _, batch in batches for number in batch) == list(range(7))
     assert sorted(len(batch) for _, batch in batches) == [1, 2, 2, 2]

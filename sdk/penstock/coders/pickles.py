@@ -48,7 +48,9 @@ class _OfAnything:
 
 
 class PickleCoder(_OfAnything, Coder):
-    """Anything that the standard library can pickle (Beam's ``PickleCoder``).
+    """Anything that can be pickled (Beam's ``PickleCoder``).
+
+    Objects of classes that a worker cannot import, those of the main program, bring their class along.
 
     >>> PickleCoder().decode(PickleCoder().encode({"a": [1]}))
     {'a': [1]}
@@ -56,7 +58,10 @@ class PickleCoder(_OfAnything, Coder):
 
     def encode(self, value: Any) -> bytes:
         """The pickled value."""
-        return pickle.dumps(value, pickle.HIGHEST_PROTOCOL)
+        try:
+            return pickle.dumps(value, pickle.HIGHEST_PROTOCOL)
+        except (pickle.PicklingError, AttributeError, TypeError):
+            return CloudpickleCoder().encode(value)
 
     def decode(self, encoded: bytes) -> Any:
         """The value."""

@@ -35,6 +35,7 @@ from penstock.transforms.core import (
     WindowInto,
 )
 from penstock.transforms.ptransform import PTransform, annotate_yaml, label_from_callable, ptransform_fn
+from penstock.transforms.row_joins import JoinRows
 from penstock.transforms.stats import ApproximateQuantiles, ApproximateUnique
 from penstock.transforms.timeutil import TimeDomain
 from penstock.transforms.util import (
@@ -57,12 +58,17 @@ from penstock.transforms.util import (
     WaitOn,
     WithKeys,
 )
+from penstock.transforms.validity import Valid, ValidFrom, ValidityJoin
 
 __all__ = [
     "ApproximateQuantiles",
     "ApproximateUnique",
     "BatchElements",
     "Changelog",
+    "JoinRows",
+    "Valid",
+    "ValidFrom",
+    "ValidityJoin",
     "CoGroupByKey",
     "CombineFn",
     "CombineGlobally",

@@ -29,6 +29,8 @@ class DoFn(WithTypeHints, HasDisplayData):  # type: ignore[misc]
         takes_retractions: Whether `process`, where it uses state or timers, takes elements that take back earlier
             ones; ``DoFn.PaneInfoParam`` tells by its ``kind``. Other DoFns give retractions for retractions by
             themselves (penstock's own).
+        gives_retractions: Whether it gives elements whose pane has a ``kind`` that takes earlier ones back, although
+            none of its input does (penstock's own).
 
     >>> class Words(DoFn):
     ...     def process(self, element):
@@ -38,6 +40,7 @@ class DoFn(WithTypeHints, HasDisplayData):  # type: ignore[misc]
     """
 
     takes_retractions: bool = False
+    gives_retractions: bool = False
 
     ElementParam = DoFnParam("ElementParam")
     SideInputParam = DoFnParam("SideInputParam")

@@ -1,7 +1,8 @@
 """Which collections may hold retractions, and which steps cannot take them.
 
-A grouping in the mode ``ACCUMULATING_AND_RETRACTING`` gives retractions. They pass through all other steps, up to the
-next grouping, which undoes what they take back; one that discards passes on what it has given away already.
+A grouping in the mode ``ACCUMULATING_AND_RETRACTING`` gives retractions, and so does a DoFn that declares
+``gives_retractions = True``, such as a join of rows. They pass through all other steps, up to the next grouping, which
+undoes what they take back; one that discards passes on what it has given away already.
 """
 
 from __future__ import annotations
@@ -29,7 +30,7 @@ def may_retract(pcoll: pvalue.PCollection[Any]) -> bool:
     >>> may_retract(goals), may_retract(goals | beam.CombinePerKey(sum))
     (False, True)
     """
-    return _retracting_grouping(pcoll) is not None
+    return _retracting_step(pcoll) is not None
 
 
 def check_dofn(transform: ParDo, pcoll: pvalue.PCollection[Any]) -> None:
@@ -67,13 +68,18 @@ def check_combine_fn(transform: CombinePerKey, pcoll: pvalue.PCollection[Any]) -
 
 
 def _refuse_retractions(transform: Any, pcoll: pvalue.PCollection[Any], why: str, hint: str) -> None:
-    grouping = _retracting_grouping(pcoll)
-    if grouping is not None:
-        what = f"{why}, but its input may hold some: {grouping.full_label!r} accumulates and retracts"
+    step = _retracting_step(pcoll)
+    if step is not None:
+        retracts = "takes earlier results back" if _is_dofn(step) else "accumulates and retracts"
+        what = f"{why}, but its input may hold some: {step.full_label!r} {retracts}"
         raise ValueError(three_parts(what, where=transform._where(), hint=hint))
 
 
-def _retracting_grouping(pcoll: pvalue.PCollection[Any]) -> AppliedPTransform | None:
+def _is_dofn(step: Any) -> bool:
+    return isinstance(step.transform.to_primitive(), graph.ParDo)
+
+
+def _retracting_step(pcoll: pvalue.PCollection[Any]) -> AppliedPTransform | None:
     """A step upstream that gives retractions which no grouping has undone before `pcoll`; None if there is none."""
     waiting: list[Any] = [pcoll]
     seen = set()
@@ -91,6 +97,8 @@ def _retracting_grouping(pcoll: pvalue.PCollection[Any]) -> AppliedPTransform | 
                 if AccumulationMode.DISCARDING in modes:
                     # What is taken back after its pane has fired can only be passed on.
                     waiting += inputs
+            case graph.ParDo(dofn) if getattr(dofn.timer_owner(), "gives_retractions", False):
+                return step  # type: ignore[no-any-return]
             case graph.ParDo(dofn) if getattr(dofn, "gives_insertions_only", False):
                 pass
             case _:

@@ -1,0 +1,23 @@
+"""What `attribution.py` reads: a module of its own, so that workers import the classes of what they keep."""
+
+from __future__ import annotations
+
+from typing import NamedTuple
+
+
+class Visit(NamedTuple):
+    """Somebody saw a page."""
+
+    url: str
+    seconds: float
+    referer: str
+    is_goal: bool = False
+
+
+class Impression(NamedTuple):
+    """Somebody was shown an advertisement."""
+
+    number: int
+    source: str
+    target: str
+    seconds: float

@@ -1,0 +1,362 @@
+"""Joins of rows by key that are right after every row that comes or is taken back: `JoinRows`."""
+
+from __future__ import annotations
+
+from collections.abc import Iterable, Iterator
+from dataclasses import replace
+from itertools import repeat
+from typing import Any, Final, NamedTuple
+
+from penstock import pvalue
+from penstock.coders import FastPrimitivesCoder, VarIntCoder
+from penstock.error import three_parts
+from penstock.transforms.core import DoFn, Flatten, MapTuple, ParDo
+from penstock.transforms.ptransform import PTransform
+from penstock.transforms.userstate import MapStateSpec, ReadModifyWriteStateSpec, on_window_expiration
+from penstock.typehints import KV, Optional, Tuple, Union
+from penstock.typehints.trivial_inference import key_value_types
+from penstock.utils.timestamp import Timestamp
+from penstock.utils.windowed_value import PANE_INFO_UNKNOWN, ValueKind, WindowedValue
+
+__all__ = ["JoinRows"]
+
+ROW_CODER: Final = FastPrimitivesCoder().as_deterministic_coder("JoinRows")
+"""Encodes rows; those that it encodes alike are copies of one."""
+
+AT_ONCE, AT_END = "at_once", "at_end"
+LEFT, RIGHT = 0, 1
+
+
+class _Kind(NamedTuple):
+    """What a kind of join gives.
+
+    Attributes:
+        pairs: Whether it gives pairs of a left and a right row, or else left rows by themselves.
+        matched: Whether it gives rows that have a match.
+        unmatched: Whether it gives rows that have none, of the left and of the right side.
+    """
+
+    pairs: bool
+    matched: bool
+    unmatched: tuple[bool, bool]
+
+
+_KINDS = {
+    "full": _Kind(True, True, (True, True)),
+    "left": _Kind(True, True, (True, False)),
+    "right": _Kind(True, True, (False, True)),
+    "inner": _Kind(True, True, (False, False)),
+    "anti": _Kind(True, False, (True, True)),
+    "left_anti": _Kind(False, False, (True, False)),
+    "semi": _Kind(False, True, (False, False)),
+}
+
+
+class JoinRows(PTransform[Any, Any]):
+    """Joins the rows of two PCollections of KVs by key and window, row by row (Streaming Systems, chapter 9).
+
+    It is applied to a pair ``(lefts, rights)``. Whenever a row comes, or is taken back, the result is made right
+    again: what is no longer so is taken back, then what is so now is given. A row of the result has the latest event
+    time of its parts. (Penstock's own.)
+
+    Args:
+        kind: ``"full"``, ``"left"``, ``"right"`` or ``"inner"`` give KVs of the key and a pair of a left and a right
+            row, with None for a row that is missing; ``"anti"`` gives, in such pairs, the rows of both sides that have
+            no match. ``"semi"`` gives each left row that has a match, ``"left_anti"`` each that has none.
+        unjoined: When rows without a match are given: ``"at_once"``, to be taken back when a match comes, or
+            ``"at_end"``, when the watermark passes their window's end and the allowed lateness, for good.
+
+    Raises:
+        ValueError: An argument is none of these; `unjoined` is given for a kind that has no such rows; or, when it is
+            applied, the two sides have different windows.
+        TypeError: When it is applied to something else than two PCollections.
+
+    Example: ``(orders_by_user, visits_by_user) | JoinRows("left")``.
+
+    >>> JoinRows("left").label
+    'JoinRows(left)'
+    """
+
+    def __init__(self, kind: str = "full", unjoined: str = AT_ONCE) -> None:
+        super().__init__()
+        if kind not in _KINDS:
+            what = f"there is no kind of join {kind!r}"
+            raise ValueError(three_parts(what, where=self._where(), hint=f"one of {', '.join(_KINDS)}"))
+        if unjoined not in (AT_ONCE, AT_END):
+            what = f"unjoined is {unjoined!r}"
+            raise ValueError(three_parts(what, where=self._where(), hint=f"pass {AT_ONCE!r} or {AT_END!r}"))
+        if unjoined == AT_END and not any(_KINDS[kind].unmatched):
+            what = f"a join of the kind {kind!r} gives no rows without a match"
+            raise ValueError(three_parts(what, where=self._where(), hint="leave unjoined out"))
+        self.kind = kind
+        self.unjoined = unjoined
+
+    def default_label(self) -> str:
+        """The name with the kind."""
+        return f"JoinRows({getattr(self, 'kind', '')})"
+
+    def _extract_input_pvalues(self, pvalueish: Any) -> tuple[Any, tuple[Any, ...]]:
+        return checked_sides(self, pvalueish)
+
+    def expand(self, pcolls: Any) -> Any:
+        """Marks the rows with their sides, and joins those of each key."""
+        check_windows(self, pcolls)
+        types = [key_value_types(pcoll.element_type) for pcoll in pcolls]
+        join = (JoinFn if self.unjoined == AT_ONCE else JoinAtEndFn)(self.kind)
+        return sided(pcolls, types) | "Join" >> ParDo(join).with_output_types(self._output_type(types))
+
+    def _output_type(self, types: list[tuple[Any, Any]]) -> Any:
+        (left_key, left), (right_key, right) = types
+        kind = _KINDS[self.kind]
+        if not kind.pairs:
+            return KV[left_key, left]
+        lefts_unmatched, rights_unmatched = kind.unmatched
+        first = Optional[left] if rights_unmatched else left
+        second = Optional[right] if lefts_unmatched else right
+        return KV[Union[left_key, right_key], Tuple[first, second]]
+
+
+def checked_sides(transform: Any, pvalueish: Any) -> tuple[Any, tuple[Any, ...]]:
+    """The two inputs of a join; TypeError if there are others."""
+    is_pair = isinstance(pvalueish, tuple | list) and len(pvalueish) == 2
+    if not is_pair or not all(isinstance(each, pvalue.PCollection) for each in pvalueish):
+        what = f"a join is applied to two PCollections, and not to {_described(pvalueish)}"
+        hint = "write (lefts, rights) | JoinRows()"
+        raise TypeError(three_parts(what, where=transform._where(), hint=hint))
+    return tuple(pvalueish), tuple(pvalueish)
+
+
+def _described(pvalueish: Any) -> str:
+    if isinstance(pvalueish, tuple | list):
+        return f"({', '.join(type(each).__name__ for each in pvalueish)})"
+    return f"a {type(pvalueish).__name__}"
+
+
+def check_windows(transform: Any, pcolls: tuple[Any, Any]) -> None:
+    """Refuses sides whose windows are different: no row of the one would ever match one of the other."""
+    left, right = (pcoll.windowing.windowfn for pcoll in pcolls)
+    if left != right:
+        what = f"the sides of a join have different windows: {left} and {right}"
+        raise ValueError(
+            three_parts(what, where=transform._where(), hint="put both into the same with WindowInto")
+        )
+
+
+def sided(pcolls: tuple[Any, Any], types: list[tuple[Any, Any]]) -> Any:
+    """The union of both sides, as KVs of the key and a pair of the side and the row."""
+    (left_key, left), (right_key, right) = types
+    # One type for both, so that the union is still one of KVs.
+    common = KV[Union[left_key, right_key], Tuple[int, Union[left, right]]]
+    return (
+        tuple(
+            pcoll | f"Mark {name}" >> _marked(side).with_output_types(common)
+            for side, (name, pcoll) in enumerate(zip(("lefts", "rights"), pcolls, strict=True))
+        )
+        | Flatten()
+    )
+
+
+def _marked(side: int) -> Any:
+    return MapTuple(lambda key, row: (key, (side, row)))
+
+
+class Row(NamedTuple):
+    """A row of one side, or of the result.
+
+    Attributes:
+        value: The row.
+        micros: Its event time.
+    """
+
+    value: Any
+    micros: int
+
+
+def changes(key: Any, undone: list[Row], new: list[Row], window: Any) -> Iterator[WindowedValue]:
+    """One change of a result: first all that is taken back, then all that is given.
+
+    >>> [(one.pane_info.kind.name, one.value) for one in changes("k", [Row(1, 0)], [Row(2, 0)], None)]
+    [('UPDATE_BEFORE', ('k', 1)), ('UPDATE_AFTER', ('k', 2))]
+    """
+    before = ValueKind.UPDATE_BEFORE if new else ValueKind.DELETE
+    after = ValueKind.UPDATE_AFTER if undone else ValueKind.INSERT
+    for rows, kind in ((undone, before), (new, after)):
+        pane = replace(PANE_INFO_UNKNOWN, kind=kind)
+        for row in rows:
+            yield WindowedValue((key, row.value), Timestamp.from_micros(row.micros), (window,), pane)
+
+
+class _Rows:
+    """The rows of one side: a bag.
+
+    Args:
+        counts: The cell with the number of copies of each pair of a row and its event time.
+        size: The cell with the number of all copies.
+    """
+
+    def __init__(self, counts: Any, size: Any) -> None:
+        self._counts = counts
+        self._size = size
+
+    def __len__(self) -> int:
+        return self._size.read() or 0
+
+    def __iter__(self) -> Iterator[Row]:
+        for timed, count in self._counts.entries():
+            yield from repeat(Row(*timed), count)
+
+    def add(self, row: Row) -> None:
+        """Puts a copy in."""
+        self._change(row, +1)
+
+    def take(self, row: Row) -> Row:
+        """Takes a copy out: that of the same event time, if there is one.
+
+        Raises:
+            ValueError: There is no copy.
+        """
+        found = row if self._counts.contains(tuple(row)) else self._of_another_time(row)
+        self._change(found, -1)
+        return found
+
+    def _change(self, row: Row, by: int) -> None:
+        timed = tuple(row)
+        count = self._counts.get(timed, 0) + by
+        if count:
+            self._counts.put(timed, count)
+        else:
+            self._counts.remove(timed)
+        size = len(self) + by
+        if size:
+            self._size.write(size)
+        else:
+            # Of a side without rows nothing is kept.
+            self._size.clear()
+
+    def _of_another_time(self, row: Row) -> Row:
+        encoded = ROW_CODER.encode(row.value)
+        for (value, micros), _ in self._counts.entries():
+            if ROW_CODER.encode(value) == encoded:
+                return Row(value, micros)
+        what = f"a row of type {type(row.value).__name__} is taken back, but it is not there"
+        hint = "steps before must make the same of a row when it comes and when it is taken back"
+        raise ValueError(three_parts(what, hint=hint))
+
+
+class JoinFn(DoFn):
+    """Joins the rows of a key and window.
+
+    Args:
+        kind: The kind of join.
+
+    Attributes:
+        takes_retractions: A row that is taken back is taken out.
+        gives_retractions: Whether rows may be taken back although none of the input is.
+    """
+
+    takes_retractions = True
+
+    LEFTS = MapStateSpec("lefts", ROW_CODER, VarIntCoder())
+    RIGHTS = MapStateSpec("rights", ROW_CODER, VarIntCoder())
+    LEFTS_SIZE = ReadModifyWriteStateSpec("number of lefts", VarIntCoder())
+    RIGHTS_SIZE = ReadModifyWriteStateSpec("number of rights", VarIntCoder())
+
+    def __init__(self, kind: str) -> None:
+        self._name = kind
+        self._kind = self._at_once = _KINDS[kind]
+        self.gives_retractions = any(self._at_once.unmatched)
+
+    def process(
+        self,
+        element: Any,
+        at: Any = DoFn.TimestampParam,
+        window: Any = DoFn.WindowParam,
+        pane: Any = DoFn.PaneInfoParam,
+        lefts: Any = DoFn.StateParam(LEFTS),
+        lefts_size: Any = DoFn.StateParam(LEFTS_SIZE),
+        rights: Any = DoFn.StateParam(RIGHTS),
+        rights_size: Any = DoFn.StateParam(RIGHTS_SIZE),
+    ) -> Iterable[WindowedValue]:
+        """What a row that comes, or is taken back, changes."""
+        key, (side, value) = element
+        self._check(side, value)
+        sides = _Rows(lefts, lefts_size), _Rows(rights, rights_size)
+        own, other = sides[side], sides[1 - side]
+        row = Row(value, at.micros)
+        if pane.kind.is_retraction:
+            row = own.take(row)
+            undone, new = _effect(self._at_once, side, row, not len(own), other)
+        else:
+            new, undone = _effect(self._at_once, side, row, not len(own), other)
+            own.add(row)
+        return changes(key, undone, new, window)
+
+    def _check(self, side: int, value: Any) -> None:
+        """Refuses a row None where it would look as if the row were missing."""
+        if value is None and self._kind.pairs and self._kind.unmatched[1 - side]:
+            name = "left" if side == LEFT else "right"
+            what = (
+                f"a {name} row is None, which in a join of the kind {self._name!r} means that there is none"
+            )
+            raise ValueError(three_parts(what, hint="make a tuple of each row, or use 'inner'"))
+
+
+class JoinAtEndFn(JoinFn):
+    """The same, but that rows without a match are given when their window ends."""
+
+    def __init__(self, kind: str) -> None:
+        super().__init__(kind)
+        self._at_once = self._kind._replace(unmatched=(False, False))
+        self.gives_retractions = False
+
+    @on_window_expiration
+    def end(
+        self,
+        key: Any = DoFn.KeyParam,
+        lefts: Any = DoFn.StateParam(JoinFn.LEFTS),
+        lefts_size: Any = DoFn.StateParam(JoinFn.LEFTS_SIZE),
+        rights: Any = DoFn.StateParam(JoinFn.RIGHTS),
+        rights_size: Any = DoFn.StateParam(JoinFn.RIGHTS_SIZE),
+    ) -> Iterator[Any]:
+        """The rows of the side whose other one is empty."""
+        sides = _Rows(lefts, lefts_size), _Rows(rights, rights_size)
+        for side in (LEFT, RIGHT):
+            if not len(sides[1 - side]):
+                for row in _unmatched(self._kind, side, sides[side]):
+                    yield key, row.value
+
+
+def _effect(kind: _Kind, side: int, row: Row, is_alone: bool, other: _Rows) -> tuple[list[Row], list[Row]]:
+    """What the result has only with a row, and what it has only without it.
+
+    Args:
+        kind: The kind of join.
+        side: The row's side.
+        row: The row.
+        is_alone: Whether no other row is on its side.
+        other: The rows of the other side.
+    """
+    if not len(other):
+        return _unmatched(kind, side, [row]), []
+    if kind.pairs:
+        joined = [_pair(side, row, one) for one in other] if kind.matched else []
+        return joined, _unmatched(kind, 1 - side, other) if is_alone else []
+    # Left rows by themselves: a right row matters only if it is the first, or the last.
+    lefts = [row] if side == LEFT else list(other) if is_alone else []
+    if kind.matched:
+        return lefts, []
+    return [], [] if side == LEFT else _unmatched(kind, LEFT, lefts)
+
+
+def _unmatched(kind: _Kind, side: int, rows: Iterable[Row]) -> list[Row]:
+    """Rows of a side as they are in the result if there are none on the other."""
+    if not kind.unmatched[side]:
+        return []
+    return [_pair(side, row, None) for row in rows] if kind.pairs else list(rows)
+
+
+def _pair(side: int, row: Row, other: Row | None) -> Row:
+    """A row of the result; its event time is the latest of its parts, so that it is the same when it is taken back."""
+    value = None if other is None else other.value
+    micros = row.micros if other is None else max(row.micros, other.micros)
+    return Row((row.value, value) if side == LEFT else (value, row.value), micros)

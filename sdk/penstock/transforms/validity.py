@@ -1,0 +1,364 @@
+"""Values that are valid until the next one by event time, and joins with them: `ValidFrom`, `ValidityJoin`."""
+
+from __future__ import annotations
+
+from collections import Counter
+from collections.abc import Iterable, Iterator
+from typing import Any, NamedTuple
+
+from penstock.error import three_parts
+from penstock.transforms.core import DoFn, ParDo
+from penstock.transforms.ptransform import PTransform
+from penstock.transforms.retractions import may_retract
+from penstock.transforms.row_joins import ROW_CODER, Row, changes, check_windows, checked_sides, sided
+from penstock.transforms.timeutil import TimeDomain
+from penstock.transforms.userstate import OrderedListStateSpec, TimerSpec, on_timer
+from penstock.typehints import KV, Optional, Tuple, Union
+from penstock.typehints import Any as AnyHint
+from penstock.typehints.trivial_inference import key_value_types
+from penstock.utils.timestamp import MAX_TIMESTAMP, MIN_TIMESTAMP, Duration, Timestamp
+from penstock.utils.windowed_value import WindowedValue
+
+__all__ = ["Valid", "ValidFrom", "ValidityJoin"]
+
+ROWS, VALUES = 0, 1
+_KINDS = ("inner", "left", "full")
+_INSTANT = Duration(micros=1)
+
+
+class Valid(NamedTuple):
+    """A value and when it is valid.
+
+    Attributes:
+        value: The value.
+        start: From when on: the event time of its row.
+        end: Until when, without that moment: the event time of the next row of its key, or ``MAX_TIMESTAMP`` as long as
+            there is none.
+    """
+
+    value: Any
+    start: Timestamp
+    end: Timestamp
+
+
+Timed = tuple[Timestamp, Any]
+"""A row with its event time."""
+
+
+def validities(values: Iterable[Timed], end: Timestamp = MAX_TIMESTAMP) -> list[Valid]:
+    """Each value with the time in which it is valid; of values of one moment, the last.
+
+    Args:
+        values: The values in the order of their times.
+        end: When the last one ends.
+
+    >>> [(one.value, float(one.end)) for one in validities([(Timestamp(1), "a"), (Timestamp(3), "b")], Timestamp(9))]
+    [('a', 3.0), ('b', 9.0)]
+    """
+    rows = list(values)
+    ends = [*(start for start, _ in rows[1:]), end]
+    return [
+        Valid(value, start, until) for (start, value), until in zip(rows, ends, strict=False) if start < until
+    ]
+
+
+def difference(before: list[Row], after: list[Row]) -> tuple[list[Row], list[Row]]:
+    """The rows that only the first or only the second list has; what both have is not touched.
+
+    >>> difference([Row("a", 0), Row("b", 0)], [Row("b", 0), Row("c", 0)])
+    ([Row(value='a', micros=0)], [Row(value='c', micros=0)])
+    """
+    return _without(before, after), _without(after, before)
+
+
+def _without(rows: list[Row], others: list[Row]) -> list[Row]:
+    counts = Counter(map(_encoded, others))
+    left = []
+    for row in rows:
+        encoded = _encoded(row)
+        if counts[encoded] > 0:
+            counts[encoded] -= 1
+        else:
+            left.append(row)
+    return left
+
+
+def _encoded(row: Row) -> bytes:
+    return ROW_CODER.encode(tuple(row))
+
+
+class ValidFrom(PTransform[Any, Any]):
+    """Each value of a key with the time in which it is valid (Streaming Systems, chapter 9).
+
+    A value is valid from its event time on, until that of the next value of its key. When a value comes, the time of
+    the one before it shrinks: it is taken back, and given anew. The results are KVs of the key and a `Valid`, at the
+    start of its time; a window has a timeline of its own. (Penstock's own.)
+
+    Example: ``rates_by_currency | ValidFrom()``.
+
+    >>> ValidFrom().label
+    'ValidFrom'
+    """
+
+    def expand(self, pcoll: Any) -> Any:
+        """Keeps the values of each key in the order of their times."""
+        self._check_pcollection(pcoll)
+        key_type, _ = key_value_types(pcoll.element_type)
+        return pcoll | ParDo(ValidFromFn()).with_output_types(KV[key_type, AnyHint])
+
+
+class ValidityJoin(PTransform[Any, Any]):
+    """Joins each row with the value that is valid at its event time (Streaming Systems, chapter 9).
+
+    It is applied to a pair ``(rows, values)`` of KVs. Rows and values may come in any order: a result that no longer
+    holds is taken back. It gives KVs of the key and a pair of the row and the value. (Penstock's own.)
+
+    Args:
+        kind: ``"inner"``; or ``"left"`` to give rows for which no value is valid, too, with None as the value; or
+            ``"full"`` to give also values during whose time there is no row, with None as the row.
+        with_validity: Whether the second of a pair is a `Valid`, and not the bare value. Then the pair is given anew
+            whenever the time of the value shrinks.
+        final: Whether a row is given once, when the watermark has passed its event time, so that all values that matter
+            are known. Nothing is taken back then, and nothing of the input may be.
+
+    Raises:
+        ValueError: There is no such kind; the kind ``"full"`` cannot be final; or, when it is applied, the two inputs
+            have different windows, or those of a final join may hold elements that are taken back.
+        TypeError: When it is applied to something else than two PCollections.
+
+    Example: ``(orders_by_currency, rates_by_currency) | ValidityJoin()``.
+
+    >>> ValidityJoin("left").label
+    'ValidityJoin(left)'
+    """
+
+    def __init__(self, kind: str = "inner", with_validity: bool = False, final: bool = False) -> None:
+        super().__init__()
+        if kind not in _KINDS:
+            what = f"there is no kind of validity join {kind!r}"
+            raise ValueError(three_parts(what, where=self._where(), hint=f"one of {', '.join(_KINDS)}"))
+        if final and kind == "full":
+            what = "a full validity join is never final: a row may still come for the last value"
+            raise ValueError(three_parts(what, where=self._where(), hint="use the kind 'left'"))
+        self.kind = kind
+        self.with_validity = with_validity
+        self.final = final
+
+    def default_label(self) -> str:
+        """The name with the kind."""
+        return f"ValidityJoin({getattr(self, 'kind', '')})"
+
+    def _extract_input_pvalues(self, pvalueish: Any) -> tuple[Any, tuple[Any, ...]]:
+        return checked_sides(self, pvalueish)
+
+    def expand(self, pcolls: Any) -> Any:
+        """Marks rows and values, and joins those of each key."""
+        check_windows(self, pcolls)
+        if self.final and any(map(may_retract, pcolls)):
+            what = "a final validity join takes nothing back, and its input may hold elements that do"
+            raise ValueError(three_parts(what, where=self._where(), hint="leave final out"))
+        types = [key_value_types(pcoll.element_type) for pcoll in pcolls]
+        (key, row), (other_key, value) = types
+        make = ValidAtWatermarkFn if self.final else ValidityFn
+        value = AnyHint if self.with_validity else value
+        pair = Tuple[
+            Optional[row] if self.kind == "full" else row, value if self.kind == "inner" else Optional[value]
+        ]
+        join = ParDo(make(self.kind, self.with_validity)).with_output_types(KV[Union[key, other_key], pair])
+        return sided(pcolls, types) | "Join" >> join
+
+
+def _around(values: Any, at: Timestamp) -> tuple[Timestamp, Timestamp]:
+    """The stretch of time that a value at a moment may change: from the value before it to the value after it."""
+    first, limit = MIN_TIMESTAMP, MAX_TIMESTAMP
+    for time, _ in values.read():
+        if time < at:
+            first = time
+        elif time > at:
+            return first, time
+    return first, limit
+
+
+def _keep(cell: Any, at: Timestamp, row: Any, is_retraction: bool) -> None:
+    """Puts a row into a cell, or takes a copy of it out."""
+    if not is_retraction:
+        cell.add((at, row))
+        return
+    rows = [each for _, each in cell.read_range(at, at + _INSTANT)]
+    encoded = [ROW_CODER.encode(each) for each in rows]
+    wanted = ROW_CODER.encode(row)
+    if wanted not in encoded:
+        what = f"a row of type {type(row).__name__} is taken back, but none like it has its event time"
+        hint = "steps before must make the same of a row, and of its time, when it comes and when it is taken back"
+        raise ValueError(three_parts(what, hint=hint))
+    del rows[encoded.index(wanted)]
+    cell.clear_range(at, at + _INSTANT)
+    for each in rows:
+        cell.add((at, each))
+
+
+class ValidFromFn(DoFn):
+    """From values to values with their times.
+
+    Attributes:
+        takes_retractions: A value that is taken back leaves its time to the one before.
+        gives_retractions: The time of a value shrinks when another comes.
+    """
+
+    takes_retractions = True
+    gives_retractions = True
+
+    VALUES = OrderedListStateSpec("values", ROW_CODER)
+
+    def process(
+        self,
+        element: Any,
+        at: Any = DoFn.TimestampParam,
+        window: Any = DoFn.WindowParam,
+        pane: Any = DoFn.PaneInfoParam,
+        values: Any = DoFn.StateParam(VALUES),
+    ) -> Iterable[WindowedValue]:
+        """What a value changes."""
+        key, value = element
+        first, limit = _around(values, at)
+
+        def near() -> list[Row]:
+            found = validities(values.read_range(first, limit), limit)
+            return [Row(one, one.start.micros) for one in found]
+
+        before = near()
+        _keep(values, at, value, pane.kind.is_retraction)
+        return changes(key, *difference(before, near()), window)
+
+
+class ValidityFn(DoFn):
+    """Joins the rows and values of a key and window.
+
+    Args:
+        kind: The kind of join.
+        with_validity: Whether values come with their times.
+
+    Attributes:
+        takes_retractions: What is taken back is taken out.
+        gives_retractions: Another value may turn out to be valid.
+    """
+
+    takes_retractions = True
+    gives_retractions = True
+
+    ROWS = OrderedListStateSpec("rows", ROW_CODER)
+    VALUES = OrderedListStateSpec("values", ROW_CODER)
+
+    def __init__(self, kind: str, with_validity: bool) -> None:
+        self._kind = kind
+        self._with_validity = with_validity
+
+    def process(
+        self,
+        element: Any,
+        at: Any = DoFn.TimestampParam,
+        window: Any = DoFn.WindowParam,
+        pane: Any = DoFn.PaneInfoParam,
+        rows: Any = DoFn.StateParam(ROWS),
+        values: Any = DoFn.StateParam(VALUES),
+    ) -> Iterable[WindowedValue]:
+        """What a row or a value changes."""
+        key, (side, row) = element
+        _check_none(self._kind, side, row)
+        first, limit = stretch = _around(values, at)
+        if side == ROWS and self._kind != "full":
+            # No other row is touched.
+            stretch = at, at + _INSTANT
+
+        def near() -> list[Row]:
+            valid = validities(values.read_range(first, limit), limit)
+            return matched(self._kind, self._with_validity, list(rows.read_range(*stretch)), valid)
+
+        before = near()
+        _keep((rows, values)[side], at, row, pane.kind.is_retraction)
+        return changes(key, *difference(before, near()), window)
+
+
+def _check_none(kind: str, side: int, row: Any) -> None:
+    """Refuses None where it would look as if there were nothing."""
+    if row is None and kind in (("full",), ("left", "full"))[side]:
+        what = f"a {('row', 'value')[side]} is None, which in a join of the kind {kind!r} means that there is none"
+        raise ValueError(three_parts(what, hint="make a tuple of it, or use 'inner'"))
+
+
+def matched(kind: str, with_validity: bool, rows: list[Timed], valid: list[Valid]) -> list[Row]:
+    """The result of a join.
+
+    Args:
+        kind: The kind.
+        with_validity: Whether values come with their times.
+        rows: Rows in the order of their times.
+        valid: Values in the order of theirs.
+
+    >>> a = Valid("a", Timestamp(2), Timestamp(9))
+    >>> [row.value for row in matched("left", False, [(Timestamp(1), "x"), (Timestamp(2), "y")], [a])]
+    [('x', None), ('y', 'a')]
+    """
+    found = []
+    early = [row for row in rows if not valid or row[0] < valid[0].start]
+    if kind != "inner":
+        found += [Row((row, None), at.micros) for at, row in early]
+    waiting = iter(rows[len(early) :])
+    following = next(waiting, None)
+    for one in valid:
+        shown = one if with_validity else one.value
+        if kind == "full" and (following is None or following[0] >= one.end):
+            found.append(Row((None, shown), one.start.micros))
+        while following is not None and following[0] < one.end:
+            found.append(Row((following[1], shown), following[0].micros))
+            following = next(waiting, None)
+    return found
+
+
+class ValidAtWatermarkFn(DoFn):
+    """Joins each row when the watermark has passed its event time.
+
+    Args:
+        kind: The kind of join.
+        with_validity: Whether values come with their times.
+    """
+
+    ROWS = OrderedListStateSpec("rows", ROW_CODER)
+    VALUES = OrderedListStateSpec("values", ROW_CODER)
+    PASSED = TimerSpec("passed", TimeDomain.WATERMARK)
+
+    def __init__(self, kind: str, with_validity: bool) -> None:
+        self._kind = kind
+        self._with_validity = with_validity
+
+    def process(
+        self,
+        element: Any,
+        at: Any = DoFn.TimestampParam,
+        rows: Any = DoFn.StateParam(ROWS),
+        values: Any = DoFn.StateParam(VALUES),
+        passed: Any = DoFn.TimerParam(PASSED),
+    ) -> None:
+        """Keeps a row or a value."""
+        _, (side, row) = element
+        _check_none(self._kind, side, row)
+        (rows, values)[side].add((at, row))
+        if side == ROWS:
+            # At the row's own time, values of that very moment may still come.
+            passed.set(at + _INSTANT, dynamic_timer_tag=str(at.micros), output_timestamp=at)
+
+    @on_timer(PASSED)
+    def give(
+        self,
+        key: Any = DoFn.KeyParam,
+        at: Any = DoFn.TimestampParam,
+        rows: Any = DoFn.StateParam(ROWS),
+        values: Any = DoFn.StateParam(VALUES),
+    ) -> Iterator[Any]:
+        """The rows of a moment, with the value that is valid then."""
+        until = at + _INSTANT
+        first, limit = _around(values, until)
+        valid = validities(values.read_range(first, limit), limit)
+        for row in matched(self._kind, self._with_validity, list(rows.read_range(at, until)), valid):
+            yield key, row.value
+        rows.clear_range(at, until)
