@@ -152,6 +152,27 @@ def test_timers_fire_in_their_order_when_all_input_is_read(settings: Settings) -
     ]
 
 
+class Ticking(beam.DoFn):
+    """Its timer sets itself anew, for ever."""
+
+    TICK = TimerSpec("tick", TimeDomain.REAL_TIME)
+
+    def process(self, element: Any, tick: Any = beam.DoFn.TimerParam(TICK)) -> None:
+        tick.set_relative(10)
+
+    @on_timer(TICK)
+    def again(self, key: Any = beam.DoFn.KeyParam, tick: Any = beam.DoFn.TimerParam(TICK)) -> Iterator[Any]:
+        tick.set_relative(10)
+        yield key
+
+
+def test_a_batch_does_not_wait_for_a_timer_that_sets_itself_anew() -> None:
+    pipeline = beam.Pipeline()
+    found = collect(elements(pipeline, ("a", 1, 1), ("a", 2, 2), ("b", 1, 1)) | beam.ParDo(Ticking()))
+    run_plain(pipeline)
+    assert sorted(found) == ["a", "b"]
+
+
 def test_a_timer_beyond_the_end_of_its_window_is_refused_with_the_step_named() -> None:
     pipeline = beam.Pipeline()
     given = elements(pipeline, ("a", "z", 9))

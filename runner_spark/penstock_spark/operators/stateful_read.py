@@ -24,8 +24,9 @@ _MOST_WINDOWS = 10_000
 class StatefulReader:
     """Plays the elements of each key on the machine of a stateful DoFn.
 
-    Until all input is read, the watermark is at its minimum, and the clock stands still. Then timers of event time fire
-    in their order, windows end, and timers of processing time fire as long as their windows have not ended.
+    Until all input is read, the watermark is at its minimum, and the clock stands still. Then the clock goes to the
+    last timer that is set: one that sets itself anew is not waited for. Then timers of event time fire in their order,
+    and windows end.
 
     Args:
         root: What is read.
@@ -54,9 +55,9 @@ class StatefulReader:
                 element = Element(value, timestamp_micros, in_windows, _KINDS[kind])
                 yield from self._take(machine.element(state, element, _BEFORE_THE_END))
         if state is not None:
-            # The clock goes on to its end before windows do, so that no timer is forgotten.
-            clock = _BEFORE_THE_END._replace(clock_micros=MAX_MICROS)
-            while state.timers.earliest(is_event_time=False) is not None:
+            last_micros = state.timers.latest(is_event_time=False)
+            if last_micros is not None:
+                clock = _BEFORE_THE_END._replace(clock_micros=last_micros)
                 yield from self._take(machine.advance_clock(state, clock))
             yield from self._take(machine.advance_watermark(state, _AT_THE_END))
 

@@ -99,6 +99,11 @@ class Timers:
         """When the next timer is due, in microseconds; None if none is set."""
         return self._first(self._due[is_event_time])
 
+    def latest(self, is_event_time: bool) -> int | None:
+        """When the last timer is due that is set now, in microseconds; None if none is set."""
+        due = (one.fire_micros for one in self._settings.values() if one.is_event_time is is_event_time)
+        return max(due, default=None)
+
     def hold_micros(self) -> int | None:
         """The earliest event time that a timer holds back; None if none does."""
         return self._first(self._holds)
