@@ -16,13 +16,18 @@ from penstock.transforms.window import FixedWindows
 
 def parsed(line: str) -> tuple[str, int]:
     """Team and points."""
-    team, points, _ = line.split(",")
+    team, points, _, _ = line.split(",")
     return team, int(points)
 
 
 def time_of(line: str) -> int:
     """The event time, in seconds."""
     return int(line.split(",")[2])
+
+
+def arrival_of(line: str) -> int:
+    """When the line was recorded, in seconds: panes follow these moments, however Spark cuts the files into micro-batches."""
+    return int(line.split(",")[3])
 
 
 def shown(element: tuple[str, int], window=beam.DoFn.WindowParam, pane=beam.DoFn.PaneInfoParam) -> str:
@@ -33,7 +38,7 @@ def shown(element: tuple[str, int], window=beam.DoFn.WindowParam, pane=beam.DoFn
 def build(pipeline: beam.Pipeline, source: str, target: str) -> None:
     """Sums per team and minute, and how many sums there were of each size, in a second grouping."""
     lines = pipeline | beam.io.ReadFromText(f"{source}/*.txt").as_stream(
-        time_of, BoundedDisorder(20), ends=True, max_files_per_batch=1
+        time_of, BoundedDisorder(20), arrival_time=arrival_of, ends=True, max_files_per_batch=1
     )
     panes = AfterWatermark(early=AfterCount(7), late=AfterCount(1))
     minutes = beam.WindowInto(FixedWindows(60), panes, AccumulationMode.ACCUMULATING, allowed_lateness=100)
