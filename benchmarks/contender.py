@@ -5,18 +5,19 @@ A process that stays keeps its Spark warm, as a user's does; one for each conten
 
 from __future__ import annotations
 
-import json
 import os
 import sys
 from collections.abc import Callable
 from functools import partial
 from typing import TYPE_CHECKING
 
+from answering import answer_orders
+
 if TYPE_CHECKING:
     from pyspark.sql import SparkSession
 
-Run = Callable[[str, str, str], None]
-"""Runs a workload, by name, from a file to a folder."""
+Run = Callable[..., None]
+"""Runs a workload, by name, from a file ``source`` to a folder ``target``."""
 
 
 def _penstock(cores: int) -> Run:
@@ -24,7 +25,9 @@ def _penstock(cores: int) -> Run:
     import pipelines
 
     spark = _spark(cores)
-    return lambda *job: pipelines.run(penstock, penstock.Pipeline(spark=spark), *job)
+    return lambda workload, **files: pipelines.run(
+        penstock, penstock.Pipeline(spark=spark), workload, **files
+    )
 
 
 def _handwritten(cores: int) -> Run:
@@ -40,7 +43,9 @@ def _beam(cores: int) -> Run:
     import pipelines
 
     # The runner named DirectRunner may hand the work to a program in Go; this is the one in Python.
-    return lambda *job: pipelines.run(apache_beam, apache_beam.Pipeline(FnApiRunner()), *job)
+    return lambda workload, **files: pipelines.run(
+        apache_beam, apache_beam.Pipeline(FnApiRunner()), workload, **files
+    )
 
 
 CONTENDERS = {"penstock": _penstock, "handwritten": _handwritten, "beam": _beam}
@@ -67,15 +72,5 @@ def _spark(cores: int) -> SparkSession:
     return spark
 
 
-def main(name: str, cores: str) -> None:
-    """Says when it is ready, and when each job is done."""
-    answers, sys.stdout = sys.stdout, sys.stderr
-    run = CONTENDERS[name](int(cores))
-    print("ready", file=answers, flush=True)
-    for job in sys.stdin:
-        run(*json.loads(job))
-        print("done", file=answers, flush=True)
-
-
 if __name__ == "__main__":
-    main(*sys.argv[1:])
+    answer_orders(partial(CONTENDERS[sys.argv[1]], int(sys.argv[2])))

@@ -4,16 +4,14 @@ from __future__ import annotations
 
 import json
 import os
-import shutil
 import subprocess
 import sys
 import time
-from collections.abc import Iterator
-from contextlib import contextmanager
+from collections.abc import Iterable, Iterator
+from contextlib import ExitStack, contextmanager
 from dataclasses import dataclass
 from pathlib import Path
-
-from workloads import check
+from typing import Any
 
 _HERE = Path(__file__).parent
 _LOG_LINES = 30
@@ -25,16 +23,16 @@ children."""
 
 
 @dataclass(frozen=True)
-class Times:
-    """What one run took.
+class Answer:
+    """What a job gave, and what it took.
 
     Attributes:
-        size: Of its input, in the workload's unit.
+        numbers: What it gave.
         wall_seconds: From the order to the answer.
         cpu_seconds: Of all processes together: Python, Java, and Spark's Python workers.
     """
 
-    size: int
+    numbers: Any
     wall_seconds: float
     cpu_seconds: float
 
@@ -71,63 +69,61 @@ class Worker:
     process: subprocess.Popen[str]
     log: Path
 
-    def run(self, workload: str, source: Path, size: int) -> Times:
-        """Runs a workload and checks what it has written.
+    def run(self, job: str, **arguments: Any) -> Answer:
+        """Runs a job.
 
         Raises:
             RuntimeError: The process ended; its last words are in the message.
-            AssertionError: A total is wrong.
         """
-        target = source.parent / "written" / f"{self.name}-{source.stem}"
-        shutil.rmtree(target, ignore_errors=True)
-        target.parent.mkdir(exist_ok=True)
-        cpu, wall = tree_cpu_seconds(self.process.pid), time.perf_counter()
-        self._say(json.dumps([workload, str(source), str(target)]))
-        self.await_answer()
-        wall = time.perf_counter() - wall
-        times = Times(size, wall, tree_cpu_seconds(self.process.pid) - cpu)
-        check(source, target)
-        return times
-
-    def _say(self, order: str) -> None:
         assert self.process.stdin is not None
-        self.process.stdin.write(f"{order}\n")
+        cpu, wall = tree_cpu_seconds(self.process.pid), time.perf_counter()
+        self.process.stdin.write(f"{json.dumps([job, arguments])}\n")
         self.process.stdin.flush()
+        line = self.await_line()
+        wall = time.perf_counter() - wall
+        return Answer(json.loads(line), wall, tree_cpu_seconds(self.process.pid) - cpu)
 
-    def await_answer(self) -> None:
-        """Waits until the process is ready for the next order."""
+    def await_line(self) -> str:
+        """What the process says next."""
         assert self.process.stdout is not None
-        if not self.process.stdout.readline():
+        line = self.process.stdout.readline()
+        if not line:
             last = self.log.read_text(errors="replace").splitlines()[-_LOG_LINES:]
             raise RuntimeError("\n".join([f"{self.name} ended early; its log ends with:", *last]))
+        return line
 
 
 @contextmanager
-def started(name: str, cores: int, folder: Path) -> Iterator[Worker]:
-    """Starts a contender, which is not ready at once, and ends it with the block."""
-    folder.mkdir(parents=True, exist_ok=True)
-    log = folder / f"{name}.log"
-    with process_of("contender.py", name, cores, log) as process:
-        yield Worker(name, process, log)
-
-
-@contextmanager
-def process_of(program: str, name: str, cores: int, log: Path) -> Iterator[subprocess.Popen[str]]:
-    """The process of a contender, which is ended with the block.
+def running_workers(
+    names: Iterable[str], cores: int, folder: Path, program: str = "stream_contender.py"
+) -> Iterator[dict[str, Worker]]:
+    """Starts contenders, all at once, and ends them with the block.
 
     Args:
-        program: The program beside this one that runs it.
-        name: The contender's name.
-        cores: How many cores it may use.
-        log: The file for its error output; it works in that file's folder.
+        names: The contenders' names.
+        cores: How many cores each of them may use.
+        folder: Where their logs are put, and where they work.
+        program: The program beside this one that knows them.
     """
+    folder.mkdir(parents=True, exist_ok=True)
+    with ExitStack() as running:
+        workers = {name: running.enter_context(_started(program, name, cores, folder)) for name in names}
+        for worker in workers.values():
+            worker.await_line()
+        yield workers
+
+
+@contextmanager
+def _started(program: str, name: str, cores: int, folder: Path) -> Iterator[Worker]:
+    """A contender, which is not ready at once."""
+    log = folder / f"{Path(program).stem}-{name}.log"
     command = [sys.executable, str(_HERE / program), name, str(cores)]
     with log.open("w") as errors:
         process = subprocess.Popen(
-            command, stdin=subprocess.PIPE, stdout=subprocess.PIPE, stderr=errors, text=True, cwd=log.parent
+            command, stdin=subprocess.PIPE, stdout=subprocess.PIPE, stderr=errors, text=True, cwd=folder
         )
     try:
-        yield process
+        yield Worker(name, process, log)
     finally:
         # A contender ends, and its Java with it, when there are no more orders.
         try:

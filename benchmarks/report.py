@@ -7,11 +7,25 @@ from collections.abc import Sequence
 from dataclasses import asdict, dataclass
 from typing import Any
 
-from processes import Times
 from workloads import Workload
 
 BASE = "handwritten"
 """The contender that the others are compared with."""
+
+
+@dataclass(frozen=True)
+class Times:
+    """What one run took.
+
+    Attributes:
+        size: Of its input, in the workload's unit.
+        wall_seconds: From the order to the answer.
+        cpu_seconds: Of all processes together: Python, Java, and Spark's Python workers.
+    """
+
+    size: int
+    wall_seconds: float
+    cpu_seconds: float
 
 
 @dataclass(frozen=True)

@@ -12,15 +12,15 @@ from __future__ import annotations
 import argparse
 import os
 from collections.abc import Sequence
-from contextlib import ExitStack
 from dataclasses import dataclass
 from pathlib import Path
 from typing import Any
 
 from outcome import FOLDER, write_numbers
-from processes import Times, Worker, started
-from report import Measured, summary, table
-from workloads import WORKLOADS, Workload
+from processes import Worker, running_workers
+from report import Measured, Times, summary, table
+from targets import empty_target
+from workloads import WORKLOADS, Workload, check
 
 ROOT = Path(__file__).parents[1]
 
@@ -62,7 +62,7 @@ def measure(
         for contender in CONTENDERS:
             parts = _parts(contender, size)
             for part in parts if turn else parts[:1]:
-                took = workers[contender.name].run(workload.name, inputs[part], part)
+                took = _run(workers[contender.name], workload.name, inputs[part], part)
                 if turn:
                     times[contender.name].append(took)
     measured = {
@@ -71,6 +71,14 @@ def measure(
     summed = summary(workload, size, measured)
     print(table(summed, measured), end="\n\n", flush=True)
     return summed
+
+
+def _run(worker: Worker, workload: str, source: Path, size: int) -> Times:
+    """Runs a workload and checks what it has written."""
+    target = empty_target(source.parent, f"{worker.name}-{source.stem}")
+    answer = worker.run(workload, source=str(source), target=str(target))
+    check(source, target)
+    return Times(size, answer.wall_seconds, answer.cpu_seconds)
 
 
 def _parts(contender: Contender, size: int) -> tuple[int, ...]:
@@ -104,13 +112,8 @@ def arguments(given: Sequence[str] | None) -> argparse.Namespace:
 def main(given: Sequence[str] | None = None) -> None:
     """Runs everything, prints the tables and writes the numbers."""
     settings = arguments(given)
-    with ExitStack() as processes:
-        workers = {
-            contender.name: processes.enter_context(started(contender.name, settings.cores, settings.folder))
-            for contender in CONTENDERS
-        }
-        for worker in workers.values():
-            worker.await_answer()
+    names = [contender.name for contender in CONTENDERS]
+    with running_workers(names, settings.cores, settings.folder, "contender.py") as workers:
         results = {
             workload.name: measure(
                 workload, int(workload.size * settings.scale), settings.runs, workers, settings.folder

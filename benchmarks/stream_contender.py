@@ -5,11 +5,11 @@ A process that stays keeps its Spark warm; one for each contender keeps them out
 
 from __future__ import annotations
 
-import json
 import sys
 from collections.abc import Callable, Mapping
 from typing import Any
 
+from answering import CarryOut, answer_orders
 from stream_session import start_session
 
 Job = Callable[..., dict[str, Any]]
@@ -17,33 +17,38 @@ Job = Callable[..., dict[str, Any]]
 
 
 def _penstock() -> Mapping[str, Job]:
+    import keyed_penstock
     import stream_penstock
 
-    return stream_penstock.JOBS
+    return {**stream_penstock.JOBS, **keyed_penstock.JOBS}
 
 
 def _native_sql() -> Mapping[str, Job]:
+    import keyed_native
     import stream_native
 
-    return stream_native.SQL_JOBS
+    return {**stream_native.SQL_JOBS, **keyed_native.SQL_JOBS}
 
 
 def _native_python() -> Mapping[str, Job]:
+    import keyed_native
     import stream_native
 
-    return stream_native.PYTHON_JOBS
+    return {**stream_native.PYTHON_JOBS, **keyed_native.PYTHON_JOBS}
 
 
 def _rows() -> Mapping[str, Job]:
+    import keyed_per_key
     import stream_per_key
 
-    return stream_per_key.ROW_JOBS
+    return {**stream_per_key.ROW_JOBS, **keyed_per_key.ROW_JOBS}
 
 
 def _frames() -> Mapping[str, Job]:
+    import keyed_per_key
     import stream_per_key
 
-    return stream_per_key.FRAME_JOBS
+    return {**stream_per_key.FRAME_JOBS, **keyed_per_key.FRAME_JOBS}
 
 
 CONTENDERS = {
@@ -55,16 +60,12 @@ CONTENDERS = {
 }
 
 
-def main(name: str, cores: str) -> None:
-    """Says when it is ready, and answers each order, which is the name of a job and its arguments."""
-    answers, sys.stdout = sys.stdout, sys.stderr
+def start(name: str, cores: int) -> CarryOut:
+    """A contender with its session."""
     jobs = CONTENDERS[name]()
-    spark = start_session(int(cores))
-    print("ready", file=answers, flush=True)
-    for order in sys.stdin:
-        job, arguments = json.loads(order)
-        print(json.dumps(jobs[job](spark, **arguments)), file=answers, flush=True)
+    spark = start_session(cores)
+    return lambda job, **arguments: jobs[job](spark, **arguments)
 
 
 if __name__ == "__main__":
-    main(*sys.argv[1:])
+    answer_orders(lambda: start(sys.argv[1], int(sys.argv[2])))

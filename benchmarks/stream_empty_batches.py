@@ -8,18 +8,16 @@ Micro-batches follow each other without a pause. The first half of them does not
 from __future__ import annotations
 
 import argparse
-import os
-import shutil
 import statistics
 from collections.abc import Sequence
 from pathlib import Path
 from typing import Any
 
-from outcome import FOLDER, write_numbers
-from stream_processes import StreamWorker, stream_workers
+from options import parsed_settings
+from outcome import write_numbers
+from processes import Worker, running_workers
 from stream_report import markdown
-
-ROOT = Path(__file__).parents[1]
+from targets import empty_target
 
 TITLES = {
     "penstock": "penstock",
@@ -28,11 +26,10 @@ TITLES = {
 }
 
 
-def measure(worker: StreamWorker, levels: int, batches: int, folder: Path) -> dict[str, Any]:
+def measure(worker: Worker, levels: int, batches: int, folder: Path) -> dict[str, Any]:
     """The milliseconds of a contender's micro-batches."""
-    own = folder / "written" / f"empty-{worker.name}"
-    shutil.rmtree(own, ignore_errors=True)
-    own.mkdir(parents=True)
+    own = empty_target(folder, f"empty-{worker.name}")
+    own.mkdir()
     numbers = worker.run("empty_batches", folder=str(own), levels=levels, batches=batches).numbers
     counted = numbers["seconds"]
     return {
@@ -67,17 +64,12 @@ def main(given: Sequence[str] | None = None) -> None:
     parser = argparse.ArgumentParser(description=__doc__)
     parser.add_argument("--levels", type=int, nargs="+", default=[1, 2, 3])
     parser.add_argument("--batches", type=int, default=100)
-    parser.add_argument("--contenders", nargs="+", choices=TITLES, default=list(TITLES))
-    parser.add_argument("--cores", type=int, default=len(os.sched_getaffinity(0)), help="default: all")
-    parser.add_argument("--folder", type=Path, default=ROOT / "build" / "benchmarks", help="for logs")
-    parser.add_argument("--results", type=Path, default=FOLDER / "stream_empty_batches.json")
-    settings = parser.parse_args(given)
+    settings = parsed_settings(parser, given, TITLES, "stream_empty_batches.json")
     found: dict[str, list[dict[str, Any]]] = {name: [] for name in settings.contenders}
-    folder = settings.folder.resolve()
-    with stream_workers(settings.contenders, settings.cores, folder) as workers:
+    with running_workers(settings.contenders, settings.cores, settings.folder) as workers:
         for levels in settings.levels:
             for name, worker in workers.items():
-                found[name].append(measure(worker, levels, settings.batches, folder))
+                found[name].append(measure(worker, levels, settings.batches, settings.folder))
     print(table(found), end="\n\n")
     write_numbers(settings.results, settings.cores, {"batches": settings.batches, "contenders": found})
 

@@ -5,7 +5,7 @@ from __future__ import annotations
 import json
 import os
 from collections import Counter
-from collections.abc import Iterable, Iterator
+from collections.abc import Iterable, Iterator, Sequence
 from dataclasses import dataclass
 from itertools import islice
 from pathlib import Path
@@ -19,7 +19,7 @@ LATENESS_SECONDS = 600
 """How long after its end a window takes late events."""
 
 LAST_KEY = "last"
-"""The user, and the team, of the event that ends a stream: it is so much later that all other windows are over."""
+"""The user, and the team, of the event that ends a stream."""
 
 _LATE_EVERY = 200
 _LATE_SECONDS = 300
@@ -56,18 +56,9 @@ class Replay:
         """
         target = folder / f"{self.name}-{events}-in-{files}"
         if not target.exists():
-            unfinished = folder / f"{target.name}.unfinished"
-            unfinished.mkdir(parents=True, exist_ok=True)
             lines = list(self._lines(events))
-            totals_path(target).write_text(json.dumps(self._totals(lines)))
-            lines.append(_after(lines))
-            size = -(-len(lines) // files)
-            for number in range(files):
-                part = unfinished / f"part-{number:05}.txt"
-                part.write_text("".join(f"{line}\n" for line in lines[number * size : (number + 1) * size]))
-                # Spark reads the oldest file first.
-                os.utime(part, (_FIRST_MODIFIED + number, _FIRST_MODIFIED + number))
-            unfinished.rename(target)
+            write_totals(target, self._totals(lines))
+            write_stream(target, cut([*lines, last_line(lines)], files))
         return target
 
     def _lines(self, events: int) -> Iterator[str]:
@@ -105,11 +96,50 @@ def totals_path(files: Path) -> Path:
     return files.with_name(f"{files.name}.json")
 
 
-def check(files: Path, written: Path) -> dict[str, int]:
+def write_totals(files: Path, totals: Totals) -> None:
+    """Writes the totals of a stream."""
+    files.parent.mkdir(parents=True, exist_ok=True)
+    totals_path(files).write_text(json.dumps(totals))
+
+
+def write_stream(target: Path, parts: Iterable[Iterable[str]]) -> None:
+    """Writes a folder with a file for each part of some lines; the folder is there only when all files are."""
+    unfinished = target.with_name(f"{target.name}.unfinished")
+    unfinished.mkdir(parents=True, exist_ok=True)
+    for number, lines in enumerate(parts):
+        part = unfinished / f"part-{number:05}.txt"
+        part.write_text("".join(f"{line}\n" for line in lines))
+        # Spark reads the oldest file first.
+        os.utime(part, (_FIRST_MODIFIED + number, _FIRST_MODIFIED + number))
+    unfinished.rename(target)
+
+
+def cut(lines: Sequence[str], parts: int) -> list[Sequence[str]]:
+    """So many parts of lines, all but the last of the same size.
+
+    >>> cut("abcde", 2)
+    ['abc', 'de']
+    """
+    size = -(-len(lines) // parts)
+    return [lines[number * size : (number + 1) * size] for number in range(parts)]
+
+
+def last_line(lines: Iterable[str]) -> str:
+    """The event that ends a stream: it is so much later than all others that whatever waits for them is over."""
+    last = max(int(line.rpartition(",")[2]) for line in lines)
+    return f"{LAST_KEY},{LAST_KEY},0,{last + WINDOW_SECONDS + DISORDER_SECONDS + LATENESS_SECONDS}"
+
+
+def check(files: Path, written: Path, untimed: str = "on time") -> dict[str, int]:
     """Compares what a contender has written, total by total, with what had to come out.
 
-    A line is ``key start``, a sum, and, where windows fire more than once, when it fired, between tabs. What a window
-    has given all together is its total.
+    A line is a name, such as ``key start``, a sum, and, where windows fire more than once, when it fired, between tabs.
+    What a name has been given all together is its total.
+
+    Args:
+        files: The stream, which has its totals beside it.
+        written: What has been written of it.
+        untimed: What lines without such a timing are.
 
     Returns:
         How many lines there are of each timing.
@@ -122,19 +152,14 @@ def check(files: Path, written: Path) -> dict[str, int]:
     for part in sorted(path for path in written.rglob("part-*") if path.is_file()):
         for line in part.read_text().splitlines():
             name, total, *timing = line.split("\t")
-            if not name.startswith(f"{LAST_KEY} "):
+            if name.partition(" ")[0] != LAST_KEY:
                 found[name] += int(total)
-                timings["".join(timing) or "on time"] += 1
+                timings["".join(timing) or untimed] += 1
     expected: Totals = json.loads(totals_path(files).read_text())
     if found != expected:
         wrong = sorted(name for name, _ in found.items() ^ expected.items())
         raise AssertionError(f"{written.name}: {len(wrong)} totals are wrong, such as that of {wrong[0]!r}")
     return dict(sorted(timings.items()))
-
-
-def _after(lines: list[str]) -> str:
-    last = max(int(line.rpartition(",")[2]) for line in lines)
-    return f"{LAST_KEY},{LAST_KEY},0,{last + WINDOW_SECONDS + DISORDER_SECONDS + LATENESS_SECONDS}"
 
 
 REPLAYS = (

@@ -11,17 +11,14 @@ events back until their second is over and so adds half a second on average.
 from __future__ import annotations
 
 import argparse
-import os
-import shutil
 from collections.abc import Sequence
-from pathlib import Path
 from typing import Any
 
-from outcome import FOLDER, write_numbers
-from stream_processes import StreamWorker, stream_workers
+from options import parsed_settings
+from outcome import write_numbers
+from processes import Worker, running_workers
 from stream_report import markdown
-
-ROOT = Path(__file__).parents[1]
+from targets import empty_target
 
 TITLES = {
     "penstock": "penstock",
@@ -30,11 +27,9 @@ TITLES = {
 }
 
 
-def measure(worker: StreamWorker, source: str, settings: argparse.Namespace, folder: Path) -> dict[str, Any]:
+def measure(worker: Worker, source: str, settings: argparse.Namespace) -> dict[str, Any]:
     """A contender's latencies in milliseconds."""
-    own = folder / "written" / f"latency-{worker.name}"
-    shutil.rmtree(own, ignore_errors=True)
-    own.parent.mkdir(exist_ok=True)
+    own = empty_target(settings.folder, f"latency-{worker.name}")
     answer = worker.run(
         "latency",
         folder=str(own),
@@ -79,17 +74,12 @@ def main(given: Sequence[str] | None = None) -> None:
     parser.add_argument("--seconds", type=float, default=60, help="how long events count")
     parser.add_argument("--warming-seconds", type=float, default=30, help="how long they do not, before")
     parser.add_argument("--sources", nargs="+", choices=["socket", "rate"], default=["socket", "rate"])
-    parser.add_argument("--contenders", nargs="+", choices=TITLES, default=list(TITLES))
-    parser.add_argument("--cores", type=int, default=len(os.sched_getaffinity(0)), help="default: all")
-    parser.add_argument("--folder", type=Path, default=ROOT / "build" / "benchmarks", help="for logs")
-    parser.add_argument("--results", type=Path, default=FOLDER / "stream_latency.json")
-    settings = parser.parse_args(given)
+    settings = parsed_settings(parser, given, TITLES, "stream_latency.json")
     found: dict[str, list[dict[str, Any]]] = {name: [] for name in settings.contenders}
-    folder = settings.folder.resolve()
-    with stream_workers(settings.contenders, settings.cores, folder) as workers:
+    with running_workers(settings.contenders, settings.cores, settings.folder) as workers:
         for source in settings.sources:
             for name, worker in workers.items():
-                found[name].append(measure(worker, source, settings, folder))
+                found[name].append(measure(worker, source, settings))
     print(table(found), end="\n\n")
     sizes = {name: getattr(settings, name) for name in ("rate", "keys", "seconds", "warming_seconds")}
     write_numbers(settings.results, settings.cores, {**sizes, "contenders": found})

@@ -42,7 +42,7 @@ def replay(
     windows = FIRING if kind.fires else beam.WindowInto(beam.window.FixedWindows(WINDOW_SECONDS))
     pipeline = beam.Pipeline(spark=spark, mode="streaming", checkpoint_location=f"{target}-checkpoint")
     lines = pipeline | beam.io.ReadFromText(f"{source}/*.txt").as_stream(
-        event_time=_second,
+        event_time=second_of,
         watermark=BoundedDisorder(DISORDER_SECONDS),
         max_files_per_batch=files_per_batch,
         ends=True,
@@ -57,7 +57,7 @@ def replay(
     )
     result = pipeline.run()
     result.wait_until_finish()
-    return {"micro_batches": _query_of(result).lastProgress["batchId"] + 1}
+    return {"micro_batches": query_of(result).lastProgress["batchId"] + 1}
 
 
 FIRING = beam.WindowInto(
@@ -68,7 +68,8 @@ FIRING = beam.WindowInto(
 )
 
 
-def _second(line: str) -> int:
+def second_of(line: str) -> int:
+    """The second of the event of a line."""
     return int(line.rpartition(",")[2])
 
 
@@ -94,7 +95,7 @@ def empty_batches(spark: SparkSession, folder: str, levels: int, batches: int) -
     for level in range(levels):
         pairs |= f"Sum{level}" >> beam.CombinePerKey(sum)
     _ = pairs | beam.io.ForEachBatch(lambda elements, number: None)
-    with _running(pipeline) as query:
+    with running(pipeline) as query:
         return measured_batches(query, batches)
 
 
@@ -120,7 +121,7 @@ def state(
         | beam.CombinePerKey(sum)
     )
     _ = sums | beam.io.ForEachBatch(lambda elements, number: None)
-    with _running(pipeline) as query:
+    with running(pipeline) as query:
         return measured_state(query, filling, batches, rows)
 
 
@@ -161,7 +162,7 @@ def latency(
         _ = sums | beam.io.ForEachBatch(
             lambda elements, _: delays.add(born for _, born in dict(elements).values())
         )
-        with _running(pipeline) as query:
+        with running(pipeline) as query:
             delays.wait(query)
         return delays.numbers()
 
@@ -176,16 +177,16 @@ def _line_of_rate(row: Any) -> str:
 
 
 @contextmanager
-def _running(pipeline: Any) -> Iterator[Any]:
+def running(pipeline: Any) -> Iterator[Any]:
     """Runs a pipeline for a block, and gives Spark's query."""
     result = pipeline.run()
     try:
-        yield _query_of(result)
+        yield query_of(result)
     finally:
         result.cancel()
 
 
-def _query_of(result: Any) -> Any:
+def query_of(result: Any) -> Any:
     """Spark's query, which a user does not see."""
     return result._running._started
 

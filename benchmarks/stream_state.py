@@ -9,24 +9,23 @@ those count. Sums go on for ever; penstock's trigger fires after 1,000 events of
 from __future__ import annotations
 
 import argparse
-import os
 import random
-import shutil
 import statistics
 from collections.abc import Iterator, Sequence
 from pathlib import Path
 from typing import Any
 
-from outcome import FOLDER, write_numbers
-from stream_processes import StreamWorker, stream_workers
+from options import parsed_settings
+from outcome import write_numbers
+from processes import Worker, running_workers
+from stream_inputs import write_stream
 from stream_report import markdown
-
-ROOT = Path(__file__).parents[1]
+from targets import empty_target
 
 TITLES = {"penstock": "penstock", "native_python": "native sums, with the same Python parse"}
 
 _FILLING_EVENTS = 100_000
-_FIRST_MODIFIED = 1_600_000_000
+_FIRST_SECOND = 1_600_000_000
 _SEED = 11
 
 
@@ -47,22 +46,20 @@ def make_files(folder: Path, keys: int, batches: int, events: int) -> tuple[Path
             yield [int(chance.random() * keys) for _ in range(events)]
 
     if not target.exists():
-        unfinished = folder / f"{target.name}.unfinished"
-        unfinished.mkdir(parents=True, exist_ok=True)
-        for number, found in enumerate(contents()):
-            part = unfinished / f"part-{number:05}.txt"
-            part.write_text("".join(f"user{key},team,1,{_FIRST_MODIFIED + number}\n" for key in found))
-            os.utime(part, (_FIRST_MODIFIED + number, _FIRST_MODIFIED + number))
-        unfinished.rename(target)
+        write_stream(
+            target,
+            (
+                [f"user{key},team,1,{_FIRST_SECOND + number}" for key in found]
+                for number, found in enumerate(contents())
+            ),
+        )
     return target, filling
 
 
-def measure(worker: StreamWorker, keys: int, settings: argparse.Namespace, folder: Path) -> dict[str, Any]:
+def measure(worker: Worker, keys: int, settings: argparse.Namespace) -> dict[str, Any]:
     """A contender's numbers with so many keys."""
-    source, filling = make_files(folder, keys, settings.batches, settings.events)
-    own = folder / "written" / f"state-{worker.name}"
-    shutil.rmtree(own, ignore_errors=True)
-    own.parent.mkdir(exist_ok=True)
+    source, filling = make_files(settings.folder, keys, settings.batches, settings.events)
+    own = empty_target(settings.folder, f"state-{worker.name}")
     answer = worker.run(
         "state",
         folder=str(own),
@@ -112,18 +109,13 @@ def main(given: Sequence[str] | None = None) -> None:
     parser.add_argument("--keys", type=int, nargs="+", default=[100_000, 1_000_000])
     parser.add_argument("--batches", type=int, default=30, help="how many micro-batches count")
     parser.add_argument("--events", type=int, default=10_000, help="events of each of them")
-    parser.add_argument("--contenders", nargs="+", choices=TITLES, default=list(TITLES))
-    parser.add_argument("--cores", type=int, default=len(os.sched_getaffinity(0)), help="default: all")
-    parser.add_argument("--folder", type=Path, default=ROOT / "build" / "benchmarks", help="for data, logs")
-    parser.add_argument("--results", type=Path, default=FOLDER / "stream_state.json")
-    settings = parser.parse_args(given)
+    settings = parsed_settings(parser, given, TITLES, "stream_state.json")
     found: dict[str, list[dict[str, Any]]] = {name: [] for name in settings.contenders}
-    folder = settings.folder.resolve()
     for keys in sorted(settings.keys):
         # New processes each time: what a worker has once used, it keeps.
-        with stream_workers(settings.contenders, settings.cores, folder) as workers:
+        with running_workers(settings.contenders, settings.cores, settings.folder) as workers:
             for name, worker in workers.items():
-                found[name].append(measure(worker, keys, settings, folder))
+                found[name].append(measure(worker, keys, settings))
     print(table(found), end="\n\n")
     sizes = {"batches": settings.batches, "events": settings.events}
     write_numbers(settings.results, settings.cores, {**sizes, "contenders": found})

@@ -3,58 +3,26 @@
 from __future__ import annotations
 
 import doctest
-import importlib
 import json
-import os
-import subprocess
-import sys
-from collections.abc import Callable, Iterator
 from pathlib import Path
-from types import ModuleType
 
 import pytest
+from benchmark_programs import Load, numbers_of
 from pyspark.sql import SparkSession
-
-_BENCHMARKS = Path(__file__).parents[2] / "benchmarks"
-_SECONDS_MAX = 300
-_QUICK_START = {"JDK_JAVA_OPTIONS": "-XX:TieredStopAtLevel=1 -XX:+UseSerialGC"}
-"""Two Javas start for a few small jobs: this halves what that takes."""
-
-Load = Callable[[str], ModuleType]
-
-
-@pytest.fixture
-def load(monkeypatch: pytest.MonkeyPatch) -> Iterator[Load]:
-    """Imports a module of the benchmarks, which import each other by their bare names, as programs do."""
-    monkeypatch.syspath_prepend(str(_BENCHMARKS))
-    before = set(sys.modules)
-    yield importlib.import_module
-    for name in set(sys.modules) - before:
-        if str(_BENCHMARKS) in str(getattr(sys.modules[name], "__file__", "")):
-            del sys.modules[name]
 
 
 @pytest.mark.spark
 def test_one_command_compares_all_contenders_and_writes_their_numbers(tmp_path: Path) -> None:
     pytest.importorskip("apache_beam")
-    results = tmp_path / "numbers.json"
-    options = ["--scale=0.0005", "--runs=1", f"--folder={tmp_path}", f"--results={results}"]
-    done = subprocess.run(
-        [sys.executable, str(_BENCHMARKS / "run.py"), *options],
-        env={**os.environ, **_QUICK_START},
-        capture_output=True,
-        text=True,
-        timeout=_SECONDS_MAX,
-    )
-    assert done.returncode == 0, done.stderr
-    workloads = json.loads(results.read_text())["workloads"]
+    numbers, printed = numbers_of("run.py", tmp_path, "--scale=0.0005", "--runs=1")
+    workloads = numbers["workloads"]
     assert set(workloads) == {"word_count", "team_sums"}
     for workload in workloads.values():
         assert set(workload["contenders"]) == {"penstock", "handwritten", "beam"}
         assert workload["contenders"]["handwritten"]["speed_by_wall"] == 1
         for contender in workload["contenders"].values():
             assert all(run["wall_seconds"] > 0 and run["cpu_seconds"] > 0 for run in contender["runs"])
-    assert workloads["word_count"]["title"] in done.stdout
+    assert workloads["word_count"]["title"] in printed
 
 
 def test_a_wrong_missing_or_second_total_is_found(load: Load, tmp_path: Path) -> None:

@@ -2,67 +2,32 @@
 
 from __future__ import annotations
 
+import argparse
 import doctest
-import importlib
 import json
 import os
 import socket
-import subprocess
-import sys
 import time
 from collections import Counter
-from collections.abc import Callable, Iterator
 from pathlib import Path
-from types import ModuleType
 from typing import Any
 
 import pytest
-
-_BENCHMARKS = Path(__file__).parents[2] / "benchmarks"
-_SECONDS_MAX = 600
-_QUICK_START = {"JDK_JAVA_OPTIONS": "-XX:TieredStopAtLevel=1 -XX:+UseSerialGC"}
-"""Several Javas start for a few small jobs: this halves what that takes."""
+from benchmark_programs import Load, numbers_of
 
 TAKES_MINUTES = pytest.mark.skipif(
     not os.environ.get("PENSTOCK_BENCHMARKS"),
     reason="starts several Sparks: set PENSTOCK_BENCHMARKS=1 to see that the benchmarks of streams still run",
 )
 
-Load = Callable[[str], ModuleType]
-
-
-@pytest.fixture
-def load(monkeypatch: pytest.MonkeyPatch) -> Iterator[Load]:
-    """Imports a module of the benchmarks, which import each other by their bare names, as programs do."""
-    monkeypatch.syspath_prepend(str(_BENCHMARKS))
-    before = set(sys.modules)
-    yield importlib.import_module
-    for name in set(sys.modules) - before:
-        if str(_BENCHMARKS) in str(getattr(sys.modules[name], "__file__", "")):
-            del sys.modules[name]
-
-
-def numbers_of(program: str, folder: Path, *options: str) -> Any:
-    """What a benchmark has written."""
-    results = folder / "numbers.json"
-    command = [sys.executable, str(_BENCHMARKS / program), *options]
-    done = subprocess.run(
-        [*command, f"--folder={folder}", f"--results={results}"],
-        env={**os.environ, **_QUICK_START},
-        capture_output=True,
-        text=True,
-        timeout=_SECONDS_MAX,
-    )
-    assert done.returncode == 0, done.stderr
-    assert "| penstock " in done.stdout
-    return json.loads(results.read_text())
-
 
 @pytest.mark.spark
 @TAKES_MINUTES
 def test_one_command_replays_files_with_all_contenders_and_compares_their_totals(tmp_path: Path) -> None:
     options = ["--events=3000", "--files=4", "--runs=1", "--workloads", "sums", "team_panes"]
-    workloads = numbers_of("stream_replay.py", tmp_path, *options)["workloads"]
+    numbers, printed = numbers_of("stream_replay.py", tmp_path, *options)
+    assert "| penstock " in printed
+    workloads = numbers["workloads"]
     assert {name: list(workload["contenders"]) for name, workload in workloads.items()} == {
         "sums": ["native_sql", "native_python", "penstock"],
         "team_panes": ["rows", "frames", "penstock"],
@@ -76,7 +41,7 @@ def test_one_command_replays_files_with_all_contenders_and_compares_their_totals
 @pytest.mark.spark
 @TAKES_MINUTES
 def test_empty_micro_batches_are_measured(tmp_path: Path) -> None:
-    numbers = numbers_of("stream_empty_batches.py", tmp_path, "--levels", "1", "--batches=4")
+    numbers, _ = numbers_of("stream_empty_batches.py", tmp_path, "--levels", "1", "--batches=4")
     assert set(numbers["contenders"]) == {"penstock", "rows", "native_sql"}
     for [found] in numbers["contenders"].values():
         assert len(found["seconds"]) == 2
@@ -87,7 +52,9 @@ def test_empty_micro_batches_are_measured(tmp_path: Path) -> None:
 @TAKES_MINUTES
 def test_the_latency_is_measured(tmp_path: Path) -> None:
     options = ["--rate=50", "--keys=50", "--seconds=15", "--warming-seconds=0", "--sources", "socket"]
-    numbers = numbers_of("stream_latency.py", tmp_path, *options, "--contenders", "penstock", "native_python")
+    numbers, _ = numbers_of(
+        "stream_latency.py", tmp_path, *options, "--contenders", "penstock", "native_python"
+    )
     for [found] in numbers["contenders"].values():
         assert 0 < found["median_millis"] <= found["p99_millis"]
         assert 0 < found["micro_batches"] <= found["events"]
@@ -97,14 +64,37 @@ def test_the_latency_is_measured(tmp_path: Path) -> None:
 @TAKES_MINUTES
 def test_the_cost_of_state_is_measured(tmp_path: Path) -> None:
     options = ["--keys", "500", "--batches=2", "--events=200"]
-    numbers = numbers_of("stream_state.py", tmp_path, *options)
+    numbers, _ = numbers_of("stream_state.py", tmp_path, *options)
     assert set(numbers["contenders"]) == {"penstock", "native_python"}
     for [found] in numbers["contenders"].values():
         assert len(found["seconds"]) == 2
         assert 0 < found["resident_megabytes"] <= found["resident_megabytes_max"]
 
 
-@pytest.mark.parametrize("module", ["stream_inputs", "stream_report", "stream_ticker"])
+@pytest.mark.spark
+@TAKES_MINUTES
+@pytest.mark.parametrize(
+    ("program", "contenders"),
+    [
+        ("stream_stateful", ["rows", "frames", "penstock"]),
+        ("stream_join", ["rows", "frames", "native_sql", "native_python", "penstock"]),
+    ],
+)
+def test_all_contenders_keep_something_for_each_key_and_give_the_same_totals(
+    program: str, contenders: list[str], tmp_path: Path
+) -> None:
+    keys = "--users=300" if program == "stream_stateful" else "--orders=300"
+    options = ["--events=2000", "--files=2", "--runs=1", keys]
+    numbers, _ = numbers_of(f"{program}.py", tmp_path, *options)
+    [work] = numbers["workloads"].values()
+    assert list(work["contenders"]) == contenders
+    for contender in work["contenders"].values():
+        assert all(count > 0 for run in contender["runs"] for count in run["panes"].values())
+    assert list(work["state_bytes_per_key"]) == contenders
+    assert all(size > 0 for size in work["state_bytes_per_key"].values())
+
+
+@pytest.mark.parametrize("module", ["keyed_inputs", "stream_inputs", "stream_report", "stream_ticker"])
 def test_the_examples_in_the_benchmarks_of_streams_are_right(load: Load, module: str) -> None:
     done = doctest.testmod(load(module))
     assert done.attempted > 0
@@ -150,6 +140,71 @@ def test_files_of_a_stream_are_in_order_and_only_some_streams_have_late_events(
     assert {name for name, count in late.items() if count} == {
         replay.name for replay in inputs.REPLAYS if replay.fires
     }
+
+
+def test_the_totals_of_orders_are_those_of_all_pairs_in_a_window(load: Load, tmp_path: Path) -> None:
+    keyed, streams = load("keyed_inputs"), load("stream_inputs")
+    folder = keyed.order_files(tmp_path, 4_000, 3)
+    orders, payments = (
+        [
+            (key, keyed.join_start(second), amount)
+            for path in sorted((folder / side).iterdir())
+            for key, amount, second in (streams.parsed(line, 0) for line in path.read_text().splitlines())
+            if key != streams.LAST_KEY
+        ]
+        for side in keyed.SIDES
+    )
+    prices = {(key, start): price for key, start, price in orders}
+    pairs = [
+        (f"{key} {start}", prices[key, start] - paid)
+        for key, start, paid in payments
+        if (key, start) in prices
+    ]
+    # Some orders are paid twice, or never, or in the next window.
+    totals = json.loads(streams.totals_path(folder).read_text())
+    assert len(totals) < len(pairs) < len(payments)
+    assert len(totals) < len(orders)
+    written = tmp_path / "written"
+    written.mkdir()
+    part = written / "part-0"
+    part.write_text("".join(f"{name}\t{owed}\n" for name, owed in pairs))
+    assert streams.check(folder, written, "pairs") == {"pairs": len(pairs)}
+    part.write_text("".join(f"{name}\t{owed}\n" for name, owed in pairs[1:]))
+    with pytest.raises(AssertionError):
+        streams.check(folder, written)
+
+
+def test_each_user_has_a_total_and_the_last_event_is_later_than_all_that_waits(
+    load: Load, tmp_path: Path
+) -> None:
+    keyed, streams = load("keyed_inputs"), load("stream_inputs")
+    folder = keyed.user_files(tmp_path, 2_000, 50, 4)
+    lines = [line for path in sorted(folder.iterdir()) for line in path.read_text().splitlines()]
+    *events, last = [streams.parsed(line, 0) for line in lines]
+    totals: Counter[str] = Counter()
+    for user, value, _ in events:
+        totals[user] += value
+    assert json.loads(streams.totals_path(folder).read_text()) == totals
+    assert len(totals) == 50
+    latest = max(second for _, _, second in events)
+    assert last[0] == streams.LAST_KEY
+    assert last[2] - streams.DISORDER_SECONDS >= latest + keyed.EXPIRY_SECONDS
+
+
+def test_only_full_runs_of_everybody_write_the_numbers_that_are_kept(load: Load) -> None:
+    options = load("options")
+
+    def results(*given: str) -> Path:
+        parser = argparse.ArgumentParser()
+        parser.add_argument("--events", type=int, default=10)
+        parser.add_argument("--runs", type=int, default=3)
+        path: Path = options.parsed_settings(parser, given, ("a", "b"), "n.json").results
+        return path
+
+    kept = options.FOLDER / "n.json"
+    assert results() == results("--runs=1", "--cores=1") == kept
+    assert kept not in (results("--events=9"), results("--contenders", "a"))
+    assert results("--events=9", "--results=other.json") == Path("other.json")
 
 
 def test_delays_count_only_after_warming_up_and_until_the_end(load: Load, monkeypatch: Any) -> None:

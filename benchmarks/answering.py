@@ -1,0 +1,22 @@
+"""A contender's side of the conversation: it reads orders from its input, and answers each when it is done."""
+
+from __future__ import annotations
+
+import json
+import sys
+from collections.abc import Callable
+from typing import Any
+
+CarryOut = Callable[..., Any]
+"""Does a job, by its name and arguments that JSON takes, and gives what JSON takes."""
+
+
+def answer_orders(start: Callable[[], CarryOut]) -> None:
+    """Starts what does the jobs, says that it is ready, and answers each order: the name of a job and its arguments."""
+    # What else a job prints goes to the log.
+    answers, sys.stdout = sys.stdout, sys.stderr
+    carry_out = start()
+    print("ready", file=answers, flush=True)
+    for order in sys.stdin:
+        job, arguments = json.loads(order)
+        print(json.dumps(carry_out(job, **arguments)), file=answers, flush=True)

@@ -1,0 +1,108 @@
+"""Contenders that do the same work on a stream of files, in turns: their times, and a table of them."""
+
+from __future__ import annotations
+
+import argparse
+from dataclasses import asdict, dataclass
+from pathlib import Path
+from typing import Any
+
+from outcome import write_numbers
+from processes import Worker
+from report import Measured, Times
+from stream_inputs import check
+from stream_report import markdown
+from targets import empty_target
+
+TITLES = {
+    "penstock": "penstock",
+    "native_sql": "native, in SQL throughout",
+    "native_python": "native, with the same Python parse",
+    "rows": "`transformWithState` per key",
+    "frames": "`transformWithStateInPandas` per key",
+}
+
+
+@dataclass(frozen=True)
+class Work:
+    """What all contenders do.
+
+    Attributes:
+        title: What people know it by.
+        contenders: Who does it; the first one is what the others are compared with.
+        job: What the contenders know it by.
+        arguments: Of the job, beside the source and the target.
+        events: How many there are in the source.
+        source: The folder of the files.
+        untimed: What its results are that do not say when they fired.
+    """
+
+    title: str
+    contenders: tuple[str, ...]
+    job: str
+    arguments: dict[str, Any]
+    events: int
+    source: Path
+    untimed: str = "on time"
+
+
+def compared(work: Work, runs: int, folder: Path, workers: dict[str, Worker]) -> dict[str, Any]:
+    """Has work done in turns, of which the first does not count, prints a table, and gives the numbers."""
+    names = [name for name in work.contenders if name in workers]
+    found: dict[str, list[dict[str, Any]]] = {name: [] for name in names}
+    for turn in range(runs + 1):
+        for name in names:
+            run = _run(work, folder, workers[name])
+            if turn:
+                found[name].append(run)
+    numbers = {"title": work.title, "contenders": {name: _summary(each) for name, each in found.items()}}
+    print(_table(numbers), end="\n\n", flush=True)
+    return numbers
+
+
+def _run(work: Work, folder: Path, worker: Worker) -> dict[str, Any]:
+    target = empty_target(folder, f"{worker.name}-{work.source.name}")
+    answer = worker.run(work.job, source=str(work.source), target=str(target), **work.arguments)
+    times = Times(work.events, round(answer.wall_seconds, 3), round(answer.cpu_seconds, 3))
+    return {**asdict(times), **answer.numbers, "panes": check(work.source, target, work.untimed)}
+
+
+def _summary(runs: list[dict[str, Any]]) -> dict[str, Any]:
+    """The medians of a contender's runs."""
+    times = tuple(Times(run["size"], run["wall_seconds"], run["cpu_seconds"]) for run in runs)
+    size, measured = times[0].size, Measured("", times)
+    wall_seconds, cpu_seconds = (measured.seconds(kind, size) for kind in ("wall_seconds", "cpu_seconds"))
+    return {
+        "wall_seconds": round(wall_seconds, 3),
+        "cpu_seconds": round(cpu_seconds, 3),
+        "events_per_wall_second": round(size / wall_seconds),
+        "events_per_cpu_second": round(size / cpu_seconds),
+        "runs": runs,
+    }
+
+
+def _table(numbers: dict[str, Any]) -> str:
+    contenders = numbers["contenders"]
+    base = next(iter(contenders.values()))
+    head = ("", "wall s", "CPU s", "events/s", "events/CPU s", "speed by wall", "speed by CPU", "results")
+    rows = [
+        (
+            TITLES[name],
+            f"{found['wall_seconds']:.1f}",
+            f"{found['cpu_seconds']:.1f}",
+            f"{found['events_per_wall_second']:,}",
+            f"{found['events_per_cpu_second']:,}",
+            f"{base['wall_seconds'] / found['wall_seconds']:.2f}",
+            f"{base['cpu_seconds'] / found['cpu_seconds']:.2f}",
+            ", ".join(f"{count:,} {timing}" for timing, count in found["runs"][-1]["panes"].items()),
+        )
+        for name, found in contenders.items()
+    ]
+    return "\n".join([f"{numbers['title']}:", "", markdown(head, rows)])
+
+
+def write_comparison(settings: argparse.Namespace, workloads: dict[str, Any]) -> None:
+    """Writes the numbers, with the program's settings that they depend on."""
+    elsewhere = ("cores", "folder", "results", "contenders", "workloads")
+    sizes = {name: value for name, value in vars(settings).items() if name not in elsewhere}
+    write_numbers(settings.results, settings.cores, {**sizes, "workloads": workloads})

@@ -1,0 +1,51 @@
+"""Measures an inner join of two streams in windows of ten minutes, beside processors by hand and Spark's own join.
+
+Run it with ``python benchmarks/stream_join.py``, and ``--events=100000`` for a first look.
+
+Orders and payments match if they have the same id and are in the same window. Each pair is given as soon as both are
+there, by everybody: penstock's is ``JoinRows("inner")``, and Spark's own has watermarks on both sides and the window
+among the columns that must be equal. Contenders take turns as in ``stream_replay.py``; all pairs are checked.
+"""
+
+from __future__ import annotations
+
+import argparse
+from collections.abc import Sequence
+
+from keyed_inputs import each_order_paid, order_files
+from keyed_state import measured_bytes
+from options import parsed_settings
+from processes import running_workers
+from stream_comparison import Work, compared, write_comparison
+
+CONTENDERS = ("rows", "frames", "native_sql", "native_python", "penstock")
+
+
+def main(given: Sequence[str] | None = None) -> None:
+    """Runs everything, prints the tables and writes the numbers."""
+    parser = argparse.ArgumentParser(description=__doc__)
+    parser.add_argument("--events", type=int, default=1_000_000, help="of both sides together")
+    parser.add_argument("--orders", type=int, default=100_000, help="that are kept to measure the state")
+    parser.add_argument("--files", type=int, default=25, help="how many files of each side")
+    parser.add_argument("--runs", type=int, default=3, help="how many runs count, after one that does not")
+    settings = parsed_settings(parser, given, CONTENDERS, "stream_join.json")
+    work = Work(
+        title="orders joined with their payments in windows of ten minutes",
+        contenders=CONTENDERS,
+        job="join",
+        arguments={"files_per_batch": 1},
+        events=settings.events,
+        source=order_files(settings.folder, settings.events, settings.files),
+        untimed="pairs",
+    )
+    with running_workers(settings.contenders, settings.cores, settings.folder) as workers:
+        numbers = compared(work, settings.runs, settings.folder, workers)
+        full = each_order_paid(settings.folder, settings.orders)
+        numbers["state_bytes_per_key"] = measured_bytes(
+            workers, CONTENDERS, "join_fill", full, settings.orders
+        )
+    write_comparison(settings, {"join": numbers})
+
+
+if __name__ == "__main__":
+    main()

@@ -1,0 +1,51 @@
+"""Measures a stateful step with a value and a timer for each of 100,000 users, beside processors written by hand.
+
+Run it with ``python benchmarks/stream_stateful.py``, and ``--events=100000`` for a first look.
+
+A user's total grows with each event, which sets the timer anew; when nothing has come for ten minutes of event time,
+the total is given, and the user forgotten. Contenders take turns as in ``stream_replay.py``. What a user has been given
+all together is compared with what plain Python finds; how many times it was given depends on when the watermark moves.
+"""
+
+from __future__ import annotations
+
+import argparse
+from collections.abc import Sequence
+
+from keyed_inputs import each_user_once, user_files
+from keyed_state import measured_bytes
+from options import parsed_settings
+from processes import running_workers
+from stream_comparison import Work, compared, write_comparison
+
+CONTENDERS = ("rows", "frames", "penstock")
+
+
+def main(given: Sequence[str] | None = None) -> None:
+    """Runs everything, prints the tables and writes the numbers."""
+    parser = argparse.ArgumentParser(description=__doc__)
+    parser.add_argument("--events", type=int, default=1_000_000)
+    parser.add_argument("--users", type=int, default=100_000)
+    parser.add_argument("--files", type=int, default=25, help="how many files, each a micro-batch")
+    parser.add_argument("--runs", type=int, default=3, help="how many runs count, after one that does not")
+    settings = parsed_settings(parser, given, CONTENDERS, "stream_stateful.json")
+    work = Work(
+        title=f"totals of {settings.users:,} users, each with a timer",
+        contenders=CONTENDERS,
+        job="stateful",
+        arguments={"files_per_batch": 1},
+        events=settings.events,
+        source=user_files(settings.folder, settings.events, settings.users, settings.files),
+        untimed="expired",
+    )
+    with running_workers(settings.contenders, settings.cores, settings.folder) as workers:
+        numbers = compared(work, settings.runs, settings.folder, workers)
+        full = each_user_once(settings.folder, settings.users)
+        numbers["state_bytes_per_key"] = measured_bytes(
+            workers, CONTENDERS, "stateful_fill", full, settings.users
+        )
+    write_comparison(settings, {"stateful": numbers})
+
+
+if __name__ == "__main__":
+    main()
