@@ -6,7 +6,6 @@ from collections.abc import Iterator, Sequence
 from dataclasses import replace
 from typing import NamedTuple
 
-from penstock.machines.grouping import GroupingMachine
 from penstock.machines.playing import Player
 from penstock.machines.records import Arrive, Event, Played
 from penstock_conformance.comparing import differences, hold_text, verdict
@@ -73,8 +72,7 @@ def run(scenario: Scenario, mode: str, cut: bool = False) -> Run:
         Malformed: A setting cannot be understood.
     """
     try:
-        program = program_of(scenario)
-        machine = GroupingMachine(program.windowing, program.combine, program.input_retracts)
+        machine = program_of(scenario).machine()
     except Malformed:
         raise
     except (TypeError, ValueError) as error:

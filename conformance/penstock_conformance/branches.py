@@ -23,7 +23,7 @@ from penstock.utils.windowed_value import ValueKind, WindowedValue
 from penstock_conformance.programs import Program
 
 GROUPING = "Grouping"
-"""The label of a scenario's grouping, below its own."""
+"""The label of a scenario's grouping, or of what stands in its place, below its own."""
 
 _INTO_RETRACTIONS = WindowInto(
     GlobalWindows(),
@@ -62,9 +62,12 @@ class Branch(PTransform[Any, Any]):
             # A pipeline knows that elements may take others back if they come from a grouping that gives such.
             one_by_one = elements | "One by one" >> _INTO_RETRACTIONS | "Each" >> GroupByKey()
             elements = one_by_one | "Taken back" >> ParDo(_TakeBack())
+        windows = elements | "Windows" >> WindowInto(program.windowing)
+        if program.transform is not None:
+            self.panes = windows | GROUPING >> program.transform
+            return self.panes | "Panes" >> _Seen(_Show()) | "Write" >> WriteToMemory(self._into)
         combine = program.combine
         grouping = GroupByKey() if combine is None else CombinePerKey(combine)
-        windows = elements | "Windows" >> WindowInto(program.windowing)
         panes, late = windows | GROUPING >> grouping.with_late_data()
         self.panes = panes
         seen = (

@@ -6,7 +6,6 @@ from collections.abc import Iterable, Iterator, Mapping, Sequence
 from dataclasses import replace
 from typing import Any, NamedTuple
 
-from penstock.machines.grouping import GroupingMachine
 from penstock.machines.playing import Player
 from penstock.machines.records import (
     MIN_MICROS,
@@ -69,8 +68,7 @@ def steps_to_the_end(scenario: Scenario, mode: str, end_clock_micros: int = 0) -
     steps = scenario.steps(mode)
     if steps[-1].ends_input:
         return steps
-    program = program_of(scenario)
-    player = Player(GroupingMachine(program.windowing, program.combine, program.input_retracts), mode)
+    player = Player(program_of(scenario).machine(), mode)
     for step in steps:
         for event in step.events:
             player.play(event)

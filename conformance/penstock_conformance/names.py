@@ -1,4 +1,4 @@
-"""The names that settings of transcripts may use: the model's windows and triggers, and examples of users' own."""
+"""The names that settings of transcripts may use: the model's windows, triggers and joins, and users' own."""
 
 from __future__ import annotations
 
@@ -10,10 +10,14 @@ from penstock.transforms import trigger, window
 from penstock.transforms.combinefn import CombineFn
 from penstock.transforms.combiners import MeanCombineFn
 from penstock.transforms.custom_trigger import TriggerContext
+from penstock.transforms.pardo import ParDo
+from penstock.transforms.row_joins import JoinRows
 from penstock.transforms.timeutil import TimeDomain
 from penstock.transforms.trigger import CustomTrigger, TriggerElement, TriggerTimer
+from penstock.transforms.validity import ValidFrom, ValidityJoin
 from penstock.transforms.window import IntervalWindow, NonMergingWindowFn, WindowFn
 from penstock.utils.timestamp import Timestamp
+from penstock_conformance.own_programs import Attribution, Shown, Sides, left_row, with_product, with_time
 
 
 class ReversibleSum(CombineFn):
@@ -173,4 +177,6 @@ def names() -> dict[str, Any]:
             one.__name__: one
             for one in (WhenOdd, EveryThree, AfterQuiet, AtTheMiddle, JoinedAtMidnight, MinutesAndHours)
         },
+        **{one.__name__: one for one in (ParDo, JoinRows, ValidFrom, ValidityJoin)},
+        **{one.__name__: one for one in (Sides, Shown, Attribution, left_row, with_product, with_time)},
     }

@@ -19,9 +19,9 @@ TRANSCRIPTS = Path(__file__).parent / "transcripts"
 
 SETTINGS = (
     *("windows", "trigger", "accumulation", "lateness", "combine"),
-    *("timestamp", "on_time", "closing", "input_retracts"),
+    *("timestamp", "on_time", "closing", "input_retracts", "program"),
 )
-"""What a grouping is told; `programs.program_of` gives them their meaning."""
+"""What a grouping, or another program, is told; `programs.program_of` gives them their meaning."""
 
 _HEADERS = ("source", "shows", *SETTINGS, "input", "engine", "order", "fails", "unmet")
 _HEADER = re.compile(r"(\w+):\s*(.+)")

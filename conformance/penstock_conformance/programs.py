@@ -1,4 +1,4 @@
-"""From the settings of a scenario to the grouping that they describe."""
+"""From the settings of a scenario to the grouping, or other program, that they describe."""
 
 from __future__ import annotations
 
@@ -6,6 +6,8 @@ from collections.abc import Mapping
 from dataclasses import dataclass
 from typing import Any, TypeVar
 
+from penstock.machines.grouping import GroupingMachine
+from penstock.transforms.ptransform import PTransform
 from penstock.transforms.trigger import AccumulationMode, ClosingBehavior, OnTimeBehavior
 from penstock.transforms.window import TimestampCombiner
 from penstock.transforms.windowing import Windowing
@@ -14,6 +16,7 @@ from penstock_conformance.malformed import Malformed
 from penstock_conformance.moments import micros_of
 from penstock_conformance.names import names
 from penstock_conformance.scenario import Scenario
+from penstock_conformance.walking import ProgramMachine
 
 T = TypeVar("T")
 
@@ -32,6 +35,8 @@ _TIMESTAMP = {
 _ON_TIME = {"always": OnTimeBehavior.FIRE_ALWAYS, "if non-empty": OnTimeBehavior.FIRE_IF_NON_EMPTY}
 _CLOSING = {"always": ClosingBehavior.FIRE_ALWAYS, "if non-empty": ClosingBehavior.FIRE_IF_NON_EMPTY}
 
+_OF_ALL = ("windows", "lateness", "input_retracts", "program")
+
 
 @dataclass(frozen=True)
 class Program:
@@ -41,11 +46,24 @@ class Program:
         windowing: Its input's.
         combine: A CombineFn; None for lists of values.
         input_retracts: Whether elements may be retractions.
+        transform: What stands in place of a grouping, from pairs of a key and a value to such pairs; mostly None.
     """
 
     windowing: Windowing
     combine: Any
     input_retracts: bool
+    transform: PTransform[Any, Any] | None = None
+
+    def machine(self) -> Any:
+        """Its machine: a `GroupingMachine`, or what can stand in for one.
+
+        Raises:
+            Malformed: The transform is more than can be played so.
+            ValueError: The model refuses it; so does TypeError.
+        """
+        if self.transform is not None:
+            return ProgramMachine(self.transform, self.windowing)
+        return GroupingMachine(self.windowing, self.combine, self.input_retracts)
 
 
 def program_of(scenario: Scenario) -> Program:
@@ -57,6 +75,7 @@ def program_of(scenario: Scenario) -> Program:
     """
     settings = scenario.settings
     try:
+        _check_alone(settings)
         lateness = settings.get("lateness", "0")
         return Program(
             windowing=Windowing(
@@ -70,9 +89,18 @@ def program_of(scenario: Scenario) -> Program:
             ),
             combine=_evaluated(settings["combine"]) if "combine" in settings else None,
             input_retracts=_choice(settings, "input_retracts", {"yes": True, "no": False}, False),
+            transform=_evaluated(settings["program"]) if "program" in settings else None,
         )
     except Malformed as error:
         raise error.at(scenario.place) from None
+
+
+def _check_alone(settings: Mapping[str, str]) -> None:
+    """Refuses what only a grouping has where there is none."""
+    others = [name for name in settings if name not in _OF_ALL]
+    if "program" in settings and others:
+        what = f"a program is no grouping, and {others[0]} is of a grouping"
+        raise Malformed(what, hint=f"leave out {' and '.join(others)}, or the program")
 
 
 def _choice(settings: Mapping[str, str], name: str, choices: Mapping[str, T], default: T) -> T:

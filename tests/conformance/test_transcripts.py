@@ -31,7 +31,8 @@ def test_cutting_the_input_after_each_event_changes_nothing(scenario: Scenario, 
 def test_there_are_transcripts_of_every_kind_and_mode() -> None:
     folders = {scenario.place.partition("/")[0] for scenario in SCENARIOS}
     assert folders == {path.name for path in TRANSCRIPTS.iterdir() if path.is_dir()}
-    assert folders == {"windows", "triggers", "panes", "refinement", "must_fail", "figures", "scenarios"}
+    of_groupings = {"windows", "triggers", "panes", "refinement", "must_fail", "figures", "scenarios"}
+    assert folders == {*of_groupings, "joins", "state"}
     assert {mode for scenario in SCENARIOS for mode in scenario.modes} == set(MODES)
 
 

@@ -21,7 +21,7 @@ from penstock_conformance.stages import AVERAGES, LONGEST, USERS, AverageLengths
 SCENARIOS = load()
 
 
-@pytest.mark.parametrize(("mode", "number"), [("streaming", 311), ("micro_batch", 54), ("batch", 80)])
+@pytest.mark.parametrize(("mode", "number"), [("streaming", 338), ("micro_batch", 80), ("batch", 107)])
 def test_spark_does_as_the_transcripts_say(spark, mode, number):
     found = list(reports(SCENARIOS, mode, spark=spark))
     wrong = [report.wrong for report in found if report.wrong]

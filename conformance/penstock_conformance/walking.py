@@ -1,0 +1,156 @@
+"""A part of a pipeline as a machine: its one stateful step and the plain steps around it, without any engine."""
+
+from __future__ import annotations
+
+from collections.abc import Iterable, Iterator
+from dataclasses import replace
+from typing import Any
+
+from penstock.graph import AssignWindows, Flatten, Graph, ParDo, StatefulParDo, Step
+from penstock.machines.records import Dropped, Element, Emitted, Pane, Times
+from penstock.machines.stateful import Reaction, StatefulKey, StatefulMachine
+from penstock.machines.trigger_machine import Domain
+from penstock.pipeline import Pipeline
+from penstock.transforms.bounded_window import BoundedWindow
+from penstock.transforms.create import Create
+from penstock.transforms.ptransform import PTransform
+from penstock.transforms.window import WindowFn
+from penstock.transforms.windowing import Windowing, WindowInto
+from penstock.utils.timestamp import Timestamp
+from penstock.utils.windowed_value import PANE_INFO_UNKNOWN, WindowedValue, create
+from penstock_conformance.calls import Asked, StatefulCode, given_by, process_of
+from penstock_conformance.malformed import Malformed
+
+
+class ProgramMachine:
+    """The machine of a program: a transform from pairs of a key and a value to such pairs, of the same keys.
+
+    It has the methods of a `penstock.machines.grouping.GroupingMachine`, so that a `Player` plays it. Of what comes out
+    its window, its event time and its kind are known, and no more of a pane. Nobody is told of bundles.
+
+    Args:
+        program: The transform: a ParDo with state, and other ParDos and Flattens before and after it.
+        windowing: That of its input.
+
+    Raises:
+        Malformed: It is made of other steps.
+
+    >>> from penstock.machines.playing import play
+    >>> from penstock.machines.records import Arrive
+    >>> from penstock.transforms.validity import ValidFrom
+    >>> from penstock.transforms.window import GlobalWindows
+    >>> machine = ProgramMachine(ValidFrom(), Windowing(GlobalWindows()))
+    >>> [one.emitted.kind.name for one in play(machine, [Arrive("a", 0), Arrive("b", 5_000_000)])]
+    ['INSERT', 'UPDATE_BEFORE', 'UPDATE_AFTER', 'UPDATE_AFTER']
+    """
+
+    def __init__(self, program: PTransform[Any, Any], windowing: Windowing) -> None:
+        self._windowfn = windowing.windowfn
+        self._graph, self._start = _graph_of(program, windowing)
+        self._stateful, plain = _steps_of(self._graph, self._start)
+        self._processes = {
+            step.label: process_of(step.primitive) for step in plain if isinstance(step.primitive, ParDo)
+        }
+        primitive: Any = self._stateful.primitive
+        self._machine = StatefulMachine(StatefulCode(primitive), windowing.allowed_lateness.micros)
+        self._key: Any = None
+
+    def new_key(self) -> StatefulKey:
+        """The state of a key that has had no elements."""
+        return self._machine.new_key()
+
+    def assign(self, timestamp_micros: int, pair: Any) -> tuple[BoundedWindow, ...]:
+        """The windows of an element that arrives next."""
+        # Whoever plays says here alone which key it is.
+        self._key, _ = pair
+        context = WindowFn.AssignContext(Timestamp.from_micros(timestamp_micros), element=pair)
+        return tuple(self._windowfn.assign(context))
+
+    def element(self, state: StatefulKey, element: Element, times: Times) -> list[Emitted]:
+        """An element arrives."""
+        state.key = self._key
+        pane = replace(PANE_INFO_UNKNOWN, kind=element.kind)
+        pair = state.key, element.value
+        ones = (create(pair, element.timestamp_micros, (window,), pane) for window in element.windows)
+        return [emitted for one in ones for emitted in self._walk(self._start, one, state, times)]
+
+    def advance_watermark(self, state: StatefulKey, times: Times) -> list[Emitted]:
+        """Timers of event time that are due fire, and windows end."""
+        return [*self._after(self._machine.advance_watermark(state, times), state, times)]
+
+    def advance_clock(self, state: StatefulKey, times: Times) -> list[Emitted]:
+        """Timers of processing time that are due fire."""
+        return [*self._after(self._machine.advance_clock(state, times), state, times)]
+
+    def signal(self, state: StatefulKey, name: str, times: Times) -> list[Emitted]:
+        """Only triggers hear signals."""
+        return []
+
+    def end_round(self, state: StatefulKey, times: Times) -> list[Emitted]:
+        """Only groupings hear of rounds."""
+        return []
+
+    def hold_micros(self, state: StatefulKey) -> int | None:
+        """The event time that the watermark of the output may not pass; None if nothing holds it."""
+        return self._machine.hold_micros(state)
+
+    def alarm_micros(self, state: StatefulKey, domain: Domain) -> int | None:
+        """A moment before which nothing is due in a domain; None if nothing will ever be."""
+        return self._machine.alarm_micros(state, domain)
+
+    def snapshot(self, state: StatefulKey) -> bytes:
+        """The state of a key as bytes."""
+        return self._machine.snapshot(state)
+
+    def restore(self, data: bytes) -> StatefulKey:
+        """The state of a key from its bytes."""
+        return self._machine.restore(data)
+
+    def _walk(self, edge: int, one: WindowedValue, state: StatefulKey, times: Times) -> Iterator[Emitted]:
+        """What comes out at the end if something is in a PCollection."""
+        steps = tuple(self._graph.consumers(edge))
+        if not steps:
+            _, value = one.value
+            yield Pane(value, one.windows[0], one.timestamp_micros, one.pane_info)
+        for step in steps:
+            if step is self._stateful:
+                (_, value), kind = one.value, one.pane_info.kind
+                element = Element(value, one.timestamp_micros, tuple(one.windows), kind)
+                yield from self._after(self._machine.element(state, element, times), state, times)
+                continue
+            process = self._processes.get(step.label)
+            results = [one] if process is None else given_by(process(Asked(one)), one)
+            for result in results:
+                yield from self._walk(step.outputs[0].edge, result, state, times)
+
+    def _after(self, reactions: Iterable[Reaction], state: StatefulKey, times: Times) -> Iterator[Emitted]:
+        """What comes out at the end of what the stateful step gave."""
+        for reaction in reactions:
+            if isinstance(reaction, Dropped):
+                yield reaction
+                continue
+            own = create(None, reaction.timestamp_micros, (reaction.window,), reaction.info)
+            for one in given_by(reaction.results, own):
+                yield from self._walk(self._stateful.outputs[0].edge, one, state, times)
+
+
+def _graph_of(program: PTransform[Any, Any], windowing: Windowing) -> tuple[Graph, int]:
+    """The graph of a pipeline with a program, and the edge that is the program's input."""
+    pipeline = Pipeline()
+    _ = pipeline | Create([("key", "value")]) | WindowInto(windowing) | program
+    graph = pipeline.to_graph()
+    assigning = next(step for step in graph.steps if isinstance(step.primitive, AssignWindows))
+    return graph, assigning.outputs[0].edge
+
+
+def _steps_of(graph: Graph, start: int) -> tuple[Step, list[Step]]:
+    """The step with state, and the others that come after the program's input."""
+    first = next(number for number, step in enumerate(graph.steps) if step.outputs[0].edge == start)
+    steps = graph.steps[first + 1 :]
+    stateful = [step for step in steps if isinstance(step.primitive, StatefulParDo)]
+    strange = [step for step in steps if not isinstance(step.primitive, ParDo | Flatten) or step.side_inputs]
+    if len(stateful) != 1 or strange:
+        what = "a program is one ParDo with state, and ParDos and Flattens without side inputs around it"
+        labels = ", ".join(step.label for step in strange or stateful) or "none with state"
+        raise Malformed(f"{what}, and not {labels}", hint="show something else in a test")
+    return stateful[0], [step for step in steps if step is not stateful[0]]
