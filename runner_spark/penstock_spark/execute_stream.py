@@ -80,7 +80,7 @@ def _started(plan: StreamPlan, context: Context, settings: SparkOptions) -> Stre
 def _batch_writer(plan: StreamPlan, context: Context, checkpoint: Checkpoint) -> BatchWriter:
     sinks = tuple(StreamSink(plan.level_of[step.label], step) for step in plan.sinks)
     return BatchWriter(
-        sinks, context.dumps, context.metrics, context.run, context.sys_path, _nothing, checkpoint.plan["id"]
+        sinks, context.dumps, context.metrics, context.run, context.sys_path, checkpoint.plan["id"]
     )
 
 
@@ -97,7 +97,3 @@ def _temporary(context: Context) -> str:
 def _tidy(context: Context) -> None:
     forget_reports(context.metrics, context.run)
     context.tidy_up()
-
-
-def _nothing(batch_id: int) -> None:
-    """There is nothing to do after a micro-batch."""

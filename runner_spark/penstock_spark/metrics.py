@@ -9,9 +9,10 @@ last report counts.
 from __future__ import annotations
 
 import weakref
+from collections import Counter
 from collections.abc import Hashable, Mapping
 from dataclasses import dataclass
-from typing import Any
+from typing import Any, NamedTuple
 
 from pyspark import SparkContext
 from pyspark.accumulators import Accumulator, AccumulatorParam
@@ -69,35 +70,52 @@ def _taken(accumulator: Accumulator[Snapshots], wanted: Any) -> Snapshot:
     return merged
 
 
+class Told(NamedTuple):
+    """What a shard tells of a grouping.
+
+    Attributes:
+        entering_micros: The watermark of its input.
+        leaving_micros: The watermark of its output.
+        waits: How many elements wait for each side input, by the label of the grouping that makes it.
+    """
+
+    entering_micros: int
+    leaving_micros: int
+    waits: Mapping[str, int] = {}
+
+
 @dataclass(frozen=True)
 class Watermarks:
     """Where the watermarks of a streaming query are.
 
     Attributes:
-        by_shard: What each shard told last, by level and number: for each grouping the watermarks of its input and of
-            its output, in microseconds.
+        by_shard: What each shard told last, by level and number, for each grouping.
         clock_micros: Processing time, as the shard that is furthest behind knows it.
     """
 
-    by_shard: Mapping[tuple[int, int], Mapping[str, tuple[int, int]]]
+    by_shard: Mapping[tuple[int, int], Mapping[str, Told]]
     clock_micros: int
 
-    def by_grouping(self) -> dict[str, tuple[int, int]]:
-        """The minimum over all shards: the input's and the output's."""
-        found: dict[str, tuple[int, int]] = {}
-        for told in self.by_shard.values():
-            for label, (entering, leaving) in told.items():
-                least = found.get(label, (MAX_MICROS, MAX_MICROS))
-                found[label] = (min(least[0], entering), min(least[1], leaving))
+    def by_grouping(self) -> dict[str, Told]:
+        """The minimum of the watermarks over all shards, and the sum of what waits."""
+        found: dict[str, Told] = {}
+        for shard in self.by_shard.values():
+            for label, told in shard.items():
+                known = found.get(label, Told(MAX_MICROS, MAX_MICROS))
+                found[label] = Told(
+                    min(known.entering_micros, told.entering_micros),
+                    min(known.leaving_micros, told.leaving_micros),
+                    Counter(known.waits) + Counter(told.waits),
+                )
         return found
 
     def earliest_micros(self) -> int:
         """The watermark of the input that is furthest behind."""
-        return min((entering for entering, _ in self.by_grouping().values()), default=MAX_MICROS)
+        return min((told.entering_micros for told in self.by_grouping().values()), default=MAX_MICROS)
 
 
 def report_watermarks(
-    accumulator: Any, run: str, level: int, shard: int, clock_micros: int, told: Mapping[str, tuple[int, int]]
+    accumulator: Any, run: str, level: int, shard: int, clock_micros: int, told: Mapping[str, Told]
 ) -> None:
     """Tells the driver where a shard's watermarks are."""
     accumulator.add({(_reports(run), level, shard): (clock_micros, told)})

@@ -8,7 +8,7 @@ from __future__ import annotations
 from collections.abc import Set
 from typing import Any
 
-from penstock.graph import CombinePerKey, Graph, GroupByKey, StatefulParDo, Step
+from penstock.graph import CombinePerKey, Graph, Grouping, StatefulParDo, Step
 from penstock.transforms.window import TimestampCombiner
 from penstock_spark.operators.tables import known
 from penstock_spark.passes.fuse import Unit, is_inline
@@ -67,9 +67,7 @@ def _not_worth_it(feeding: list[Unit], readers: dict[object, set[object]]) -> Ho
 
 
 def _is_grouping(unit: Unit) -> bool:
-    return isinstance(unit.root, Step) and isinstance(
-        unit.root.primitive, GroupByKey | CombinePerKey | StatefulParDo
-    )
+    return isinstance(unit.root, Step) and isinstance(unit.root.primitive, Grouping)
 
 
 def _frame(unit: Unit) -> object:

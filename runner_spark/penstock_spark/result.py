@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from dataclasses import dataclass
+from dataclasses import dataclass, field
 from typing import Any
 
 from penstock.figures.of_runs import Figure, recording_of_grouping
@@ -69,6 +69,7 @@ class StepWatermark:
         lag: How far the output's watermark is behind the clock: the delay in event time.
         processing_lag: How far that clock is behind the machine's: the delay in processing time; None where the clock
             is that of recorded input.
+        waiting: How many elements wait for each side input, by the label of the grouping that makes it.
     """
 
     input: Timestamp
@@ -76,6 +77,7 @@ class StepWatermark:
     clock: Timestamp
     lag: Duration
     processing_lag: Duration | None
+    waiting: dict[str, int] = field(default_factory=dict)
 
 
 class StreamResult(RecordedResult):
@@ -158,11 +160,12 @@ class StreamResult(RecordedResult):
         behind = Timestamp.now() - clock if self._is_live else None
         return {
             label: StepWatermark(
-                Timestamp.from_micros(entering),
-                Timestamp.from_micros(leaving),
+                Timestamp.from_micros(own.entering_micros),
+                Timestamp.from_micros(own.leaving_micros),
                 clock,
-                max(Duration(0), clock - Timestamp.from_micros(leaving)),
+                max(Duration(0), clock - Timestamp.from_micros(own.leaving_micros)),
                 behind,
+                dict(own.waits),
             )
-            for label, (entering, leaving) in told.by_grouping().items()
+            for label, own in told.by_grouping().items()
         }

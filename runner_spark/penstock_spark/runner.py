@@ -18,6 +18,7 @@ from penstock_spark.passes.fuse import fuse
 from penstock_spark.passes.levels import levels
 from penstock_spark.passes.record_groupings import record_groupings
 from penstock_spark.passes.side_views import side_views, without_side_views
+from penstock_spark.passes.stream_views import stream_views
 from penstock_spark.plan import Plan, show_plan
 from penstock_spark.stream_plan import StreamPlan, show_stream_plan
 from penstock_spark.supported import check, default_mode
@@ -60,7 +61,7 @@ class SparkRunner(PipelineRunner):
             return choose(optimised, fuse(optimised))
         aside = side_views(optimised)
         views = None if aside is None else choose(aside, fuse(aside))
-        return replace(levels(without_side_views(optimised), mode), views=views)
+        return replace(levels(stream_views(without_side_views(optimised)), mode), views=views)
 
     def explain(self, pipeline: Any, options: PipelineOptions) -> str:
         """The graph, the optimised graph and the plan, as text; starts nothing."""

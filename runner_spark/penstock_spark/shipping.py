@@ -82,3 +82,11 @@ def driver_sys_path() -> tuple[str, ...]:
     """
     entries = (os.path.abspath(entry) for entry in sys.path)
     return tuple(dict.fromkeys(entry for entry in entries if os.path.exists(entry)))
+
+
+def import_like_driver(sys_path: tuple[str, ...]) -> None:
+    """Has a worker import what `driver_sys_path` names; it comes last, so that the worker's own folders count first.
+
+    A worker does this before it unpickles anything of the user's.
+    """
+    sys.path.extend(folder for folder in sys_path if folder not in sys.path)

@@ -9,7 +9,7 @@ from __future__ import annotations
 from dataclasses import dataclass
 from enum import Enum
 
-from penstock.graph import Graph, Step, describe
+from penstock.graph import Graph, ParDo, Step, describe
 from penstock_spark.plan import Plan, show_plan
 
 
@@ -19,6 +19,11 @@ class Clock(Enum):
     RECORDED = "recorded events"
     TICKS = "recorded arrival times"
     LIVE = "the machine's"
+
+
+@dataclass(frozen=True, eq=False)
+class WaitingParDo(ParDo):
+    """A ParDo some of whose side inputs do not end: its elements wait for them, in the state of a level."""
 
 
 @dataclass(frozen=True)
@@ -39,6 +44,7 @@ class Level:
         steps: The stateless steps below them, in topological order.
         writes: The groupings of later levels that elements go to, each with the edge that they are read from.
         sinks: The sinks that elements go to, likewise.
+        views: The steps that see elements as a side input, likewise, with the place of that among their side inputs.
         readers: For each output of a root, the levels whose groupings depend on its watermark.
     """
 
@@ -47,6 +53,7 @@ class Level:
     steps: tuple[Step, ...]
     writes: tuple[tuple[int, Step], ...]
     sinks: tuple[tuple[int, Step], ...]
+    views: tuple[tuple[int, Step, int], ...]
     readers: dict[str, tuple[int, ...]]
 
 
@@ -62,6 +69,7 @@ class StreamPlan:
         readings: Every other source by itself.
         levels: The groupings; that of number 1 first.
         feeds: What each grouping's watermark depends on, by the grouping's label.
+        side_feeds: For each step that waits for side inputs, by label, the groupings that make them, by their place.
         level_of: The level of each grouping and of each sink, by label; sinks count down from -1.
         views: What computes the side inputs, before the query starts; None if there are none.
     """
@@ -73,6 +81,7 @@ class StreamPlan:
     readings: tuple[Level, ...]
     levels: tuple[Level, ...]
     feeds: dict[str, tuple[Feed, ...]]
+    side_feeds: dict[str, dict[int, Feed]]
     level_of: dict[str, int]
     views: Plan | None = None
 
@@ -96,12 +105,18 @@ def show_stream_plan(plan: StreamPlan) -> str:
         lines.append(f"level {part.number}: {kind}")
         for root in part.roots:
             waits = ", ".join(feed.label for feed in plan.feeds.get(root.label, ()))
+            sides = ", ".join(feed.label for feed in plan.side_feeds.get(root.label, {}).values())
             lines.append(
                 f"  {root.label} = {describe(root.primitive)}"
                 + (f"  # watermark of {waits}" if waits else "")
+                + (f"; waits for {sides}" if sides else "")
             )
         lines += [f"    {step.label} = {describe(step.primitive)}" for step in part.steps]
         lines += [f"  -> level {plan.level_of[step.label]}: {step.label}" for _, step in part.writes]
+        lines += [
+            f"  -> level {plan.level_of[step.label]}: {step.label}, side input {place}"
+            for _, step, place in part.views
+        ]
         lines += [f"  -> sink {step.label} = {describe(step.primitive)}" for _, step in part.sinks]
     if plan.views is not None:
         lines += ["side inputs, before the query starts", show_plan(plan.views)]

@@ -14,6 +14,7 @@ from penstock.testing.test_stream import RecordedStream
 from penstock.transforms.dofn import DoFnSignature, signature_of
 from penstock.transforms.periodicsequence import PeriodicSource
 from penstock.transforms.trigger import TriggerFn
+from penstock_spark.passes.side_views import unending_edges
 from penstock_spark.retractions import retracting_edges
 from penstock_spark.windowing import windowing_of
 
@@ -43,7 +44,14 @@ def check(graph: Graph, mode: str) -> None:
             raise UnsupportedByRunner(what, where=step.where, hint=hint)
     # Which elements may be retractions can only be asked when all triggers are known.
     retracting = retracting_edges(graph, is_streaming=mode != "batch")
+    unending = unending_edges(graph) if mode != "batch" else frozenset()
     for step in graph.steps:
+        if any(side.edge in unending for side in step.side_inputs) and not retracting.isdisjoint(step.inputs):
+            raise UnsupportedByRunner(
+                "its input may take elements back, which would meet another side input than when they came",
+                where=step.where,
+                hint="join the two, or read the side input before the grouping that takes elements back",
+            )
         if isinstance(step.primitive, Write) and not retracting.isdisjoint(step.inputs):
             raise UnsupportedByRunner(
                 "a sink takes no elements that take earlier ones back, and its input may hold some",
@@ -70,11 +78,6 @@ def _unbounded(graph: Graph, step: Step) -> Iterator[tuple[str, str]]:
 
 
 def _streaming(graph: Graph, step: Step) -> Iterator[tuple[str, str]]:
-    if any(not graph.edge(side.edge).is_bounded for side in step.side_inputs):
-        yield (
-            "a side input of an unbounded collection is not there yet",
-            "join with CoGroupByKey, or make it of a bounded one",
-        )
     match step.primitive:
         case Read(source) if not (source.is_bounded or isinstance(source, _STREAMS)):
             yield (

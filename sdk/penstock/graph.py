@@ -148,6 +148,9 @@ PRIMITIVES: tuple[type, ...] = (
     Write,
 )
 
+Grouping = GroupByKey | CombinePerKey | StatefulParDo
+"""The primitives for which an engine brings elements together by key."""
+
 
 @dataclass(frozen=True, eq=False)
 class Edge:

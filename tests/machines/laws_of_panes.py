@@ -4,13 +4,14 @@ from __future__ import annotations
 
 from collections import defaultdict
 from collections.abc import Iterator
+from dataclasses import replace
 from random import Random
 from typing import Any
 
-from generated import FIXED, SESSIONS, Case, may_open_again
+from generated import FIXED, OTHER_MERGING, SESSIONS, Case, may_open_again
 from generated_events import clock_apart, random_case
 from law_book import law
-from outcomes import ENGINES, contains, dropped, panes, windows_of
+from outcomes import ENGINES, RETRACTING, contains, dropped, panes, windows_of
 
 from penstock.machines.playing import Player
 from penstock.machines.program import output_times_of
@@ -60,6 +61,29 @@ def no_pane_is_behind_the_output_watermark(case: Case) -> None:
         assert now_micros >= output_micros, f"from {output_micros} back to {now_micros}"
         output_micros = now_micros
     assert player.hold_micros is None
+
+
+def retracting_case(random: Random) -> Case:
+    """One that takes panes back, mostly of sessions."""
+    case = random_case(random, windows=(FIXED, SESSIONS, SESSIONS, OTHER_MERGING), lateness=(0, 1, 4))
+    return replace(case, windowing=replace(case.windowing, accumulation_mode=RETRACTING))
+
+
+@law(retracting_case, cases=600)
+def what_is_taken_back_is_not_too_late(case: Case) -> None:
+    """The output's watermark does not come to the end of a window, and its lateness, before its panes are taken back.
+
+    So whatever follows in the same windows still takes them: also those of a window that has merged into a longer one,
+    which only takes them back when it fires. (Design, section 3: the net of retracting panes is the result of a batch.)
+    """
+    output_micros = MIN_MICROS
+    lateness_micros = case.windowing.allowed_lateness.micros
+    for player, _, watermark_micros, outcome in steps_of(case):
+        for _, pane in panes(outcome):
+            if pane.kind.is_retraction:
+                assert output_micros < pane.window.end_micros + lateness_micros, pane
+        hold_micros = player.hold_micros
+        output_micros = watermark_micros if hold_micros is None else min(watermark_micros, hold_micros)
 
 
 def held_case(random: Random) -> Case:

@@ -182,6 +182,13 @@ def stored_holds_are_lost(patch: pytest.MonkeyPatch) -> None:
     _restored(patch, change)
 
 
+def stored_debts_are_lost(patch: pytest.MonkeyPatch) -> None:
+    def change(machine: GroupingMachine, key: KeyState) -> None:
+        key.owed = {}
+
+    _restored(patch, change)
+
+
 def stored_alarms_are_lost(patch: pytest.MonkeyPatch) -> None:
     def change(machine: GroupingMachine, key: KeyState) -> None:
         key.agendas.pop("clock", None)
@@ -259,6 +266,20 @@ def the_watermark_of_a_batch_moves(patch: pytest.MonkeyPatch) -> None:
 def nothing_is_held(patch: pytest.MonkeyPatch) -> None:
     patch.setattr(visiting, "hold_of", lambda program, state: None)
     patch.setattr(grouping, "hold_of", lambda program, state: None)
+
+
+def nothing_is_held_for_what_merged_windows_have_given(patch: pytest.MonkeyPatch) -> None:
+    patch.setattr(merging, "_owed_by", lambda *arguments: None)
+
+
+def what_windows_owe_is_forgotten_when_they_merge_again(patch: pytest.MonkeyPatch) -> None:
+    owed_by = merging._owed_by
+
+    def of_now(program: Any, key: Any, *rest: Any) -> Any:
+        key.owed.clear()
+        return owed_by(program, key, *rest)
+
+    patch.setattr(merging, "_owed_by", of_now)
 
 
 def only_the_newest_element_is_held_for(patch: pytest.MonkeyPatch) -> None:

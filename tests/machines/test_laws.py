@@ -52,6 +52,7 @@ KILLED_BY: dict[Law, tuple[Mutant, ...]] = {
     laws_of_cuts.storing_the_state_changes_nothing: (
         mutants.stored_triggers_start_anew,
         mutants.stored_holds_are_lost,
+        mutants.stored_debts_are_lost,
         mutants.stored_alarms_are_lost,
     ),
     laws_of_cuts.keys_do_not_see_each_other: (mutants.keys_share_their_agendas,),
@@ -71,6 +72,10 @@ KILLED_BY: dict[Law, tuple[Mutant, ...]] = {
     laws_of_panes.no_pane_is_behind_the_output_watermark: (
         mutants.nothing_is_held,
         mutants.late_elements_set_the_timestamp,
+    ),
+    laws_of_panes.what_is_taken_back_is_not_too_late: (
+        mutants.nothing_is_held_for_what_merged_windows_have_given,
+        mutants.what_windows_owe_is_forgotten_when_they_merge_again,
     ),
     laws_of_panes.what_waits_is_held_for: (
         mutants.nothing_is_held,

@@ -194,6 +194,21 @@ def a_stream_of_two_levels(p):
     out((sums, notes) | beam.Flatten() | beam.GroupByKey())
 
 
+def a_stream_that_waits_for_another(p):
+    goals = p | TestStream().add_elements([3], tag="goals").add_elements([2], tag="rates")
+    rates = goals["rates"] | "Fixed" >> beam.WindowInto(beam.window.FixedWindows(10))
+    factor = p | "Factor" >> beam.Create([7])
+    out(
+        goals["goals"]
+        | "Convert"
+        >> beam.Map(
+            lambda goal, rate, factor: goal * rate * factor,
+            beam.pvalue.AsSingleton(rates),
+            beam.pvalue.AsSingleton(factor),
+        )
+    )
+
+
 CASES: dict[str, tuple[Build, ...]] = {
     "prune": (unread_steps_without_user_code, unread_user_code, read_as_a_side_input_only),
     "lift_combiners": (
@@ -208,7 +223,11 @@ CASES: dict[str, tuple[Build, ...]] = {
         *(several_outputs, a_reshuffle_and_what_is_after_a_write),
     ),
     "side_views": (word_count, a_side_input_from_elsewhere, a_side_input_made_of_the_main_input),
-    "levels": (word_count, a_diamond, groups_of_one_level_and_of_the_next, a_stream_of_two_levels),
+    "stream_views": (a_stream_that_waits_for_another,),
+    "levels": (
+        *(word_count, a_diamond, groups_of_one_level_and_of_the_next, a_stream_of_two_levels),
+        a_stream_that_waits_for_another,
+    ),
     "native": (sums_that_spark_does, sums_that_python_does, groupings_by_the_machine),
     "choose": (
         *(word_count, a_diamond, a_side_input_from_elsewhere, a_side_input_made_of_the_main_input),

@@ -24,6 +24,7 @@ from penstock_spark.passes import GRAPH_PASSES, choose, fuse, lift_combiners, op
 from penstock_spark.passes.levels import levels
 from penstock_spark.passes.record_groupings import record_groupings
 from penstock_spark.passes.side_views import side_views, without_side_views
+from penstock_spark.passes.stream_views import stream_views
 from penstock_spark.plan import Plan, PortReference, Stage, ViewNode, WriteNode, show_plan
 from penstock_spark.stream_plan import show_stream_plan
 
@@ -65,10 +66,14 @@ def texts_of(name: str, build: golden_pipelines.Build) -> Iterator[tuple[str, st
         return
     yield "graph", graph.show(optimise(before))
     if name == "levels":
-        yield "query", show_stream_plan(levels(optimise(before), "streaming"))
+        main = stream_views(without_side_views(optimise(before)))
+        yield "query", show_stream_plan(levels(main, "streaming"))
         return
     if name == "record_groupings":
         yield "recorded", graph.show(record_groupings(optimise(before), 100))
+        return
+    if name == "stream_views":
+        yield "after", graph.show(stream_views(without_side_views(optimise(before))))
         return
     if name == "side_views":
         aside = side_views(optimise(before))

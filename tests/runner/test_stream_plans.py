@@ -77,18 +77,31 @@ def test_two_clocks_are_refused(one, other):
         plan_of(pipeline)
 
 
-def test_a_side_input_that_does_not_end_is_refused_and_a_bounded_one_is_computed_before():
+def test_a_side_input_that_does_not_end_is_a_grouping_and_a_bounded_one_is_computed_before():
     pipeline = beam.Pipeline()
     main, side = pipeline | "Main" >> lines(), pipeline | "Side" >> lines()
-    _ = main | beam.Map(lambda line, others: line, beam.pvalue.AsList(side)) | WriteToMemory([])
-    with pytest.raises(UnsupportedByRunner, match=r"(?s)side input of an unbounded.*Map"):
-        plan_of(pipeline)
+    _ = main | "See" >> beam.Map(lambda line, others: line, beam.pvalue.AsList(side)) | WriteToMemory([])
+    plan = plan_of(pipeline)
+    assert plan.views is None
+    assert [[root.label for root in level.roots] for level in plan.levels] == [["Side/view"], ["See"]]
     pipeline = beam.Pipeline()
     main, side = pipeline | "Main" >> lines(), pipeline | "Side" >> beam.Create([1])
     _ = main | beam.Map(lambda line, others: line, beam.pvalue.AsList(side)) | WriteToMemory([])
     plan = plan_of(pipeline)
     assert plan.views is not None
     assert [part.roots[0].label for part in plan.readings] == ["Main"]
+    assert not plan.levels
+
+
+def test_a_bounded_collection_that_an_unbounded_one_goes_into_does_not_end():
+    pipeline = beam.Pipeline()
+    main, side, few = pipeline | "Main" >> lines(), pipeline | "Side" >> lines(), pipeline | beam.Create([1])
+    seen = few | "See" >> beam.Map(lambda one, others: one, beam.pvalue.AsList(side))
+    _ = main | "Use" >> beam.Map(lambda line, others: line, beam.pvalue.AsList(seen)) | WriteToMemory([])
+    plan = plan_of(pipeline)
+    assert [[root.label for root in level.roots] for level in plan.levels] == [
+        *(["Side/view"], ["See"], ["See/view"], ["Use"])
+    ]
 
 
 def test_what_follows_a_write_is_refused():

@@ -70,6 +70,16 @@ def test_functions_that_cannot_be_called_are_refused_when_the_transform_is_made(
     assert hint.startswith("  hint: ")
 
 
+@pytest.mark.parametrize("transform", [beam.MapTuple, beam.FlatMapTuple])
+@pytest.mark.parametrize(("args", "kwargs"), [((1,), {}), ((), {"side": 1})])
+def test_side_inputs_of_a_function_of_tuples_need_defaults_and_the_error_says_so(transform, args, kwargs):
+    with pytest.raises(
+        TypeError, match=r"hint: side inputs need parameters with defaults, as in .*side=None"
+    ):
+        transform(lambda key, value, side: [(key, side)], *args, **kwargs)
+    transform(lambda key, value, side=None: [(key, side)], *args, **kwargs)
+
+
 class Full(beam.DoFn):
     COUNT = userstate.CombiningValueStateSpec("count", VarIntCoder(), sum)
     SEEN = userstate.BagStateSpec("seen", VarIntCoder())

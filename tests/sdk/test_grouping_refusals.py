@@ -199,7 +199,9 @@ def test_a_combine_fn_that_takes_no_retractions_is_not_given_any(combine) -> Non
 def test_only_what_is_exact_is_subtracted() -> None:
     count = CountCombineFn()
     assert count.subtract_input(count.add_inputs(0, "abc"), "b") == 2
-    for fn in (MeanCombineFn(), beam.CombineFn.from_callable(sum), beam.CombineFn()):
+    for fn in (MeanCombineFn(), beam.CombineFn.from_callable(sum)):
+        assert [fn.subtracts(number) for number in (1, 1.0)] == [True, False]
+    for fn in (beam.CombineFn.from_callable(max), beam.CombineFn()):
         assert not hasattr(fn, "subtract_input")
 
 
@@ -209,7 +211,8 @@ def test_only_what_is_exact_is_subtracted() -> None:
 def test_a_wrapped_combine_fn_takes_retractions_as_the_one_inside_does(wrapped, left) -> None:
     assert not wrapped(Irreversible()).takes_retractions
     assert wrapped(MeanCombineFn()).takes_retractions
-    assert not hasattr(wrapped(MeanCombineFn()), "subtract_input")
+    assert not hasattr(wrapped(beam.CombineFn.from_callable(max)), "subtract_input")
+    assert not hasattr(wrapped(Steps()), "subtracts")
     assert pickle.loads(pickle.dumps(wrapped(Steps()))).subtract_input(5, None) == left
 
 

@@ -4,7 +4,6 @@ from __future__ import annotations
 
 from collections import Counter
 from collections.abc import Iterable
-from dataclasses import replace
 from typing import Any, NamedTuple
 
 from toy_query import ToyQuery
@@ -13,7 +12,7 @@ import penstock as beam
 from penstock.io import WriteToMemory
 from penstock.testing.test_stream import TestStream
 from penstock.transforms.window import GlobalWindows, TimestampedValue
-from penstock.utils.windowed_value import PANE_INFO_UNKNOWN, ValueKind, WindowedValue
+from penstock.utils.windowed_value import ValueKind, WindowedValue, unknown_pane
 
 DELETE = ValueKind.DELETE
 
@@ -41,8 +40,7 @@ class TakeBack(beam.DoFn):
         self.gives_retractions = gives_retractions
 
     def process(self, come, seen=beam.DoFn.WindowedValueParam):
-        pane = replace(PANE_INFO_UNKNOWN, kind=come.kind)
-        yield WindowedValue((come.key, come.row), seen.timestamp, seen.windows, pane)
+        yield WindowedValue((come.key, come.row), seen.timestamp, seen.windows, unknown_pane(come.kind))
 
 
 def sides(pipeline: Any, events: Iterable[Any], windowfn: Any = GlobalWindows()) -> tuple[Any, Any]:

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Iterable, Sequence
+from contextlib import nullcontext
 from typing import Any
 
 from penstock.coders.deterministic import encode_keys
@@ -16,12 +17,16 @@ from penstock.machines.records import (
     Event,
     Signal,
 )
-from penstock.utils.windowed_value import PANE_INFO_UNKNOWN, PaneInfo
+from penstock.utils.windowed_value import unknown_pane
 from penstock_spark.operators.batch import Batch, dumps, loads
 from penstock_spark.shards.header import Header
 from penstock_spark.shards.inbox import inbox_of
+from penstock_spark.shards.keys import KeyTable
 from penstock_spark.shards.packets import Mark, Moment, Packet, Part
-from penstock_spark.shards.shard import Feed, Grouping, Shard
+from penstock_spark.shards.page_notes import PageNotes
+from penstock_spark.shards.pages import Pages
+from penstock_spark.shards.shard import Shard
+from penstock_spark.shards.tables import Feed, Grouping, GroupingTable
 from penstock_spark.shards.writer import Outbox, shard_of
 
 SOURCE = "Source"
@@ -85,16 +90,16 @@ class Stream:
         for number in range(self.shards):
             header = Header.decoded(self.headers[number])
             outbox = Outbox((1, number), self.shards, [2])
-            shard = Shard(
-                number,
-                [grouping],
-                header,
-                lambda label, number=number: self.stores[number],
-                lambda label, outbox=outbox: Gathered(self.panes, outbox),
+            pages = Pages(self.stores[number], header.notes.setdefault(GROUPING, PageNotes()), self.shards)
+            table = GroupingTable(
+                grouping,
+                KeyTable(self.machine, pages),
+                Gathered(self.panes, outbox),
                 outbox,
-                self.micro_batch,
-                lambda label, dropped: self.dropped.append((dropped.element.value, dropped.reason)),
+                lambda dropped: self.dropped.append((dropped.element.value, dropped.reason)),
+                nullcontext,
             )
+            shard = Shard(number, {GROUPING: table}, header, outbox, self.micro_batch)
             for _ in shard.run(inbox_of([loads(dumps(packets[number]))], header.last)):
                 raise AssertionError("panes are gathered, not handed up")
             shard.save()
@@ -133,10 +138,6 @@ class Stream:
     def _arrive(self, packets: list[Packet], moment: Moment, event: Arrive) -> None:
         [name] = encode_keys([event.key])
         windows = self.machine.assign(event.timestamp_micros, (event.key, event.value))
-        pane = PaneInfo(*_UNKNOWN, event.kind) if event.kind else PANE_INFO_UNKNOWN
-        batch = Batch([event.value], event.timestamp_micros, windows, pane)
+        batch = Batch([event.value], event.timestamp_micros, windows, unknown_pane(event.kind))
         packet = packets[shard_of(name, self.shards)]
         packet.parts.setdefault(GROUPING, []).append(Part(moment, [name], batch))
-
-
-_UNKNOWN = (True, True, PANE_INFO_UNKNOWN.timing, 0, 0)

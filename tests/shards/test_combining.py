@@ -23,7 +23,7 @@ from penstock.transforms.combinefn import CombineFn
 from penstock.transforms.trigger import AccumulationMode, AfterCount, AfterWatermark
 from penstock.transforms.window import FixedWindows, Sessions, SlidingWindows, TimestampCombiner
 from penstock.transforms.windowing import Windowing
-from penstock.utils.windowed_value import PANE_INFO_UNKNOWN, PaneInfo, ValueKind
+from penstock.utils.windowed_value import ValueKind, unknown_pane
 from penstock_spark.operators.batch import Batch, dumps, loads
 from penstock_spark.operators.failure import StepFailed, find_failure
 from penstock_spark.shards import combining
@@ -31,6 +31,7 @@ from penstock_spark.shards.arrivals import arrive, by_grouping
 from penstock_spark.shards.combining import CombiningWriter, packet_writer
 from penstock_spark.shards.keys import KeyTable
 from penstock_spark.shards.packets import Moment, Packet, Part
+from penstock_spark.shards.page_notes import PageNotes
 from penstock_spark.shards.pages import Pages
 from penstock_spark.shards.program import PacketWriterSpec
 from penstock_spark.shards.writer import Outbox, PacketWriter
@@ -157,7 +158,7 @@ def fired(windowing: Windowing, combine: Any, *packets: Packet, watermark: float
 
 
 def table_of(windowing: Windowing, combine: Any = None) -> KeyTable:
-    return KeyTable(GroupingMachine(windowing, combine), Pages(DictStore(), [], 1))
+    return KeyTable(GroupingMachine(windowing, combine), Pages(DictStore(), PageNotes(), 1))
 
 
 @pytest.mark.parametrize(
@@ -237,9 +238,7 @@ def test_a_combine_fn_is_set_up_before_it_combines_and_torn_down_after() -> None
 
 
 def taken_back(batch: Batch) -> Batch:
-    unknown = PANE_INFO_UNKNOWN
-    pane = PaneInfo(True, True, unknown.timing, 0, 0, ValueKind.DELETE)
-    return Batch(batch.values, batch.timestamps, batch.windows, pane)
+    return Batch(batch.values, batch.timestamps, batch.windows, unknown_pane(ValueKind.DELETE))
 
 
 @pytest.mark.parametrize(

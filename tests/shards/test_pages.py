@@ -86,8 +86,8 @@ def test_keys_in_pages_do_what_keys_do_that_are_never_put_away(
     machine = GroupingMachine(
         Windowing(windows, TRIGGERS[trigger], AccumulationMode.ACCUMULATING, allowed_lateness=20)
     )
-    store, notes = DictStore(), list[PageNotes]()
-    whole = KeyTable(machine, Pages(DictStore(), [], 2))
+    store, notes = DictStore(), PageNotes()
+    whole = KeyTable(machine, Pages(DictStore(), PageNotes(), 2))
     clock = watermark = 0
     for _ in range(40):
         paged = KeyTable(machine, Pages(store, notes, 2))
@@ -109,12 +109,12 @@ def test_keys_in_pages_do_what_keys_do_that_are_never_put_away(
                 assert given(step(paged, times)) == given(step(whole, times))
                 assert paged.hold_micros() == whole.hold_micros()
         paged.save()
-    assert len(notes[0]) > pages.FIRST_PAGES
+    assert len(notes) > pages.FIRST_PAGES
 
 
-def filled(machine: GroupingMachine, names: list[bytes] = NAMES) -> tuple[CountingStore, list[PageNotes]]:
+def filled(machine: GroupingMachine, names: list[bytes] = NAMES) -> tuple[CountingStore, PageNotes]:
     """Keys with an element each, half of them of a later window; in several micro-batches."""
-    store, notes = CountingStore(), list[PageNotes]()
+    store, notes = CountingStore(), PageNotes()
     for start in range(0, len(names), 100):
         table = KeyTable(machine, Pages(store, notes, 1))
         for number, name in enumerate(names[start : start + 100]):
@@ -131,7 +131,7 @@ def test_what_comes_at_once_is_read_at_once_and_nothing_else(monkeypatch: pytest
     monkeypatch.setattr(pages, "PAGE_BYTES", 500)
     machine = GroupingMachine(Windowing(FixedWindows(10)))
     store, notes = filled(machine)
-    assert len(notes[0]) > 60
+    assert len(notes) > 60
     table = KeyTable(machine, Pages(store, notes, 1))
     table.read(NAMES[:20])
     for name in NAMES[:20]:
@@ -156,28 +156,28 @@ def test_what_is_due_at_once_is_read_at_once(monkeypatch: pytest.MonkeyPatch) ->
     assert len(list(table.advance_watermark(Times(20 * SECOND)))) == len(NAMES) / 2
     table.save()
     assert store.pages == {}
-    assert [notes[0].keys, notes[0].size_bytes] == [0, 0]
+    assert [notes.keys, notes.size_bytes] == [0, 0]
 
 
 def test_the_first_micro_batch_already_makes_as_many_pages_as_its_keys_need() -> None:
     machine = GroupingMachine(Windowing(FixedWindows(10)))
-    store, notes = CountingStore(), list[PageNotes]()
+    store, notes = CountingStore(), PageNotes()
     table = KeyTable(machine, Pages(store, notes, 1))
     for number in range(2_000):
         table.element(b"s%d" % number, None, element(machine, 0), Times())
     table.save()
-    assert sum(map(len, store.pages.values())) / len(notes[0]) < 2 * pages.PAGE_BYTES
-    assert len(notes[0]) > 50
+    assert sum(map(len, store.pages.values())) / len(notes) < 2 * pages.PAGE_BYTES
+    assert len(notes) > 50
 
 
 def test_a_large_state_of_one_key_does_not_make_pages() -> None:
     machine = GroupingMachine(Windowing(FixedWindows(10)))
-    store, notes = CountingStore(), list[PageNotes]()
+    store, notes = CountingStore(), PageNotes()
     for _ in range(2):
         table = KeyTable(machine, Pages(store, notes, 1))
         table.element(b"sann", None, Element("x" * 1_000_000, 0, machine.assign(0)), Times())
         table.save()
-    assert len(notes[0]) == pages.FIRST_PAGES
+    assert len(notes) == pages.FIRST_PAGES
 
 
 def test_a_header_costs_little_for_each_page() -> None:
@@ -185,14 +185,14 @@ def test_a_header_costs_little_for_each_page() -> None:
     notes.add_pages(10_000)
     for number in range(10_000):
         notes.note(number, 4_000, {((("clock", number), (1.0, number)), number)})
-    encoded = Header(notes={"Sum": [notes]}).encoded()
+    encoded = Header(notes={"Sum": notes}).encoded()
     assert len(encoded) < 10_000 * 33
-    assert Header.decoded(encoded).notes == {"Sum": [notes]}
+    assert Header.decoded(encoded).notes == {"Sum": notes}
 
 
 def test_state_of_the_first_format_is_refused_by_name() -> None:
     old = pickle.dumps((1, {"notes": {"Sum": [_Gone()]}})).replace(b"_Gone", b"_Home")
-    with pytest.raises(ValueError, match=r"has the format 1, not 2(.|\n)*hint: go on with the version"):
+    with pytest.raises(ValueError, match=r"has the format 1, not 3(.|\n)*hint: go on with the version"):
         Header.decoded(old)
 
 

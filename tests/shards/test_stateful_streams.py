@@ -106,9 +106,6 @@ class Gather(beam.DoFn):
     KEPT = BagStateSpec("kept", StrUtf8Coder())
     FIRST = ReadModifyWriteStateSpec("first", FastPrimitivesCoder())
 
-    def __init__(self, domain):
-        self.domain = domain
-
 
 class GatherByWatermark(Gather):
     TIMER = TimerSpec("flush", TimeDomain.WATERMARK)
@@ -149,7 +146,7 @@ def test_timers_of_event_time_fire_by_the_watermark_and_windows_end_after_them(e
     stream = stream.add_elements([at(9, "z")]).advance_watermark_to(10)
     pipeline = beam.Pipeline()
     windows = beam.WindowInto(FixedWindows(20))
-    _ = pipeline | stream | windows | beam.ParDo(GatherByWatermark("watermark")) | WriteToMemory([])
+    _ = pipeline | stream | windows | beam.ParDo(GatherByWatermark()) | WriteToMemory([])
     assert elements_of(pipeline, events_per_batch) == [
         ("timer", "a", 6.0, ["x", "y"]),
         ("timer", "a", 14.0, ["z"]),
@@ -184,7 +181,7 @@ def test_timers_of_processing_time_hold_the_watermark_at_the_element_that_set_th
     stream = TestStream().add_elements([at(1, "x")]).advance_processing_time(2).add_elements([at(3, "y")])
     stream = stream.advance_watermark_to(15).advance_processing_time(4).advance_processing_time(1)
     pipeline = beam.Pipeline()
-    flushed = pipeline | stream | beam.ParDo(GatherByClock("clock"))
+    flushed = pipeline | stream | beam.ParDo(GatherByClock())
     counted = (
         flushed
         | beam.Map(lambda flush: ("all", flush[0]))

@@ -17,6 +17,7 @@ from penstock.options.spark import SparkOptions
 from penstock_spark.lowering.level_programs import level_program
 from penstock_spark.lowering.readings import reading_spec
 from penstock_spark.lowering.recorded import recorded_input
+from penstock_spark.metrics import Watermarks
 from penstock_spark.operators.batch import decode_page, loads
 from penstock_spark.runner import SparkRunner
 from penstock_spark.shards.header import Header
@@ -73,7 +74,7 @@ class ToyQuery:
         self._stores: dict[tuple[int, int, str], DictStore] = {}
         self.number = 0
         self.snapshot: Any = {}
-        self.watermarks: dict[str, tuple[int, int]] = {}
+        self._told: dict[tuple[int, int], Any] = {}
 
     def batch(
         self,
@@ -137,12 +138,24 @@ class ToyQuery:
             done = play_shard(loads(program), shard, packets, commands, header, store_of, {})
             self._headers[number, shard] = header.encoded()
             self._count(done.snapshot)
-            self.watermarks.update(done.watermarks)
+            self._told[number, shard] = done.watermarks
             given += done.rows
         return given
 
     def _count(self, snapshot: Any) -> None:
         self.snapshot = merge_snapshots(self.snapshot, snapshot)
+
+    @property
+    def watermarks(self) -> dict[str, tuple[int, int]]:
+        """The watermarks of each grouping's input and output, as a run tells them."""
+        told = Watermarks(self._told, 0).by_grouping()
+        return {label: (own.entering_micros, own.leaving_micros) for label, own in told.items()}
+
+    @property
+    def waiting(self) -> dict[str, dict[str, int]]:
+        """How many elements wait for each side input, by step."""
+        told = Watermarks(self._told, 0).by_grouping()
+        return {label: dict(own.waits) for label, own in told.items() if own.waits}
 
     def counted(self, name: str) -> int:
         """The total of a counter of all steps."""

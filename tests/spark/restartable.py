@@ -1,16 +1,27 @@
-"""A program that tests kill and start again: sums of recorded scores, read file by file, to text files.
+"""A program that tests kill and start again: pipelines over recorded scores, read file by file, to text files.
 
-Arguments: the folder of the input, that of the output, and that of the checkpoint; then further options.
+Arguments: the name of the pipeline, the folder of the input, that of the output, and that of the checkpoint; then
+further options.
 """
 
 from __future__ import annotations
 
 import sys
+from collections.abc import Iterable
+from typing import Any
 
 import penstock as beam
+from penstock.coders import BooleanCoder
 from penstock.io.watermarks import BoundedDisorder
 from penstock.options.pipeline_options import PipelineOptions
+from penstock.transforms.timeutil import TimeDomain
 from penstock.transforms.trigger import AccumulationMode, AfterCount, AfterWatermark
+from penstock.transforms.userstate import (
+    CombiningValueStateSpec,
+    ReadModifyWriteStateSpec,
+    TimerSpec,
+    on_timer,
+)
 from penstock.transforms.window import FixedWindows
 
 
@@ -26,7 +37,7 @@ def time_of(line: str) -> int:
 
 
 def arrival_of(line: str) -> int:
-    """When the line was recorded, in seconds: panes follow these moments, however Spark cuts the files into micro-batches."""
+    """When the line was recorded, in seconds: panes follow that, however Spark cuts the files into micro-batches."""
     return int(line.split(",")[3])
 
 
@@ -35,25 +46,84 @@ def shown(element: tuple[str, int], window=beam.DoFn.WindowParam, pane=beam.DoFn
     return f"{element[0]} {element[1]} {window.start.seconds()} {pane.index} {pane.timing}"
 
 
-def build(pipeline: beam.Pipeline, source: str, target: str) -> None:
-    """Sums per team and minute, and how many sums there were of each size, in a second grouping."""
+def scores(pipeline: beam.Pipeline, source: str) -> beam.PCollection[tuple[str, int]]:
+    """Team and points of each line."""
     lines = pipeline | beam.io.ReadFromText(f"{source}/*.txt").as_stream(
         time_of, BoundedDisorder(20), arrival_time=arrival_of, ends=True, max_files_per_batch=1
     )
+    return lines | beam.Map(parsed)
+
+
+def sums(pipeline: beam.Pipeline, source: str, target: str) -> None:
+    """Sums per team and minute, and how many sums there were of each size, in a second grouping."""
     panes = AfterWatermark(early=AfterCount(7), late=AfterCount(1))
     minutes = beam.WindowInto(FixedWindows(60), panes, AccumulationMode.ACCUMULATING, allowed_lateness=100)
-    sums = lines | beam.Map(parsed) | minutes | beam.CombinePerKey(sum)
-    _ = sums | "Show" >> beam.Map(shown) | "WriteSums" >> beam.io.WriteToText(f"{target}/sums")
-    sizes = sums | "BySize" >> beam.MapTuple(lambda team, total: (total % 5, team)) | beam.GroupByKey()
+    totals = scores(pipeline, source) | minutes | beam.CombinePerKey(sum)
+    _ = totals | "Show" >> beam.Map(shown) | "WriteSums" >> beam.io.WriteToText(f"{target}/sums")
+    sizes = totals | "BySize" >> beam.MapTuple(lambda team, total: (total % 5, team)) | beam.GroupByKey()
     lists = sizes | "Sort" >> beam.MapTuple(lambda size, teams: (f"{size}:{'+'.join(sorted(teams))}", 0))
     _ = lists | "ShowSizes" >> beam.Map(shown) | "WriteSizes" >> beam.io.WriteToText(f"{target}/sizes")
 
 
-def main(source: str, target: str, checkpoint: str, *further: str) -> None:
-    """Runs the pipeline to its end."""
+class Ledger(beam.DoFn):
+    """Sums up the shares of a team in a minute, and tells them at its end; all later ones one by one."""
+
+    TOTAL = CombiningValueStateSpec("total", sum)
+    CLOSED = ReadModifyWriteStateSpec("closed", BooleanCoder())
+    END = TimerSpec("end", TimeDomain.WATERMARK)
+
+    def process(
+        self,
+        element: Any,
+        best: int,
+        window: Any = beam.DoFn.WindowParam,
+        total: Any = beam.DoFn.StateParam(TOTAL),
+        closed: Any = beam.DoFn.StateParam(CLOSED),
+        end: Any = beam.DoFn.TimerParam(END),
+    ) -> Any:
+        """Takes the points of a team, and the best ones of their minute."""
+        team, points = element
+        total.add(points * 100 // best)
+        if closed.read():
+            yield f"{team} {window.start.seconds()} late {total.read()}"
+        else:
+            end.set(window.end)
+
+    @on_timer(END)
+    def close(
+        self,
+        team: Any = beam.DoFn.KeyParam,
+        window: Any = beam.DoFn.WindowParam,
+        total: Any = beam.DoFn.StateParam(TOTAL),
+        closed: Any = beam.DoFn.StateParam(CLOSED),
+    ) -> Any:
+        """The minute is over."""
+        closed.write(True)
+        yield f"{team} {window.start.seconds()} closed {total.read()}"
+
+
+def shares(pipeline: beam.Pipeline, source: str, target: str) -> None:
+    """The points of each team as shares of the best ones of their minute: state and a timer wait for a side input."""
+    minutes = beam.WindowInto(FixedWindows(60), allowed_lateness=100)
+    pairs = scores(pipeline, source) | minutes
+    best = pairs | beam.Values() | beam.CombineGlobally(best_of).without_defaults()
+    told = pairs | beam.ParDo(Ledger(), beam.pvalue.AsSingleton(best))
+    _ = told | "WriteShares" >> beam.io.WriteToText(f"{target}/shares")
+
+
+def best_of(points: Iterable[int]) -> int:
+    """The most points, and at least one."""
+    return max(1, *points)
+
+
+PIPELINES = {"sums": sums, "shares": shares}
+
+
+def main(name: str, source: str, target: str, checkpoint: str, *further: str) -> None:
+    """Runs a pipeline to its end."""
     flags = [f"--checkpoint_location={checkpoint}", "--mode=streaming", "--shuffle_partitions=2", *further]
     with beam.Pipeline(options=PipelineOptions(flags)) as pipeline:
-        build(pipeline, source, target)
+        PIPELINES[name](pipeline, source, target)
 
 
 if __name__ == "__main__":

@@ -7,13 +7,14 @@ import signal
 import subprocess
 import sys
 import time
+from collections import defaultdict
 from collections.abc import Callable, Iterator
 from contextlib import contextmanager, suppress
 from pathlib import Path
 from random import Random
 
 import pytest
-from restartable import build, main
+from restartable import PIPELINES, main
 
 import penstock as beam
 from penstock.options.pipeline_options import PipelineOptions
@@ -30,8 +31,8 @@ def source(tmp_path_factory: pytest.TempPathFactory) -> Path:
     random = Random(4)
     for number in range(FILES):
         lines = [
-            f"team{random.randrange(5)},{random.randrange(9)},{max(0, number * 30 + random.randrange(-90, 30))},{number}"
-            for _ in range(60)
+            f"team{random.randrange(5)},{random.randrange(9)},{max(0, second + random.randrange(-90, 30))},{number}"
+            for second in [number * 30] * 60
         ]
         file = folder / f"{number:03d}.txt"
         file.write_text("\n".join(lines) + "\n")
@@ -41,19 +42,23 @@ def source(tmp_path_factory: pytest.TempPathFactory) -> Path:
 
 
 @pytest.fixture(scope="module")
-def expected(source: Path, tmp_path_factory: pytest.TempPathFactory) -> dict[str, list[str]]:
-    """What the sinks have after a run that was left alone."""
-    folder = tmp_path_factory.mktemp("alone")
-    main(str(source), f"{folder}/out", f"{folder}/checkpoint")
-    content = content_of(folder / "out")
-    assert len(content["sums"]) > 100
-    assert {line.split()[-1] for line in content["sums"]} == {"0", "1", "2"}, "early, on time and late"
+def expected(source: Path, tmp_path_factory: pytest.TempPathFactory) -> dict[str, dict[str, list[str]]]:
+    """What the sinks of each pipeline have after a run that was left alone."""
+    content: dict[str, dict[str, list[str]]] = {}
+    for name in PIPELINES:
+        folder = tmp_path_factory.mktemp("alone")
+        main(name, str(source), f"{folder}/out", f"{folder}/checkpoint")
+        content[name] = content_of(folder / "out")
+    sums = content["sums"]["sums"]
+    assert len(sums) > 100
+    assert {line.split()[-1] for line in sums} == {"0", "1", "2"}, "early, on time and late"
+    assert {line.split()[2] for line in content["shares"]["shares"]} == {"closed", "late"}
     return content
 
 
 def content_of(folder: Path) -> dict[str, list[str]]:
     """All lines of each sink, by the names of the files without their numbers."""
-    found: dict[str, list[str]] = {"sums": [], "sizes": []}
+    found: dict[str, list[str]] = defaultdict(list)
     for file in folder.glob("*"):
         if not file.is_dir():
             found[file.name.partition("-")[0]] += file.read_text().splitlines()
@@ -104,14 +109,15 @@ def written(checkpoint: Path, batch: int) -> bool:
     return (checkpoint / "spark" / "commits" / str(batch)).exists()
 
 
-def test_a_driver_that_is_killed_again_and_again(source, expected, tmp_path):
+@pytest.mark.parametrize("name", PIPELINES)
+def test_a_driver_that_is_killed_again_and_again(name, source, expected, tmp_path):
     out, checkpoint, log = tmp_path / "out", tmp_path / "checkpoint", tmp_path / "log"
-    arguments = (str(source), str(out), str(checkpoint))
+    arguments = (name, str(source), str(out), str(checkpoint))
     # In the middle of the first micro-batch; between two; and while one is being written.
     moments = [
         lambda: begun(checkpoint, 0),
         lambda: written(checkpoint, 3),
-        lambda: begun(checkpoint, 7) and any(out.glob("sums-batch-000007*")),
+        lambda: begun(checkpoint, 7) and any(out.glob("*-batch-000007*")),
     ]
     for moment in moments:
         with started(*arguments, log=log) as process:
@@ -120,20 +126,20 @@ def test_a_driver_that_is_killed_again_and_again(source, expected, tmp_path):
     assert not written(checkpoint, FILES), "it was killed too late to tell anything"
     with started(*arguments, log=log) as process:
         assert process.wait(WAIT_SECONDS_MAX) == 0, log.read_text()
-    assert content_of(out) == expected
+    assert content_of(out) == expected[name]
 
 
 def test_a_python_worker_that_is_killed(source, expected, tmp_path):
     out, checkpoint, log = tmp_path / "out", tmp_path / "checkpoint", tmp_path / "log"
     # Tasks are tried again: the run goes on as if nothing had been.
-    arguments = (str(source), str(out), str(checkpoint), "--master=local[2,4]")
+    arguments = ("sums", str(source), str(out), str(checkpoint), "--master=local[2,4]")
     with started(*arguments, log=log) as process:
         for batch in (2, 5):
             assert wait_for(lambda batch=batch: written(checkpoint, batch), process), log.read_text()
             for worker in python_workers(process.pid):
                 os.kill(worker, signal.SIGKILL)
         assert process.wait(WAIT_SECONDS_MAX) == 0, log.read_text()
-    assert content_of(out) == expected
+    assert content_of(out) == expected["sums"]
 
 
 def python_workers(group: int) -> list[int]:
@@ -155,10 +161,10 @@ def test_a_run_that_is_cancelled_goes_on_later(spark, source, expected, tmp_path
     states = []
     for last in (1, 4, None):
         pipeline = beam.Pipeline(options=PipelineOptions(flags))
-        build(pipeline, str(source), str(tmp_path / "out"))
+        PIPELINES["sums"](pipeline, str(source), str(tmp_path / "out"))
         result = pipeline.run()
         while last is not None and not written(tmp_path / "checkpoint", last):
             assert result.wait_until_finish(duration=20) is None
         states.append(result.wait_until_finish() if last is None else result.cancel())
     assert states == ["CANCELLED", "CANCELLED", "DONE"]
-    assert content_of(tmp_path / "out") == expected
+    assert content_of(tmp_path / "out") == expected["sums"]

@@ -29,6 +29,7 @@ from penstock_spark.passes import optimise
 from penstock_spark.passes.levels import levels
 from penstock_spark.session import runner_session
 from penstock_spark.shards.keys import KeyTable
+from penstock_spark.shards.page_notes import PageNotes
 from penstock_spark.shards.pages import Pages
 
 SECOND = 1_000_000
@@ -83,7 +84,7 @@ def keeper(groupings: dict[str, tuple[Windowing, Any, list[tuple[Any, Any, int]]
             given = list(rows)
             for label, (windowing, combine, elements) in groupings.items():
                 machine = GroupingMachine(windowing, combine)
-                table = KeyTable(machine, Pages(Store(self.pages, label), [], 1))
+                table = KeyTable(machine, Pages(Store(self.pages, label), PageNotes(), 1))
                 for one, value, seconds in elements:
                     [name] = encode_keys([one])
                     micros = seconds * SECOND

@@ -15,7 +15,7 @@ from penstock.io.sparkio import SparkSource
 from penstock.io.streams import StreamSource
 from penstock.io.watermark_policy import WatermarkPolicy
 from penstock.io.watermarks import BoundedDisorder, EstimationBand, IdleTimeout, Percentiles
-from penstock.machines.contents import Accumulator, Bag, Contents, Values, contents_of
+from penstock.machines.contents import Accumulator, Bag, Contents, Exact, Values, contents_of
 from penstock.transforms.combinefn import CombineFn
 from penstock.transforms.signature import signature_of as dofn_signature_of
 from penstock.transforms.trigger import AccumulationMode, ClosingBehavior, OnTimeBehavior, TriggerFn
@@ -23,7 +23,7 @@ from penstock.transforms.window import TimestampCombiner, WindowFn
 from penstock.transforms.windowing import Windowing
 from penstock.utils.timestamp import Duration, Timestamp
 from penstock_spark.retractions import retracting_edges
-from penstock_spark.stream_plan import StreamPlan
+from penstock_spark.stream_plan import StreamPlan, WaitingParDo
 from penstock_spark.windowing import windowing_of
 
 FORMAT = 1
@@ -31,11 +31,13 @@ FORMAT = 1
 
 ALWAYS = "always"
 IF_NEW = "if something is new"
+WAITS = "none, but elements that wait for side inputs"
 
 _HELD: dict[type[Contents], str] = {
     Values: "a list of values",
     Accumulator: "an accumulator",
     Bag: "values, of which some may be taken back",
+    Exact: "an accumulator of whole numbers, and other values, of which some may be taken back",
 }
 
 _PLAIN = (bool, int, float, str, bytes, Duration, Timestamp, datetime.date, datetime.time, datetime.timedelta)
@@ -61,6 +63,8 @@ def signature_of(plan: StreamPlan, shards: int, heartbeat: str = "") -> dict[str
             case GroupByKey() | CombinePerKey():
                 input_retracts = not retracting.isdisjoint(step.inputs)
                 levels[plan.level_of[step.label] - 1][step.label] = _grouping(plan, step, input_retracts)
+            case WaitingParDo():
+                levels[plan.level_of[step.label] - 1][step.label] = _waiting(plan, step)
             case StatefulParDo():
                 levels[plan.level_of[step.label] - 1][step.label] = _stateful(plan, step)
             case Write():
@@ -119,10 +123,12 @@ def _policy(policy: WatermarkPolicy) -> str:
 
 def _grouping(plan: StreamPlan, step: Step, input_retracts: bool) -> dict[str, Any]:
     combine = step.primitive.fn if isinstance(step.primitive, CombinePerKey) else None
+    windowing = windowing_of(plan.graph, step.inputs[0])
+    keeps = windowing.accumulation_mode != AccumulationMode.DISCARDING
     return {
-        **windowing_as_text(windowing_of(plan.graph, step.inputs[0])),
+        **windowing_as_text(windowing),
         "combine": "none, but a group" if combine is None else combine_as_text(combine),
-        "held": _HELD[type(contents_of(combine, input_retracts))],
+        "held": _HELD[type(contents_of(combine, input_retracts, keeps))],
         "feeds": [feed.label for feed in plan.feeds[step.label]],
     }
 
@@ -132,12 +138,30 @@ def _stateful(plan: StreamPlan, step: Step) -> dict[str, Any]:
     asked = dofn_signature_of(step.primitive.dofn)  # type: ignore[union-attr]
     cells = {spec.name: f"{name_of(type(spec))} of {name_of(type(spec.coder))}" for spec in asked.state_specs}
     timers = {timer.name: timer.time_domain for timer, _ in asked.timers}
-    told = sorted([*cells.items(), *timers.items()])
+    told = sorted([*cells.items(), *timers.items(), *_sides(plan, step).items()])
     return {
         **windowing_as_text(windowing_of(plan.graph, step.inputs[0])),
         "combine": "none, but state",
         "held": ", ".join(f"{name}: {kind}" for name, kind in told),
         "feeds": [feed.label for feed in plan.feeds[step.label]],
+    }
+
+
+def _waiting(plan: StreamPlan, step: Step) -> dict[str, Any]:
+    """A step that waits for side inputs: what makes them, and their windows."""
+    return {
+        **windowing_as_text(windowing_of(plan.graph, step.inputs[0])),
+        "combine": WAITS,
+        "held": ", ".join(f"{label}: {windows}" for label, windows in _sides(plan, step).items()),
+        "feeds": [feed.label for feed in plan.feeds[step.label]],
+    }
+
+
+def _sides(plan: StreamPlan, step: Step) -> dict[str, str]:
+    """The windows of the side inputs that a step waits for, by what makes them."""
+    return {
+        side.label: as_text(windowing_of(plan.graph, step.side_inputs[place].edge).windowfn)
+        for place, side in plan.side_feeds.get(step.label, {}).items()
     }
 
 

@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import os
-import sys
 from collections.abc import Callable, Iterable, Iterator
 from functools import reduce
 from typing import Any, NamedTuple
@@ -20,11 +19,13 @@ from penstock.transforms.bounded_window import BoundedWindow, GlobalWindow
 from penstock.utils.timestamp import Timestamp
 from penstock_spark.checkpoints.compare import Signature
 from penstock_spark.checkpoints.folder import Checkpoint, find_checkpoint
-from penstock_spark.checkpoints.signature import ALWAYS
+from penstock_spark.checkpoints.signature import ALWAYS, WAITS
 from penstock_spark.operators.batch import loads
 from penstock_spark.session import SessionOptions, is_local, session_for
 from penstock_spark.shards.pages import Kept, keys_of
-from penstock_spark.shipping import driver_sys_path, ship_packages
+from penstock_spark.shards.waiting import KeptParcel, kept_in
+from penstock_spark.shards.waiting_state import label_of_waiting, waiting_label
+from penstock_spark.shipping import driver_sys_path, import_like_driver, ship_packages
 
 _MOMENT = pa.timestamp("us", "UTC")
 _SCHEMA = pa.schema(
@@ -57,10 +58,10 @@ class StateRow(NamedTuple):
     Attributes:
         level: The number of groupings in a row up to it.
         grouping: Its label.
-        key: The key.
+        key: The key. Of a step that waits for side inputs: the place of the side input, or None for what waits.
         window: The window.
         value: The accumulator, or the list of values; where elements may be taken back, the values that are there
-            and those that are owed. None after the window's last pane.
+            and those that are owed, of some CombineFns beside an accumulator. None after the window's last pane.
         new_elements: The number of elements since the last pane.
         panes: The number of panes so far.
         hold: The event time that the output's watermark may not pass; None if the window holds nothing back.
@@ -85,6 +86,7 @@ class _Known(NamedTuple):
 
     level: int
     fires_empty_at_end: bool
+    waits: bool
 
 
 def read_state(location: str | os.PathLike[str], spark: SparkSession | None = None) -> DataFrame:
@@ -131,7 +133,9 @@ def state_rows(location: str | os.PathLike[str], spark: SparkSession | None = No
         yield from rows_of_page(label, bytes(page), *known[label])
 
 
-def rows_of_page(label: str, page: bytes, level: int, fires_empty_at_end: bool) -> Iterator[StateRow]:
+def rows_of_page(
+    label: str, page: bytes, level: int, fires_empty_at_end: bool, waits: bool = False
+) -> Iterator[StateRow]:
     """The rows of one page.
 
     Args:
@@ -139,7 +143,13 @@ def rows_of_page(label: str, page: bytes, level: int, fires_empty_at_end: bool) 
         page: Its bytes.
         level: The level of the grouping.
         fires_empty_at_end: Whether it gives a pane at the end of a window in which nothing is new.
+        waits: Whether it is no grouping, but a step that waits for side inputs.
     """
+    if waits:
+        parcel = kept_in(page)
+        if parcel is not None:
+            yield _row_of_parcel(label_of_waiting(label), level, parcel)
+        return
     for name, kept in keys_of(page):
         key, state = _restored(label, name, kept)
         if isinstance(state, StatefulKey):
@@ -154,7 +164,7 @@ def rows_of_page(label: str, page: bytes, level: int, fires_empty_at_end: bool) 
                 value=window.held,
                 new_elements=window.fresh,
                 panes=window.panes,
-                hold=_moment(_hold_micros(window, fires_empty_at_end)),
+                hold=_moment(_hold_micros(window, fires_empty_at_end, state.owed.get(window.number))),
                 next_alarm=_moment(_next_alarm_micros(window)),
                 next_clock_alarm=_moment(window.alarms.get(CLOCK)),
             )
@@ -177,6 +187,22 @@ def _rows_of_cells(label: str, level: int, key: Any, state: StatefulKey) -> Iter
         )
 
 
+def _row_of_parcel(label: str, level: int, kept: KeptParcel) -> StateRow:
+    """The row of a step that waits for side inputs: what waits has no key, and contents have the side input's place."""
+    return StateRow(
+        level=level,
+        grouping=label,
+        key=None if kept.place is None else f"side input {kept.place}",
+        window=kept.window,
+        value=kept.values,
+        new_elements=0 if kept.earliest_micros is None else len(kept.values),
+        panes=0,
+        hold=_moment(kept.earliest_micros),
+        next_alarm=None,
+        next_clock_alarm=None,
+    )
+
+
 def _restored(label: str, name: bytes, kept: Kept) -> tuple[Any, KeyState | StatefulKey]:
     try:
         key = decode_key(name) if kept.carried is None else loads(kept.carried)
@@ -187,13 +213,13 @@ def _restored(label: str, name: bytes, kept: Kept) -> tuple[Any, KeyState | Stat
         raise ValueError(three_parts(what, hint=hint)) from error
 
 
-def _hold_micros(window: WindowState, fires_empty_at_end: bool) -> int | None:
-    """What the window holds back, by the rule of `penstock.machines.visiting.hold_of`."""
-    if window.output_micros is not None:
-        return window.output_micros
-    if window.is_closed or window.is_past_end or not (window.fresh or fires_empty_at_end):
-        return None
-    return window.window.end_micros - 1
+def _hold_micros(window: WindowState, fires_empty_at_end: bool, owed_micros: int | None) -> int | None:
+    """What the window holds back: for its pane, as in `penstock.machines.visiting.hold_of`, or for what it owes."""
+    hold_micros = window.output_micros
+    waits = not (window.is_closed or window.is_past_end) and (window.fresh or fires_empty_at_end)
+    if hold_micros is None and waits:
+        hold_micros = window.window.end_micros - 1
+    return min((micros for micros in (hold_micros, owed_micros) if micros is not None), default=None)
 
 
 def _next_alarm_micros(window: WindowState) -> int | None:
@@ -205,11 +231,13 @@ def _moment(micros: int | None) -> Timestamp | None:
 
 
 def _groupings(plan: Signature) -> dict[str, _Known]:
-    return {
-        label: _Known(number, grouping["on_time"] == ALWAYS)
-        for number, level in enumerate(plan["levels"], 1)
-        for label, grouping in level.items()
-    }
+    found: dict[str, _Known] = {}
+    for number, level in enumerate(plan["levels"], 1):
+        for label, grouping in level.items():
+            found[label] = _Known(number, grouping["on_time"] == ALWAYS, grouping["combine"] == WAITS)
+            # A DoFn with state may also have elements that wait.
+            found[waiting_label(label)] = _Known(number, False, True)
+    return found
 
 
 def _pages(spark: SparkSession, checkpoint: Checkpoint) -> DataFrame | None:
@@ -247,7 +275,7 @@ def _table_function(
     """The function for Spark's ``mapInArrow`` over groupings and pages."""
 
     def run(records: Iterator[Any]) -> Iterator[pa.RecordBatch]:
-        sys.path.extend(folder for folder in sys_path if folder not in sys.path)
+        import_like_driver(sys_path)
         for record in records:
             for label, page in zip(record.column(0), record.column(1), strict=True):
                 yield _record(rows_of_page(label.as_py(), page.as_py(), *groupings[label.as_py()]))

@@ -19,9 +19,11 @@ from penstock_spark.shards.program import (
     ReadingSpec,
     RecordedSource,
     SinkPagesSpec,
+    SpreadWriterSpec,
     Timeline,
+    WaitingSpec,
 )
-from penstock_spark.stream_plan import Clock, Level, StreamPlan
+from penstock_spark.stream_plan import Clock, Feed, Level, StreamPlan, WaitingParDo
 from penstock_spark.windowing import windowing_of
 
 
@@ -60,10 +62,19 @@ def level_program(
             if part.number in one.readers[step.label]
         },
         played=tuple(source.origin for source in recorded if part.number in source.readers),
-        groupings=tuple(_grouping(plan, step, context) for step in part.roots if part.number),
+        groupings=tuple(
+            _grouping(plan, step, context)
+            for step in part.roots
+            if part.number and not isinstance(step.primitive, WaitingParDo)
+        ),
+        waiting=tuple(_waiting(plan, step, context) for step in part.roots if step.label in plan.side_feeds),
         steps=tuple(_step(step, plan.graph) for step in part.steps),
         writers=(
             *(_packets(plan, edge, step, context.combine_early) for edge, step in part.writes),
+            *(
+                SpreadWriterSpec(edge, step.label, step.where, plan.level_of[step.label], side)
+                for edge, step, side in part.views
+            ),
             *(SinkPagesSpec(edge, step.where, plan.level_of[step.label]) for edge, step in part.sinks),
         ),
         show_elements=context.show_elements,
@@ -81,8 +92,10 @@ def _step(step: Step, graph: Graph) -> StepSpec:
     return replace(spec, primitive=None) if isinstance(step.primitive, Reshuffle) else spec
 
 
-def _packets(plan: StreamPlan, edge: int, step: Step, combines: bool) -> PacketWriterSpec:
+def _packets(plan: StreamPlan, edge: int, step: Step, combines: bool) -> PacketWriterSpec | SpreadWriterSpec:
     """The writer of elements for a grouping; what the program plays is never combined before it arrives."""
+    if isinstance(step.primitive, WaitingParDo):
+        return SpreadWriterSpec(edge, step.label, step.where, plan.level_of[step.label])
     windowing = windowing_of(plan.graph, edge)
     combine = step.primitive.fn if isinstance(step.primitive, CombinePerKey) else None
     is_recorded = plan.clock is Clock.RECORDED
@@ -113,7 +126,29 @@ def _grouping(plan: StreamPlan, step: Step, context: Context) -> GroupingSpec:
         windowing=windowing_of(plan.graph, step.inputs[0]),
         combine=step.primitive.fn if isinstance(step.primitive, CombinePerKey) else None,
         input_retracts=_input_retracts(plan, step),
-        feeds=tuple((feed.label, context.partitions if feed.level else 1) for feed in plan.feeds[step.label]),
+        feeds=_feeds(plan, step, context),
         readers=plan.levels[plan.level_of[step.label] - 1].readers[step.label],
         is_stateful=is_stateful,
     )
+
+
+def _waiting(plan: StreamPlan, step: Step, context: Context) -> WaitingSpec:
+    sides = plan.side_feeds[step.label]
+    return WaitingSpec(
+        label=step.label,
+        where=step.where,
+        lateness_micros=windowing_of(plan.graph, step.inputs[0]).allowed_lateness.micros,
+        feeds=_feeds(plan, step, context),
+        sides={place: _producers(feed, context) for place, feed in sides.items()},
+        readers=plan.levels[plan.level_of[step.label] - 1].readers[step.label],
+        is_stateful=isinstance(step.primitive, StatefulParDo),
+    )
+
+
+def _feeds(plan: StreamPlan, step: Step, context: Context) -> tuple[tuple[str, int], ...]:
+    """What a step's watermark depends on, and how many parts each has."""
+    return tuple(_producers(feed, context) for feed in plan.feeds[step.label])
+
+
+def _producers(feed: Feed, context: Context) -> tuple[str, int]:
+    return feed.label, context.partitions if feed.level else 1

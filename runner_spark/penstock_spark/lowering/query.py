@@ -10,20 +10,16 @@ from typing import Any
 from pyspark.sql import DataFrame
 from pyspark.sql import functions as F
 
-from penstock.graph import Read
-from penstock.io.external.generate_sequence import SequenceSource
-from penstock.io.streams import StreamSource
-from penstock.transforms.periodicsequence import PeriodicSource
 from penstock_spark.checkpoints import Checkpoint
 from penstock_spark.lowering.context import Context
 from penstock_spark.lowering.jobs import run_plan
 from penstock_spark.lowering.level_programs import level_program
-from penstock_spark.lowering.readings import Opened, open_reading
+from penstock_spark.lowering.readings import Opened, ends_soon, open_reading
 from penstock_spark.lowering.recorded import recorded_input
 from penstock_spark.lowering.shard_keys import shard_keys
 from penstock_spark.shards.notices import BEAT, COMMAND
 from penstock_spark.shards.operator import ROWS, LevelProcessor, played_function, reading_function
-from penstock_spark.stream_plan import Clock, Level, StreamPlan
+from penstock_spark.stream_plan import Clock, StreamPlan
 
 
 @dataclass(frozen=True, eq=False)
@@ -76,7 +72,8 @@ def build_query(
 
     def function(make: Callable[..., Any], part: Any, reading: Any = None) -> Any:
         program = level_program(plan, part, timeline, recorded, reading, context)
-        views = {side.edge: context.views[side.edge] for step in part.steps for side in step.side_inputs}
+        edges = {side.edge for step in part.steps for side in step.side_inputs}
+        views = {edge: pages for edge, pages in context.views.items() if edge in edges}
         return make(context.dumps(program), keys, views, context.metrics, context.sys_path)
 
     if plan.played is not None:
@@ -103,18 +100,9 @@ def heartbeat_of(plan: StreamPlan, has_interval: bool) -> str:
         plan: The plan.
         has_interval: Whether the trigger says when micro-batches begin.
     """
-    if plan.clock is Clock.RECORDED or has_interval or all(_ends_soon(part) for part in plan.readings):
+    if plan.clock is Clock.RECORDED or has_interval or all(map(ends_soon, plan.readings)):
         return "numbers"
     return "none" if plan.clock is Clock.TICKS else "seconds"
-
-
-def _ends_soon(part: Level) -> bool:
-    """Whether a source ends when what is there has been read."""
-    [step] = part.roots
-    source = step.primitive.source if isinstance(step.primitive, Read) else None
-    if isinstance(source, PeriodicSource | SequenceSource):
-        return False
-    return source.ends if isinstance(source, StreamSource) else True
 
 
 def _beats(plan: StreamPlan, context: Context, heartbeat: str, keys: tuple[int, ...]) -> list[DataFrame]:

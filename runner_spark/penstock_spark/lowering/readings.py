@@ -21,6 +21,8 @@ from penstock_spark.sources import Scan, open_source
 from penstock_spark.stream_plan import Level
 from penstock_spark.stream_sources import open_beats, open_staged, open_stream, stage_bounded
 
+_Clocked = PeriodicSource | SequenceSource
+
 
 @dataclass(frozen=True, eq=False)
 class Opened:
@@ -31,14 +33,18 @@ class Opened:
         spec: How its tasks read it.
         is_finite: Whether it ends by itself.
         ends_when_read: Whether it has ended as soon as there is nothing new; its tasks do not see that.
-        follows_clock: Whether the clock says when its elements come.
     """
 
     frame: DataFrame
     spec: ReadingSpec
     is_finite: bool
     ends_when_read: bool = False
-    follows_clock: bool = False
+
+
+def ends_soon(part: Level) -> bool:
+    """Whether the one source of a part ends when what is there has been read."""
+    _, source = _root_of(part)
+    return source.ends if isinstance(source, StreamSource) else not isinstance(source, _Clocked)
 
 
 def open_reading(part: Level, context: Context, folder: str) -> Opened:
@@ -52,21 +58,25 @@ def open_reading(part: Level, context: Context, folder: str) -> Opened:
     Raises:
         ValueError: The source cannot be read as described.
     """
-    [step] = part.roots
-    assert isinstance(step.primitive, Read)
-    source = step.primitive.source
+    step, source = _root_of(part)
     if isinstance(source, StreamSource):
         scan = open_stream(source, context.spark, step.where)
         reader = StreamReading(source, scan.make_decoder, step.where)
         return Opened(scan.frame, reading_spec(part, step, reader), source.ends, source.ends)
-    if isinstance(source, PeriodicSource | SequenceSource):
+    if isinstance(source, _Clocked):
         beats = open_beats(source, context.spark)
         spec = reading_spec(part, step, ScheduledReading(beats.make_decoder))
-        return Opened(beats.frame, spec, source.schedule_from(0).count is not None, follows_clock=True)
+        return Opened(beats.frame, spec, source.schedule_from(0).count is not None)
     staged = f"{folder}/{_name(step.label)}"
     stage_bounded(_scan(source, context, step), staged, step.where, context.dumps, context.sys_path)
     frame = open_staged(context.spark, staged)
     return Opened(frame, reading_spec(part, step, StagedReading(isinstance(source, InlineValues))), True)
+
+
+def _root_of(part: Level) -> tuple[Step, Source]:
+    [step] = part.roots
+    assert isinstance(step.primitive, Read)
+    return step, step.primitive.source
 
 
 def _scan(source: Source, context: Context, step: Step) -> Scan:

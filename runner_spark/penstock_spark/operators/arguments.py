@@ -3,28 +3,38 @@
 from __future__ import annotations
 
 from collections.abc import Callable
+from operator import itemgetter
 from typing import Any
 
 from penstock.graph import SideInputSlot
 from penstock.transforms.params import kind_of
+from penstock.transforms.userstate import StateSpec, TimerSpec
 from penstock.utils.timestamp import Timestamp
-from penstock.utils.windowed_value import WindowedValue
+from penstock.utils.windowed_value import create
 from penstock_spark.operators.outputs import Row
 from penstock_spark.operators.views import View
 
 _ROW_KINDS: dict[str, Callable[[Row], Any]] = {
-    "ElementParam": lambda row: row[0],
+    "ElementParam": itemgetter(0),
     "TimestampParam": lambda row: Timestamp.from_micros(row[1]),
     "WindowParam": lambda row: row[2][0],
-    "PaneInfoParam": lambda row: row[3],
+    "PaneInfoParam": itemgetter(3),
     "KeyParam": lambda row: row[0][0],
-    "WindowedValueParam": lambda row: WindowedValue(row[0], Timestamp.from_micros(row[1]), row[2], row[3]),
+    "WindowedValueParam": lambda row: create(*row[:4]),
 }
 
 
+def _state_of(spec: StateSpec) -> Callable[[Any], Any]:
+    return lambda row: row[4].get_state(spec)
+
+
+def _timer_of(spec: TimerSpec) -> Callable[[Any], Any]:
+    return lambda row: row[4].get_timer(spec)
+
+
 _STATE_KINDS: dict[str, Callable[[Any], Callable[[Any], Any]]] = {
-    "StateParam": lambda asked: lambda row: row[4].get_state(asked.state_spec),
-    "TimerParam": lambda asked: lambda row: row[4].get_timer(asked.timer_spec),
+    "StateParam": lambda asked: _state_of(asked.state_spec),
+    "TimerParam": lambda asked: _timer_of(asked.timer_spec),
     "DynamicTimerTagParam": lambda asked: lambda row: row[5].tag,
 }
 """What only the rows of stateful DoFns have, by what a parameter asks for."""

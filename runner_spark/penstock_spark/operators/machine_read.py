@@ -3,14 +3,13 @@
 from __future__ import annotations
 
 from collections.abc import Iterator
-from dataclasses import replace
 from functools import partial
 from typing import Any
 
 from penstock.machines.grouping import GroupingMachine
 from penstock.machines.records import MAX_MICROS, Dropped, DropReason, Element, Emitted, Times
 from penstock.metrics.execution import MetricsContainer, set_current
-from penstock.utils.windowed_value import PANE_INFO_UNKNOWN, PaneInfo, ValueKind
+from penstock.utils.windowed_value import ValueKind, unknown_pane
 from penstock_spark.operators.batch import Batch, Windows, loads
 from penstock_spark.operators.failure import guarded, step_failed
 from penstock_spark.operators.keys import restore
@@ -35,9 +34,27 @@ DROPPED = {
 Rows = Iterator[tuple[tuple[Any, ...], Iterator[tuple[int, bytes]]]]
 
 
-def late_pane(dropped: Dropped) -> PaneInfo:
-    """The pane of an element that a machine has dropped, where it goes on as late data."""
-    return replace(PANE_INFO_UNKNOWN, kind=dropped.element.kind)
+class KeyElements:
+    """Decodes the elements of keys for their machines; windows that many of them share are decoded once."""
+
+    def __init__(self) -> None:
+        self._windows: dict[bytes, Windows] = {}
+
+    def read(self, encoded_key: bytes, rows: Rows) -> Iterator[tuple[Any, Element, int]]:
+        """The elements of a key in order, each with the key and its size in bytes."""
+        for (_, _, timestamp_micros, _, encoded_windows), elements in rows:
+            windows = self._windows_of(encoded_windows)
+            for kind, payload in elements:
+                key, value = restore(encoded_key, loads(payload))
+                yield key, Element(value, timestamp_micros, windows, _KINDS[kind]), len(payload)
+
+    def _windows_of(self, encoded: bytes) -> Windows:
+        found = self._windows.get(encoded)
+        if found is None:
+            if len(self._windows) >= _MOST_WINDOWS:
+                self._windows.clear()
+            found = self._windows[encoded] = loads(encoded)
+        return found
 
 
 class MachineReader:
@@ -59,7 +76,7 @@ class MachineReader:
         self.metrics = metrics
         self.machine = GroupingMachine(root.windowing, root.combine, root.input_retracts)
         self._guard = partial(guarded, metrics, root.where)
-        self._windows: dict[bytes, Windows] = {}
+        self._key_elements = KeyElements()
         self._elements = 0
         self._read_bytes = 0
         self._clear()
@@ -85,29 +102,17 @@ class MachineReader:
         """Plays all elements of a key."""
         machine, state = self.machine, self.machine.new_key()
         key = None
-        for (_, _, timestamp_micros, _, windows), elements in rows:
-            in_windows = self._windows_of(windows)
-            for kind, payload in elements:
-                key, value = restore(encoded_key, loads(payload))
-                self._elements += 1
-                self._read_bytes += len(payload)
-                element = Element(value, timestamp_micros, in_windows, _KINDS[kind])
-                set_current(self.metrics)
-                try:
-                    emitted = machine.element(state, element, _BEFORE_THE_END)
-                except Exception as error:
-                    step_failed(error, self.root.where, ((key, value),))
-                if emitted:
-                    yield from self._take(key, emitted)
+        for key, element, size_bytes in self._key_elements.read(encoded_key, rows):
+            self._elements += 1
+            self._read_bytes += size_bytes
+            set_current(self.metrics)
+            try:
+                emitted = machine.element(state, element, _BEFORE_THE_END)
+            except Exception as error:
+                step_failed(error, self.root.where, ((key, element.value),))
+            if emitted:
+                yield from self._take(key, emitted)
         yield from self._take(key, self._guard(machine.advance_watermark, state, _AT_THE_END))
-
-    def _windows_of(self, encoded: bytes) -> Windows:
-        found = self._windows.get(encoded)
-        if found is None:
-            if len(self._windows) >= _MOST_WINDOWS:
-                self._windows.clear()
-            found = self._windows[encoded] = loads(encoded)
-        return found
 
     def _take(self, key: Any, emitted: list[Emitted]) -> Records:
         """Holds panes, and pushes them when there are enough; counts what was dropped."""
@@ -117,8 +122,8 @@ class MachineReader:
                 self.metrics.inc(DROPPED[one.reason])
                 if self.late is not None:
                     element = one.element
-                    late = [(key, element.value)], element.timestamp_micros, element.windows, late_pane(one)
-                    yield from self.late.push(Batch(*late))
+                    pair, pane = (key, element.value), unknown_pane(element.kind)
+                    yield from self.late.push(Batch([pair], element.timestamp_micros, element.windows, pane))
                 continue
             self._values.append((key, one.value))
             self._timestamps.append(one.timestamp_micros)

@@ -3,13 +3,12 @@
 from __future__ import annotations
 
 from collections.abc import Iterable, Iterator
-from dataclasses import replace
 from typing import Any
 
 from penstock.metrics.execution import MetricsContainer, set_current
 from penstock.pvalue import TaggedOutput
 from penstock.transforms.window import GlobalWindows, TimestampedValue
-from penstock.utils.windowed_value import PANE_INFO_UNKNOWN, ValueKind, WindowedValue
+from penstock.utils.windowed_value import WindowedValue, unknown_pane
 from penstock_spark.operators.batch import CHUNK_ELEMENTS, Batch, Windows
 from penstock_spark.operators.failure import step_failed
 from penstock_spark.operators.pushing import Consumer, Records
@@ -17,8 +16,6 @@ from penstock_spark.operators.windowing import assigner
 
 Row = tuple[Any, int, Windows, Any]
 """Value, timestamp in microseconds, windows and pane of the element a step works on."""
-
-_UNKNOWN_PANES = tuple(replace(PANE_INFO_UNKNOWN, kind=kind) for kind in ValueKind)
 
 
 class Outputs:
@@ -83,10 +80,6 @@ class Outputs:
         batch.windows.append(windows)  # type: ignore[union-attr, arg-type]
         batch.panes.append(pane)
 
-    def unknown_pane(self, kind: ValueKind) -> Any:
-        """The pane of an element of which only the kind is known."""
-        return _UNKNOWN_PANES[kind]
-
     def retimed(self, batch: Batch) -> Batch:
         """Values with new timestamps, in the windows that they now belong in; the batch still has the old ones."""
         panes = _unknown(batch.panes)
@@ -116,5 +109,5 @@ class Outputs:
 def _unknown(panes: Any) -> Any:
     """Panes, or the one of all elements, without their numbers; only whether they take something back is left."""
     if isinstance(panes, list):
-        return [_UNKNOWN_PANES[pane.kind] for pane in panes]
-    return _UNKNOWN_PANES[panes.kind]
+        return [unknown_pane(pane.kind) for pane in panes]
+    return unknown_pane(panes.kind)

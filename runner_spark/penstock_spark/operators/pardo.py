@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterator
+from collections.abc import Callable, Iterator, Mapping
 from functools import partial
 from typing import Any
 
@@ -31,7 +31,7 @@ from penstock_spark.operators.outputs import Outputs
 from penstock_spark.operators.program import StepSpec
 from penstock_spark.operators.pushing import Consumer, Records
 from penstock_spark.operators.steps import FilterStep, FlatMapStep, MapStep, check_result
-from penstock_spark.operators.views import View
+from penstock_spark.operators.views import Contents, View
 
 _NO_ROW = (None, MIN_MICROS, GLOBAL, None)
 
@@ -40,7 +40,7 @@ class DoFnStep:
     """A DoFn with its life cycle; what happens for each batch is left to a loop chosen at the first one."""
 
     def __init__(
-        self, spec: StepSpec, outputs: Outputs, metrics: MetricsContainer, pages: dict[int, Any]
+        self, spec: StepSpec, outputs: Outputs, metrics: MetricsContainer, contents: Mapping[int, Contents]
     ) -> None:
         assert spec.primitive is not None
         self.spec = spec
@@ -49,7 +49,7 @@ class DoFnStep:
         self.dofn: DoFn = spec.primitive.dofn  # type: ignore[union-attr]
         self.signature = signature_of(self.dofn)
         self._guard = partial(guarded, metrics, spec.where)
-        self.views = [View(view, pages[view.edge]) for view in spec.views]
+        self.views = [View(view, contents[view.edge]) for view in spec.views]
         self._contexts: dict[DoFnParam, Any] = {}
         self._managers: dict[str, list[Any]] = {"SetupContextParam": [], "BundleContextParam": []}
         self._finalizers: list[Any] = []
@@ -124,7 +124,7 @@ class DoFnStep:
 
     def resolve(self, placeholder: Any) -> Any:
         """A constant for what stays the same for the whole bundle; anything else as it is."""
-        if isinstance(placeholder, SideInputSlot) and self.views[placeholder.index].global_only:
+        if isinstance(placeholder, SideInputSlot) and self.views[placeholder.index].is_constant:
             return self._guard(self.views[placeholder.index].of, GLOBAL[0])
         kind = kind_of(placeholder)
         if kind in self._managers:

@@ -4,9 +4,9 @@ from __future__ import annotations
 
 import gc
 import sys
-from collections.abc import Callable, Iterable, Iterator
+from collections.abc import Callable, Iterable, Iterator, Mapping
 from dataclasses import replace
-from typing import Any, cast
+from typing import Any, TypeVar, cast
 
 import pyarrow as pa
 
@@ -43,13 +43,16 @@ from penstock_spark.operators.pushing import Consumer, Fan, Node, Quiet, Records
 from penstock_spark.operators.stateful import StatefulStep
 from penstock_spark.operators.stateful_read import StatefulReader
 from penstock_spark.operators.totals import TotalsReader
+from penstock_spark.operators.views import BroadcastContents, Contents
 from penstock_spark.operators.windowing import AssignStep
 from penstock_spark.operators.writers import PageWriter, SinkWriter
+from penstock_spark.shipping import import_like_driver
 
 BUNDLE_ELEMENTS = 100_000
 """Bundles end after about so many elements of a root, so that what a DoFn gathers in one stays bounded."""
 
 _FRAMES_PER_STEP = 8
+_Step = TypeVar("_Step", DoFnStep, StatefulStep)
 
 
 class Join(Quiet):
@@ -68,7 +71,7 @@ class Stage:
 
     def __init__(self, program: Program, partition: int, pages: dict[int, Any]) -> None:
         self.program = program
-        self.pages = pages
+        self._contents: dict[int, Contents] = {edge: BroadcastContents(own) for edge, own in pages.items()}
         self.partition = partition
         self.containers: dict[str, MetricsContainer] = {}
         self._consumers: dict[int, list[Consumer]] = {}
@@ -135,27 +138,28 @@ class Stage:
             case ParDo(PairWithNothing()) if (writers := self._grouping_readers(spec)) is not None:
                 node = PairStep(writers)
             case StatefulParDo():
-                self.stateful[spec.label] = self._stateful(spec)
+                self.stateful[spec.label] = self._dofn(StatefulStep, spec)
                 # Its elements come by key, and not along an edge.
                 return self.stateful[spec.label]
-            case ParDo(dofn):
-                spec = replace(spec, primitive=replace(spec.primitive, dofn=self._own(dofn)))
-                metrics = self.container(spec.label)
-                by_tag: dict[str | None, Consumer] = {tag: self.fan(edge) for tag, edge in spec.outputs}
-                outputs = Outputs(by_tag, metrics, spec.where, spec.windowing.windowfn)
-                node = DoFnStep(spec, outputs, metrics, self.pages)
+            case ParDo():
+                node = self._dofn(DoFnStep, spec)
         for edge in spec.inputs:
             # Steps are made last to first; the first consumer of an edge must still come first.
             self._consumers.setdefault(edge, []).insert(0, node)
         return node
 
-    def _stateful(self, spec: StepSpec) -> StatefulStep:
+    def _dofn(self, kind: type[_Step], spec: StepSpec) -> _Step:
+        """A step with a DoFn, whose outputs are found already."""
         primitive: Any = spec.primitive
         spec = replace(spec, primitive=replace(primitive, dofn=self._own(primitive.dofn)))
         metrics = self.container(spec.label)
         by_tag = {tag: self.fan(edge) for tag, edge in spec.outputs}
         outputs = Outputs(by_tag, metrics, spec.where, spec.windowing.windowfn)
-        return StatefulStep(spec, outputs, metrics, self.pages)
+        return kind(spec, outputs, metrics, self._contents_for(spec))
+
+    def _contents_for(self, spec: StepSpec) -> Mapping[int, Contents]:
+        """What the side inputs of a step hold, by edge."""
+        return self._contents
 
     def _grouping_readers(self, spec: StepSpec) -> list[GroupWriter] | None:
         """The writers that read a step's output, if nothing else does."""
@@ -295,7 +299,7 @@ def stage_function(
         from pyspark import TaskContext
 
         collect_less_often()
-        sys.path.extend(folder for folder in sys_path if folder not in sys.path)
+        import_like_driver(sys_path)
         context = TaskContext.get()
         partition = context.partitionId() if context else 0
         loaded: Program = loads(program)

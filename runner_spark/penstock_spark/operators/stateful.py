@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterable
+from collections.abc import Callable, Iterable, Mapping
 from functools import partial
 from typing import Any
 
@@ -12,7 +12,7 @@ from penstock.metrics.execution import MetricsContainer, set_current
 from penstock.transforms.bounded_window import BoundedWindow
 from penstock.transforms.dofn import MethodSignature, bind
 from penstock.transforms.userstate import UserStateContext
-from penstock.utils.windowed_value import PANE_INFO_UNKNOWN
+from penstock.utils.windowed_value import PANE_INFO_UNKNOWN, unknown_pane
 from penstock_spark.operators.arguments import Arguments
 from penstock_spark.operators.batch import Batch
 from penstock_spark.operators.failure import guarded, step_failed
@@ -21,6 +21,7 @@ from penstock_spark.operators.pardo import DoFnStep
 from penstock_spark.operators.program import StepSpec
 from penstock_spark.operators.pushing import Records
 from penstock_spark.operators.steps import check_result
+from penstock_spark.operators.views import Contents
 
 _Call = Callable[[Any], Any]
 """From (element, timestamp in microseconds, windows, pane, cells and timers, timer) to what a method gives."""
@@ -33,16 +34,17 @@ class StatefulStep:
         spec: The step.
         outputs: Where its results go.
         metrics: Its metrics.
-        pages: The pages of its side inputs.
+        contents: What its side inputs hold, by edge.
     """
 
     def __init__(
-        self, spec: StepSpec, outputs: Outputs, metrics: MetricsContainer, pages: dict[int, Any]
+        self, spec: StepSpec, outputs: Outputs, metrics: MetricsContainer, contents: Mapping[int, Contents]
     ) -> None:
         self.spec = spec
         self.metrics = metrics
         self._outputs = outputs
-        self._life = DoFnStep(spec, outputs, metrics, pages)
+        self._life = DoFnStep(spec, outputs, metrics, contents)
+        self.views = self._life.views
         self._guard = partial(guarded, metrics, spec.where)
         signature = self._life.signature
         self.has_expiration = signature.window_expiration is not None
@@ -85,8 +87,7 @@ class StatefulStep:
         self, key: Any, element: Element, window: BoundedWindow, state: UserStateContext
     ) -> Iterable[Any]:
         """Calls ``process``."""
-        pair = key, element.value
-        pane = PANE_INFO_UNKNOWN if not element.kind else self._outputs.unknown_pane(element.kind)
+        pair, pane = (key, element.value), unknown_pane(element.kind)
         return self._called(self._process, (pair, element.timestamp_micros, (window,), pane, state, None))
 
     def on_timer(self, key: Any, ring: Ring, window: BoundedWindow, state: UserStateContext) -> Iterable[Any]:

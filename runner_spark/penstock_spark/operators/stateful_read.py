@@ -5,20 +5,15 @@ from __future__ import annotations
 from collections.abc import Iterator
 from typing import Any
 
-from penstock.machines.records import MAX_MICROS, Dropped, Element, Given, Times
+from penstock.machines.records import MAX_MICROS, Dropped, Given, Times
 from penstock.machines.stateful import Reaction, StatefulMachine
-from penstock.utils.windowed_value import ValueKind
-from penstock_spark.operators.batch import Windows, loads
-from penstock_spark.operators.keys import restore
-from penstock_spark.operators.machine_read import DROPPED, Rows
+from penstock_spark.operators.machine_read import DROPPED, KeyElements, Rows
 from penstock_spark.operators.program import StatefulRoot
 from penstock_spark.operators.pushing import Records
 from penstock_spark.operators.stateful import StatefulStep
 
 _BEFORE_THE_END = Times()
 _AT_THE_END = Times(MAX_MICROS, MAX_MICROS)
-_KINDS = tuple(ValueKind)
-_MOST_WINDOWS = 10_000
 
 
 class StatefulReader:
@@ -36,7 +31,7 @@ class StatefulReader:
     def __init__(self, root: StatefulRoot, step: StatefulStep) -> None:
         self._step = step
         self._machine = StatefulMachine(step, root.lateness_micros)
-        self._windows: dict[bytes, Windows] = {}
+        self._key_elements = KeyElements()
 
     def setup(self) -> None:
         """Nothing: the step is set up by itself."""
@@ -47,13 +42,9 @@ class StatefulReader:
     def read_key(self, encoded_key: bytes, rows: Rows) -> Records:
         """Plays all elements of a key."""
         machine, state = self._machine, None
-        for (_, _, timestamp_micros, _, windows), elements in rows:
-            in_windows = self._windows_of(windows)
-            for kind, payload in elements:
-                key, value = restore(encoded_key, loads(payload))
-                state = state or machine.new_key(key)
-                element = Element(value, timestamp_micros, in_windows, _KINDS[kind])
-                yield from self._take(machine.element(state, element, _BEFORE_THE_END))
+        for key, element, _ in self._key_elements.read(encoded_key, rows):
+            state = state or machine.new_key(key)
+            yield from self._take(machine.element(state, element, _BEFORE_THE_END))
         if state is not None:
             last_micros = state.timers.latest(is_event_time=False)
             if last_micros is not None:
@@ -64,14 +55,6 @@ class StatefulReader:
     def flush(self) -> Records:
         """Nothing is held."""
         return iter(())
-
-    def _windows_of(self, encoded: bytes) -> Windows:
-        found = self._windows.get(encoded)
-        if found is None:
-            if len(self._windows) >= _MOST_WINDOWS:
-                self._windows.clear()
-            found = self._windows[encoded] = loads(encoded)
-        return found
 
     def _take(self, reactions: list[Reaction]) -> Iterator[Any]:
         for one in reactions:

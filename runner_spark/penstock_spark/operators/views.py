@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from collections.abc import Callable
 from typing import Any
 
 from penstock.error import three_parts
@@ -43,25 +44,77 @@ def _net(batches: list[Batch]) -> dict[Any, list[Any]]:
     return {window: bag.result(held, is_kept=False) for window, held in found.items()}
 
 
-class View:
-    """The views of one side input, by window of the main input."""
+class BroadcastContents:
+    """What a side input holds in each window, once and for all.
 
-    def __init__(self, spec: ViewSpec, pages: Any) -> None:
-        """Takes the side input and a Spark broadcast of its pages."""
-        self.spec = spec
-        self.pages = pages
-        self.global_only = isinstance(spec.windowfn, GlobalWindows) and spec.window_mapping_fn is None
+    Args:
+        pages: A Spark broadcast of its pages.
+    """
+
+    is_fixed = True
+
+    def __init__(self, pages: Any) -> None:
+        self._pages = pages
         self._elements: dict[Any, list[Any]] | None = None
+
+    def of(self, window: Any) -> list[Any]:
+        """The elements of a window."""
+        if self._elements is None:
+            self._elements = by_window(self._pages.value)
+        return self._elements.get(window, [])
+
+
+class ChangingContents:
+    """What a side input holds in each window now.
+
+    Attributes:
+        of: The elements of a window; set by whoever keeps them.
+    """
+
+    is_fixed = False
+
+    def __init__(self) -> None:
+        self.of: Callable[[Any], list[Any]] = _nothing
+
+
+def _nothing(window: Any) -> list[Any]:
+    return []
+
+
+Contents = BroadcastContents | ChangingContents
+
+
+class View:
+    """The views of one side input, by window of the main input.
+
+    Args:
+        spec: The side input.
+        contents: What it holds.
+    """
+
+    def __init__(self, spec: ViewSpec, contents: Contents) -> None:
+        self.spec = spec
+        self.contents = contents
+        self.global_only = isinstance(spec.windowfn, GlobalWindows) and spec.window_mapping_fn is None
         self._views: dict[Any, Any] = {}
+
+    @property
+    def is_constant(self) -> bool:
+        """Whether there is one view for all windows, which does not change."""
+        return self.global_only and self.contents.is_fixed
 
     def of(self, main_window: Any) -> Any:
         """What the DoFn gets while it processes an element of that window."""
         key = GlobalWindow() if self.global_only else main_window
         if key not in self._views:
-            self._views[key] = self._build(self._map(key))
+            self._views[key] = self._build(self.side_window(key))
         return self._views[key]
 
-    def _map(self, main_window: Any) -> Any:
+    def forget(self) -> None:
+        """The contents have changed."""
+        self._views.clear()
+
+    def side_window(self, main_window: Any) -> Any:
         """The side input's window for a main input's window: by default the one that holds its last instant."""
         if self.spec.window_mapping_fn is not None:
             return self.spec.window_mapping_fn(main_window)
@@ -71,9 +124,7 @@ class View:
         return list(self.spec.windowfn.assign(context))[-1]
 
     def _build(self, window: Any) -> Any:
-        if self._elements is None:
-            self._elements = by_window(self.pages.value)
-        elements = self._elements.get(window, [])
+        elements = self.contents.of(window)
         match self.spec.kind:
             case "iter" | "list":
                 return list(elements)

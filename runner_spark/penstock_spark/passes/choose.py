@@ -9,17 +9,7 @@ from __future__ import annotations
 from collections.abc import Iterator
 from dataclasses import dataclass, field
 
-from penstock.graph import (
-    CombinePerKey,
-    Graph,
-    GroupByKey,
-    InlineValues,
-    Read,
-    Reshuffle,
-    StatefulParDo,
-    Step,
-    Write,
-)
+from penstock.graph import Graph, Grouping, InlineValues, Read, Reshuffle, Step, Write
 from penstock_spark.native import hosted_groupings
 from penstock_spark.passes.fuse import Relay, Unit
 from penstock_spark.plan import (
@@ -140,7 +130,7 @@ def _kind(unit: Unit, hosted: dict[str, Hosting]) -> str:
             return "inline"
         case Read():
             return "scan"
-        case GroupByKey() | CombinePerKey() | StatefulParDo():
+        case grouping if isinstance(grouping, Grouping):
             return "exchange" if unit.root.label in hosted else "aggregate"
         case Reshuffle():
             return "spread"

@@ -4,20 +4,10 @@ from __future__ import annotations
 
 from collections.abc import Iterable
 
-from penstock.graph import (
-    CombinePerKey,
-    Graph,
-    GroupByKey,
-    InlineValues,
-    Output,
-    Read,
-    StatefulParDo,
-    Step,
-    Write,
-)
+from penstock.graph import Graph, Grouping, InlineValues, Output, Read, StatefulParDo, Step, Write
 from penstock.io.streams import StreamSource
 from penstock.testing.test_stream import RecordedStream
-from penstock_spark.stream_plan import Clock, Feed, Level, StreamPlan
+from penstock_spark.stream_plan import Clock, Feed, Level, StreamPlan, WaitingParDo
 
 
 def levels(graph: Graph, mode: str) -> StreamPlan:
@@ -30,11 +20,16 @@ def levels(graph: Graph, mode: str) -> StreamPlan:
     origins = _origins(graph)
     level_of: dict[str, int] = {}
     feeds: dict[str, tuple[Feed, ...]] = {}
+    side_feeds: dict[str, dict[int, Feed]] = {}
     for step in graph.steps:
         if _is_grouping(step):
             labels = _all(origins[edge] for edge in step.inputs)
             feeds[step.label] = tuple(Feed(label, level_of.get(label, 0)) for label in labels)
-            level_of[step.label] = 1 + max((feed.level for feed in feeds[step.label]), default=0)
+            sides = _side_feeds(step, origins, level_of)
+            if sides:
+                side_feeds[step.label] = sides
+            before = (*feeds[step.label], *side_feeds.get(step.label, {}).values())
+            level_of[step.label] = 1 + max((feed.level for feed in before), default=0)
     deepest = max(level_of.values(), default=0)
     sinks = [step for step in graph.steps if isinstance(step.primitive, Write)]
     level_of.update({step.label: -number for number, step in enumerate(sinks, 1)})
@@ -46,8 +41,14 @@ def levels(graph: Graph, mode: str) -> StreamPlan:
         for number in range(1, deepest + 1)
     ]
 
+    reading: dict[str, set[int]] = {}
+    for own in (feeds, {label: tuple(sides.values()) for label, sides in side_feeds.items()}):
+        for label, some in own.items():
+            for feed in some:
+                reading.setdefault(feed.label, set()).add(level_of[label])
+
     def part(number: int, roots: tuple[Step, ...]) -> Level:
-        return _part(graph, number, roots, level_of, feeds)
+        return _part(graph, number, roots, level_of, reading)
 
     return StreamPlan(
         graph,
@@ -57,6 +58,7 @@ def levels(graph: Graph, mode: str) -> StreamPlan:
         tuple(part(0, (step,)) for step in sources if step not in played),
         tuple(part(number, roots) for number, roots in enumerate(groupings, 1)),
         feeds,
+        side_feeds,
         level_of,
     )
 
@@ -88,7 +90,14 @@ def _is_known(step: Step) -> bool:
 
 
 def _is_grouping(step: Step) -> bool:
-    return isinstance(step.primitive, GroupByKey | CombinePerKey | StatefulParDo)
+    """Whether a step has state, and so a level."""
+    return isinstance(step.primitive, Grouping | WaitingParDo)
+
+
+def _side_feeds(step: Step, origins: dict[int, tuple[str, ...]], level_of: dict[str, int]) -> dict[int, Feed]:
+    """The groupings that make the side inputs that a step waits for; all others were computed before."""
+    made = {place: origins.get(side.edge, ()) for place, side in enumerate(step.side_inputs)}
+    return {place: Feed(label, level_of[label]) for place, labels in made.items() for label in labels}
 
 
 def _all(several: Iterable[tuple[str, ...]]) -> tuple[str, ...]:
@@ -111,17 +120,20 @@ def _part(
     number: int,
     roots: tuple[Step, ...],
     level_of: dict[str, int],
-    feeds: dict[str, tuple[Feed, ...]],
+    reading: dict[str, set[int]],
 ) -> Level:
     """Roots, and all that runs with them: the stateless steps below, and what these write to."""
     edges = {output.edge for root in roots for output in root.outputs}
-    # A stateful step is a root, and lives the life of a step as well.
-    steps = [root for root in roots if isinstance(root.primitive, StatefulParDo)]
-    writes, sinks = [], []
+    # Those of these roots that are DoFns live the lives of steps as well.
+    steps = [root for root in roots if isinstance(root.primitive, StatefulParDo | WaitingParDo)]
+    writes, sinks, views = [], [], []
     for step in graph.steps:
         reads = [edge for edge in step.inputs if edge in edges]
+        views += [
+            (side.edge, step, place) for place, side in enumerate(step.side_inputs) if side.edge in edges
+        ]
         match step.primitive:
-            case GroupByKey() | CombinePerKey() | StatefulParDo():
+            case _ if _is_grouping(step):
                 writes += [(edge, step) for edge in reads]
             case Write():
                 sinks += [(edge, step) for edge in reads]
@@ -129,10 +141,5 @@ def _part(
                 steps.append(step)
                 edges |= {output.edge for output in step.outputs}
     origins = [origin_of(root, output) for root in roots for output in root.outputs]
-    readers = {origin: _readers(origin, level_of, feeds) for origin in origins}
-    return Level(number, roots, tuple(steps), tuple(writes), tuple(sinks), readers)
-
-
-def _readers(origin: str, level_of: dict[str, int], feeds: dict[str, tuple[Feed, ...]]) -> tuple[int, ...]:
-    reading = {level_of[label] for label, own in feeds.items() if origin in {feed.label for feed in own}}
-    return tuple(sorted(reading))
+    readers = {origin: tuple(sorted(reading.get(origin, ()))) for origin in origins}
+    return Level(number, roots, tuple(steps), tuple(writes), tuple(sinks), tuple(views), readers)

@@ -1,19 +1,20 @@
-"""The side inputs of a streaming query: they are bounded, and so a batch computes them before the query starts."""
+"""The bounded side inputs of a streaming query: a batch computes them before the query starts."""
 
 from __future__ import annotations
 
+from collections.abc import Iterator
 from dataclasses import replace
 from typing import Any
 
-from penstock.graph import Edge, Graph, InlineValues, Output, ParDo, Read, Step
+from penstock.graph import Edge, Graph, InlineValues, Output, ParDo, Read, SideInput, Step
 from penstock.transforms.core import DoFn
 from penstock.typehints import typehints
 from penstock_spark.passes import leading_to
 
 
 def side_views(graph: Graph) -> Graph | None:
-    """A graph that computes all side inputs and nothing else; None if there are none. Edges keep their numbers."""
-    sides = {side.edge: side for step in graph.steps for side in step.side_inputs}
+    """A graph that computes all bounded side inputs and nothing else, or None; edges keep their numbers."""
+    sides = {side.edge: side for side in _bounded(graph)}
     if not sides:
         return None
     number = len(graph.edges)
@@ -26,10 +27,11 @@ def side_views(graph: Graph) -> Graph | None:
 
 
 def without_side_views(graph: Graph) -> Graph:
-    """The graph without the steps that lead to side inputs only."""
+    """The graph without the steps that lead to bounded side inputs only."""
     kept: list[Step] = []
-    main: set[int] = set()
-    aside = {side.edge for step in graph.steps for side in step.side_inputs}
+    main = {side.edge for step in graph.steps for side in step.side_inputs}
+    aside = {side.edge for side in _bounded(graph)}
+    main -= aside
     for step in reversed(graph.steps):
         outputs = {output.edge for output in step.outputs}
         if outputs & aside and not outputs & main:
@@ -39,6 +41,21 @@ def without_side_views(graph: Graph) -> Graph:
         kept.append(step)
         main.update(step.inputs)
     return replace(graph, steps=tuple(reversed(kept)))
+
+
+def unending_edges(graph: Graph) -> frozenset[int]:
+    """The edges whose elements depend on a source that does not end, be it by a side input only."""
+    found = {edge.id for edge in graph.edges if not edge.is_bounded}
+    for step in graph.steps:
+        if not found.isdisjoint((*step.inputs, *(side.edge for side in step.side_inputs))):
+            found.update(output.edge for output in step.outputs)
+    return frozenset(found)
+
+
+def _bounded(graph: Graph) -> Iterator[SideInput]:
+    unending = unending_edges(graph)
+    for step in graph.steps:
+        yield from (side for side in step.side_inputs if side.edge not in unending)
 
 
 class _Nothing(DoFn):

@@ -13,7 +13,7 @@ from penstock_spark.operators.batch import dumps
 from penstock_spark.shards.packets import Moment, Packet
 from penstock_spark.shards.page_notes import PageNotes
 
-_VERSION = 2
+_VERSION = 3
 
 
 @dataclass
@@ -25,7 +25,7 @@ class Header:
         marks: Where watermarks are, by origin, then by percentile, then by producer.
         estimators: The states of the watermark estimators, by source.
         sent: Where the shard's own watermarks are, as far as each level has been told, by grouping and level.
-        notes: What is known of the pages of each grouping, by its label; nothing before it has any.
+        notes: What is known of the pages of each grouping, by its label.
         last: The last moment that took place.
         pending: What waits for the next micro-batch, because its moment is not over.
     """
@@ -34,7 +34,7 @@ class Header:
     marks: dict[str, dict[float, dict[int, int]]] = field(default_factory=dict)
     estimators: dict[str, Any] = field(default_factory=dict)
     sent: dict[tuple[str, int], int] = field(default_factory=dict)
-    notes: dict[str, list[PageNotes]] = field(default_factory=dict)
+    notes: dict[str, PageNotes] = field(default_factory=dict)
     last: Moment | None = None
     pending: list[Packet] = field(default_factory=list)
 

@@ -15,13 +15,13 @@ from typing import Any
 from penstock.coders.deterministic import decode_key
 from penstock.machines.grouping import GroupingMachine
 from penstock.machines.records import Arrival, Element, Emitted, Times
-from penstock.machines.stateful import Reaction, StatefulMachine
+from penstock.machines.stateful import Reaction, StatefulKey, StatefulMachine
 from penstock.machines.states import KeyState
 from penstock.machines.trigger_machine import CLOCK, WATERMARK, Domain
 from penstock_spark.operators.batch import dumps, loads
 from penstock_spark.operators.keys import key_is_self_contained
 from penstock_spark.shards.page_notes import NOTHING, Due, Unread
-from penstock_spark.shards.pages import Pages, Plain, size_of
+from penstock_spark.shards.pages import PAGE_BYTES, Pages, Plain, size_of
 
 Machine = GroupingMachine | StatefulMachine
 Fired = tuple[Any, Sequence[Emitted | Reaction]]
@@ -32,17 +32,26 @@ _Entry = tuple[int, bytes, int]
 
 
 class LiveKey:
-    """A key whose state has been read."""
+    """A key whose state has been read.
 
-    __slots__ = ("alarms", "before_bytes", "hold_micros", "key", "page", "state")
+    Args:
+        page: Its page.
+        kept: What was stored of it; None if there was nothing.
+        key: The key.
+        state: Its machine's state.
+    """
 
-    def __init__(self, page: int, before_bytes: int, key: Any, state: KeyState) -> None:
+    __slots__ = ("alarms", "before", "before_bytes", "hold_micros", "key", "page", "state")
+
+    def __init__(self, page: int, kept: Plain | None, key: Any, state: KeyState | StatefulKey) -> None:
         self.page = page
-        self.before_bytes = before_bytes
+        self.before_bytes = 0 if kept is None else size_of(kept)
+        # What takes much memory is not held twice.
+        self.before = kept if self.before_bytes <= PAGE_BYTES else None
         self.key = key
         self.state = state
-        self.alarms: dict[Domain, int] = {}
-        self.hold_micros: int | None = None
+        self.alarms: dict[Domain, int] = {} if kept is None else dict(kept[1][0])
+        self.hold_micros = None if kept is None else kept[1][1]
 
 
 class KeyTable:
@@ -58,6 +67,7 @@ class KeyTable:
         self.pages = pages
         self.live: dict[bytes, LiveKey] = {}
         self.changed: dict[bytes, None] = {}
+        self._found: dict[bytes, tuple[int, Plain | None]] = {}
         self._unnoted: dict[bytes, LiveKey] = {}
         notes = pages.notes
         self._unread = {domain: Unread(moments) for domain, moments in notes.alarms.items()}
@@ -67,8 +77,12 @@ class KeyTable:
 
     def read(self, names: Iterable[bytes]) -> None:
         """Reads the pages of keys that are about to be asked for, all at once."""
-        number_of, live = self.pages.number_of, self.live
-        self._read({number_of(name) for name in names if name not in live})
+        live, found = self.live, self._found
+        wanted = self.pages.by_number({name for name in names if name not in live and name not in found})
+        self._read(wanted)
+        for number, asked in wanted.items():
+            for name, kept in self.pages.find(number, asked):
+                found[name] = number, kept
 
     def element(self, name: bytes, key: Any, element: Element, times: Times) -> Fired:
         """An element arrives.
@@ -115,6 +129,8 @@ class KeyTable:
 
     def signal(self, signal: str, times: Times) -> Iterator[Fired]:
         """A signal arrives, for all keys that there are."""
+        if isinstance(self.machine, StatefulMachine):
+            return
         for name in sorted(self._all_names()):
             live = self._live(name, None)
             yield live.key, self.machine.signal(live.state, signal, times)
@@ -162,7 +178,9 @@ class KeyTable:
                 due = (tuple(live.alarms.items()), live.hold_micros)
                 carried = None if key_is_self_contained(name) else dumps(live.key)
                 kept = (dumps(live.state), shared.setdefault(due, due), carried)
-            self.pages.put(live.page, name, kept, live.before_bytes)
+            # Some keys are only looked at: a page that holds no others is not written anew.
+            if kept != live.before or live.before_bytes > PAGE_BYTES:
+                self.pages.put(live.page, name, kept, live.before_bytes)
         self.live = {}
         self.pages.save()
 
@@ -170,21 +188,25 @@ class KeyTable:
         live = self.live.get(name)
         if live is not None:
             return live
+        number, kept = self._found.pop(name) if name in self._found else self._find(name)
+        if kept is not None:
+            own = decode_key(name) if kept[2] is None else loads(kept[2])
+            state = loads(kept[0])
+            if isinstance(state, StatefulKey):
+                state.key = own
+        else:
+            own = decode_key(name) if key_is_self_contained(name) else key
+            state = self.machine.new_key(own)
+        live = LiveKey(number, kept, own, state)
+        self.live[name] = live
+        return live
+
+    def _find(self, name: bytes) -> tuple[int, Plain | None]:
         number = self.pages.number_of(name)
         if number not in self.pages.loaded:
             self._read([number])
-        kept = self.pages.find(number, name)
-        if kept is not None:
-            state, (alarms, hold), carried = kept
-            own = decode_key(name) if carried is None else loads(carried)
-            live = LiveKey(number, size_of(kept), own, loads(state))
-            live.alarms = dict(alarms)
-            live.hold_micros = hold
-        else:
-            own = decode_key(name) if key_is_self_contained(name) else key
-            live = LiveKey(number, 0, own, self.machine.new_key(own))
-        self.live[name] = live
-        return live
+        [(_, kept)] = self.pages.find(number, [name])
+        return number, kept
 
     def _read(self, numbers: Iterable[int]) -> None:
         """Reads pages; those that are read for the first time take their places in the heaps."""
@@ -221,15 +243,15 @@ class KeyTable:
         """Sees to it that a key is found when it is next due, and what it holds back."""
         if live.state.changed:
             self.changed[name] = None
-        alarms: dict[Domain, int] = {}
-        for domain in live.state.agendas:
-            micros = self.machine.alarm_micros(live.state, domain)
+        machine, state, before, alarms = self.machine, live.state, live.alarms, {}
+        for domain in state.agendas:
+            micros = machine.alarm_micros(state, domain)
             if micros is not None:
                 alarms[domain] = micros
-                if live.alarms.get(domain) != micros:
+                if before.get(domain) != micros:
                     heappush(self._due.setdefault(domain, []), (micros, name, -1))
         live.alarms = alarms
-        hold = self.machine.hold_micros(live.state)
+        hold = machine.hold_micros(state)
         if hold is not None and hold != live.hold_micros:
             heappush(self._holds, (hold, name, -1))
         live.hold_micros = hold
@@ -246,7 +268,7 @@ class KeyTable:
         return self._due_of(name)[1] if live is None else live.hold_micros
 
     def _due_of(self, name: bytes) -> Due:
-        kept = self.pages.find(self.pages.number_of(name), name)
+        [(_, kept)] = self.pages.find(self.pages.number_of(name), [name])
         return ((), None) if kept is None else kept[1]
 
     def _all_names(self) -> set[bytes]:

@@ -3,25 +3,36 @@
 from __future__ import annotations
 
 from collections.abc import Callable, Iterator, Mapping
-from contextlib import AbstractContextManager, contextmanager
+from contextlib import contextmanager
+from functools import partial
+from itertools import starmap
 from typing import Any, NamedTuple
 
 from penstock.figures.happenings import Recorder
 from penstock.machines.grouping import GroupingMachine
-from penstock.machines.records import Dropped
+from penstock.machines.records import Dropped, DropReason
 from penstock.machines.stateful import StatefulMachine
 from penstock.metrics.execution import Snapshot, set_current
+from penstock_spark.metrics import Told
+from penstock_spark.operators.batch import Batch
 from penstock_spark.operators.failure import step_failed
 from penstock_spark.operators.machine_read import DROPPED
+from penstock_spark.operators.pushing import Records
 from penstock_spark.shards.header import Header
 from penstock_spark.shards.inbox import hold_back, inbox_of, moments_of, received
+from penstock_spark.shards.keys import KeyTable
 from penstock_spark.shards.notices import Command, commanded
 from penstock_spark.shards.packets import Moment, Packet
-from penstock_spark.shards.pages import Store
-from penstock_spark.shards.program import GroupingSpec, LevelProgram
-from penstock_spark.shards.shard import Feed, Grouping, Shard
+from penstock_spark.shards.page_notes import PageNotes
+from penstock_spark.shards.pages import Pages, Store
+from penstock_spark.shards.program import GroupingSpec, LevelProgram, WaitingSpec
+from penstock_spark.shards.shard import Shard
 from penstock_spark.shards.sources import EARLIEST, Row, rows_of
+from penstock_spark.shards.spreading import address
 from penstock_spark.shards.stream_stage import StreamStage
+from penstock_spark.shards.tables import Feed, Grouping, GroupingTable, Table
+from penstock_spark.shards.waiting import WaitingTable
+from penstock_spark.shards.waiting_state import WaitingGrouping, waiting_label
 from penstock_spark.shards.writer import Outbox
 from penstock_spark.source_watermarks import Estimator
 from penstock_spark.stream_plan import Clock
@@ -33,13 +44,13 @@ class Done(NamedTuple):
     Attributes:
         rows: For the next levels and for sinks.
         snapshot: The metrics.
-        watermarks: Where the watermarks of each grouping's input and output are, in microseconds.
+        watermarks: Where the watermarks are, by grouping, and what waits.
         clock_micros: Processing time at the end.
     """
 
     rows: list[Row]
     snapshot: Snapshot
-    watermarks: dict[str, tuple[int, int]]
+    watermarks: dict[str, Told]
     clock_micros: int
 
 
@@ -65,37 +76,30 @@ def play_shard(
     """
     outbox = Outbox((program.number, number), program.shards, program.reaches)
     stage = StreamStage(program, number, outbox, views)
-    specs = {spec.label: spec for spec in program.groupings}
-
-    def count_dropped(label: str, dropped: Dropped) -> None:
-        stage.container(label).inc(DROPPED[dropped.reason], dropped.count)
-
-    @contextmanager
-    def guard(label: str) -> Iterator[None]:
-        set_current(stage.container(label))
-        try:
-            yield
-        except Exception as error:
-            step_failed(error, specs[label].where)
-
     recorders = _recorders(program)
+    groupings = {
+        spec.label: _grouping_table(spec, stage, header, store_of, recorders.get(spec.label))
+        for spec in program.groupings
+    }
+    waiting = {spec.label: _waiting(spec, stage, store_of, groupings) for spec in program.waiting}
+    tables: dict[str, Table] = {**groupings, **waiting}
     shard = Shard(
         number,
-        [_grouping(spec, stage) for spec in program.groupings],
+        tables,
         header,
-        store_of,
-        lambda label: stage.fan(specs[label].edge),
         outbox,
         program.micro_batch,
-        count_dropped,
-        guard,
         {origin: Estimator(policy) for origin, policy in program.estimated.items()},
-        {spec.label: stage.fan(spec.late_edge) for spec in program.groupings if spec.late_edge is not None},
-        recorders,
+        {
+            address(spec.label, side): partial(waiting[spec.label].see, place)
+            for spec in program.waiting
+            for place, side in enumerate(sorted(spec.sides))
+        },
     )
     inbox = inbox_of(_due(program, packets, commands, header), header.last)
-    with _combining(program, guard), stage.running() as done:
+    with _combining(program, stage), stage.running() as done:
         done(shard.run(inbox))
+        waits = {label: table.waits() for label, table in waiting.items()}
         shard.save()
     for label, recorder in recorders.items():
         stage.container(label).keep(recorder.happenings())
@@ -103,7 +107,8 @@ def play_shard(
     for packet in outbox.packets.values():
         packet.timeline = timeline
         packet.ends = {*inbox.ends}.intersection(timeline)
-    return Done(rows_of(outbox, stage, number), stage.snapshot(), shard.watermarks(), header.clock_micros)
+    told = {label: Told(*marks, waits.get(label, {})) for label, marks in shard.watermarks().items()}
+    return Done(rows_of(outbox, stage, number), stage.snapshot(), told, header.clock_micros)
 
 
 def _recorders(program: LevelProgram) -> dict[str, Recorder]:
@@ -140,23 +145,87 @@ def _due(
 
 
 @contextmanager
-def _combining(program: LevelProgram, guard: Callable[[str], AbstractContextManager[None]]) -> Iterator[None]:
+def _guard(spec: GroupingSpec, stage: StreamStage) -> Iterator[None]:
+    """Surrounds the work of a grouping, which may be the user's code."""
+    set_current(stage.container(spec.label))
+    try:
+        yield
+    except Exception as error:
+        step_failed(error, spec.where)
+
+
+@contextmanager
+def _combining(program: LevelProgram, stage: StreamStage) -> Iterator[None]:
     """Sets the CombineFns of a level up, and tears them down."""
     combining = [spec for spec in program.groupings if spec.combine is not None]
     for spec in combining:
-        with guard(spec.label):
+        with _guard(spec, stage):
             spec.combine.setup()
     yield
     for spec in combining:
-        with guard(spec.label):
+        with _guard(spec, stage):
             spec.combine.teardown()
 
 
+def _grouping_table(
+    spec: GroupingSpec,
+    stage: StreamStage,
+    header: Header,
+    store_of: Callable[[str], Store],
+    recorder: Recorder | None,
+) -> GroupingTable:
+    container = stage.container(spec.label)
+
+    def count_dropped(dropped: Dropped) -> None:
+        container.inc(DROPPED[dropped.reason], dropped.count)
+
+    grouping = _grouping(spec, stage)
+    pages = Pages(store_of(spec.label), header.notes.setdefault(spec.label, PageNotes()), stage.outbox.shards)
+    return GroupingTable(
+        grouping,
+        KeyTable(grouping.machine, pages),
+        stage.fan(spec.edge),
+        stage.outbox,
+        count_dropped,
+        partial(_guard, spec, stage),
+        None if spec.late_edge is None else stage.fan(spec.late_edge),
+        recorder,
+        records_watermark=stage.partition == 0,
+    )
+
+
 def _grouping(spec: GroupingSpec, stage: StreamStage) -> Grouping:
-    feeds = tuple(Feed(label, producers) for label, producers in spec.feeds)
+    feeds = tuple(starmap(Feed, spec.feeds))
     if spec.is_stateful:
         step = stage.stateful[spec.label]
         stateful = StatefulMachine(step, spec.windowing.allowed_lateness.micros)
         return Grouping(spec.label, stateful, feeds, spec.readers, step.give)
     machine = GroupingMachine(spec.windowing, spec.combine, spec.input_retracts)
     return Grouping(spec.label, machine, feeds, spec.readers)
+
+
+def _waiting(
+    spec: WaitingSpec,
+    stage: StreamStage,
+    store_of: Callable[[str], Store],
+    groupings: Mapping[str, GroupingTable],
+) -> WaitingTable | WaitingGrouping:
+    """A step that waits for side inputs, by itself or before the grouping that it also is."""
+    container = stage.container(spec.label)
+    sides = sorted(spec.sides)
+
+    def make(push: Callable[[Batch], Records]) -> WaitingTable:
+        return WaitingTable(
+            tuple(starmap(Feed, spec.feeds)),
+            tuple(Feed(*spec.sides[side]) for side in sides),
+            spec.readers,
+            [stage.views_of(spec.label)[side] for side in sides],
+            spec.lateness_micros,
+            push,
+            lambda count: container.inc(DROPPED[DropReason.EXPIRED], count),
+            store_of(waiting_label(spec.label) if spec.is_stateful else spec.label),
+        )
+
+    if spec.is_stateful:
+        return WaitingGrouping(make, groupings[spec.label], stage.outbox)
+    return make(stage.waiting[spec.label].push)

@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import sys
 from collections.abc import Callable, Iterator, Mapping
 from itertools import chain
 from typing import Any
@@ -24,6 +23,7 @@ from penstock_spark.shards.packets import Packet
 from penstock_spark.shards.page_store import PageStore
 from penstock_spark.shards.program import LevelProgram
 from penstock_spark.shards.sources import Row, SourceTask, play_sources
+from penstock_spark.shipping import import_like_driver
 
 ROWS = "level int, shard int, payload binary"
 _SCHEMA = pa.schema([("level", pa.int32()), ("shard", pa.int32()), ("payload", pa.binary())])
@@ -38,7 +38,7 @@ Views = Mapping[int, Any]
 def prepared(program: bytes, sys_path: tuple[str, ...]) -> LevelProgram:
     """A level's program in a worker."""
     collect_less_often()
-    sys.path.extend(folder for folder in sys_path if folder not in sys.path)
+    import_like_driver(sys_path)
     loaded: LevelProgram = loads(program)
     show_elements(loaded.show_elements)
     return loaded

@@ -16,7 +16,7 @@ from penstock_spark.shards.page_notes import Due, PageNotes
 
 FIRST_PAGES = 4
 PAGE_BYTES = 4 << 10
-_VERSION = 3
+_VERSION = 4
 # Roughly what a key takes in a page besides its state.
 _KEY_BYTES = 32
 
@@ -59,21 +59,19 @@ class Pages:
 
     Args:
         store: Where they are kept.
-        notes: What is known of them from the last micro-batch, changed in place; an empty list if there was none.
+        notes: What is known of them from the last micro-batch, changed in place; empty if there was nothing.
         spread: By what hashes are divided first, so that the keys of one shard use all of its pages.
     """
 
-    def __init__(self, store: Store, notes: list[PageNotes], spread: int) -> None:
-        if not notes:
-            notes.append(PageNotes())
-        [self.notes] = notes
+    def __init__(self, store: Store, notes: PageNotes, spread: int) -> None:
+        self.notes = notes
         self.store = store
         self.spread = spread
         self.loaded: dict[int, bytes | Page] = {}
         self._changes: dict[int, dict[bytes, Plain | None]] = {}
         self._grown_bytes = 0
-        if not len(self.notes):
-            self.notes.add_pages(FIRST_PAGES)
+        if not len(notes):
+            notes.add_pages(FIRST_PAGES)
 
     def number_of(self, name: bytes) -> int:
         """The page of a key."""
@@ -94,10 +92,19 @@ class Pages:
                 self.loaded[number] = page or b""
         return new
 
-    def find(self, number: int, name: bytes) -> Plain | None:
-        """A key in a page that has been read; the page stays as it was stored, because that takes less memory."""
+    def by_number(self, names: Iterable[bytes]) -> dict[int, list[bytes]]:
+        """Keys by their pages."""
+        count, spread = len(self.notes), self.spread
+        found: dict[int, list[bytes]] = {}
+        for name in names:
+            found.setdefault(_place(crc32(name) // spread, count), []).append(name)
+        return found
+
+    def find(self, number: int, names: Sequence[bytes]) -> list[tuple[bytes, Plain | None]]:
+        """Keys in a page that has been read; it stays as it was stored, because that takes less memory."""
         page = self.loaded[number]
-        return (_decode(page) if isinstance(page, bytes) else page).get(name)
+        get = (_decode(page) if isinstance(page, bytes) else page).get
+        return [(name, get(name)) for name in names]
 
     def page(self, number: int) -> Page:
         """A page that has been read, in the open, with what has been put into it."""

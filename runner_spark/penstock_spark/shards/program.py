@@ -111,6 +111,29 @@ class GroupingSpec:
 
 
 @dataclass(frozen=True, eq=False)
+class WaitingSpec:
+    """A step of a level whose elements wait for side inputs.
+
+    Attributes:
+        label: Its label.
+        where: The step, for errors.
+        lateness_micros: The allowed lateness of its input.
+        feeds: What its watermark depends on, as (label, number of producers).
+        sides: The groupings that make the side inputs that it waits for, likewise, by their place among all.
+        readers: The levels that depend on its watermark.
+        is_stateful: Whether it is a DoFn with state or timers, and so a grouping of the level as well.
+    """
+
+    label: str
+    where: str
+    lateness_micros: int
+    feeds: tuple[tuple[str, int], ...]
+    sides: dict[int, tuple[str, int]]
+    readers: tuple[int, ...]
+    is_stateful: bool
+
+
+@dataclass(frozen=True, eq=False)
 class PacketWriterSpec:
     """Pairs go to a grouping of a later level."""
 
@@ -121,6 +144,26 @@ class PacketWriterSpec:
     windowing: Any = None
     combine: Any = None
     combines_early: bool = False
+
+
+@dataclass(frozen=True, eq=False)
+class SpreadWriterSpec:
+    """Elements go to a step that waits for side inputs, dealt out to all shards.
+
+    Attributes:
+        edge: The edge.
+        label: The step.
+        where: The step, for errors.
+        level: Its level.
+        side: The place of the side input that the elements are for, all of them in each shard; None if they are those
+            that wait.
+    """
+
+    edge: int
+    label: str
+    where: str
+    level: int
+    side: int | None = None
 
 
 @dataclass(frozen=True, eq=False)
@@ -155,6 +198,7 @@ class LevelProgram:
         estimated: The watermark policies of the sources that Spark reads, by origin.
         played: The origins of those that are played.
         groupings: Of any other level than 0.
+        waiting: The steps of the level that wait for side inputs.
         steps: Stateless steps, in topological order.
         writers: To later levels, and to sinks.
         show_elements: Whether errors tell the element that a step worked on.
@@ -173,16 +217,18 @@ class LevelProgram:
     estimated: dict[str, WatermarkPolicy]
     played: tuple[str, ...]
     groupings: tuple[GroupingSpec, ...]
+    waiting: tuple[WaitingSpec, ...]
     steps: tuple[StepSpec, ...]
-    writers: tuple[PacketWriterSpec | SinkPagesSpec, ...]
+    writers: tuple[PacketWriterSpec | SpreadWriterSpec | SinkPagesSpec, ...]
     show_elements: bool = False
     recorded: int = 0
 
     @property
     def reaches(self) -> tuple[int, ...]:
         """The levels that packets go to: the next one always, so that time goes on there."""
-        beyond = {writer.level for writer in self.writers if isinstance(writer, PacketWriterSpec)}
-        roots: tuple[Any, ...] = (*self.sources, *((self.reading,) if self.reading else ()), *self.groupings)
+        beyond = {writer.level for writer in self.writers if not isinstance(writer, SinkPagesSpec)}
+        read = (self.reading,) if self.reading else ()
+        roots: tuple[Any, ...] = (*self.sources, *read, *self.groupings, *self.waiting)
         beyond.update(level for root in roots for level in root.readers)
         if self.number < self.last:
             beyond.add(self.number + 1)

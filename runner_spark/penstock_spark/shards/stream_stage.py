@@ -8,12 +8,16 @@ from typing import Any
 
 from penstock_spark.operators.batch import Batch, encode_page
 from penstock_spark.operators.failure import step_failed
-from penstock_spark.operators.program import Program
+from penstock_spark.operators.pardo import DoFnStep
+from penstock_spark.operators.program import Program, StepSpec
 from penstock_spark.operators.pushing import Node, Quiet, Records
 from penstock_spark.operators.stage import Stage
+from penstock_spark.operators.views import ChangingContents, Contents, View
 from penstock_spark.shards.combining import packet_writer
-from penstock_spark.shards.program import LevelProgram, SinkPagesSpec
+from penstock_spark.shards.program import LevelProgram, SinkPagesSpec, SpreadWriterSpec
+from penstock_spark.shards.spreading import SpreadWriter
 from penstock_spark.shards.writer import Outbox
+from penstock_spark.stream_plan import WaitingParDo
 
 
 class SinkPages(Quiet):
@@ -48,17 +52,37 @@ class StreamStage(Stage):
 
     Attributes:
         sink_pages: What goes to sinks, as (level, page).
+        waiting: The steps that wait for side inputs, by label.
     """
 
     def __init__(self, level: LevelProgram, partition: int, outbox: Outbox, views: Mapping[int, Any]) -> None:
         self.outbox = outbox
         self.sink_pages: list[tuple[int, bytes]] = []
+        self.waiting: dict[str, DoFnStep] = {}
         program = Program(level.run, level.number, (), level.steps, level.writers)  # type: ignore[arg-type]
         super().__init__(program, partition, dict(views))
+
+    def _step(self, spec: StepSpec) -> Node:
+        if not isinstance(spec.primitive, WaitingParDo):
+            return super()._step(spec)
+        # Its elements come out of the level's state, and not along an edge.
+        step = self.waiting[spec.label] = self._dofn(DoFnStep, spec)
+        return step
+
+    def _contents_for(self, spec: StepSpec) -> Mapping[int, Contents]:
+        # Those of no broadcast change, for each step by itself.
+        changing = {view.edge: ChangingContents() for view in spec.views if view.edge not in self._contents}
+        return {**self._contents, **changing}
+
+    def views_of(self, label: str) -> list[View]:
+        """The side inputs of a step of the level that waits for some."""
+        return self.waiting[label].views if label in self.waiting else self.stateful[label].views
 
     def _writer(self, spec: Any) -> Node:
         if isinstance(spec, SinkPagesSpec):
             return SinkPages(spec, self.sink_pages)
+        if isinstance(spec, SpreadWriterSpec):
+            return SpreadWriter(spec, self.outbox, self.partition)
         return packet_writer(self._owning(spec), self.outbox, self.container(spec.label))
 
     @contextmanager

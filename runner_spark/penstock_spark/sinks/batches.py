@@ -23,7 +23,9 @@ from penstock_spark.sinks.plan import SinkPlan, plan_sink
 TASK_BYTES = 4 << 20
 """So many bytes of elements, at least, are worth a task, and a file, of their own."""
 
-_INTERRUPTED = re.compile(r"java\.\S*Interrupt\w*Exception|cancelled part of cancelled job group")
+_INTERRUPTED = re.compile(
+    r"java\.\S*Interrupt\w*Exception|cancelled part of cancelled job group|SPARK_JOB_CANCELLED"
+)
 
 # Spark takes an error with this text for the end of a query that was stopped; a stack trace is too long for it.
 _SPARKS_WORDS = (
@@ -60,7 +62,6 @@ class BatchWriter:
         metrics: A Spark accumulator that takes snapshots.
         run: Names the run.
         sys_path: Folders that the driver imports from and the workers should too.
-        after: Called with the number of each micro-batch that has been written.
         app: Names the checkpoint: the same after a restart, and never that of another checkpoint.
 
     Raises:
@@ -75,7 +76,6 @@ class BatchWriter:
         metrics: Any,
         run: str,
         sys_path: tuple[str, ...],
-        after: Callable[[int], None],
         app: str,
     ) -> None:
         self._sinks = tuple(sinks)
@@ -83,7 +83,6 @@ class BatchWriter:
         self._metrics = metrics
         self._run = run
         self._sys_path = sys_path
-        self._after = after
         self._streams = _streams(self._sinks, app)
         self._last_begun: int | None = None
         for sink in self._sinks:
@@ -115,7 +114,6 @@ class BatchWriter:
             if _is_stop(str(error)):
                 raise QueryStopped(_SPARKS_WORDS) from None
             raise
-        self._after(batch_id)
 
     def _write(self, frame: DataFrame, batch_id: int, may_be_again: bool) -> None:
         plans = [(sink, self._plan(sink, batch_id, may_be_again)) for sink in self._sinks]

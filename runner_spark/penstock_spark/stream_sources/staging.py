@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import io
-import sys
 import time
 import uuid
 from collections.abc import Callable, Iterable, Iterator
@@ -18,6 +17,7 @@ from pyspark.sql import DataFrame, SparkSession
 from penstock.error import RunnerError
 from penstock_spark.operators.batch import Batch, encode_page, loads
 from penstock_spark.operators.failure import step_failed
+from penstock_spark.shipping import import_like_driver
 from penstock_spark.sinks.hadoop import HadoopFolder, escaped
 from penstock_spark.sources.scan import Decoder, Scan
 from penstock_spark.stream_sources.options import check_file_options, file_options
@@ -129,7 +129,7 @@ class _Paging:
 
 def _paging_function(program: bytes, sys_path: tuple[str, ...]) -> Callable[[Any], Any]:
     def run(records: Iterator[pa.RecordBatch]) -> Iterator[pa.RecordBatch]:
-        sys.path.extend(folder for folder in sys_path if folder not in sys.path)
+        import_like_driver(sys_path)
         paging: _Paging = loads(program)
         try:
             decode, pages = paging.make_decoder(), Pages()

@@ -4,27 +4,15 @@ from __future__ import annotations
 
 import base64
 import pickle
+import struct
 import typing
 from typing import Any
 
 from penstock.coders.base import Coder, FastCoder
 from penstock.coders.deterministic import decode_key, encode_key
+from penstock.coders.primitives import VarIntCoder
 from penstock.coders.stream import InputStream, OutputStream
 from penstock.error import three_parts
-
-_NONE, _INT, _FLOAT, _BYTES, _STR, _LIST, _TUPLE, _DICT, _SET, _BOOL, _OTHER = (
-    0,
-    1,
-    2,
-    3,
-    4,
-    5,
-    6,
-    7,
-    8,
-    9,
-    255,
-)
 
 
 class _OfAnything:
@@ -117,31 +105,38 @@ class FastPrimitivesCoder(_OfAnything, FastCoder):
     def __init__(self, fallback_coder: Coder | None = None) -> None:
         self._fallback_coder = fallback_coder or PickleCoder()
 
+    def encode(self, value: Any) -> bytes:
+        """The bytes of a value."""
+        return self._encoded(value, False)
+
     def encode_to_stream(self, value: Any, stream: OutputStream, nested: bool) -> None:
         """Writes a value."""
+        stream.write(self._encoded(value, nested))
+
+    def _encoded(self, value: Any, nested: bool) -> bytes:
+        return self._tagged(value, nested)
+
+    def _tagged(self, value: Any, nested: bool) -> bytes:
         kind = type(value)
+        if kind is str or kind is bytes:
+            data: bytes = value if kind is bytes else value.encode()
+            tag = b"\x03" if kind is bytes else b"\x04"
+            return tag + _number(len(data)) + data if nested else tag + data
+        if kind is int and -(1 << 63) <= value < 1 << 63:
+            return b"\x01" + _number(value)
         if value is None:
-            stream.write_byte(_NONE)
-        elif kind is int and -(1 << 63) <= value < 1 << 63:
-            stream.write_byte(_INT)
-            stream.write_var_int64(value)
-        elif kind is float:
-            stream.write_byte(_FLOAT)
-            stream.write_packed("d", value)
-        elif kind is bytes or kind is str:
-            stream.write_byte(_BYTES if kind is bytes else _STR)
-            stream.write(value if kind is bytes else value.encode(), nested)
-        elif kind is bool:
-            stream.write_byte(_BOOL)
-            stream.write_byte(value)
-        elif kind in _COLLECTION_TAGS:
-            stream.write_byte(_COLLECTION_TAGS[kind])
-            stream.write_var_int64(len(value))
-            for part in self._parts(value):
-                self.encode_to_stream(part, stream, True)
-        else:
-            stream.write_byte(_OTHER)
-            self._fallback_coder.encode_to_stream(value, stream, nested)
+            return b"\x00"
+        if kind is float:
+            return _pack_float(2, value)
+        if kind is bool:
+            return b"\x09\x01" if value else b"\x09\x00"
+        if kind in _COLLECTION_TAGS:
+            head = _COLLECTION_TAGS[kind] + _number(len(value))
+            return head + b"".join([self._tagged(part, True) for part in self._parts(value)])
+        stream = OutputStream()
+        stream.write_byte(_OTHER)
+        self._fallback_coder.encode_to_stream(value, stream, nested)
+        return stream.get()
 
     def _parts(self, value: Any) -> Any:
         return (part for item in value.items() for part in item) if type(value) is dict else value
@@ -187,19 +182,29 @@ class FastPrimitivesCoder(_OfAnything, FastCoder):
         return self if self.is_deterministic() else DeterministicFastPrimitivesCoder(self, step_label)
 
 
-_COLLECTION_TAGS: dict[type, int] = {list: _LIST, tuple: _TUPLE, dict: _DICT, set: _SET}
+_COLLECTION_TAGS: dict[type, bytes] = {list: b"\x05", tuple: b"\x06", dict: b"\x07", set: b"\x08"}
+_OTHER = 255
+_number = VarIntCoder().encode
+_pack_float = struct.Struct(">Bd").pack
 
 
-class _KeyCoder(Coder):
-    """Keys, as `penstock.coders.deterministic` encodes them."""
+class KeyCoder(Coder):
+    """All that may be a key, as `penstock.coders.deterministic` encodes it (penstock's own).
+
+    >>> KeyCoder().decode(KeyCoder().encode(("a", 1)))
+    ('a', 1)
+    """
 
     def encode(self, value: Any) -> bytes:
+        """The bytes of a key; TypeError if it has no deterministic encoding."""
         return encode_key(value)
 
     def decode(self, encoded: bytes) -> Any:
+        """The key of the bytes."""
         return decode_key(encoded)
 
     def is_deterministic(self) -> bool:
+        """Yes."""
         return True
 
 
@@ -215,14 +220,14 @@ class DeterministicFastPrimitivesCoder(FastPrimitivesCoder):
     """
 
     def __init__(self, coder: Coder, step_label: str) -> None:
-        super().__init__(_KeyCoder())
+        super().__init__(KeyCoder())
         self._underlying_coder = coder
         self._step_label = step_label
 
-    def encode_to_stream(self, value: Any, stream: OutputStream, nested: bool) -> None:
-        """Writes a value; TypeError if it has no deterministic encoding."""
+    def _encoded(self, value: Any, nested: bool) -> bytes:
+        """The bytes of a value; TypeError if it has no deterministic encoding."""
         try:
-            super().encode_to_stream(value, stream, nested)
+            return self._tagged(value, nested)
         except TypeError as error:
             what, _, hint = str(error).partition("\n  hint: ")
             if "\n" in what:

@@ -6,6 +6,7 @@ from decimal import Decimal
 from typing import Any, ClassVar
 
 from penstock.coders.base import Coder, FastCoder
+from penstock.coders.key_forms import SHORT_SIZES, long_size
 from penstock.coders.stream import InputStream, OutputStream
 from penstock.error import three_parts
 
@@ -113,6 +114,26 @@ class VarIntCoder(_Primitive):
     """
 
     _type = int
+
+    def encode(self, value: int) -> bytes:
+        """The bytes of a number; OverflowError if it does not fit in 64 bits with a sign."""
+        # Numbers in cells are encoded all the time, and are mostly short.
+        if type(value) is int and 0 <= value < 1 << 63:
+            return SHORT_SIZES[value] if value < 128 else long_size(value)
+        return super().encode(value)
+
+    def decode(self, encoded: bytes) -> int:
+        """The number of the bytes."""
+        result = shift = 0
+        for byte in encoded:
+            result |= (byte & 127) << shift
+            if byte < 128:
+                break
+            shift += 7
+        # What has no end, or so many bits that one may be a sign, is for the thorough reader.
+        if 0 < len(encoded) < 10 and byte < 128:
+            return result
+        return self.decode_from_stream(InputStream(encoded), False)
 
     def encode_to_stream(self, value: int, stream: OutputStream, nested: bool) -> None:
         """Writes a number; OverflowError if it does not fit in 64 bits with a sign."""

@@ -61,6 +61,8 @@ class _Cell:
         cells: Those of the key and window.
     """
 
+    __slots__ = ("_cells", "_name", "_spec")
+
     def __init__(self, spec: Any, cells: Cells) -> None:
         self._spec = spec
         self._name: Final[str] = spec.name
@@ -127,6 +129,10 @@ class SetCell(_Cell, SetRuntimeState):
 
 class MapCell(_Cell, MapRuntimeState):
     """Values by keys: such that the keys' coder encodes differently."""
+
+    def is_empty(self) -> bool:
+        """Whether there are no keys; reads nothing (penstock's own)."""
+        return self._name not in self._cells
 
     def get(self, key: Any, default: Any = None) -> Any:
         """The value of a key; reads no other."""

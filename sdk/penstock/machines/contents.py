@@ -1,7 +1,8 @@
 """What a window holds between two panes: values, or an accumulator, and how something is taken back from it.
 
 Memory follows the accumulator, not the elements, wherever the CombineFn allows it: always while nothing is retracted,
-and also then if it has ``subtract_input`` (the paper's ``uncombine``). Otherwise values are kept, and combined anew.
+and also then if it has ``subtract_input`` (the paper's ``uncombine``), and says of the value that this is exact. Other
+values are kept, and combined anew.
 """
 
 from __future__ import annotations
@@ -176,16 +177,73 @@ class Bag(Contents):
         return list(values) if self.fn is None else self.fn.apply(values)
 
 
-def contents_of(combine: Any, input_retracts: bool) -> Contents:
+class Exact(Contents):
+    """The accumulator of the values that a CombineFn subtracts exactly, beside a bag of all others.
+
+    So sums of whole numbers are sums, whatever is taken back, and of floats those that are there are added up anew.
+
+    Args:
+        fn: A CombineFn with ``subtract_input`` and ``subtracts``.
+    """
+
+    def __init__(self, fn: Any) -> None:
+        self.fn = fn
+        self._accumulator = Accumulator(fn)
+        self._bag = Bag(fn)
+
+    def empty(self) -> tuple[Any, tuple[list[Any], list[Any]]]:
+        """The accumulator of no values, and an empty bag."""
+        return self._accumulator.empty(), self._bag.empty()
+
+    def add(self, held: tuple[Any, Any], value: Any) -> tuple[Any, Any]:
+        """Goes where it can be taken out again."""
+        accumulator, bag = held
+        if self.fn.subtracts(value):
+            return self._accumulator.add(accumulator, value), bag
+        return accumulator, self._bag.add(bag, value)
+
+    def subtract(self, held: tuple[Any, Any], value: Any) -> tuple[Any, Any]:
+        """Is taken out where it is, or will be."""
+        accumulator, bag = held
+        if self.fn.subtracts(value):
+            return self._accumulator.subtract(accumulator, value), bag
+        return accumulator, self._bag.subtract(bag, value)
+
+    def merge(self, several: Sequence[tuple[Any, Any]]) -> tuple[Any, Any]:
+        """Each part by itself."""
+        accumulators, bags = zip(*several, strict=True)
+        return self._accumulator.merge(accumulators), self._bag.merge(bags)
+
+    def result(self, held: tuple[Any, Any], is_kept: bool) -> Any:
+        """Of the accumulator, and the accumulator of what is in the bag."""
+        accumulator, (there, _) = held
+        if there:
+            others = self.fn.add_inputs(self.fn.create_accumulator(), there)
+            # Only the first of them may change.
+            accumulator = self._accumulator.merge([others, accumulator])
+        return self._accumulator.result(accumulator, is_kept)
+
+    def owed(self, held: tuple[Any, Any]) -> list[Any]:
+        """Those that the bag owes; an accumulator is below zero instead."""
+        return self._bag.owed(held[1])
+
+
+def contents_of(combine: Any, input_retracts: bool, keeps: bool = False) -> Contents:
     """The operations that suit a grouping.
 
     Args:
         combine: Its CombineFn; None for a raw group.
         input_retracts: Whether its elements may be retractions.
+        keeps: Whether windows go on holding their elements after a pane. Where they do not, a value that comes and one
+            that is taken back are in panes of their own, for there is no mean of what has been given and what is owed.
     """
-    if input_retracts and not hasattr(combine, "subtract_input"):
+    if not input_retracts:
+        return Values() if combine is None else Accumulator(combine)
+    if not hasattr(combine, "subtract_input"):
         return Bag(combine)
-    return Values() if combine is None else Accumulator(combine)
+    if not hasattr(combine, "subtracts"):
+        return Accumulator(combine)
+    return Exact(combine) if keeps else Bag(combine)
 
 
 def _is_immutable(held: Any) -> bool:

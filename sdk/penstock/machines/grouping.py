@@ -29,6 +29,7 @@ from penstock.machines.visiting import (
     hold_of,
     is_expired,
     note_hold,
+    note_hold_anew,
     set_alarms,
     visit,
 )
@@ -170,12 +171,13 @@ class GroupingMachine:
         while (noted := key.holds.earliest()) is not None:
             micros, number = noted
             state = key.numbered.get(number)
-            if state is not None and hold_of(self.program, state) == micros:
+            if state is not None and (
+                hold_of(self.program, state) == micros or key.owed.get(number) == micros
+            ):
                 return micros
             key.holds.take(micros)
             if state is not None and state.noted_micros == micros:
-                state.noted_micros = None
-                note_hold(self.program, key, state)
+                note_hold_anew(self.program, key, state)
         return None
 
     def alarm_micros(self, key: KeyState, domain: Domain) -> int | None:

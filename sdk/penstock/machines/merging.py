@@ -96,6 +96,7 @@ def remove(program: Program, key: KeyState, state: WindowState) -> None:
     del key.windows[state.window]
     del key.numbered[state.number]
     key.changed.pop(state.number, None)
+    key.owed.pop(state.number, None)
     if program.merges_in_order and not state.is_closed:
         take_out_of_order(key, state)
 
@@ -121,6 +122,7 @@ def unite(
     same = next((state for state in states if state.window == window), None)
     numbers = (same.panes, same.nonspeculative) if same is not None else (0, 0)
     has_changed = any(state.number in key.changed for state in states)
+    owed_micros = _owed_by(program, key, states, window, sight) if program.retracts else None
     for state in states:
         remove(program, key, state)
     if has_changed:
@@ -136,9 +138,32 @@ def unite(
     first.shown = [shown for state in states for shown in state.shown]
     first.last = next((state.last for state in reversed(states) if state.last), ())
     add(program, key, first)
+    if owed_micros is not None:
+        key.owed[first.number] = owed_micros
+        key.note_hold(first, owed_micros)
     first.is_past_end = sight.at(first).is_past_end
     first.trigger = program.trigger.merge(triggers, sight)
     return first
+
+
+def _owed_by(
+    program: Program, key: KeyState, states: list[WindowState], window: BoundedWindow, sight: WindowSight
+) -> int | None:
+    """The event time that must not be passed before a united window has taken back the panes of windows that are gone.
+
+    Groupings that follow must still take what is taken back: so it holds the output's watermark like a pane that is yet
+    to come, at its own timestamp. If that has been passed, at the end of its window; or else within the lateness.
+    """
+    now_micros = sight.times.horizon_micros
+    owed = [key.owed[state.number] for state in states if state.number in key.owed]
+    for state in states:
+        for of_window, _, timestamp_micros, _ in state.shown:
+            # Those of windows that were gone before are owed already.
+            if of_window == state.window != window:
+                last_micros = program.expiry_micros(of_window) - 1
+                moments = (timestamp_micros, of_window.end_micros - 1)
+                owed.append(next((micros for micros in moments if micros >= now_micros), last_micros))
+    return min(owed, default=None)
 
 
 def _held_together(program: Program, states: list[WindowState]) -> Any:

@@ -139,13 +139,14 @@ def program_of(windowing: Windowing, combine: Any, input_retracts: bool) -> Prog
     always_at_end = windowing.on_time_behavior == OnTimeBehavior.FIRE_ALWAYS
     merges = windowing.windowfn.is_merging()
     machine = machine_of(trigger)
+    keeps = mode != AccumulationMode.DISCARDING
     return Program(
         windowfn=windowing.windowfn,
         trigger=machine,
-        contents=contents_of(combine, input_retracts),
+        contents=contents_of(combine, input_retracts, keeps),
         output_times=output_times_of(windowing),
         lateness_micros=windowing.allowed_lateness.micros,
-        keeps=mode != AccumulationMode.DISCARDING,
+        keeps=keeps,
         retracts=mode == AccumulationMode.ACCUMULATING_AND_RETRACTING,
         remembers=looks_at_last_pane(trigger),
         fires_empty_at_end=always_at_end and trigger.has_ontime_pane(),

@@ -25,6 +25,7 @@ class Times(NamedTuple):
             itself stands in, which is never ahead of it.
         expiry_micros: The watermark that decides when windows take no more elements, if that is another one: in a
             micro-batch, that of the source.
+        side_micros: The watermarks of the side inputs that do not end, in their order.
 
     >>> Times(5, 100).percentile(0.9)
     5
@@ -34,6 +35,7 @@ class Times(NamedTuple):
     clock_micros: int = MIN_MICROS
     percentile_micros: Mapping[float, int] = {}
     expiry_micros: int | None = None
+    side_micros: tuple[int, ...] = ()
 
     @property
     def horizon_micros(self) -> int:

@@ -5,24 +5,25 @@ Like the machine of a grouping it knows no engine and no clock: time is an argum
 
 from __future__ import annotations
 
+import copyreg
 import pickle
 from collections.abc import Iterable, Iterator
-from dataclasses import replace
 from typing import Any, Final, NamedTuple, Protocol
 
 from penstock.error import three_parts
 from penstock.machines.cells import Cells, cell_of
 from penstock.machines.records import MAX_MICROS, Dropped, DropReason, Element, Given, Times
-from penstock.machines.timers import Setting, Timers
+from penstock.machines.timers import Plain, Timers
 from penstock.machines.trigger_machine import CLOCK, WATERMARK, Domain
-from penstock.transforms.bounded_window import BoundedWindow
+from penstock.transforms.bounded_window import BoundedWindow, GlobalWindow, IntervalWindow
 from penstock.transforms.timeutil import TimeDomain
 from penstock.transforms.userstate import BaseTimer, RuntimeState, StateSpec, TimerSpec, UserStateContext
 from penstock.utils.timestamp import Duration, Timestamp
-from penstock.utils.windowed_value import PANE_INFO_UNKNOWN, PaneInfo
+from penstock.utils.windowed_value import PANE_INFO_UNKNOWN, unknown_pane
 
-_VERSION: Final = b"\x01"
+_VERSION: Final = b"\x02"
 _END_OF_WINDOW = ""
+_GLOBAL: Final = GlobalWindow()
 
 Reaction = Given | Dropped
 
@@ -97,22 +98,40 @@ class StatefulKey:
     agendas: Final = (WATERMARK, CLOCK)
     changed: Final[dict[int, None]] = {}
 
-    def __init__(self, key: Any = None) -> None:
+    def __init__(self, key: Any = None, timers: Iterable[Plain] = (), next_number: int = 0) -> None:
         self.key = key
         self.windows: dict[BoundedWindow, WindowCells] = {}
         self.numbered: dict[int, WindowCells] = {}
-        self.timers = Timers()
-        self.next_number = 0
+        self.timers = Timers(timers)
+        self.next_number = next_number
 
-    def __reduce__(self) -> tuple[type[StatefulKey], tuple[()], tuple[Any, ...]]:
-        contents = [(one.number, one.window, one.cells) for one in self.windows.values()]
-        return StatefulKey, (), (self.key, contents, self.timers, self.next_number)
+    def __reduce__(self) -> tuple[Any, ...]:
+        # Many small states are stored: as plain data, and without the key, which is stored beside them anyway.
+        windows = [(one.number, _plain(one.window), one.cells) for one in self.windows.values()]
+        return restored, (self.next_number, windows, self.timers.settings())
 
-    def __setstate__(self, stored: tuple[Any, ...]) -> None:
-        self.key, contents, self.timers, self.next_number = stored
-        for content in contents:
-            one = WindowCells(*content)
-            self.windows[one.window] = self.numbered[one.number] = one
+
+def _plain(window: BoundedWindow) -> Any:
+    """A window as plain data, if it is of one of the usual kinds."""
+    if type(window) is IntervalWindow:
+        return window.start_micros, window.end_micros
+    return None if window is _GLOBAL else window
+
+
+def restored(next_number: int, windows: list[tuple[int, Any, Cells]], timers: list[Plain]) -> StatefulKey:
+    """What is kept for a key, from plain data; the key itself is None."""
+    state = StatefulKey(None, timers, next_number)
+    for number, plain, cells in windows:
+        window: BoundedWindow = _GLOBAL if plain is None else plain
+        if type(plain) is tuple:
+            window = IntervalWindow.from_micros(*plain)
+        state.windows[window] = state.numbered[number] = WindowCells(number, window, cells)
+    return state
+
+
+# Two bytes stand for that function in pickles, where its name would be a third of most states. The number is one of
+# those that Python leaves to programs.
+copyreg.add_extension(restored.__module__, restored.__name__, 0xF7)
 
 
 class StatefulMachine:
@@ -138,20 +157,27 @@ class StatefulMachine:
             What its windows gave; for each that no longer takes it, a `Dropped`.
         """
         reactions: list[Reaction] = []
+        now_micros = times.horizon_micros
         for window in element.windows:
             expiry_micros = self._expiry_micros(window)
-            if times.horizon_micros >= expiry_micros:
+            if now_micros >= expiry_micros:
                 lost = Element(element.value, element.timestamp_micros, (window,), element.kind)
                 reactions.append(Dropped(lost, DropReason.EXPIRED))
                 continue
-            held = self._window(state, window)
+            held = state.windows.get(window)
+            if held is None:
+                held = WindowCells(state.next_number, window, {})
+                state.windows[window] = state.numbered[held.number] = held
+                state.next_number += 1
             context = _Context(state, held, element.timestamp_micros, expiry_micros, times.clock_micros)
             results = tuple(self._code.process(state.key, element, window, context))
             if results:
-                info = PANE_INFO_UNKNOWN if not element.kind else _with_kind(element)
+                info = unknown_pane(element.kind)
                 reactions.append(Given(results, element.timestamp_micros, window, info))
             self._keep_if_used(state, held, expiry_micros)
-        reactions += self._ring(state, True, times.horizon_micros, times)
+        first_micros = state.timers.earliest(True)
+        if first_micros is not None and first_micros <= now_micros:
+            reactions += self._ring(state, True, now_micros, times)
         return reactions
 
     def advance_watermark(self, state: StatefulKey, times: Times) -> list[Reaction]:
@@ -181,7 +207,7 @@ class StatefulMachine:
 
     def snapshot(self, state: StatefulKey) -> bytes:
         """The state of a key as bytes."""
-        return _VERSION + pickle.dumps(state, pickle.HIGHEST_PROTOCOL)
+        return _VERSION + pickle.dumps((state.key, state), pickle.HIGHEST_PROTOCOL)
 
     def restore(self, data: bytes) -> StatefulKey:
         """The state of a key from its bytes.
@@ -192,27 +218,20 @@ class StatefulMachine:
         if data[:1] != _VERSION:
             what = f"the state of a key has the format {data[:1]!r}, not {_VERSION!r}"
             raise ValueError(three_parts(what, hint="restore it with the version of penstock that wrote it"))
-        state: StatefulKey = pickle.loads(data[1:])
+        state: StatefulKey
+        key, state = pickle.loads(data[1:])
+        state.key = key
         return state
 
     def _expiry_micros(self, window: BoundedWindow) -> int:
-        return min(window.end_micros + self._lateness_micros, MAX_MICROS)
-
-    def _window(self, state: StatefulKey, window: BoundedWindow) -> WindowCells:
-        held = state.windows.get(window)
-        if held is None:
-            held = WindowCells(state.next_number, window, {})
-            state.next_number += 1
-            state.windows[window] = state.numbered[held.number] = held
-        return held
+        micros = window.end_micros + self._lateness_micros
+        return micros if micros < MAX_MICROS else MAX_MICROS
 
     def _keep_if_used(self, state: StatefulKey, held: WindowCells, expiry_micros: int) -> None:
         """A window in which nothing is kept, and nothing is waited for, takes no room."""
-        place = held.number, _END_OF_WINDOW, ""
-        is_waiting = state.timers.has_any(held.number)
-        if held.cells or is_waiting or self._code.has_expiration:
-            if not state.timers.is_set(*place):
-                state.timers.set(Setting(*place, True, expiry_micros, None))
+        if held.cells or self._code.has_expiration or state.timers.has_any(held.number):
+            if not state.timers.is_set(held.number, _END_OF_WINDOW, ""):
+                state.timers.set((held.number, _END_OF_WINDOW, "", True, expiry_micros, None))
             return
         state.timers.clear_window(held.number)
         del state.windows[held.window], state.numbered[held.number]
@@ -251,10 +270,6 @@ class StatefulMachine:
         del state.windows[held.window], state.numbered[held.number]
 
 
-def _with_kind(element: Element) -> PaneInfo:
-    return replace(PANE_INFO_UNKNOWN, kind=element.kind)
-
-
 class _Context(UserStateContext):
     """The cells and timers of one key and window, while a method is called for it.
 
@@ -265,6 +280,8 @@ class _Context(UserStateContext):
         expiry_micros: Where the watermark must be for the state to go; None if it goes now.
         clock_micros: Processing time.
     """
+
+    __slots__ = ("clock_micros", "expiry_micros", "held", "state", "timestamp_micros")
 
     def __init__(
         self,
@@ -301,6 +318,8 @@ class _Context(UserStateContext):
 
 class _Timer(BaseTimer):
     """A timer as a method sees it."""
+
+    __slots__ = ("_context", "_is_event_time", "_spec")
 
     def __init__(self, spec: TimerSpec, context: _Context) -> None:
         self._spec = spec
@@ -344,8 +363,8 @@ class _Timer(BaseTimer):
                 raise self._refused(
                     timestamp, "would give something later than it is due", "give an earlier time"
                 )
-        place = context.held.number, self._spec.name, dynamic_timer_tag
-        context.state.timers.set(Setting(*place, is_event_time, fire_micros, output_micros))
+        number, name = context.held.number, self._spec.name
+        context.state.timers.set((number, name, dynamic_timer_tag, is_event_time, fire_micros, output_micros))
 
     def _refused(self, timestamp: Any, what: str, hint: str) -> ValueError:
         text = f"{self._spec!r} at {Timestamp.of(timestamp)!r} {what}"

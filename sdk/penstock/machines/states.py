@@ -153,6 +153,8 @@ class KeyState:
         starts: Those starts, in microseconds.
         longest_micros: The length of the longest window so far; only where windows merge.
         changed: The numbers of the windows that changed in this round of a micro-batch; as keys, in order.
+        owed: The event times that must not be passed before panes of windows that have merged are taken back, by the
+            numbers of the windows that will do it.
     """
 
     __slots__ = (
@@ -163,6 +165,7 @@ class KeyState:
         "next_number",
         "numbered",
         "ordered",
+        "owed",
         "starts",
         "windows",
     )
@@ -177,6 +180,7 @@ class KeyState:
         self.starts: list[int] = []
         self.longest_micros = 0
         self.changed: dict[int, None] = {}
+        self.owed: dict[int, int] = {}
 
     def set_alarm(self, state: WindowState, domain: Domain, micros: int) -> None:
         """Sees to it that a window is visited at a moment, or before."""
@@ -220,6 +224,7 @@ class KeyState:
             list(self.changed),
             [state.number for state in self.ordered],
             self.starts,
+            *([self.owed] if self.owed else ()),
         )
 
 
@@ -237,6 +242,7 @@ def _restored_key(
     changed: list[int],
     ordered: list[int],
     starts: list[int],
+    owed: dict[int, int] | None = None,
 ) -> KeyState:
     key = KeyState()
     for stored, content in zip(windows, contents, strict=True):
@@ -250,4 +256,5 @@ def _restored_key(
     key.changed = dict.fromkeys(changed)
     key.ordered = [key.numbered[number] for number in ordered]
     key.starts = starts
+    key.owed = owed or {}
     return key

@@ -48,7 +48,8 @@ def visit(
     panes: list[Pane] = []
     if _has_pane(program, state, fires and is_on_time, fires, is_last):
         late_or_early = PaneInfoTiming.LATE if state.is_past_end else PaneInfoTiming.EARLY
-        panes = fire(program, state, PaneInfoTiming.ON_TIME if is_on_time else late_or_early, is_last)
+        timing = PaneInfoTiming.ON_TIME if is_on_time else late_or_early
+        panes = _fired(program, key, state, timing, is_last)
     if is_over:
         merging.remove(program, key, state)
         return panes
@@ -58,10 +59,17 @@ def visit(
     return panes
 
 
+def _fired(program: Program, key: KeyState, state: WindowState, timing: int, is_last: bool) -> list[Pane]:
+    """The panes of one firing, after which nothing is owed."""
+    key.owed.pop(state.number, None)
+    return fire(program, state, timing, is_last)
+
+
 def _close(program: Program, key: KeyState, state: WindowState) -> None:
     """Lets everything go but the knowledge that the window takes no more elements."""
     if program.merges_in_order:
         merging.take_out_of_order(key, state)
+    key.owed.pop(state.number, None)
     state.is_closed = True
     state.held = state.trigger = None
     state.shown = []
@@ -90,7 +98,7 @@ def end_round(program: Program, key: KeyState, state: WindowState, sight: Window
     fires = program.trigger.should_fire(state.trigger, sight)
     panes: list[Pane] = []
     if state.fresh or _has_pane(program, state, fires, fires, is_over):
-        panes = fire(program, state, PaneInfoTiming.ON_TIME, is_over)
+        panes = _fired(program, key, state, PaneInfoTiming.ON_TIME, is_over)
     if is_over:
         merging.remove(program, key, state)
         return panes
@@ -143,3 +151,12 @@ def note_hold(program: Program, key: KeyState, state: WindowState) -> None:
     hold = hold_of(program, state)
     if hold is not None:
         key.note_hold(state, hold)
+
+
+def note_hold_anew(program: Program, key: KeyState, state: WindowState) -> None:
+    """Sees to it that what the window holds back is found when what was noted is so no longer."""
+    state.noted_micros = None
+    note_hold(program, key, state)
+    owed_micros = key.owed.get(state.number)
+    if owed_micros is not None:
+        key.note_hold(state, owed_micros)

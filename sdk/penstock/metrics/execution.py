@@ -7,10 +7,9 @@ counts once.
 
 from __future__ import annotations
 
-import contextlib
 import threading
 import time
-from collections.abc import Callable, Iterable, Iterator, Mapping
+from collections.abc import Callable, Mapping
 from dataclasses import dataclass
 from typing import Any
 
@@ -195,22 +194,6 @@ def set_current(container: MetricsContainer | None) -> None:
     _current.container = container
 
 
-@contextlib.contextmanager
-def using_container(container: MetricsContainer) -> Iterator[MetricsContainer]:
-    """Makes a container current in a block, and the one before it again afterwards.
-
-    >>> with using_container(MetricsContainer("Count")) as container:
-    ...     current_container() is container
-    True
-    """
-    before = _current.container
-    _current.container = container
-    try:
-        yield container
-    finally:
-        _current.container = before
-
-
 def merge_snapshots(first: Snapshot, second: Snapshot) -> Snapshot:
     """Both snapshots together; associative and commutative, and ``{}`` changes nothing.
 
@@ -220,18 +203,6 @@ def merge_snapshots(first: Snapshot, second: Snapshot) -> Snapshot:
     merged = dict(first)
     for key, value in second.items():
         merged[key] = _combine(value, merged.get(key))
-    return merged
-
-
-def merge_all(snapshots: Iterable[Snapshot]) -> Snapshot:
-    """Any number of snapshots together.
-
-    >>> merge_all([])
-    {}
-    """
-    merged: Snapshot = {}
-    for snapshot in snapshots:
-        merged = merge_snapshots(merged, snapshot)
     return merged
 
 

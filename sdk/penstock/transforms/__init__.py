@@ -38,6 +38,7 @@ from penstock.transforms.ptransform import PTransform, annotate_yaml, label_from
 from penstock.transforms.row_joins import JoinRows
 from penstock.transforms.stats import ApproximateQuantiles, ApproximateUnique
 from penstock.transforms.timeutil import TimeDomain
+from penstock.transforms.upserts import Upsert, Upserts
 from penstock.transforms.util import (
     BatchElements,
     CoGroupByKey,
@@ -66,6 +67,8 @@ __all__ = [
     "BatchElements",
     "Changelog",
     "JoinRows",
+    "Upsert",
+    "Upserts",
     "Valid",
     "ValidFrom",
     "ValidityJoin",

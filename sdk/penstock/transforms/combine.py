@@ -351,6 +351,11 @@ class _Unkey(DoFn):
         return [TimestampedValue(element[1], MIN_TIMESTAMP) if self._at_start else element[1]]
 
 
+_PASSED_ON = (
+    "setup create_accumulator merge_accumulators compact extract_output teardown subtract_input subtracts"
+)
+
+
 class DefaultingCombineFn(CombineFn):
     """A CombineFn that leaves the marker of an otherwise empty PCollection out.
 
@@ -361,19 +366,11 @@ class DefaultingCombineFn(CombineFn):
     def __init__(self, fn: CombineFn) -> None:
         super().__init__()
         self.fn = fn
-        for name in (
-            "setup",
-            "create_accumulator",
-            "merge_accumulators",
-            "compact",
-            "extract_output",
-            "teardown",
-        ):
-            setattr(self, name, getattr(fn, name))
+        # The marker is never taken back.
+        for name in _PASSED_ON.split():
+            if hasattr(fn, name):
+                setattr(self, name, getattr(fn, name))
         self.takes_retractions = fn.takes_retractions
-        if hasattr(fn, "subtract_input"):
-            # The marker is never taken back.
-            self.subtract_input = fn.subtract_input
 
     def default_label(self) -> str:
         """The label of the one inside."""

@@ -31,8 +31,9 @@ class CombineFn(WithTypeHints, HasDisplayData):  # type: ignore[misc]
     A subclass may also define ``subtract_input(self, mutable_accumulator, element, *args, **kwargs)``: the accumulator
     without a value that was added before, or will be (the paper's ``uncombine``). The runner asks ``hasattr``. Without
     it, a step whose input may hold retractions keeps all values, and combines those that are left anew. That is
-    always right; ``subtract_input`` has to be exact, and so sums and means have none: of floats, adding a number and
-    subtracting it again need not give what was there before.
+    always right; ``subtract_input`` has to be exact. If it is so for some values only, a method ``subtracts(self,
+    element, *args, **kwargs)`` says of which, and the others are kept. Sums and means subtract whole numbers: of
+    floats and Decimals, adding a number and subtracting it again need not give what was there before.
 
     Attributes:
         takes_retractions: Whether it may be applied where elements take back earlier ones (penstock's own).
@@ -145,8 +146,19 @@ class _Chain:
         return any(True for _ in self)
 
 
+def is_whole(element: Any) -> bool:
+    """Whether a number is exact, also when it is added and subtracted again: ints are, and what is one of its own kind.
+
+    >>> is_whole(3), is_whole(True), is_whole(3.0)
+    (True, True, False)
+    """
+    return type(element) in (int, bool)
+
+
 class CallableWrapperCombineFn(CombineFn):
     """A CombineFn of a function such as ``sum``; its accumulator is a list of at most `buffer_size` values.
+
+    That of ``sum`` itself has ``subtract_input``, for whole numbers.
 
     Args:
         fn: From an iterable of values to one, of the kind it takes; in any order, and in parts.
@@ -164,6 +176,9 @@ class CallableWrapperCombineFn(CombineFn):
         super().__init__()
         self.fn = fn
         self._buffer_size = buffer_size
+        if fn is sum:
+            self.subtract_input = self._subtract
+            self.subtracts = self._subtracts
 
     def __repr__(self) -> str:
         return f"{type(self).__name__}({self.describe()})"
@@ -212,6 +227,13 @@ class CallableWrapperCombineFn(CombineFn):
         self, values: list[Any], most: int, args: Sequence[Any], kwargs: Mapping[str, Any]
     ) -> list[Any]:
         return [self.fn(values, *args, **kwargs)] if len(values) > most else values
+
+    def _subtract(self, mutable_accumulator: list[Any], element: Any) -> list[Any]:
+        return self.add_input(mutable_accumulator, -element)
+
+    def _subtracts(self, element: Any, *args: Any, **kwargs: Any) -> bool:
+        # A sum with a start counts it as often as parts are added up.
+        return is_whole(element) and not (args or kwargs)
 
     def default_type_hints(self) -> Any:
         """The function's type hints; from an iterable of values to a value becomes from value to value.
@@ -307,6 +329,15 @@ class _CurriedFn(CombineFn):
 
 class _CurriedReversibleFn(_CurriedFn):
     """The same for a CombineFn with ``subtract_input``."""
+
+    def __init__(self, fn: CombineFn, args: Sequence[Any], kwargs: Mapping[str, Any]) -> None:
+        super().__init__(fn, args, kwargs)
+        if hasattr(fn, "subtracts"):
+            self.subtracts = self._subtracts
+
+    def _subtracts(self, element: Any) -> bool:
+        fn: Any = self.fn
+        return bool(fn.subtracts(element, *self.args, **self.kwargs))
 
     def subtract_input(self, mutable_accumulator: Any, element: Any, *args: Any, **kwargs: Any) -> Any:
         """See `CombineFn`."""

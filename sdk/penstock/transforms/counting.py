@@ -10,6 +10,7 @@ from collections.abc import Iterable
 from typing import Any, TypeVar, Union
 
 from penstock.transforms.chunks import in_chunks
+from penstock.transforms.combinefn import is_whole
 from penstock.transforms.core import CombineFn, CombineGlobally, CombinePerKey, ParDo
 from penstock.transforms.dofn import MapDoFn
 from penstock.transforms.ptransform import PTransform
@@ -109,6 +110,14 @@ class MeanCombineFn(CombineFn):
             total = sum(chunk, total)
             count += len(chunk)
         return total, count
+
+    def subtract_input(self, accumulator: tuple[Any, int], element: Any) -> tuple[Any, int]:
+        """Takes one number out; asked for those that it `subtracts`."""
+        return accumulator[0] - element, accumulator[1] - 1
+
+    def subtracts(self, element: Any) -> bool:
+        """Whether a number can be taken out again and leave what was there before: a whole one."""
+        return is_whole(element)
 
     def merge_accumulators(self, accumulators: Iterable[tuple[Any, int]]) -> tuple[Any, int]:
         """The sums of the sums and of the counts."""

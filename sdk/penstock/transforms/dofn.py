@@ -203,6 +203,9 @@ class FilterDoFn(FlatMapDoFn):
         return input_type
 
 
+_TUPLE_HINT = "side inputs need parameters with defaults, as in lambda key, value, side=None: ..."
+
+
 class FlatMapTupleDoFn(FlatMapDoFn):
     """Calls `fn` with the parts of each tuple, and gives each element of what it returns.
 
@@ -219,7 +222,8 @@ class FlatMapTupleDoFn(FlatMapDoFn):
         inner = method_signature("process", self.fn)
         required = Parameter("").default
         optional = tuple(p for p in inner.parameters if p.default is not required)
-        return MethodSignature("process", (Parameter("tuple_element"), *optional), False, inner.more_keywords)
+        parameters = (Parameter("tuple_element"), *optional)
+        return MethodSignature("process", parameters, False, inner.more_keywords, _TUPLE_HINT)
 
     def default_type_hints(self) -> Any:
         """The function's output type; its input types speak of the parts, not of the tuple."""

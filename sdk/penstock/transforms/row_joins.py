@@ -3,24 +3,23 @@
 from __future__ import annotations
 
 from collections.abc import Iterable, Iterator
-from dataclasses import replace
 from itertools import repeat
 from typing import Any, Final, NamedTuple
 
 from penstock import pvalue
-from penstock.coders import FastPrimitivesCoder, VarIntCoder
+from penstock.coders import VarIntCoder
+from penstock.coders.pickles import KeyCoder
 from penstock.error import three_parts
 from penstock.transforms.core import DoFn, Flatten, MapTuple, ParDo
 from penstock.transforms.ptransform import PTransform
-from penstock.transforms.userstate import MapStateSpec, ReadModifyWriteStateSpec, on_window_expiration
+from penstock.transforms.userstate import MapStateSpec, on_window_expiration
 from penstock.typehints import KV, Optional, Tuple, Union
 from penstock.typehints.trivial_inference import key_value_types
-from penstock.utils.timestamp import Timestamp
-from penstock.utils.windowed_value import PANE_INFO_UNKNOWN, ValueKind, WindowedValue
+from penstock.utils.windowed_value import ValueKind, WindowedValue, create, unknown_pane
 
 __all__ = ["JoinRows"]
 
-ROW_CODER: Final = FastPrimitivesCoder().as_deterministic_coder("JoinRows")
+ROW_CODER: Final = KeyCoder()
 """Encodes rows; those that it encodes alike are copies of one."""
 
 AT_ONCE, AT_END = "at_once", "at_end"
@@ -181,9 +180,9 @@ def changes(key: Any, undone: list[Row], new: list[Row], window: Any) -> Iterato
     before = ValueKind.UPDATE_BEFORE if new else ValueKind.DELETE
     after = ValueKind.UPDATE_AFTER if undone else ValueKind.INSERT
     for rows, kind in ((undone, before), (new, after)):
-        pane = replace(PANE_INFO_UNKNOWN, kind=kind)
+        pane = unknown_pane(kind)
         for row in rows:
-            yield WindowedValue((key, row.value), Timestamp.from_micros(row.micros), (window,), pane)
+            yield create((key, row.value), row.micros, (window,), pane)
 
 
 class _Rows:
@@ -191,15 +190,17 @@ class _Rows:
 
     Args:
         counts: The cell with the number of copies of each pair of a row and its event time.
-        size: The cell with the number of all copies.
     """
 
-    def __init__(self, counts: Any, size: Any) -> None:
-        self._counts = counts
-        self._size = size
+    __slots__ = ("_counts",)
 
-    def __len__(self) -> int:
-        return self._size.read() or 0
+    def __init__(self, counts: Any) -> None:
+        self._counts = counts
+
+    def is_empty(self) -> bool:
+        """Whether there are none."""
+        is_empty: bool = self._counts.is_empty()
+        return is_empty
 
     def __iter__(self) -> Iterator[Row]:
         for timed, count in self._counts.entries():
@@ -207,7 +208,9 @@ class _Rows:
 
     def add(self, row: Row) -> None:
         """Puts a copy in."""
-        self._change(row, +1)
+        timed = tuple(row)
+        if not self._counts.put_if_absent(timed, 1):
+            self._counts.put(timed, self._counts.get(timed) + 1)
 
     def take(self, row: Row) -> Row:
         """Takes a copy out: that of the same event time, if there is one.
@@ -215,23 +218,15 @@ class _Rows:
         Raises:
             ValueError: There is no copy.
         """
-        found = row if self._counts.contains(tuple(row)) else self._of_another_time(row)
-        self._change(found, -1)
-        return found
-
-    def _change(self, row: Row, by: int) -> None:
-        timed = tuple(row)
-        count = self._counts.get(timed, 0) + by
-        if count:
-            self._counts.put(timed, count)
+        count = self._counts.get(tuple(row), 0)
+        if not count:
+            row = self._of_another_time(row)
+            count = self._counts.get(tuple(row))
+        if count > 1:
+            self._counts.put(tuple(row), count - 1)
         else:
-            self._counts.remove(timed)
-        size = len(self) + by
-        if size:
-            self._size.write(size)
-        else:
-            # Of a side without rows nothing is kept.
-            self._size.clear()
+            self._counts.remove(tuple(row))
+        return row
 
     def _of_another_time(self, row: Row) -> Row:
         encoded = ROW_CODER.encode(row.value)
@@ -258,8 +253,6 @@ class JoinFn(DoFn):
 
     LEFTS = MapStateSpec("lefts", ROW_CODER, VarIntCoder())
     RIGHTS = MapStateSpec("rights", ROW_CODER, VarIntCoder())
-    LEFTS_SIZE = ReadModifyWriteStateSpec("number of lefts", VarIntCoder())
-    RIGHTS_SIZE = ReadModifyWriteStateSpec("number of rights", VarIntCoder())
 
     def __init__(self, kind: str) -> None:
         self._name = kind
@@ -273,21 +266,19 @@ class JoinFn(DoFn):
         window: Any = DoFn.WindowParam,
         pane: Any = DoFn.PaneInfoParam,
         lefts: Any = DoFn.StateParam(LEFTS),
-        lefts_size: Any = DoFn.StateParam(LEFTS_SIZE),
         rights: Any = DoFn.StateParam(RIGHTS),
-        rights_size: Any = DoFn.StateParam(RIGHTS_SIZE),
     ) -> Iterable[WindowedValue]:
         """What a row that comes, or is taken back, changes."""
         key, (side, value) = element
         self._check(side, value)
-        sides = _Rows(lefts, lefts_size), _Rows(rights, rights_size)
+        sides = _Rows(lefts), _Rows(rights)
         own, other = sides[side], sides[1 - side]
         row = Row(value, at.micros)
         if pane.kind.is_retraction:
             row = own.take(row)
-            undone, new = _effect(self._at_once, side, row, not len(own), other)
+            undone, new = _effect(self._at_once, side, row, own.is_empty(), other)
         else:
-            new, undone = _effect(self._at_once, side, row, not len(own), other)
+            new, undone = _effect(self._at_once, side, row, own.is_empty(), other)
             own.add(row)
         return changes(key, undone, new, window)
 
@@ -314,14 +305,12 @@ class JoinAtEndFn(JoinFn):
         self,
         key: Any = DoFn.KeyParam,
         lefts: Any = DoFn.StateParam(JoinFn.LEFTS),
-        lefts_size: Any = DoFn.StateParam(JoinFn.LEFTS_SIZE),
         rights: Any = DoFn.StateParam(JoinFn.RIGHTS),
-        rights_size: Any = DoFn.StateParam(JoinFn.RIGHTS_SIZE),
     ) -> Iterator[Any]:
         """The rows of the side whose other one is empty."""
-        sides = _Rows(lefts, lefts_size), _Rows(rights, rights_size)
+        sides = _Rows(lefts), _Rows(rights)
         for side in (LEFT, RIGHT):
-            if not len(sides[1 - side]):
+            if sides[1 - side].is_empty():
                 for row in _unmatched(self._kind, side, sides[side]):
                     yield key, row.value
 
@@ -336,7 +325,7 @@ def _effect(kind: _Kind, side: int, row: Row, is_alone: bool, other: _Rows) -> t
         is_alone: Whether no other row is on its side.
         other: The rows of the other side.
     """
-    if not len(other):
+    if other.is_empty():
         return _unmatched(kind, side, [row]), []
     if kind.pairs:
         joined = [_pair(side, row, one) for one in other] if kind.matched else []

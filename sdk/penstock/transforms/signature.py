@@ -55,12 +55,14 @@ class MethodSignature:
         parameters: In order; ``*args`` and ``**kwargs`` are not among them.
         more_positional: Whether it has ``*args``.
         more_keywords: Whether it has ``**kwargs``.
+        misfit_hint: What to do about arguments for which it has no parameter.
     """
 
     name: str
     parameters: tuple[Parameter, ...]
     more_positional: bool = False
     more_keywords: bool = False
+    misfit_hint: str = "check the names and the number of its parameters"
 
     def asking_for(self, kind: str) -> tuple[Parameter, ...]:
         """The parameters that ask for values of one kind, e.g. ``StateParam``."""
@@ -348,11 +350,11 @@ def bind(
             what, f"is not given its argument {names}", "pass it as a further argument of the transform"
         )
     if binding.args and not method.more_positional:
-        raise _misfit(what, f"is given {len(binding.args)} arguments too many", "check its parameters")
+        raise _misfit(what, f"is given {len(binding.args)} arguments too many", method.misfit_hint)
     known = {parameter.name for parameter in method.parameters}
     for name in binding.kwargs:
         if name in known or not method.more_keywords:
-            raise _misfit(what, f"cannot be given an argument {name!r}", "check the names of its parameters")
+            raise _misfit(what, f"cannot be given an argument {name!r}", method.misfit_hint)
     return Call(
         (*binding.positional, *binding.args), (*binding.named.items(), *sorted(binding.kwargs.items()))
     )

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Callable, Iterable, Iterator, Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from enum import IntEnum
 from typing import TYPE_CHECKING, Any
 
@@ -130,6 +130,16 @@ def _well_known(byte: int) -> PaneInfo:
 
 _WELL_KNOWN = tuple(_well_known(byte) for byte in range(16))
 PANE_INFO_UNKNOWN = _WELL_KNOWN[15]
+_UNKNOWN_PANES = (PANE_INFO_UNKNOWN, *(replace(PANE_INFO_UNKNOWN, kind=kind) for kind in ValueKind if kind))
+
+
+def unknown_pane(kind: ValueKind) -> PaneInfo:
+    """The pane of an element of which only the kind is known.
+
+    >>> unknown_pane(ValueKind.INSERT) is PANE_INFO_UNKNOWN, unknown_pane(ValueKind.DELETE).kind.name
+    (True, 'DELETE')
+    """
+    return _UNKNOWN_PANES[kind]
 
 
 class WindowedValue:

@@ -27,9 +27,7 @@ from writing import ROWS
 def writer(spark: SparkSession) -> Callable[..., BatchWriter]:
     """Makes what Spark calls with each micro-batch; one for each time that the program is started."""
 
-    def make(
-        *sinks: Any, after: Callable[[int], None] = lambda number: None, app: str = "app"
-    ) -> BatchWriter:
+    def make(*sinks: Any, app: str = "app") -> BatchWriter:
         descriptions = [getattr(sink, "sink", sink) for sink in sinks]
         steps = [
             Step(f"Write {number}", Write(sink), inputs=(number,))
@@ -41,7 +39,6 @@ def writer(spark: SparkSession) -> Callable[..., BatchWriter]:
             accumulator_of(spark.sparkContext),
             "run",
             (),
-            after,
             app,
         )
 

@@ -1,0 +1,261 @@
+"""What a collection of pairs means for a table that has one row for each key: `Upserts`."""
+
+from __future__ import annotations
+
+from collections import Counter
+from collections.abc import Callable, Iterable, Iterator
+from typing import Any, NamedTuple
+
+from penstock.coders import FastPrimitivesCoder
+from penstock.coders.deterministic import encode_key
+from penstock.error import three_parts
+from penstock.transforms.core import DoFn, MapTuple, ParDo, WindowInto
+from penstock.transforms.grouping import key_value_types
+from penstock.transforms.ptransform import PTransform
+from penstock.transforms.retractions import may_retract
+from penstock.transforms.row_joins import ROW_CODER
+from penstock.transforms.timeutil import TimeDomain
+from penstock.transforms.userstate import (
+    BagStateSpec,
+    ReadModifyWriteStateSpec,
+    TimerSpec,
+    on_timer,
+    on_window_expiration,
+)
+from penstock.transforms.window import GlobalWindows
+from penstock.typehints import KV, Tuple
+from penstock.typehints import Any as AnyHint
+from penstock.utils.timestamp import MAX_TIMESTAMP, Timestamp
+
+__all__ = ["Upsert", "Upserts", "last_of_each"]
+
+
+class Upsert(NamedTuple):
+    """What becomes of one row of a table.
+
+    Attributes:
+        key: The key of the row.
+        value: What is in the row from now on, in place of what was there; None if it is deleted.
+        is_deleted: Whether the key has no row any more. (A value may be None, too.)
+    """
+
+    key: Any
+    value: Any
+    is_deleted: bool = False
+
+
+def last_of_each(upserts: Iterable[Upsert]) -> list[Upsert]:
+    """The last upsert of each key: what several moments come to, for tables that take a key only once in one go.
+
+    >>> last_of_each([Upsert("amy", 1), Upsert("bob", 2), Upsert("amy", None, is_deleted=True)])
+    [Upsert(key='amy', value=None, is_deleted=True), Upsert(key='bob', value=2, is_deleted=False)]
+    """
+    return list({encode_key(upsert.key): upsert for upsert in upserts}.values())
+
+
+class Upserts(PTransform[Any, Any]):
+    """Turns KVs into what they change in a table with one row for each key: an `Upsert` each. (Penstock's own.)
+
+    A key gives one upsert at the end of each moment in which its row has changed: in a stream of the present once in
+    a micro-batch, in a recorded one whenever its clock moves on, in a batch once. Those of a key come in order.
+
+    If elements may take earlier ones back, the row is what is left. Otherwise each value replaces the one before it:
+    by event time, and of one event time by the number of the pane; with `by_window`, the other way round.
+
+    Args:
+        by_window: Whether the row's key is the pair of the key and its window, so that each window has its own row.
+
+    Raises:
+        ValueError: When it is applied to windows other than the global one without `by_window`; or to windows that
+            merge, such as sessions, if nothing takes back what was given for a window that is gone.
+        TypeCheckError: When it is applied to elements that are no pairs.
+
+    Example: ``totals_by_team | Upserts() | ForEachBatch(write_to_table)``.
+
+    >>> Upserts().label, Upserts(by_window=True).label
+    ('Upserts', 'Upserts(by_window)')
+    """
+
+    def __init__(self, by_window: bool = False) -> None:
+        super().__init__()
+        self.by_window = by_window
+
+    def default_label(self) -> str:
+        """The name, and whether windows have rows of their own."""
+        return "Upserts(by_window)" if getattr(self, "by_window", False) else "Upserts"
+
+    def expand(self, pcoll: Any) -> Any:
+        """Gathers the changes of each key until the moment is over."""
+        self._check_pcollection(pcoll)
+        retracts = may_retract(pcoll)
+        self._check_windows(pcoll.windowing.windowfn, retracts)
+        key_type, _ = key_value_types(self, pcoll.element_type)
+        row_key = Tuple[key_type, AnyHint] if self.by_window else key_type
+        changes = MapTuple(_change_of_window if self.by_window else _change)
+        gather = UpsertFn(retracts, pcoll.windowing.allowed_lateness.micros if self.by_window else None)
+        return (
+            pcoll
+            | "Changes" >> changes.with_output_types(KV[row_key, AnyHint])
+            # What merges here has merged before: a window is only a part of the key from now on.
+            | "One table" >> WindowInto(GlobalWindows())
+            | "Gather" >> ParDo(gather).with_output_types(Upsert)
+        )
+
+    def _check_windows(self, windowfn: Any, retracts: bool) -> None:
+        if not self.by_window and not isinstance(windowfn, GlobalWindows):
+            what = f"a key has a value for each of its windows, {windowfn}, and a table one row for each key"
+            hint = "use Upserts(by_window=True)"
+            if not retracts:
+                hint += "; or WindowInto(GlobalWindows()) before, to keep the latest value"
+            raise ValueError(three_parts(what, where=self._where(), hint=hint))
+        if windowfn.is_merging() and not retracts:
+            what = f"windows of {windowfn} merge, and nothing takes back the rows of those that are gone"
+            hint = "group in the mode ACCUMULATING_AND_RETRACTING"
+            raise ValueError(three_parts(what, where=self._where(), hint=hint))
+
+
+def _change(
+    key: Any, value: Any, at: Any = DoFn.TimestampParam, pane: Any = DoFn.PaneInfoParam
+) -> tuple[Any, Any]:
+    return key, ((at.micros, pane.index), value)
+
+
+def _change_of_window(
+    key: Any,
+    value: Any,
+    at: Any = DoFn.TimestampParam,
+    pane: Any = DoFn.PaneInfoParam,
+    window: Any = DoFn.WindowParam,
+) -> tuple[Any, Any]:
+    return (key, window), ((pane.index, at.micros), value)
+
+
+Change = tuple[bool, tuple[int, int], Any]
+"""Whether a value is taken back; what orders values of which none is; and the value."""
+
+Settled = tuple[Any, Upsert | None]
+"""What is to be known of a key from now on, and what becomes of its row."""
+
+
+def newest(key: Any, known: Any, changes: Iterable[Change]) -> Settled:
+    """What a moment comes to where each value replaces the one before it; of a key, the highest order is known.
+
+    >>> newest("amy", (7, 0), [(False, (9, 0), "new"), (False, (8, 0), "old")])
+    ((9, 0), Upsert(key='amy', value='new', is_deleted=False))
+    """
+    upsert = None
+    for _, order, value in changes:
+        if known is None or order >= known:
+            known, upsert = order, Upsert(key, value)
+    return known, upsert
+
+
+def balance(key: Any, known: Any, changes: Iterable[Change]) -> Settled:
+    """What a moment comes to where elements take earlier ones back; of a key, the number of its values is known.
+
+    Raises:
+        ValueError: More than one value is left.
+
+    >>> balance("amy", 1, [(False, (0, 0), "new"), (True, (0, 0), "old")])
+    (1, Upsert(key='amy', value='new', is_deleted=False))
+    """
+    counts: Counter[bytes] = Counter()
+    values = {}
+    for takes_back, _, value in changes:
+        encoded = ROW_CODER.encode(value)
+        counts[encoded] += -1 if takes_back else 1
+        values[encoded] = value
+    gone, come = (-counts).total(), list((+counts).elements())
+    # What is taken back may have been forgotten with its window.
+    left = max(0, (known or 0) - gone) + len(come)
+    if left > 1:
+        what = (
+            f"a key of type {type(key).__name__} has {left} values at once, and a table one row for each key"
+        )
+        hint = "make what tells the values apart a part of the key, or combine them"
+        raise ValueError(three_parts(what, hint=hint))
+    if come:
+        return left, Upsert(key, values[come[0]])
+    return left or None, Upsert(key, None, is_deleted=True) if gone and not left else None
+
+
+class UpsertFn(DoFn):
+    """Gathers the changes of a key's row, and gives what they come to when the moment is over.
+
+    Between moments only an order, or a number, is kept of a key, and not its value.
+
+    Args:
+        retracts: Whether elements may take earlier ones back.
+        lateness_micros: How long after the end of the window in its key a row may change; None if a key has no window.
+
+    Attributes:
+        takes_retractions: They are changes, too.
+        gives_insertions_only: That a row is deleted is told by the value of an element.
+    """
+
+    takes_retractions = True
+    gives_insertions_only = True
+
+    CHANGES = BagStateSpec("changes", FastPrimitivesCoder())
+    KNOWN = ReadModifyWriteStateSpec("known", FastPrimitivesCoder())
+    MOMENT = TimerSpec("end of the moment", TimeDomain.REAL_TIME)
+    WINDOW = TimerSpec("end of the window", TimeDomain.WATERMARK)
+
+    def __init__(self, retracts: bool, lateness_micros: int | None) -> None:
+        self._settle: Callable[[Any, Any, Iterable[Change]], Settled] = balance if retracts else newest
+        self._lateness_micros = lateness_micros
+
+    def process(
+        self,
+        element: Any,
+        pane: Any = DoFn.PaneInfoParam,
+        changes: Any = DoFn.StateParam(CHANGES),
+        moment: Any = DoFn.TimerParam(MOMENT),
+        window_end: Any = DoFn.TimerParam(WINDOW),
+    ) -> None:
+        """Notes a change."""
+        key, (order, value) = element
+        changes.add((pane.kind.is_retraction, order, value))
+        moment.set_relative(0)
+        if self._lateness_micros is not None:
+            _, window = key
+            end_micros = min(window.end_micros + self._lateness_micros, MAX_TIMESTAMP.micros)
+            window_end.set(Timestamp.from_micros(end_micros))
+
+    @on_timer(MOMENT)
+    def end_of_moment(
+        self,
+        key: Any = DoFn.KeyParam,
+        changes: Any = DoFn.StateParam(CHANGES),
+        known: Any = DoFn.StateParam(KNOWN),
+    ) -> Iterator[Upsert]:
+        """What has become of the row."""
+        settled, upsert = self._settle(key, known.read(), changes.read())
+        changes.clear()
+        if settled is None:
+            known.clear()
+        else:
+            known.write(settled)
+        if upsert is not None:
+            yield upsert
+
+    @on_timer(WINDOW)
+    def end_of_window(
+        self,
+        key: Any = DoFn.KeyParam,
+        changes: Any = DoFn.StateParam(CHANGES),
+        known: Any = DoFn.StateParam(KNOWN),
+    ) -> Iterator[Upsert]:
+        """The last of a row whose window is over; then it is forgotten."""
+        yield from self.end_of_moment(key, changes, known)
+        known.clear()
+
+    @on_window_expiration
+    def end_of_input(
+        self,
+        key: Any = DoFn.KeyParam,
+        changes: Any = DoFn.StateParam(CHANGES),
+        known: Any = DoFn.StateParam(KNOWN),
+    ) -> Iterator[Upsert]:
+        """What no moment has come after."""
+        yield from self.end_of_moment(key, changes, known)
