@@ -103,6 +103,27 @@ def test_panes_replace_what_was_there(accumulation, expected, events_per_batch):
 
 
 @CUTS
+@pytest.mark.parametrize("mode", ["streaming", "micro_batch"])
+def test_of_a_side_input_that_takes_back_what_is_left_is_seen(events_per_batch, mode):
+    events: list[Any] = []
+    for number in (1, 2, 3):
+        events += [("side", at(number, number)), None, ("main", at(number, f"m{number}")), None]
+    pipeline = beam.Pipeline()
+    both = pipeline | streams(*events)
+    early = AfterWatermark(early=AfterCount(1))
+    retracting = beam.WindowInto(MINUTES, early, AccumulationMode.ACCUMULATING_AND_RETRACTING)
+    total = both["side"] | "SideWindows" >> retracting | beam.CombineGlobally(sum).without_defaults()
+    main = both["main"] | "MainWindows" >> beam.WindowInto(MINUTES)
+    views = AsSingleton(total, 0), AsList(total)
+    _ = main | "See" >> beam.Map(lambda *seen: seen, *views) | WriteToMemory([])
+    query = ToyQuery(pipeline, mode, events_per_batch=events_per_batch)
+    found = [
+        element for _ in range(query.timeline.batches) for own in query.batch().values() for element in own
+    ]
+    assert sorted(found) == [("m1", 1, [1]), ("m2", 3, [3]), ("m3", 6, [6])]
+
+
+@CUTS
 def test_late_data_of_a_side_input_is_added_by_default(events_per_batch):
     stream = streams(
         ("side", at(5, 1)),

@@ -66,7 +66,7 @@ class Outputs:
         if isinstance(value, TaggedOutput):
             tag, value = value.tag, value.value
         if isinstance(value, WindowedValue):
-            timestamp, windows = value.timestamp.micros, tuple(value.windows)
+            timestamp, windows = value.timestamp_micros, tuple(value.windows)
             pane, value = value.pane_info, value.value
         elif isinstance(value, TimestampedValue):
             timestamp, value = value.timestamp_micros, value.value

@@ -20,6 +20,7 @@ _STATE = 0
 """The number of the parcel that is the machine's state."""
 
 _VERSION = 1
+_AT_ONCE = 16
 _MOST_CACHED = 64
 _cached: dict[bytes, list[Any]] = {}
 """Contents of side inputs by the digests of their parcels: one process hosts a shard in many micro-batches."""
@@ -77,13 +78,13 @@ class WaitingTable:
         """Elements are processed if their side inputs are ready, and wait if not."""
         machine, state, times = self._machine, self._state, self.times
         for part, _ in parts:
-            batches = list(_by_window(part.batch))
-            gone = {window for window, _ in batches if machine.is_gone(window, times)}
-            waits = {window for window, _ in batches if machine.missing(state, window, times)} - gone
+            windows = _windows_of(part.batch)
+            gone = {window for window in windows if machine.is_gone(window, times)}
+            waits = {window for window in windows if machine.missing(state, window, times)} - gone
             if not (gone or waits):
                 yield from self._push(part.batch)
                 continue
-            for window, batch in batches:
+            for window, batch in _by_window(part.batch):
                 if window in gone:
                     self._count_late(len(batch.values))
                 elif window in waits:
@@ -165,15 +166,16 @@ class WaitingTable:
             for batch in self._taken(window, waiting):
                 yield from self._push(batch)
 
-    def _taken(self, window: BoundedWindow, waiting: Waiting) -> list[Batch]:
-        """All that waited in a window, in the order of arrival."""
-        found: list[Batch] = []
-        for parcel in self._store.get_many(waiting.parcels):
-            assert parcel is not None
-            found += _opened(parcel)[2]
+    def _taken(self, window: BoundedWindow, waiting: Waiting) -> Iterator[Batch]:
+        """All that waited in a window, in the order of arrival: a few parcels at a time, for it may be much."""
+        fresh = self._fresh.pop(window, [])
+        for first in range(0, len(waiting.parcels), _AT_ONCE):
+            for parcel in self._store.get_many(waiting.parcels[first : first + _AT_ONCE]):
+                assert parcel is not None
+                yield from _opened(parcel)[2]
         for number in waiting.parcels:
             self._forget(number)
-        return found + self._fresh.pop(window, [])
+        yield from fresh
 
     def _finder(self, place: int) -> Callable[[BoundedWindow], list[Any]]:
         def find(window: BoundedWindow) -> list[Any]:
@@ -235,6 +237,13 @@ def kept_in(parcel: bytes) -> KeptParcel | None:
         return KeptParcel(first, window, held, None)
     values = [value for batch in held for value in batch.values]
     return KeptParcel(None, window, values, min(map(_earliest, held)))
+
+
+def _windows_of(batch: Batch) -> set[BoundedWindow]:
+    """All windows that elements of a batch are in."""
+    if not isinstance(batch.windows, list):
+        return set(batch.windows)
+    return {window for windows in batch.windows for window in windows}
 
 
 def _by_window(batch: Batch) -> Iterator[tuple[BoundedWindow, Batch]]:

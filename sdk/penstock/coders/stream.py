@@ -104,7 +104,11 @@ class InputStream:
 
     def read_byte(self) -> int:
         """The next byte."""
-        return self.read(1)[0]
+        position = self._position
+        if position >= len(self._data):
+            raise EOFError("the encoded value ends too early: 1 byte wanted, 0 left")
+        self._position = position + 1
+        return self._data[position]
 
     def read_var_int64(self) -> int:
         """The number that `OutputStream.write_var_int64` wrote; ValueError if it is longer than 64 bits."""
