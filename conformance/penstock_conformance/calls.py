@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 from collections.abc import Callable, Iterable, Iterator
-from dataclasses import replace
 from typing import Any, NamedTuple
 
 from penstock.graph import ParDo
@@ -14,7 +13,7 @@ from penstock.transforms.bounded_window import BoundedWindow, TimestampedValue
 from penstock.transforms.dofn import bind, signature_of
 from penstock.transforms.params import kind_of
 from penstock.transforms.userstate import UserStateContext
-from penstock.utils.windowed_value import PANE_INFO_UNKNOWN, WindowedValue, create
+from penstock.utils.windowed_value import WindowedValue, create, unknown_pane
 from penstock_conformance.malformed import Malformed
 
 
@@ -113,7 +112,7 @@ class StatefulCode:
         self, key: Any, element: Element, window: BoundedWindow, state: UserStateContext
     ) -> tuple[Any, ...]:
         """An element in one of its windows."""
-        pane = replace(PANE_INFO_UNKNOWN, kind=element.kind)
+        pane = unknown_pane(element.kind)
         one = create((key, element.value), element.timestamp_micros, (window,), pane)
         return self._process(Asked(one, state))
 

@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 from collections.abc import Iterable, Iterator
-from dataclasses import replace
 from typing import Any
 
 from penstock.graph import AssignWindows, Flatten, Graph, ParDo, StatefulParDo, Step
@@ -17,7 +16,7 @@ from penstock.transforms.ptransform import PTransform
 from penstock.transforms.window import WindowFn
 from penstock.transforms.windowing import Windowing, WindowInto
 from penstock.utils.timestamp import Timestamp
-from penstock.utils.windowed_value import PANE_INFO_UNKNOWN, WindowedValue, create
+from penstock.utils.windowed_value import WindowedValue, create, unknown_pane
 from penstock_conformance.calls import Asked, StatefulCode, given_by, process_of
 from penstock_conformance.malformed import Malformed
 
@@ -69,7 +68,7 @@ class ProgramMachine:
     def element(self, state: StatefulKey, element: Element, times: Times) -> list[Emitted]:
         """An element arrives."""
         state.key = self._key
-        pane = replace(PANE_INFO_UNKNOWN, kind=element.kind)
+        pane = unknown_pane(element.kind)
         pair = state.key, element.value
         ones = (create(pair, element.timestamp_micros, (window,), pane) for window in element.windows)
         return [emitted for one in ones for emitted in self._walk(self._start, one, state, times)]

@@ -9,8 +9,11 @@ from typing import Any, NamedTuple
 from toy_query import ToyQuery
 
 import penstock as beam
+from penstock.coders import VarIntCoder
 from penstock.io import WriteToMemory
 from penstock.testing.test_stream import TestStream
+from penstock.transforms.row_joins import Row, changes
+from penstock.transforms.userstate import ReadModifyWriteStateSpec
 from penstock.transforms.window import GlobalWindows, TimestampedValue
 from penstock.utils.windowed_value import ValueKind, WindowedValue, unknown_pane
 
@@ -41,6 +44,28 @@ class TakeBack(beam.DoFn):
 
     def process(self, come, seen=beam.DoFn.WindowedValueParam):
         yield WindowedValue((come.key, come.row), seen.timestamp, seen.windows, unknown_pane(come.kind))
+
+
+class Balance(beam.DoFn):
+    """Adds up by hand: its state is the total of the values that stand."""
+
+    takes_retractions = True
+    gives_retractions = True
+    TOTAL = ReadModifyWriteStateSpec("total", VarIntCoder())
+
+    def process(
+        self,
+        element,
+        at=beam.DoFn.TimestampParam,
+        window=beam.DoFn.WindowParam,
+        pane=beam.DoFn.PaneInfoParam,
+        total=beam.DoFn.StateParam(TOTAL),
+    ):
+        key, value = element
+        before = total.read() or 0
+        after = before - value if pane.kind.is_retraction else before + value
+        total.write(after)
+        return changes(key, *([Row(each, at.micros)] if each else [] for each in (before, after)), window)
 
 
 def sides(pipeline: Any, events: Iterable[Any], windowfn: Any = GlobalWindows()) -> tuple[Any, Any]:

@@ -9,19 +9,17 @@ from typing import Any
 import pytest
 from hypothesis import Phase, given, settings
 from hypothesis import strategies as st
-from row_streams import net_of
+from row_streams import Balance, net_of
 from toy_query import ToyQuery
 
 import penstock as beam
-from penstock.coders import VarIntCoder
 from penstock.io import WriteToMemory
 from penstock.machines import firing
 from penstock.machines.contents import Accumulator, Bag
 from penstock.testing.test_stream import TestStream
 from penstock.transforms.combiners import Count, MeanCombineFn
-from penstock.transforms.row_joins import JoinRows, Row, changes
+from penstock.transforms.row_joins import JoinRows
 from penstock.transforms.trigger import AccumulationMode, AfterCount, AfterWatermark, Repeatedly
-from penstock.transforms.userstate import ReadModifyWriteStateSpec
 from penstock.transforms.window import GlobalWindows, Sessions, TimestampedValue
 from penstock.utils.windowed_value import ValueKind
 
@@ -145,28 +143,6 @@ def test_counts_of_sessions_are_those_of_the_sessions_so_far(events, mode, shard
 
 
 # Everything else that may stand behind a grouping that takes back.
-
-
-class Balance(beam.DoFn):
-    """Adds up by hand: its state is the total of the values that stand."""
-
-    takes_retractions = True
-    gives_retractions = True
-    TOTAL = ReadModifyWriteStateSpec("total", VarIntCoder())
-
-    def process(
-        self,
-        element,
-        at=beam.DoFn.TimestampParam,
-        window=beam.DoFn.WindowParam,
-        pane=beam.DoFn.PaneInfoParam,
-        total=beam.DoFn.StateParam(TOTAL),
-    ):
-        key, value = element
-        before = total.read() or 0
-        after = before - value if pane.kind.is_retraction else before + value
-        total.write(after)
-        return changes(key, *([Row(each, at.micros)] if each else [] for each in (before, after)), window)
 
 
 def by_parity(pair: tuple[str, int]) -> tuple[int, int]:

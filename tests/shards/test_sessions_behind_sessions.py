@@ -9,41 +9,16 @@ from typing import Any
 import pytest
 from hypothesis import Phase, given, settings
 from hypothesis import strategies as st
-from row_streams import batches_of, net_of
+from row_streams import Balance, batches_of, net_of
 
 import penstock as beam
-from penstock.coders import VarIntCoder
 from penstock.machines import merging
 from penstock.testing.test_stream import TestStream
-from penstock.transforms.row_joins import Row, changes
 from penstock.transforms.trigger import AccumulationMode, AfterCount, AfterWatermark
-from penstock.transforms.userstate import ReadModifyWriteStateSpec
 from penstock.transforms.window import FixedWindows, Sessions, TimestampedValue
 
 GAP = 10
 SIZE = 5
-
-
-class Count(beam.DoFn):
-    """Counts by hand."""
-
-    takes_retractions = True
-    gives_retractions = True
-    COUNT = ReadModifyWriteStateSpec("count", VarIntCoder())
-
-    def process(
-        self,
-        element,
-        at=beam.DoFn.TimestampParam,
-        window=beam.DoFn.WindowParam,
-        pane=beam.DoFn.PaneInfoParam,
-        count=beam.DoFn.StateParam(COUNT),
-    ):
-        before = count.read() or 0
-        after = before + (-1 if pane.kind.is_retraction else 1)
-        count.write(after)
-        both = ([Row(number, at.micros)] if number else [] for number in (before, after))
-        return changes(element[0], *both, window)
 
 
 def in_fixed_windows(sizes: Any) -> Any:
@@ -62,7 +37,7 @@ BEHIND: dict[str, Callable[[Any], Any]] = {
         | "Behind it" >> beam.CombinePerKey(sum)
     ),
     "other windows": lambda sizes: in_fixed_windows(sizes) | beam.CombinePerKey(sum),
-    "a DoFn with state": lambda sizes: in_fixed_windows(sizes) | beam.ParDo(Count()),
+    "a DoFn with state": lambda sizes: in_fixed_windows(sizes) | beam.ParDo(Balance()),
 }
 
 

@@ -21,6 +21,7 @@ def levels(graph: Graph, mode: str) -> StreamPlan:
     level_of: dict[str, int] = {}
     feeds: dict[str, tuple[Feed, ...]] = {}
     side_feeds: dict[str, dict[int, Feed]] = {}
+    reading: dict[str, set[int]] = {}
     for step in graph.steps:
         if _is_grouping(step):
             labels = _all(origins[edge] for edge in step.inputs)
@@ -30,6 +31,8 @@ def levels(graph: Graph, mode: str) -> StreamPlan:
                 side_feeds[step.label] = sides
             before = (*feeds[step.label], *side_feeds.get(step.label, {}).values())
             level_of[step.label] = 1 + max((feed.level for feed in before), default=0)
+            for feed in before:
+                reading.setdefault(feed.label, set()).add(level_of[step.label])
     deepest = max(level_of.values(), default=0)
     sinks = [step for step in graph.steps if isinstance(step.primitive, Write)]
     level_of.update({step.label: -number for number, step in enumerate(sinks, 1)})
@@ -40,12 +43,6 @@ def levels(graph: Graph, mode: str) -> StreamPlan:
         tuple(step for step in graph.steps if _is_grouping(step) and level_of[step.label] == number)
         for number in range(1, deepest + 1)
     ]
-
-    reading: dict[str, set[int]] = {}
-    for own in (feeds, {label: tuple(sides.values()) for label, sides in side_feeds.items()}):
-        for label, some in own.items():
-            for feed in some:
-                reading.setdefault(feed.label, set()).add(level_of[label])
 
     def part(number: int, roots: tuple[Step, ...]) -> Level:
         return _part(graph, number, roots, level_of, reading)

@@ -78,9 +78,7 @@ class JoinRows(PTransform[Any, Any]):
 
     def __init__(self, kind: str = "full", unjoined: str = AT_ONCE) -> None:
         super().__init__()
-        if kind not in _KINDS:
-            what = f"there is no kind of join {kind!r}"
-            raise ValueError(three_parts(what, where=self._where(), hint=f"one of {', '.join(_KINDS)}"))
+        check_kind(self, "join", kind, _KINDS)
         if unjoined not in (AT_ONCE, AT_END):
             what = f"unjoined is {unjoined!r}"
             raise ValueError(three_parts(what, where=self._where(), hint=f"pass {AT_ONCE!r} or {AT_END!r}"))
@@ -113,6 +111,13 @@ class JoinRows(PTransform[Any, Any]):
         first = Optional[left] if rights_unmatched else left
         second = Optional[right] if lefts_unmatched else right
         return KV[Union[left_key, right_key], Tuple[first, second]]
+
+
+def check_kind(transform: Any, name: str, kind: str, kinds: Iterable[str]) -> None:
+    """Refuses a kind of join that there is not, with a ValueError."""
+    if kind not in kinds:
+        what = f"there is no kind of {name} {kind!r}"
+        raise ValueError(three_parts(what, where=transform._where(), hint=f"one of {', '.join(kinds)}"))
 
 
 def checked_sides(transform: Any, pvalueish: Any) -> tuple[Any, tuple[Any, ...]]:

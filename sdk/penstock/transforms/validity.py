@@ -10,7 +10,15 @@ from penstock.error import three_parts
 from penstock.transforms.core import DoFn, ParDo
 from penstock.transforms.ptransform import PTransform
 from penstock.transforms.retractions import may_retract
-from penstock.transforms.row_joins import ROW_CODER, Row, changes, check_windows, checked_sides, sided
+from penstock.transforms.row_joins import (
+    ROW_CODER,
+    Row,
+    changes,
+    check_kind,
+    check_windows,
+    checked_sides,
+    sided,
+)
 from penstock.transforms.timeutil import TimeDomain
 from penstock.transforms.userstate import OrderedListStateSpec, TimerSpec, on_timer
 from penstock.typehints import KV, Optional, Tuple, Union
@@ -134,9 +142,7 @@ class ValidityJoin(PTransform[Any, Any]):
 
     def __init__(self, kind: str = "inner", with_validity: bool = False, final: bool = False) -> None:
         super().__init__()
-        if kind not in _KINDS:
-            what = f"there is no kind of validity join {kind!r}"
-            raise ValueError(three_parts(what, where=self._where(), hint=f"one of {', '.join(_KINDS)}"))
+        check_kind(self, "validity join", kind, _KINDS)
         if final and kind == "full":
             what = "a full validity join is never final: a row may still come for the last value"
             raise ValueError(three_parts(what, where=self._where(), hint="use the kind 'left'"))
