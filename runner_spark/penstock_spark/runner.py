@@ -54,13 +54,14 @@ class SparkRunner(PipelineRunner):
         """The physical plan of a graph: for one pass over bounded input, or for a streaming query."""
         mode = settings.mode or default_mode(graph)
         check(graph, mode)
-        optimised = optimise(graph, is_stream=mode != "batch")
+        without = settings.switched_off()
+        optimised = optimise(graph, mode != "batch", without)
         if mode == "batch":
             if settings.record_events:
                 optimised = record_groupings(optimised, settings.record_events)
-            return choose(optimised, fuse(optimised))
+            return choose(optimised, fuse(optimised), without)
         aside = side_views(optimised)
-        views = None if aside is None else choose(aside, fuse(aside))
+        views = None if aside is None else choose(aside, fuse(aside), without)
         return replace(levels(stream_views(without_side_views(optimised)), mode), views=views)
 
     def explain(self, pipeline: Any, options: PipelineOptions) -> str:

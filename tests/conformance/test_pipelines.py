@@ -88,11 +88,17 @@ def test_a_wrong_hold_is_seen_where_the_watermark_would_be_beyond_it() -> None:
         assert ([*wrong_steps(scenario, steps, micro_batches)] == []) == is_right
 
 
-def by_key(case: Case, shards: int, events_per_batch: int | None, random: Random | None = None) -> Any:
+def by_key(
+    case: Case,
+    shards: int,
+    events_per_batch: int | None,
+    random: Random | None = None,
+    without: tuple[str, ...] = (),
+) -> Any:
     """All that comes out of a case, in order for each key."""
     if random is not None:
         case = replace(case, tape=replace(case.tape, events=cut_anywhere(case.tape.events, random)))
-    query = ToyQuery(pipeline_of([case]), case.mode, shards=shards, events_per_batch=events_per_batch)
+    query = ToyQuery(pipeline_of([case]), case.mode, shards, events_per_batch, without)
     found = defaultdict(list)
     for _, given in batches_of(query):
         for seen in (seen for elements in given.values() for seen in elements):
@@ -108,6 +114,7 @@ def test_the_same_input_cut_in_other_ways_gives_the_same_panes(scenario: Scenari
     assert by_key(case, 1, 1) == whole
     assert by_key(case, 2, random.choice((2, 3))) == whole
     assert by_key(case, 2, None, random) == whole
+    assert by_key(case, 2, 3, without=("all",)) == whole
 
 
 def test_where_micro_batches_are_rounds_the_cuts_do_change_something() -> None:

@@ -7,7 +7,7 @@ free to choose: the number of partitions, which keys share one, and how many row
 from __future__ import annotations
 
 import re
-from collections.abc import Callable, Iterator
+from collections.abc import Callable, Iterator, Set
 from contextlib import ExitStack, contextmanager
 from dataclasses import dataclass, field
 from types import SimpleNamespace
@@ -24,6 +24,7 @@ from pyspark.sql.pandas.types import to_arrow_schema
 import penstock as beam
 from penstock.graph import DriverList, Graph
 from penstock.io.primitive import SinkTransform
+from penstock.options.spark import SparkOptions
 from penstock_spark.lowering import context, jobs, stage
 from penstock_spark.metrics import SnapshotParam, take_snapshots
 from penstock_spark.operators import stage as worker
@@ -191,10 +192,10 @@ class _Session:
         return Frame(lambda: [pa.table({"id": [number]}) for number in range(partitions)], self.settings)
 
 
-def plan_of(graph: Graph) -> Plan:
-    """What the runner makes of a graph."""
-    optimised = optimise(graph)
-    return choose(optimised, fuse(optimised))
+def plan_of(graph: Graph, without: Set[str] = frozenset()) -> Plan:
+    """What the runner makes of a graph, without some optimisations."""
+    optimised = optimise(graph, without=without)
+    return choose(optimised, fuse(optimised), without)
 
 
 @contextmanager
@@ -222,7 +223,10 @@ def _struct(text: str) -> types.StructType:
 
 def run_plain(pipeline: beam.Pipeline | Plan, settings: Settings = Settings()) -> dict[Any, Any]:
     """Runs a pipeline and gives its metrics; what user code raises leaves as a `StepFailed`."""
-    plan = pipeline if isinstance(pipeline, Plan) else plan_of(pipeline.to_graph())
+    if isinstance(pipeline, Plan):
+        plan = pipeline
+    else:
+        plan = plan_of(pipeline.to_graph(), pipeline.options.view_as(SparkOptions).switched_off())
     metrics = _Accumulator()
     session: Any = _Session(settings)
     with _without_spark():

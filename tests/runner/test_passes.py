@@ -18,6 +18,7 @@ from random_pipelines import meaning, random_pipeline
 
 import penstock as beam
 from penstock import graph
+from penstock.options.spark import OPTIMISATIONS
 from penstock.transforms.core import CombineValuesDoFn
 from penstock_spark.native import hosted_groupings
 from penstock_spark.passes import GRAPH_PASSES, choose, fuse, lift_combiners, optimise
@@ -265,9 +266,11 @@ def test_every_node_of_a_plan_comes_after_what_it_reads():
     assert {seed: plan_faults(plan_of(random_graph(seed))) for seed in SEEDS} == NO_FAULTS
 
 
+@pytest.mark.parametrize("without", [frozenset(), frozenset(OPTIMISATIONS)])
 @pytest.mark.parametrize("partitions", [1, 3])
-def test_a_plan_gives_what_its_graph_means(partitions):
-    faults = {seed: plan_meaning_faults(plan_of(random_graph(seed)), Settings(partitions)) for seed in SEEDS}
+def test_a_plan_gives_what_its_graph_means_with_and_without_optimisations(partitions, without):
+    plans = {seed: plan_of(random_graph(seed), without) for seed in SEEDS}
+    faults = {seed: plan_meaning_faults(plan, Settings(partitions)) for seed, plan in plans.items()}
     assert faults == NO_FAULTS
 
 

@@ -163,11 +163,11 @@ def three_hundred_side_inputs_in_a_row(p):
     ],
 )
 def test_a_large_pipeline_is_built_and_explained_quickly(build):
-    began = time.perf_counter()
+    began = time.process_time()
     pipeline = beam.Pipeline()
     build(pipeline)
     text = pipeline.explain()
-    seconds = time.perf_counter() - began
+    seconds = time.process_time() - began
     print(f"{build.__name__}: {seconds:.3f} s")
     assert seconds < SECONDS_MAX
     assert text.count("\n") > 300

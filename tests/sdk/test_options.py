@@ -222,6 +222,8 @@ def test_spark_options_have_beams_name_and_flags_too():
         ({"shuffle_partitions": 0}, "shuffle_partitions is 0"),
         ({"spark_conf": "a=b"}, "spark_conf is a string"),
         ({"spark_conf": ["a"]}, "'a' is not key=value"),
+        ({"without": "all"}, "without is a string"),
+        ({"without": ["native_sums", "speed"]}, "without names 'speed'"),
         ({"experiments": "a"}, "experiments is a string"),
         ({"pickle_library": "dill"}, "dill is not available"),
         ({"type_check_additional": "all,most"}, "no feature 'most'"),
@@ -234,7 +236,8 @@ def test_the_validator_names_what_is_wrong_and_what_to_do(values, complaint):
 
 
 def test_good_options_pass_the_validator():
-    options = PipelineOptions(["--mode=streaming", "--shuffle_partitions=4", "--experiments=a"])
+    flags = ["--mode=streaming", "--shuffle_partitions=4", "--experiments=a", "--without=native_sums"]
+    options = PipelineOptions(flags)
     assert PipelineOptionsValidator(options).validate() == []
 
 

@@ -36,7 +36,7 @@ class ToyQuery:
         mode: ``streaming`` or ``micro_batch``.
         shards: The number of shards.
         events_per_batch: As in the options.
-        combine_early: Whether elements are combined where they are read.
+        without: The optimisations that are switched off, as in the options.
         recorded: How many elements and panes of each grouping are recorded.
     """
 
@@ -46,10 +46,10 @@ class ToyQuery:
         mode: str = "streaming",
         shards: int = 2,
         events_per_batch: int | None = None,
-        combine_early: bool = True,
+        without: Iterable[str] = (),
         recorded: int = 0,
     ) -> None:
-        settings = PipelineOptions([f"--mode={mode}"]).view_as(SparkOptions)
+        settings = PipelineOptions([f"--mode={mode}"], without=[*without]).view_as(SparkOptions)
         self.plan = SparkRunner().plan(pipeline.to_graph(), settings)
         self.shards = shards
         context: Any = SimpleNamespace(
@@ -57,7 +57,7 @@ class ToyQuery:
             partitions=shards,
             dumps=cloudpickle.dumps,
             show_elements=False,
-            combine_early=combine_early,
+            combine_early="early_combining" not in settings.switched_off(),
             recorded=recorded,
         )
         timeline, recorded = recorded_input(self.plan, events_per_batch)

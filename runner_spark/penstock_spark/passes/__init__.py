@@ -5,6 +5,8 @@ Each takes a graph and gives a graph that means the same; `fuse` and `choose` th
 
 from __future__ import annotations
 
+from collections.abc import Set
+
 from penstock.graph import Graph, Step
 from penstock_spark.passes.lift_combiners import lift_combiners
 from penstock_spark.passes.prune import prune
@@ -25,9 +27,16 @@ def leading_to(graph: Graph, last: Step) -> Graph:
     return Graph(tuple(reversed(kept)), graph.edges)
 
 
-def optimise(graph: Graph, is_stream: bool = False) -> Graph:
-    """The graph after all passes; the sinks of a stream spread what they write by themselves."""
+def optimise(graph: Graph, is_stream: bool = False, without: Set[str] = frozenset()) -> Graph:
+    """The graph after all passes; the sinks of a stream spread what they write by themselves.
+
+    Args:
+        graph: The graph.
+        is_stream: Whether it becomes a streaming query.
+        without: The optimisations that are switched off.
+    """
     for run_pass in GRAPH_PASSES:
-        if not (is_stream and run_pass is spread_writes):
+        is_off = run_pass is lift_combiners and "lifted_combiners" in without
+        if not (is_off or (is_stream and run_pass is spread_writes)):
             graph = run_pass(graph)
     return graph

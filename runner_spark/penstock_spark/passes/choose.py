@@ -6,7 +6,7 @@ rows go through one exchange. That keeps a small pipeline to one Spark stage for
 
 from __future__ import annotations
 
-from collections.abc import Iterator
+from collections.abc import Iterator, Set
 from dataclasses import dataclass, field
 
 from penstock.graph import Graph, Grouping, InlineValues, Read, Reshuffle, Step, Write
@@ -75,17 +75,18 @@ class _Draft:
         return f"stage {self.number}"
 
 
-def choose(graph: Graph, units: tuple[Unit, ...]) -> Plan:
+def choose(graph: Graph, units: tuple[Unit, ...], without: Set[str] = frozenset()) -> Plan:
     """The plan of a graph.
 
     Args:
         graph: The optimised graph.
         units: What `fuse` made of it.
+        without: The optimisations that are switched off.
 
     Returns:
         The plan.
     """
-    hosted = hosted_groupings(graph, units)
+    hosted = hosted_groupings(graph, units, without)
     drafts = _drafts(units, hosted)
     makers: dict[int, list[_Draft]] = {}
     for draft in drafts:

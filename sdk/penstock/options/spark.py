@@ -12,6 +12,13 @@ from penstock.options.base import OptionsParser, PipelineOptions
 
 MODES = ("batch", "micro_batch", "streaming")
 
+OPTIMISATIONS = {
+    "early_combining": "elements of a stream are combined by the tasks that read them",
+    "lifted_combiners": "what a GroupByKey's values are only combined from is combined before the shuffle",
+    "native_sums": "Spark adds up sums and counts of known types",
+}
+"""What the runner does for speed alone, by name: each can be switched off with ``without``, and changes no result."""
+
 
 class _SparkProperties(argparse.Action):
     """Collects ``key=value`` texts, and JSON objects, into one dictionary; a later value wins."""
@@ -82,7 +89,7 @@ class SparkOptions(PipelineOptions):
         events_per_batch: How many events of a TestStream make a micro-batch; None makes one of all.
         trigger_interval: The seconds between the beginnings of two micro-batches; None begins one when something
             arrives, and once a second for what waits for the clock.
-        no_early_combining: Switches off that elements of a stream are combined by the tasks that read them.
+        without: The names of optimisations to switch off, of `OPTIMISATIONS`, or ``all``.
         record_events: How many elements and panes of each grouping are recorded, for ``result.figure``; None for none.
         drop_state: The labels of groupings whose state in the checkpoint may go, since the pipeline has them no more.
         fast_start: Starts a local Spark in half the time, at the cost of long jobs; for tests.
@@ -118,10 +125,10 @@ class SparkOptions(PipelineOptions):
             "--trigger_interval", type=float, default=None, help="Seconds between two micro-batches."
         )
         parser.add_argument(
-            "--no_early_combining",
-            action="store_true",
-            default=False,
-            help="Sends each element of a stream to its grouping by itself.",
+            "--without",
+            action="append",
+            default=None,
+            help=f"An optimisation to switch off, repeatable: all, {', '.join(OPTIMISATIONS)}.",
         )
         parser.add_argument(
             "--record_events", type=int, default=None, help="Elements and panes of a grouping to be drawn."
@@ -158,6 +165,15 @@ class SparkOptions(PipelineOptions):
         """
         return spark_properties(self.spark_conf)
 
+    def switched_off(self) -> frozenset[str]:
+        """The names of the optimisations that are switched off.
+
+        >>> sorted(PipelineOptions(["--without=all"]).view_as(SparkOptions).switched_off()) == sorted(OPTIMISATIONS)
+        True
+        """
+        names = frozenset(self.without or ())
+        return frozenset(OPTIMISATIONS) if "all" in names else names
+
     def validate(self, validator: Any = None) -> list[str]:
         """What is wrong with these options, a text each."""
         errors = []
@@ -167,6 +183,7 @@ class SparkOptions(PipelineOptions):
             count = getattr(self, name)
             if count is not None and (not isinstance(count, int) or isinstance(count, bool) or count < 1):
                 errors.append(three_parts(f"{name} is {count!r}", hint="use a whole number above 0"))
+        errors += _wrong_names(self.without)
         interval = self.trigger_interval
         if interval is not None and not (isinstance(interval, int | float) and 0 < interval < 86_400):
             errors.append(
@@ -177,6 +194,15 @@ class SparkOptions(PipelineOptions):
         except ValueError as error:
             errors.append(str(error))
         return errors
+
+
+def _wrong_names(without: Any) -> list[str]:
+    """What is wrong with the names of optimisations to switch off."""
+    hint = f"use a list of: all, {', '.join(OPTIMISATIONS)}"
+    if isinstance(without, str):
+        return [three_parts("without is a string", hint=hint)]
+    unknown = [name for name in without or () if name != "all" and name not in OPTIMISATIONS]
+    return [three_parts(f"without names {name!r}, which is no optimisation", hint=hint) for name in unknown]
 
 
 SparkRunnerOptions = SparkOptions
