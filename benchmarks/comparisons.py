@@ -81,8 +81,7 @@ _TYPED = Comparison(
     "sums per team and two minutes, from Parquet to Parquet",
     (
         Entrant("native_sql", "Spark SQL, no Python", workloads.TYPED_SUMS, "native_sql", "typed_sums"),
-        # Until such a pipeline needs no Python, all of it would take too long.
-        Entrant("penstock", "penstock", workloads.TYPED_SUMS, "penstock", "typed_sums", (0.05, 0.1)),
+        Entrant("penstock", "penstock", workloads.TYPED_SUMS, "penstock", "typed_sums"),
     ),
 )
 _STATEFUL = Comparison(

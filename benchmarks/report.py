@@ -27,7 +27,7 @@ class Times:
     size: int
     wall_seconds: float
     cpu_seconds: float
-    peak_megabytes: float
+    peak_megabytes: float = 0.0
 
 
 @dataclass(frozen=True)

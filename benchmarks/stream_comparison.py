@@ -57,7 +57,7 @@ def compared(work: Work, runs: int, folder: Path, workers: dict[str, Worker]) ->
             if turn:
                 found[name].append(run)
     numbers = {"title": work.title, "contenders": {name: _summary(each) for name, each in found.items()}}
-    print(_table(numbers), end="\n\n", flush=True)
+    print(table(numbers), end="\n\n", flush=True)
     return numbers
 
 
@@ -89,7 +89,8 @@ def _summary(runs: list[dict[str, Any]]) -> dict[str, Any]:
     }
 
 
-def _table(numbers: dict[str, Any]) -> str:
+def table(numbers: dict[str, Any]) -> str:
+    """The table of a workload, with its title."""
     contenders = numbers["contenders"]
     base = next(iter(contenders.values()))
     head = ("", "wall s", "CPU s", "events/s", "events/CPU s", "speed by wall", "speed by CPU", "results")

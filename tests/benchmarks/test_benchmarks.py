@@ -7,7 +7,7 @@ import json
 from pathlib import Path
 
 import pytest
-from benchmark_programs import TAKES_MINUTES, Load, run_program
+from benchmark_programs import TAKES_MINUTES, Load, numbers_of, run_program
 from pyspark.sql import SparkSession
 
 
@@ -86,6 +86,20 @@ def test_a_tiny_pipeline_is_measured(
     results = tmp_path / "latency.json"
     load("latency").main(["--runs=2", "--profile", f"--results={results}"])
     numbers = json.loads(results.read_text())
-    assert len(numbers["wall_seconds"]) == 2
-    assert min(numbers["wall_seconds"]) <= numbers["median_wall_seconds"] <= max(numbers["wall_seconds"])
+    assert {"frames", "penstock"} < set(numbers["contenders"])
+    for found in numbers["contenders"].values():
+        assert len(found["wall_seconds"]) == 2
+        assert min(found["wall_seconds"]) <= found["median_wall_seconds"] <= max(found["wall_seconds"])
     assert "function calls" in capsys.readouterr().out
+
+
+@pytest.mark.spark
+@TAKES_MINUTES
+def test_whole_processes_are_measured(tmp_path: Path) -> None:
+    options = ["--runs=1", "--contenders", "pyspark", "penstock"]
+    numbers, printed = numbers_of("startup.py", tmp_path, *options)
+    assert "PySpark" in printed
+    for found in numbers["contenders"].values():
+        # Java alone takes seconds; a program whose processes are not all counted would have taken much less.
+        assert found["median_cpu_seconds"] > 2
+        assert found["median_wall_seconds"] > 0
