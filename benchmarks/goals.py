@@ -126,6 +126,20 @@ def _streamed(title: str) -> str:
 GOALS = (*_batch(), *_streams(), *_nexmark(), *_processes())
 
 
+def summary_table(recorded: Recorded) -> str:
+    """Penstock's speed in batch, beside those that it is mostly compared with; by processor time in parentheses."""
+
+    def shown(name: str, against: str) -> str:
+        ratio = recorded.speed(name, against)
+        return "" if ratio is None else f"{ratio.wall:.2f} ({ratio.cpu:.2f})"
+
+    rows = [
+        (title, *(shown(name, against) for against in ("handwritten", "native_sql", "beam")))
+        for name, title in _TITLES.items()
+    ]
+    return markdown(("speed against", "by hand, same Python parse", _SQL, _BEAM), rows)
+
+
 def goals_table(recorded: Recorded) -> str:
     """What was asked for, what was measured, and whether that is enough."""
     rows = [(f"{goal.work}, against {goal.against}", goal.asked, *goal.verdict(recorded)) for goal in GOALS]

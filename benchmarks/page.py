@@ -1,6 +1,6 @@
-"""Puts the recorded numbers into the page about speed: each table stands between two comments that name it.
+"""Puts the recorded numbers into the pages that show them: each table stands between two comments that name it.
 
-Run it with ``python benchmarks/page.py`` after a recorded run; a test sees that the page says what the numbers say.
+Run it with ``python benchmarks/page.py`` after a recorded run; a test sees that the pages say what the numbers say.
 """
 
 from __future__ import annotations
@@ -16,13 +16,14 @@ import stream_empty_batches
 import stream_latency
 import stream_state
 from comparisons import COMPARISONS
-from goals import goals_table
+from goals import goals_table, summary_table
 from options import ROOT
 from outcome import FOLDER
 from recorded import Numbers, Recorded
 from stream_report import markdown
 
 PAGE = ROOT / "docs" / "performance.md"
+PAGES = (ROOT / "README.md", PAGE)
 
 _TABLE = re.compile(r"(<!-- table: ([\w ]+) -->\n).*?(<!-- end of the table -->)", re.DOTALL)
 _NOT_YET = "Not measured yet: `python benchmarks/{program}` does that."
@@ -142,6 +143,7 @@ _STREAMS: dict[str, Callable[[Numbers], str]] = {
 
 TABLES: dict[str, Callable[[Recorded], str]] = {
     "goals": goals_table,
+    "summary": summary_table,
     "machine": _machine,
     "twins": _twins,
     "open_windows": _program("open_windows", "open_windows.py", _windows),
@@ -159,13 +161,14 @@ TABLES: dict[str, Callable[[Recorded], str]] = {
         for mode in ("batch", "streaming")
     },
 }
-"""The tables by their names on the page."""
+"""The tables by their names on the pages."""
 
 
 def main() -> None:
-    """Writes the page anew."""
-    PAGE.write_text(rendered(PAGE.read_text(), Recorded(FOLDER)))
-    print(f"written: {PAGE}")
+    """Writes the pages anew."""
+    for page in PAGES:
+        page.write_text(rendered(page.read_text(), Recorded(FOLDER)))
+        print(f"written: {page}")
 
 
 if __name__ == "__main__":
