@@ -7,7 +7,7 @@ from dataclasses import dataclass
 import workloads
 from workload import Workload
 
-_BEAM_PARTS = (0.04, 0.08)
+_BEAM_PARTS = (0.02, 0.05)
 _RDD_PARTS = (0.1, 0.3)
 
 

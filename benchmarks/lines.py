@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import random
 from collections.abc import Iterator
-from itertools import accumulate, chain, count
+from itertools import accumulate, count
 
 _SEED = 7
 _VOCABULARY = 100_000
@@ -130,7 +130,6 @@ def _rows(fields: int) -> Iterator[str]:
     draw = random.Random(_SEED).random
     for number in count():
         # One field in ten is drawn: the others only have to be there.
-        drawn = (int(draw() * 100) for _ in range(-(-(fields - 1) // 10)))
-        values = chain.from_iterable((value,) * 10 for value in drawn)
-        rest = ",".join(str(value) for value, _ in zip(values, range(fields - 1), strict=False))
-        yield f"key{number % 100},{rest}"
+        drawn = [str(int(draw() * 100)) for _ in range(0, fields - 1, 10)]
+        values = [value for value in drawn for _ in range(10)]
+        yield f"key{number % 100},{','.join(values[: fields - 1])}"

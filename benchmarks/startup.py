@@ -47,7 +47,9 @@ def adopt_orphans() -> None:
         raise OSError(ctypes.get_errno(), "the system does not let a process adopt orphans")
 
 
-def timed(arguments: Sequence[str], environment: dict[str, str], log: Path) -> tuple[float, float]:
+def timed(
+    program: Path, arguments: Sequence[str], environment: dict[str, str], log: Path
+) -> tuple[float, float]:
     """The wall seconds of a program, and the processor seconds of all processes that it has started.
 
     Raises:
@@ -56,7 +58,7 @@ def timed(arguments: Sequence[str], environment: dict[str, str], log: Path) -> t
     before, start = _children_seconds(), time.perf_counter()
     with log.open("w") as output:
         process = subprocess.Popen(
-            [sys.executable, str(_TINY), *arguments],
+            [sys.executable, str(program), *arguments],
             env={**os.environ, **environment},
             stdout=output,
             stderr=output,
@@ -88,7 +90,7 @@ def measure(names: Sequence[str], runs: int, folder: Path) -> dict[str, Any]:
     found: dict[str, list[tuple[float, float]]] = {name: [] for name in names}
     for turn in range(_WARMING_STARTS + runs):
         for name in names:
-            times = timed(ENTRANTS[name][1], given[name], folder / f"startup-{name}.log")
+            times = timed(_TINY, ENTRANTS[name][1], given[name], folder / f"startup-{name}.log")
             if turn >= _WARMING_STARTS:
                 found[name].append(times)
     return {name: summary(ENTRANTS[name][0], each) for name, each in found.items()}

@@ -4,10 +4,13 @@ from __future__ import annotations
 
 import doctest
 import json
+import os
+import subprocess
+import sys
 from pathlib import Path
 
 import pytest
-from benchmark_programs import TAKES_MINUTES, Load, numbers_of, run_program
+from benchmark_programs import BENCHMARKS, TAKES_MINUTES, Load, numbers_of, run_program
 from pyspark.sql import SparkSession
 
 
@@ -91,6 +94,33 @@ def test_a_tiny_pipeline_is_measured(
         assert len(found["wall_seconds"]) == 2
         assert min(found["wall_seconds"]) <= found["median_wall_seconds"] <= max(found["wall_seconds"])
     assert "function calls" in capsys.readouterr().out
+
+
+def test_the_processor_time_of_what_a_program_leaves_behind_is_counted(tmp_path: Path) -> None:
+    program = tmp_path / "leaves.py"
+    burn = "import time\nwhile time.process_time() < 0.5: pass"
+    program.write_text(f"import subprocess, sys\nsubprocess.Popen([sys.executable, '-c', {burn!r}])\n")
+    # In a process of its own, which may become the parent of orphans and wait for all of its children.
+    measure = (
+        "import startup, sys; from pathlib import Path; startup.adopt_orphans(); "
+        "print(startup.timed(Path(sys.argv[1]), (), {}, Path(sys.argv[2]))[1])"
+    )
+    done = subprocess.run(
+        [sys.executable, "-c", measure, str(program), str(tmp_path / "log")],
+        cwd=BENCHMARKS,
+        capture_output=True,
+        text=True,
+        check=True,
+    )
+    assert float(done.stdout) >= 0.5
+
+
+def test_the_peak_of_memory_is_that_since_it_was_forgotten(load: Load) -> None:
+    processes = load("processes")
+    processes.forget_peaks(os.getpid())
+    before = processes.tree_peak_megabytes(os.getpid())
+    bytearray(b"x") * 100_000_000
+    assert processes.tree_peak_megabytes(os.getpid()) > before + 80
 
 
 @pytest.mark.spark
