@@ -11,7 +11,7 @@ from workload import Workload
 
 __all__ = ["WINDOW_SECONDS", "WORKLOADS", "Totals", "Workload"]
 
-WORD_COUNT = Workload("word_count", "bytes", 150_000_000, lines.text, totals.word_count)
+WORD_COUNT = Workload("word_count", "bytes", 120_000_000, lines.text, totals.word_count)
 TEAM_SUMS = Workload("team_sums", "lines", 2_500_000, lines.scores, totals.team_sums)
 USER_SESSIONS = Workload("user_sessions", "lines", 2_000_000, lines.visits, totals.user_sessions)
 TYPED_SUMS = Workload("typed_sums", "rows", 5_000_000, lines.scores, totals.typed_sums, form="parquet")
