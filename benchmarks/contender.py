@@ -9,6 +9,7 @@ import os
 import sys
 from collections.abc import Callable
 from functools import partial
+from pathlib import Path
 from typing import TYPE_CHECKING
 
 from answering import answer_orders
@@ -17,23 +18,47 @@ if TYPE_CHECKING:
     from pyspark.sql import SparkSession
 
 Run = Callable[..., None]
-"""Runs a workload, by name, from a file ``source`` to a folder ``target``."""
+"""Runs a job, by name, from a file ``source`` to a folder ``target``."""
+
+_HERE = Path(__file__).parent
 
 
 def _penstock(cores: int) -> Run:
     import penstock
     import pipelines
+    import shapes
+    import typed
 
-    spark = _spark(cores)
-    return lambda workload, **files: pipelines.run(
-        penstock, penstock.Pipeline(spark=spark), workload, **files
-    )
+    spark = spark_session(cores)
+
+    def run(job: str, **files: str) -> None:
+        pipeline = penstock.Pipeline(spark=spark)
+        if job in pipelines.JOBS:
+            pipelines.run(penstock, pipeline, job, **files)
+        elif job in shapes.JOBS:
+            shapes.run(pipeline, job, **files)
+        else:
+            typed.run(pipeline, **files)
+
+    return run
 
 
 def _handwritten(cores: int) -> Run:
     import handwritten
 
-    return partial(handwritten.run, _spark(cores))
+    return partial(handwritten.run, spark_session(cores))
+
+
+def _native_sql(cores: int) -> Run:
+    import native_sql
+
+    return partial(native_sql.run, spark_session(cores))
+
+
+def _rdd(cores: int) -> Run:
+    import rdds
+
+    return partial(rdds.run, spark_session(cores))
 
 
 def _beam(cores: int) -> Run:
@@ -43,15 +68,26 @@ def _beam(cores: int) -> Run:
     import pipelines
 
     # The runner named DirectRunner may hand the work to a program in Go; this is the one in Python.
-    return lambda workload, **files: pipelines.run(
-        apache_beam, apache_beam.Pipeline(FnApiRunner()), workload, **files
-    )
+    return lambda job, **files: pipelines.run(apache_beam, apache_beam.Pipeline(FnApiRunner()), job, **files)
 
 
-CONTENDERS = {"penstock": _penstock, "handwritten": _handwritten, "beam": _beam}
+def _plain(cores: int) -> Run:
+    import plain
+
+    return plain.run
 
 
-def _spark(cores: int) -> SparkSession:
+CONTENDERS = {
+    "penstock": _penstock,
+    "handwritten": _handwritten,
+    "native_sql": _native_sql,
+    "rdd": _rdd,
+    "beam": _beam,
+    "plain": _plain,
+}
+
+
+def spark_session(cores: int) -> SparkSession:
     """The same session for every contender that uses Spark."""
     from pyspark.sql import SparkSession
 
@@ -59,6 +95,8 @@ def _spark(cores: int) -> SparkSession:
 
     os.environ["JAVA_HOME"] = ensure_java()
     os.environ["PYSPARK_PYTHON"] = sys.executable
+    # Spark's processes have to find the functions by the names of their modules.
+    os.environ["PYTHONPATH"] = os.pathsep.join(filter(None, (str(_HERE), os.environ.get("PYTHONPATH"))))
     settings = {
         "spark.driver.host": "127.0.0.1",
         "spark.driver.bindAddress": "127.0.0.1",

@@ -1,50 +1,90 @@
-"""Measures how long a tiny pipeline takes in a session that is warm, as in a user's tests.
+"""Measures how long a tiny pipeline takes in a session that is warm, as in a user's tests, and the same in PySpark.
 
-Run it with ``python benchmarks/latency.py``.
+Run it with ``python benchmarks/latency.py``. All take turns in one session.
 """
 
 from __future__ import annotations
 
 import argparse
 import cProfile
+import os
 import pstats
 import statistics
 import time
-from collections.abc import Sequence
+from collections.abc import Callable, Sequence
 from pathlib import Path
+from typing import Any
 
-import penstock as beam
+import tiny
 from outcome import FOLDER, write_numbers
 from penstock.testing.test_pipeline import TestPipeline
-from penstock.testing.util import assert_that, equal_to
 from penstock_spark.session import SessionOptions, session_for
+from processes import tree_cpu_seconds
+from stream_report import markdown
 
 _WARMING_RUNS = 6
 _PROFILE_LINES = 40
 
+Run = Callable[[], None]
 
-def tiny() -> None:
-    """Create, Map, GroupByKey and an assertion."""
-    with TestPipeline() as pipeline:
-        grouped = (
-            pipeline
-            | beam.Create([("blue", 1), ("red", 2), ("blue", 3)])
-            | beam.MapTuple(lambda team, score: (team, score + 1))
-            | beam.GroupByKey()
-            | beam.MapTuple(lambda team, scores: (team, sorted(scores)))
+
+def entrants(spark: Any) -> dict[str, tuple[str, Run]]:
+    """What takes turns, with titles; the first one is what the others are compared with."""
+    return {
+        "frames": ("data frames and `mapInArrow`", lambda: tiny.frames_on(spark)),
+        "penstock": ("penstock", lambda: tiny.pipeline_on(TestPipeline())),
+        "columns": ("data frames, no Python", lambda: tiny.columns_on(spark)),
+        "rdd": ("PySpark's RDDs", lambda: tiny.datasets_on(spark)),
+    }
+
+
+def timed(run: Run) -> tuple[float, float]:
+    """The seconds of one run, by wall and by processors."""
+    cpu, wall = tree_cpu_seconds(os.getpid()), time.perf_counter()
+    run()
+    return time.perf_counter() - wall, tree_cpu_seconds(os.getpid()) - cpu
+
+
+def measure(contenders: dict[str, tuple[str, Run]], runs: int) -> dict[str, Any]:
+    """All runs, in turns, after some that do not count."""
+    found: dict[str, list[tuple[float, float]]] = {name: [] for name in contenders}
+    for turn in range(_WARMING_RUNS + runs):
+        for name, (_, run) in contenders.items():
+            times = timed(run)
+            if turn >= _WARMING_RUNS:
+                found[name].append(times)
+    return {name: summary(contenders[name][0], each) for name, each in found.items()}
+
+
+def summary(title: str, times: list[tuple[float, float]]) -> dict[str, Any]:
+    """The median by wall and the mean by processors, whose ticks are too long for a single run."""
+    walls = [round(wall, 3) for wall, _ in times]
+    return {
+        "title": title,
+        "median_wall_seconds": round(statistics.median(walls), 3),
+        "mean_cpu_seconds": round(statistics.mean(cpu for _, cpu in times), 3),
+        "wall_seconds": walls,
+    }
+
+
+def table(contenders: dict[str, Any]) -> str:
+    """A row for each contender."""
+    base = next(iter(contenders.values()))["median_wall_seconds"]
+    rows = [
+        (
+            found["title"],
+            f"{found['median_wall_seconds']:.3f}",
+            f"{min(found['wall_seconds']):.3f} to {max(found['wall_seconds']):.3f}",
+            f"{found['mean_cpu_seconds']:.2f}",
+            f"{found['median_wall_seconds'] / base:.2f}",
         )
-        assert_that(grouped, equal_to([("blue", [2, 4]), ("red", [3])]))
-
-
-def timed() -> float:
-    """The wall seconds of one run."""
-    start = time.perf_counter()
-    tiny()
-    return time.perf_counter() - start
+        for found in contenders.values()
+    ]
+    return markdown(("a tiny pipeline", "wall s", "each run", "CPU s", "times as long"), rows)
 
 
 def main(given: Sequence[str] | None = None) -> None:
-    """Prints the median and every run, and writes them."""
+    """Prints the table and writes every run."""
     parser = argparse.ArgumentParser(description=__doc__)
     parser.add_argument("--runs", type=int, default=20, help="how many runs to count")
     parser.add_argument("--cores", type=int, default=2)
@@ -53,17 +93,13 @@ def main(given: Sequence[str] | None = None) -> None:
     )
     parser.add_argument("--results", type=Path, default=FOLDER / "latency.json")
     settings = parser.parse_args(given)
-    session_for(SessionOptions(master=f"local[{settings.cores}]"))
-    for _ in range(_WARMING_RUNS):
-        tiny()
-    runs = [round(timed(), 3) for _ in range(settings.runs)]
-    median = round(statistics.median(runs), 3)
-    print(f"a tiny pipeline: median of {len(runs)}: {median:.3f} s")
-    print(" ".join(f"{seconds:.3f}" for seconds in runs))
-    write_numbers(settings.results, settings.cores, {"median_wall_seconds": median, "wall_seconds": runs})
+    contenders = entrants(session_for(SessionOptions(master=f"local[{settings.cores}]")))
+    numbers = measure(contenders, settings.runs)
+    print(table(numbers))
+    write_numbers(settings.results, settings.cores, {"contenders": numbers})
     if settings.profile:
         with cProfile.Profile() as profile:
-            tiny()
+            contenders["penstock"][1]()
         pstats.Stats(profile).sort_stats("cumulative").print_stats(_PROFILE_LINES)
 
 

@@ -4,11 +4,12 @@ from __future__ import annotations
 
 import json
 import os
+import re
 import subprocess
 import sys
 import time
 from collections.abc import Iterable, Iterator
-from contextlib import ExitStack, contextmanager
+from contextlib import ExitStack, contextmanager, suppress
 from dataclasses import dataclass
 from pathlib import Path
 from typing import Any
@@ -21,6 +22,8 @@ _PARENT, _TIMES = 1, slice(11, 15)
 """Where in a line of ``/proc/*/stat``, after the name, the parent is, and the ticks of the process and of its ended
 children."""
 
+_PEAK = re.compile(r"^VmHWM:\s+(\d+) kB", re.MULTILINE)
+
 
 @dataclass(frozen=True)
 class Answer:
@@ -30,15 +33,22 @@ class Answer:
         numbers: What it gave.
         wall_seconds: From the order to the answer.
         cpu_seconds: Of all processes together: Python, Java, and Spark's Python workers.
+        peak_megabytes: The sum of the most memory that each of these processes had resident.
     """
 
     numbers: Any
     wall_seconds: float
     cpu_seconds: float
+    peak_megabytes: float
 
 
 def tree_cpu_seconds(root: int) -> float:
     """The processor time that a process and all that descend from it have used so far; needs Linux."""
+    return sum(_ticks_of_tree(root).values()) / os.sysconf("SC_CLK_TCK")
+
+
+def _ticks_of_tree(root: int) -> dict[int, int]:
+    """The ticks of a process and of all that descend from it."""
     ticks: dict[int, int] = {}
     children: dict[int, list[int]] = {}
     for entry in Path("/proc").iterdir():
@@ -52,7 +62,25 @@ def tree_cpu_seconds(root: int) -> float:
     found = [root]
     for process in found:
         found += children.get(process, ())
-    return sum(ticks.get(process, 0) for process in found) / os.sysconf("SC_CLK_TCK")
+    return {process: ticks[process] for process in found if process in ticks}
+
+
+def forget_peaks(root: int) -> None:
+    """Has the peaks of memory of a process, and of all that descend from it, begin with what they have now."""
+    for process in _ticks_of_tree(root):
+        # A process may have ended, and not every system lets peaks be forgotten: they are then those since its start.
+        with suppress(OSError):
+            Path(f"/proc/{process}/clear_refs").write_text("5")
+
+
+def tree_peak_megabytes(root: int) -> float:
+    """The sum of the most memory that each process had resident, of a process and all that descend from it."""
+    kilobytes = 0
+    for process in _ticks_of_tree(root):
+        with suppress(OSError):
+            found = _PEAK.search(Path(f"/proc/{process}/status").read_text())
+            kilobytes += int(found[1]) if found else 0
+    return kilobytes / 1024
 
 
 @dataclass(frozen=True)
@@ -76,12 +104,14 @@ class Worker:
             RuntimeError: The process ended; its last words are in the message.
         """
         assert self.process.stdin is not None
+        forget_peaks(self.process.pid)
         cpu, wall = tree_cpu_seconds(self.process.pid), time.perf_counter()
         self.process.stdin.write(f"{json.dumps([job, arguments])}\n")
         self.process.stdin.flush()
         line = self.await_line()
         wall = time.perf_counter() - wall
-        return Answer(json.loads(line), wall, tree_cpu_seconds(self.process.pid) - cpu)
+        cpu = tree_cpu_seconds(self.process.pid) - cpu
+        return Answer(json.loads(line), wall, cpu, tree_peak_megabytes(self.process.pid))
 
     def await_line(self) -> str:
         """What the process says next."""

@@ -3,14 +3,14 @@
 from __future__ import annotations
 
 import statistics
-from collections.abc import Sequence
 from dataclasses import asdict, dataclass
 from typing import Any
 
-from workloads import Workload
+from comparisons import Comparison, Entrant
+from stream_report import markdown
 
-BASE = "handwritten"
-"""The contender that the others are compared with."""
+Numbers = dict[str, Any]
+"""What JSON takes."""
 
 
 @dataclass(frozen=True)
@@ -21,23 +21,23 @@ class Times:
         size: Of its input, in the workload's unit.
         wall_seconds: From the order to the answer.
         cpu_seconds: Of all processes together: Python, Java, and Spark's Python workers.
+        peak_megabytes: The sum of the most memory that each of these processes had resident.
     """
 
     size: int
     wall_seconds: float
     cpu_seconds: float
+    peak_megabytes: float = 0.0
 
 
 @dataclass(frozen=True)
 class Measured:
-    """A contender's counted runs of a workload.
+    """The counted runs of one side.
 
     Attributes:
-        title: The contender's name for people.
         times: Of each run.
     """
 
-    title: str
     times: tuple[Times, ...]
 
     def is_extended(self, size: int) -> bool:
@@ -49,8 +49,9 @@ class Measured:
 
         The line leaves out what a run costs however small its input is, and so it flatters nobody.
 
-        >>> times = [Times(1, 3.0, 1.0), Times(1, 4.0, 1.0), Times(1, 3.5, 1.0), Times(2, 5.5, 1.0)]
-        >>> Measured("m", tuple(times)).seconds("wall_seconds", 10)
+        >>> walls = [(1, 3.0), (1, 4.0), (1, 3.5), (2, 5.5)]
+        >>> times = tuple(Times(size, wall, cpu_seconds=1.0, peak_megabytes=9.0) for size, wall in walls)
+        >>> Measured(times).seconds("wall_seconds", 10)
         21.5
         """
         medians: dict[int, float] = {
@@ -69,50 +70,69 @@ class Measured:
         return medians[largest] + slope * (size - largest)
 
 
-def summary(workload: Workload, size: int, measured: dict[str, Measured]) -> dict[str, Any]:
-    """A workload's raw numbers, medians and ratios, as JSON takes them."""
-    contenders = {}
-    for name, runs in measured.items():
-        numbers: dict[str, Any] = {"extended": runs.is_extended(size)}
-        for kind in ("wall_seconds", "cpu_seconds"):
-            numbers[kind] = round(runs.seconds(kind, size), 3)
-            numbers[f"speed_by_{kind.partition('_')[0]}"] = round(
-                measured[BASE].seconds(kind, size) / runs.seconds(kind, size), 3
-            )
-        contenders[name] = {**numbers, "runs": [_rounded(times) for times in runs.times]}
-    return {"title": workload.title, "size": size, "unit": workload.unit, "contenders": contenders}
+def summary(comparison: Comparison, scale: float, measured: dict[str, Measured]) -> Numbers:
+    """A comparison's raw numbers, medians and ratios; speeds are relative to the first entrant's."""
+    entrants = {entrant.name: _entrant_summary(entrant, scale, measured) for entrant in comparison.entrants}
+    base = next(iter(entrants.values()))
+    for numbers in entrants.values():
+        for kind in ("wall", "cpu"):
+            numbers[f"speed_by_{kind}"] = round(base[f"{kind}_seconds"] / numbers[f"{kind}_seconds"], 3)
+    return {"title": comparison.title, "entrants": entrants}
 
 
-def _rounded(times: Times) -> dict[str, Any]:
-    return {name: round(value, 3) for name, value in asdict(times).items()}
+def _entrant_summary(entrant: Entrant, scale: float, measured: dict[str, Measured]) -> Numbers:
+    size, runs = max(1, int(entrant.workload.size * scale)), measured[entrant.name]
+    return {
+        "title": entrant.title,
+        "size": size,
+        "unit": entrant.workload.unit,
+        "extended": runs.is_extended(size),
+        "wall_seconds": _rounded(runs.seconds("wall_seconds", size)),
+        "cpu_seconds": _rounded(runs.seconds("cpu_seconds", size)),
+        "peak_megabytes": max(round(times.peak_megabytes) for times in runs.times),
+        "runs": [{name: round(value, 3) for name, value in asdict(times).items()} for times in runs.times],
+    }
 
 
-def table(summed: dict[str, Any], measured: dict[str, Measured]) -> str:
-    """The table of a workload."""
-    head = ("", "wall s", "CPU s", "speed by wall", "speed by CPU", "wall s, each run")
-    rows: list[Sequence[str]] = [head]
-    for name, numbers in summed["contenders"].items():
-        star = " *" if numbers["extended"] else ""
-        rows.append(
-            (
-                f"{measured[name].title}{star}",
-                *(f"{numbers[kind]:.2f}" for kind in ("wall_seconds", "cpu_seconds")),
-                *(f"{numbers[kind]:.2f}" for kind in ("speed_by_wall", "speed_by_cpu")),
-                " ".join(f"{run['wall_seconds']:.2f}" for run in numbers["runs"]),
-            )
+def _rounded(seconds: float) -> float:
+    """What is too short to be measured is taken for a millisecond."""
+    return max(0.001, round(seconds, 3))
+
+
+def table(numbers: Numbers) -> str:
+    """A comparison for people: a title, a row for each entrant, and which of them got small parts only."""
+    head = ("", "wall s", "each run", "CPU s", "speed by wall", "by CPU", "memory MB")
+    entrants = numbers["entrants"].values()
+    rows = [
+        (
+            f"{found['title']}{' *' if found['extended'] else ''}",
+            f"{found['wall_seconds']:.2f}",
+            _spread(found),
+            f"{found['cpu_seconds']:.2f}",
+            f"{found['speed_by_wall']:.2f}",
+            f"{found['speed_by_cpu']:.2f}",
+            f"{found['peak_megabytes']:,}",
         )
-    widths = [max(len(row[column]) for row in rows) for column in range(len(head))]
-    lines = [f"{summed['title']}, {summed['size']:,} {summed['unit']}"]
-    for row in rows:
-        first, *middle, last = (
-            cell.rjust(width) if 0 < column < len(head) - 1 else cell.ljust(width)
-            for column, (cell, width) in enumerate(zip(row, widths, strict=True))
-        )
-        lines.append("  ".join(["", first, *middle, last]).rstrip())
-    sizes = {run["size"] for numbers in summed["contenders"].values() for run in numbers["runs"]}
-    if smaller := sorted(sizes - {summed["size"]}):
-        lines.append(
-            f"  * measured with {' and '.join(f'{size:,}' for size in smaller)} {summed['unit']}, "
-            "extended along a straight line"
-        )
+        for found in entrants
+    ]
+    lines = [f"{numbers['title']}, {sizes(numbers)}:", "", markdown(head, rows)]
+    if any(found["extended"] for found in entrants):
+        lines += ["", "\\* measured with two small parts, and extended along the straight line through both."]
     return "\n".join(lines)
+
+
+def sizes(numbers: Numbers) -> str:
+    """How much work a comparison is; of twins, each has as much.
+
+    >>> sizes({"entrants": {"one": {"size": 40, "unit": "lines"}, "other": {"size": 40_000, "unit": "lines"}}})
+    '40 or 40,000 lines'
+    """
+    found = {(entrant["size"], entrant["unit"]) for entrant in numbers["entrants"].values()}
+    units = sorted({unit for _, unit in found})
+    return f"{' or '.join(f'{size:,}' for size, _ in sorted(found))} {units[0]}"
+
+
+def _spread(found: Numbers) -> str:
+    """The shortest and the longest of the runs, where they had all of the input."""
+    walls = [run["wall_seconds"] for run in found["runs"]]
+    return "" if found["extended"] else f"{min(walls):.2f} to {max(walls):.2f}"

@@ -1,10 +1,11 @@
-"""Measures how fast penstock is, beside PySpark written by hand and Beam's in-process runner.
+"""Measures how fast batch pipelines are, beside PySpark by hand, Spark alone, Beam's in-process runner, plain Python.
 
-Run it with ``python benchmarks/run.py``, and ``--quick`` for a first look.
+Run it with ``python benchmarks/run.py``, one workload with ``python benchmarks/run.py team_sums``, and ``--quick`` for
+a first look.
 
-Each contender is a process of its own and runs each workload over and over, in turn with the others; the first turn
-is not counted. What a run writes is compared, total by total, with what plain Python finds. Speeds are relative to
-the handwritten PySpark: 0.5 means half as fast.
+Each entrant of a comparison has its turn, over and over, in a process that stays; the first turn is not counted. What
+a run writes is compared, total by total, with what plain Python finds. Speeds are relative to the first entrant: 0.5
+means half as fast.
 """
 
 from __future__ import annotations
@@ -12,116 +13,79 @@ from __future__ import annotations
 import argparse
 import os
 from collections.abc import Sequence
-from dataclasses import dataclass
 from pathlib import Path
-from typing import Any
 
+from comparisons import COMPARISONS, Comparison, Entrant
+from options import ROOT
 from outcome import FOLDER, write_numbers
 from processes import Worker, running_workers
-from report import Measured, Times, summary, table
+from report import Measured, Numbers, Times, summary, table
 from targets import empty_target
-from workloads import WORKLOADS, Workload, check
-
-ROOT = Path(__file__).parents[1]
+from workload import check
 
 
-@dataclass(frozen=True)
-class Contender:
-    """Who is measured.
-
-    Attributes:
-        name: As `contender` knows it.
-        title: For people.
-        fractions: How much of the input it gets, run by run; one so slow that all of it would take too long gets two
-            small parts, and the rate between them counts.
-    """
-
-    name: str
-    title: str
-    fractions: tuple[float, ...] = (1.0,)
-
-
-CONTENDERS = (
-    Contender("penstock", "penstock"),
-    Contender("handwritten", "PySpark by hand"),
-    Contender("beam", "Beam's in-process runner", (0.05, 0.1)),
-)
-
-
-def measure(
-    workload: Workload, size: int, runs: int, workers: dict[str, Worker], folder: Path
-) -> dict[str, Any]:
-    """Runs a workload in turns, prints its table, and gives its numbers."""
+def measure(comparison: Comparison, settings: argparse.Namespace) -> Numbers:
+    """Runs a comparison in turns, in processes of its own, and gives its numbers."""
+    names = list(dict.fromkeys(entrant.worker for entrant in comparison.entrants))
+    times: dict[str, list[Times]] = {entrant.name: [] for entrant in comparison.entrants}
     inputs = {
-        part: workload.make_input(folder, part)
-        for contender in CONTENDERS
-        for part in _parts(contender, size)
+        (entrant.name, size): entrant.workload.make_input(settings.folder, size)
+        for entrant in comparison.entrants
+        for size in entrant.sizes(settings.scale)
     }
-    times: dict[str, list[Times]] = {contender.name: [] for contender in CONTENDERS}
-    for turn in range(runs + 1):
-        for contender in CONTENDERS:
-            parts = _parts(contender, size)
-            for part in parts if turn else parts[:1]:
-                took = _run(workers[contender.name], workload.name, inputs[part], part)
-                if turn:
-                    times[contender.name].append(took)
-    measured = {
-        contender.name: Measured(contender.title, tuple(times[contender.name])) for contender in CONTENDERS
-    }
-    summed = summary(workload, size, measured)
-    print(table(summed, measured), end="\n\n", flush=True)
-    return summed
+    with running_workers(names, settings.cores, settings.folder, "contender.py") as workers:
+        for turn in range(settings.runs + 1):
+            for entrant in comparison.entrants:
+                sizes = entrant.sizes(settings.scale)
+                for size in sizes if turn else sizes[:1]:
+                    took = _run(workers[entrant.worker], entrant, inputs[entrant.name, size], size)
+                    if turn:
+                        times[entrant.name].append(took)
+    return summary(comparison, settings.scale, {name: Measured(tuple(each)) for name, each in times.items()})
 
 
-def _run(worker: Worker, workload: str, source: Path, size: int) -> Times:
-    """Runs a workload and checks what it has written."""
-    target = empty_target(source.parent, f"{worker.name}-{source.stem}")
-    answer = worker.run(workload, source=str(source), target=str(target))
+def _run(worker: Worker, entrant: Entrant, source: Path, size: int) -> Times:
+    """Runs an entrant's job and checks what it has written."""
+    target = empty_target(source.parent, f"{worker.name}-{entrant.job}-{source.stem}")
+    answer = worker.run(entrant.job, source=str(source), target=str(target))
     check(source, target)
-    return Times(size, answer.wall_seconds, answer.cpu_seconds)
-
-
-def _parts(contender: Contender, size: int) -> tuple[int, ...]:
-    return tuple(int(size * fraction) for fraction in contender.fractions)
+    return Times(size, answer.wall_seconds, answer.cpu_seconds, answer.peak_megabytes)
 
 
 def arguments(given: Sequence[str] | None) -> argparse.Namespace:
     """The command line's arguments."""
+    names = [comparison.name for comparison in COMPARISONS]
     parser = argparse.ArgumentParser(description=__doc__)
-    parser.add_argument("--quick", action="store_true", help="a tenth of the input, and 3 counted runs")
+    parser.add_argument("comparisons", nargs="*", metavar="comparison", help=f"of {', '.join(names)}")
+    parser.add_argument("--quick", action="store_true", help="a tenth of the input")
     parser.add_argument("--scale", type=float, help="the part of the full input to run over; default 1")
-    parser.add_argument("--runs", type=int, help="how many runs to count; default 5")
+    parser.add_argument("--runs", type=int, default=3, help="how many runs to count; default 3")
     parser.add_argument("--cores", type=int, default=len(os.sched_getaffinity(0)), help="default: all")
     parser.add_argument(
         "--folder", type=Path, default=ROOT / "build" / "benchmarks", help="for data and logs"
     )
     parser.add_argument(
-        "--results", type=Path, help="the file to write; default benchmarks/results/throughput.json"
+        "--results", type=Path, help="the folder of the files to write; default benchmarks/results"
     )
     settings = parser.parse_args(given)
-    scale, runs = (0.1, 3) if settings.quick else (1.0, 5)
-    settings.scale = settings.scale or scale
-    settings.runs = settings.runs or runs
+    if unknown := set(settings.comparisons) - set(names):
+        parser.error(f"there is no {' or '.join(sorted(unknown))}: there are {', '.join(names)}")
+    settings.scale = settings.scale or (0.1 if settings.quick else 1.0)
     settings.folder = settings.folder.resolve()
     # What is kept in the repository are full runs only.
-    kept = FOLDER if settings.scale == 1 else settings.folder
-    settings.results = settings.results or kept / "throughput.json"
+    settings.results = settings.results or (FOLDER if settings.scale == 1 else settings.folder)
     return settings
 
 
 def main(given: Sequence[str] | None = None) -> None:
-    """Runs everything, prints the tables and writes the numbers."""
+    """Runs what is asked for, prints the tables and writes the numbers."""
     settings = arguments(given)
-    names = [contender.name for contender in CONTENDERS]
-    with running_workers(names, settings.cores, settings.folder, "contender.py") as workers:
-        results = {
-            workload.name: measure(
-                workload, int(workload.size * settings.scale), settings.runs, workers, settings.folder
-            )
-            for workload in WORKLOADS
-        }
-    numbers = {"counted_runs": settings.runs, "workloads": results}
-    write_numbers(settings.results, settings.cores, numbers)
+    for comparison in COMPARISONS:
+        if not settings.comparisons or comparison.name in settings.comparisons:
+            numbers = measure(comparison, settings)
+            print(table(numbers), end="\n\n", flush=True)
+            path = settings.results / f"{comparison.name}.json"
+            write_numbers(path, settings.cores, {"counted_runs": settings.runs, **numbers})
 
 
 if __name__ == "__main__":

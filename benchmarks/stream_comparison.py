@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import argparse
+import dataclasses
 from dataclasses import asdict, dataclass
 from pathlib import Path
 from typing import Any
@@ -56,32 +57,40 @@ def compared(work: Work, runs: int, folder: Path, workers: dict[str, Worker]) ->
             if turn:
                 found[name].append(run)
     numbers = {"title": work.title, "contenders": {name: _summary(each) for name, each in found.items()}}
-    print(_table(numbers), end="\n\n", flush=True)
+    print(table(numbers), end="\n\n", flush=True)
     return numbers
 
 
 def _run(work: Work, folder: Path, worker: Worker) -> dict[str, Any]:
     target = empty_target(folder, f"{worker.name}-{work.source.name}")
     answer = worker.run(work.job, source=str(work.source), target=str(target), **work.arguments)
-    times = Times(work.events, round(answer.wall_seconds, 3), round(answer.cpu_seconds, 3))
+    times = Times(
+        work.events,
+        round(answer.wall_seconds, 3),
+        round(answer.cpu_seconds, 3),
+        round(answer.peak_megabytes),
+    )
     return {**asdict(times), **answer.numbers, "panes": check(work.source, target, work.untimed)}
 
 
 def _summary(runs: list[dict[str, Any]]) -> dict[str, Any]:
     """The medians of a contender's runs."""
-    times = tuple(Times(run["size"], run["wall_seconds"], run["cpu_seconds"]) for run in runs)
-    size, measured = times[0].size, Measured("", times)
+    fields = [field.name for field in dataclasses.fields(Times)]
+    times = tuple(Times(**{name: run[name] for name in fields}) for run in runs)
+    size, measured = times[0].size, Measured(times)
     wall_seconds, cpu_seconds = (measured.seconds(kind, size) for kind in ("wall_seconds", "cpu_seconds"))
     return {
         "wall_seconds": round(wall_seconds, 3),
         "cpu_seconds": round(cpu_seconds, 3),
         "events_per_wall_second": round(size / wall_seconds),
         "events_per_cpu_second": round(size / cpu_seconds),
+        "peak_megabytes": max(each.peak_megabytes for each in times),
         "runs": runs,
     }
 
 
-def _table(numbers: dict[str, Any]) -> str:
+def table(numbers: dict[str, Any]) -> str:
+    """The table of a workload, with its title."""
     contenders = numbers["contenders"]
     base = next(iter(contenders.values()))
     head = ("", "wall s", "CPU s", "events/s", "events/CPU s", "speed by wall", "speed by CPU", "results")

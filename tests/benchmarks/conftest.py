@@ -1,4 +1,4 @@
-"""Lets the tests of this folder import its modules, and those of the benchmarks."""
+"""Lets the tests of this folder import its modules, those of the benchmarks, and the runner without Spark."""
 
 from __future__ import annotations
 
@@ -9,6 +9,7 @@ from pathlib import Path
 
 import pytest
 
+sys.path.insert(0, str(Path(__file__).parents[1] / "runner"))
 sys.path.insert(0, str(Path(__file__).parent))
 
 from benchmark_programs import BENCHMARKS, Load

@@ -5,7 +5,6 @@ from __future__ import annotations
 import argparse
 import doctest
 import json
-import os
 import socket
 import time
 from collections import Counter
@@ -13,12 +12,7 @@ from pathlib import Path
 from typing import Any
 
 import pytest
-from benchmark_programs import Load, numbers_of
-
-TAKES_MINUTES = pytest.mark.skipif(
-    not os.environ.get("PENSTOCK_BENCHMARKS"),
-    reason="starts several Sparks: set PENSTOCK_BENCHMARKS=1 to see that the benchmarks of streams still run",
-)
+from benchmark_programs import TAKES_MINUTES, Load, numbers_of
 
 
 @pytest.mark.spark

@@ -1,0 +1,57 @@
+"""Measures everything, one program after the other, and puts the numbers into the page about speed.
+
+Run it with ``python benchmarks/all.py``, on a machine that does nothing else; ``--streams`` adds what takes longer:
+streams and Nexmark.
+"""
+
+from __future__ import annotations
+
+import argparse
+import subprocess
+import sys
+import time
+from collections.abc import Sequence
+from pathlib import Path
+
+from comparisons import COMPARISONS
+
+_HERE = Path(__file__).parent
+
+PROGRAMS = (
+    *("construction.py", "open_windows.py", "latency.py", "startup.py"),
+    *(f"run.py {comparison.name}" for comparison in COMPARISONS),
+)
+STREAMS = (
+    "stream_replay.py",
+    "stream_latency.py",
+    "stream_empty_batches.py",
+    "stream_state.py",
+    "stream_stateful.py",
+    "stream_join.py",
+    "nexmark/run.py",
+)
+
+
+def main(given: Sequence[str] | None = None) -> None:
+    """Runs the programs with their own defaults, says what each took, and goes on where one fails."""
+    parser = argparse.ArgumentParser(description=__doc__)
+    parser.add_argument("--streams", action="store_true", help="also streams and Nexmark")
+    settings = parser.parse_args(given)
+    failed = [program for program in PROGRAMS + (STREAMS if settings.streams else ()) if not _runs(program)]
+    subprocess.run([sys.executable, str(_HERE / "page.py")], check=True)
+    if failed:
+        sys.exit(f"failed: {', '.join(failed)}")
+
+
+def _runs(program: str) -> bool:
+    """Whether a program did what it had to."""
+    print(f"== {program}", flush=True)
+    start = time.monotonic()
+    name, *arguments = program.split()
+    done = subprocess.run([sys.executable, str(_HERE / name), *arguments])
+    print(f"== {program} took {time.monotonic() - start:.0f} s", end="\n\n", flush=True)
+    return done.returncode == 0
+
+
+if __name__ == "__main__":
+    main()

@@ -1,0 +1,175 @@
+"""Puts the recorded numbers into the pages that show them: each table stands between two comments that name it.
+
+Run it with ``python benchmarks/page.py`` after a recorded run; a test sees that the pages say what the numbers say.
+"""
+
+from __future__ import annotations
+
+import re
+from collections.abc import Callable
+
+import latency
+import report
+import startup
+import stream_comparison
+import stream_empty_batches
+import stream_latency
+import stream_state
+from comparisons import COMPARISONS
+from goals import goals_table, summary_table
+from options import ROOT
+from outcome import FOLDER
+from recorded import Numbers, Recorded
+from stream_report import markdown
+
+PAGE = ROOT / "docs" / "performance.md"
+PAGES = (ROOT / "README.md", PAGE)
+
+_TABLE = re.compile(r"(<!-- table: ([\w ]+) -->\n).*?(<!-- end of the table -->)", re.DOTALL)
+_NOT_YET = "Not measured yet: `python benchmarks/{program}` does that."
+
+
+def rendered(page: str, recorded: Recorded) -> str:
+    """The page with the tables that the recorded numbers give.
+
+    Raises:
+        KeyError: The page has a table that nobody makes.
+    """
+
+    def filled(match: re.Match[str]) -> str:
+        return f"{match[1]}\n{TABLES[match[2]](recorded)}\n\n{match[3]}"
+
+    return _TABLE.sub(filled, page)
+
+
+def _program(name: str, program: str, shown: Callable[[Numbers], str]) -> Callable[[Recorded], str]:
+    """The table of the numbers of one program, once there are any."""
+
+    def table(recorded: Recorded) -> str:
+        numbers = recorded.numbers(name)
+        return shown(numbers) if numbers else _NOT_YET.format(program=program)
+
+    return table
+
+
+def _contenders(shown: Callable[[Numbers], str]) -> Callable[[Numbers], str]:
+    return lambda numbers: shown(numbers["contenders"])
+
+
+def _workloads(numbers: Numbers) -> str:
+    return "\n\n".join(map(stream_comparison.table, numbers["workloads"].values()))
+
+
+def _twins(recorded: Recorded) -> str:
+    """How many times as long as their harmless twins those take whose data, or whose shape, might cost too much."""
+    rows = []
+    for name in _WITH_TWINS:
+        numbers = recorded.numbers(name)
+        if numbers:
+            twin, *others = numbers["entrants"].values()
+            rows += [
+                (
+                    f"{numbers['title']}: {other['title']}",
+                    twin["title"],
+                    *(f"{other[kind] / twin[kind]:.2f}" for kind in ("wall_seconds", "cpu_seconds")),
+                    f"{other['peak_megabytes'] / twin['peak_megabytes']:.2f}",
+                )
+                for other in others
+            ]
+    if not rows:
+        return _NOT_YET.format(program="run.py")
+    return markdown(("work", "twin", "times the wall s", "times the CPU s", "times the memory"), rows)
+
+
+def _windows(numbers: Numbers) -> str:
+    head = ("one key", "1 open: µs an element", f"{numbers['windows']:,} open", "times")
+    cases = [(case, found) for case, found in numbers.items() if isinstance(found, dict) and "ratio" in found]
+    rows = [
+        (case, *(f"{found[kind]:.1f}" for kind in ("few_micros", "many_micros")), f"{found['ratio']:.2f}")
+        for case, found in cases
+    ]
+    return markdown(head, rows)
+
+
+def _construction(numbers: Numbers) -> str:
+    rows = [
+        (shape, *(f"{numbers[shape][kind]:.3f}" for kind in ("build_seconds", "explain_seconds")))
+        for shape in ("chain", "branches")
+    ]
+    return markdown((f"{numbers['transforms']:,} transforms", "built: s", "explained: s"), rows)
+
+
+def _nexmark(numbers: Numbers) -> str:
+    """The queries, and how fast penstock is beside PySpark by hand with the same parse."""
+
+    def seconds(found: Numbers, name: str) -> str:
+        return f"{found['contenders'][name]['wall_seconds']:.2f}" if name in found["contenders"] else ""
+
+    def speed(found: Numbers, kind: str) -> str:
+        value = found["contenders"]["penstock"].get(f"speed_by_{kind}")
+        return "" if value is None else f"{value:.2f}"
+
+    rows = [
+        (
+            f"{query} {found['title']}",
+            *(seconds(found, name) for name in ("native_python", "penstock")),
+            *(speed(found, kind) for kind in ("wall", "cpu")),
+        )
+        for query, found in numbers["queries"].items()
+    ]
+    table = markdown(("query", "by hand: s", "penstock: s", "speed by wall", "by CPU"), rows)
+    return f"{numbers['mode']}, {numbers['events']:,} events:\n\n{table}"
+
+
+def _machine(recorded: Recorded) -> str:
+    """What the numbers are from."""
+    found = {
+        tuple((recorded.numbers(path.stem) or {})["machine"].items())
+        for path in sorted(recorded.folder.glob("*.json"))
+    }
+    rows = sorted({(name, str(value)) for machine in found for name, value in machine if name != "cores"})
+    return "\n".join(f"- {name}: {value}" for name, value in rows)
+
+
+_WITH_TWINS = ("keys_combined", "keys_grouped", "many_windows", "large_values", "wide_rows")
+_STREAMS: dict[str, Callable[[Numbers], str]] = {
+    "stream_replay": _workloads,
+    "stream_stateful": _workloads,
+    "stream_join": _workloads,
+    "stream_latency": _contenders(stream_latency.table),
+    "stream_empty_batches": _contenders(stream_empty_batches.table),
+    "stream_state": _contenders(stream_state.table),
+}
+
+TABLES: dict[str, Callable[[Recorded], str]] = {
+    "goals": goals_table,
+    "summary": summary_table,
+    "machine": _machine,
+    "twins": _twins,
+    "open_windows": _program("open_windows", "open_windows.py", _windows),
+    "construction": _program("construction", "construction.py", _construction),
+    "latency": _program("latency", "latency.py", _contenders(latency.table)),
+    "startup": _program("startup", "startup.py", _contenders(startup.table)),
+    **{
+        each.name: _program(each.name, f"run.py {each.name}", report.table)
+        for each in COMPARISONS
+        if each.name not in _WITH_TWINS
+    },
+    **{name: _program(name, f"{name}.py", shown) for name, shown in _STREAMS.items()},
+    **{
+        f"nexmark_{mode}": _program(f"nexmark_{mode}", f"nexmark/run.py --mode {mode}", _nexmark)
+        for mode in ("batch", "streaming")
+    },
+}
+"""The tables by their names on the pages."""
+
+
+def main() -> None:
+    """Writes the pages anew."""
+    for page in PAGES:
+        page.write_text(rendered(page.read_text(), Recorded(FOLDER)))
+        print(f"written: {page}")
+
+
+if __name__ == "__main__":
+    main()

@@ -1,0 +1,78 @@
+"""The numbers that are kept, and the ratios that goals and tables are made of; what was not measured yet is None."""
+
+from __future__ import annotations
+
+import json
+from dataclasses import dataclass
+from pathlib import Path
+from statistics import geometric_mean
+from typing import Any, NamedTuple
+
+Numbers = dict[str, Any]
+
+
+class Ratio(NamedTuple):
+    """How two times compare, by the clock on the wall and by the processors' time; None where that was not measured."""
+
+    wall: float | None
+    cpu: float | None
+
+
+@dataclass(frozen=True)
+class Recorded:
+    """The files of numbers in a folder."""
+
+    folder: Path
+
+    def numbers(self, name: str) -> Numbers | None:
+        """The numbers of a program or comparison."""
+        path = self.folder / f"{name}.json"
+        return json.loads(path.read_text()) if path.exists() else None
+
+    def speed(self, name: str, against: str, entrant: str = "penstock") -> Ratio | None:
+        """How fast an entrant of a comparison is, where 1 is as fast as another one."""
+        return _speed((self.numbers(name) or {}).get("entrants", {}), entrant, against)
+
+    def stream_speed(self, name: str, workload: str, against: str) -> Ratio | None:
+        """How fast penstock is in a workload of streams, where 1 is as fast as another contender."""
+        workloads = (self.numbers(name) or {}).get("workloads", {})
+        return _speed(workloads.get(workload, {}).get("contenders", {}), "penstock", against)
+
+    def nexmark_speed(self, mode: str) -> Ratio | None:
+        """The geometric means of all queries' speeds, where 1 is as fast as PySpark with the same parse."""
+        queries = (self.numbers(f"nexmark_{mode}") or {}).get("queries", {})
+        found = [query["contenders"].get("penstock", {}) for query in queries.values()]
+        speeds = [each for each in found if "speed_by_wall" in each]
+        if not speeds:
+            return None
+        return Ratio(
+            *(geometric_mean(each[f"speed_by_{kind}"] for each in speeds) for kind in ("wall", "cpu"))
+        )
+
+    def latency(self, against: str) -> Ratio | None:
+        """How many times as long as another contender's penstock's median is from a socket to the sink."""
+        contenders = (self.numbers("stream_latency") or {}).get("contenders", {})
+        medians = {
+            name: found["median_millis"]
+            for name, each in contenders.items()
+            for found in each
+            if found["source"] == "socket"
+        }
+        return (
+            Ratio(medians["penstock"] / medians[against], None)
+            if {"penstock", against} <= set(medians)
+            else None
+        )
+
+    def times_as_long(self, name: str, against: str, kinds: tuple[str, str]) -> Ratio | None:
+        """How many times what another contender takes penstock takes, by the names of two medians or means."""
+        contenders = (self.numbers(name) or {}).get("contenders", {})
+        if not {"penstock", against} <= set(contenders):
+            return None
+        return Ratio(*(contenders["penstock"][kind] / contenders[against][kind] for kind in kinds))
+
+
+def _speed(found: Numbers, entrant: str, against: str) -> Ratio | None:
+    if not {entrant, against} <= set(found):
+        return None
+    return Ratio(*(found[against][kind] / found[entrant][kind] for kind in ("wall_seconds", "cpu_seconds")))
