@@ -1,0 +1,179 @@
+"""The queries of Nexmark: pipelines on a toy engine, in batch and on streams, against the plain readings."""
+
+from __future__ import annotations
+
+import doctest
+import os
+import sys
+from collections import Counter
+from pathlib import Path
+from types import ModuleType
+from typing import Any
+
+import pytest
+from benchmark_programs import Load, numbers_of
+
+import penstock as beam
+from penstock.io import WriteToMemory
+
+TESTS = Path(__file__).parents[1]
+QUERIES = ("q0", "q1", "q2", "q3", "q4", "q5", "q6", "q7", "q8", "q9", "q11", "q12", "q19")
+EVENTS, PER_SECOND = 3_000, 100
+"""So few in a second that there are several windows."""
+
+CLOCK_MICROS = 1_700_000_000 * 10**6
+SECONDS = 10**6
+
+
+@pytest.fixture
+def toys(monkeypatch: pytest.MonkeyPatch) -> None:
+    """Lets toy engines be imported."""
+    for folder in ("runner", "shards", "machines"):
+        monkeypatch.syspath_prepend(str(TESTS / folder))
+
+
+def made(load: Load) -> list[Any]:
+    return list(load("nexmark.generator").events(EVENTS, PER_SECOND))
+
+
+def read(load: Load, query: str, events: list[Any]) -> list[str]:
+    """What the plain reading answers; there is something to answer."""
+    queries = load("nexmark.queries")
+    rows: list[str] = queries.QUERIES[query].answer(
+        map(queries.as_line, load("nexmark.readings").READINGS[query](events))
+    )
+    assert len(rows) > 1
+    return rows
+
+
+def answered(load: Load, pipelines: ModuleType, query: str, events: Any) -> Any:
+    return pipelines.PIPELINES[query](events) | "Line" >> beam.Map(load("nexmark.queries").as_line)
+
+
+@pytest.mark.parametrize("query", QUERIES)
+def test_a_batch_answers_what_the_plain_reading_does(load: Load, toys: None, query: str) -> None:
+    from plain_runner import collect, run_plain
+
+    pipelines, asked = load("nexmark.pipelines"), load("nexmark.queries").QUERIES[query]
+    events = made(load)
+    lines = [load("nexmark.model").to_line(event) for event in events]
+    pipeline = beam.Pipeline()
+    parsed = pipelines.parsed(pipeline | beam.Create(lines), asked.has_times)
+    found = collect(answered(load, pipelines, query, parsed))
+    run_plain(pipeline)
+    assert asked.answer(found) == read(load, query, events)
+
+
+@pytest.mark.parametrize("query", QUERIES)
+def test_a_stream_answers_what_the_plain_reading_does(
+    load: Load, toys: None, query: str, tmp_path: Path
+) -> None:
+    from toy_query import ToyQuery
+
+    pipelines, inputs = load("nexmark.pipelines"), load("nexmark.inputs")
+    events = made(load)
+    files = inputs.stream_lines(events, 4)
+    pipeline = beam.Pipeline()
+    # The toy query reads the lines that it is given.
+    (tmp_path / "lines").mkdir()
+    (tmp_path / "lines" / "part-0.txt").touch()
+    rows = answered(load, pipelines, query, pipelines.read_stream(pipeline, str(tmp_path)))
+    _ = rows | "Write" >> WriteToMemory([])
+    toy = ToyQuery(pipeline)
+    [source], [sink] = [part.roots[0].label for part in toy.plan.readings], toy.plan.sinks
+    found: list[str] = []
+    for number, lines in enumerate(files):
+        clock_micros = CLOCK_MICROS + number * 7 * SECONDS
+        found += toy.batch({source: [lines[::2], lines[1::2]]}, clock_micros)[sink.label]
+    found += toy.batch({}, CLOCK_MICROS + 60 * SECONDS)[sink.label]
+    assert toy.counted("elements_dropped_as_late") == 0
+    assert load("nexmark.queries").QUERIES[query].answer(found) == read(load, query, events)
+
+
+def test_events_are_the_same_every_time_in_their_proportion_and_a_little_out_of_order(load: Load) -> None:
+    generator, model = load("nexmark.generator"), load("nexmark.model")
+    events = made(load)
+    assert events == made(load)
+    assert events[:100] == list(generator.events(100, PER_SECOND))
+    lines = map(model.to_line, events)
+    assert [model.time_of(line) for line in lines] == [event.time for event in events]
+    kinds = Counter(type(event) for event in events)
+    assert kinds == {model.Person: 60, model.Auction: 180, model.Bid: 2_760}
+    newest, behind = 0, 0
+    for event in events:
+        newest = max(newest, event.time)
+        behind = max(behind, newest - event.time)
+    assert 0 < behind <= generator.DISORDER_MILLIS
+
+
+def test_winning_bids_are_not_simply_the_highest(load: Load) -> None:
+    events, model = made(load), load("nexmark.model")
+    highest: dict[int, int] = {}
+    for event in events:
+        if isinstance(event, model.Bid):
+            highest[event.auction] = max(highest.get(event.auction, 0), event.price)
+    won = {row[0]: row[5] for row in load("nexmark.readings").q9(events)}
+    assert any(price < highest[auction] for auction, price in won.items())
+    assert len(won) < len(highest)
+
+
+def test_a_wrong_missing_or_second_row_is_found(load: Load, tmp_path: Path) -> None:
+    answers = load("nexmark.answers")
+    source = load("nexmark.inputs").batch_files(tmp_path, 500)
+    right = answers.expected(source, "q1")
+    written = tmp_path / "written"
+    written.mkdir()
+    part = written / "part-0"
+    end = load("nexmark.model").END
+    part.write_text("".join(f"{row}\n" for row in [*reversed(right), f"{end}\t1\t1\t1"]))
+    assert answers.check(source, "q1", written) == len(right) > 1
+    for wrong in (right[1:], [*right, right[0]], [f"{right[0]}1", *right[1:]]):
+        part.write_text("".join(f"{row}\n" for row in wrong))
+        with pytest.raises(AssertionError, match="rows are missing"):
+            answers.check(source, "q1", written)
+
+
+def test_parquet_has_the_events_of_the_lines(load: Load, tmp_path: Path) -> None:
+    import pyarrow.parquet as pq
+
+    model = load("nexmark.model")
+    source = load("nexmark.inputs").batch_files(tmp_path, 500)
+    parsed = [model.parse(line) for line in load("nexmark.answers").lines_in(source / "lines")]
+    assert parsed == list(load("nexmark.generator").events(500))
+    for name, kind in model.KINDS.items():
+        rows = [kind(**row) for row in pq.read_table(source / name).to_pylist()]
+        assert rows == [event for event in parsed if isinstance(event, kind)]
+
+
+@pytest.mark.parametrize("module", ["model", "queries", "report"])
+def test_the_examples_in_the_queries_are_right(load: Load, module: str) -> None:
+    done = doctest.testmod(load(f"nexmark.{module}"))
+    assert done.attempted > 0
+    assert done.failed == 0
+
+
+def test_only_full_runs_of_everybody_are_kept(load: Load, monkeypatch: pytest.MonkeyPatch) -> None:
+    # The program changes the path; this is as it was afterwards.
+    monkeypatch.setattr(sys, "path", list(sys.path))
+    run = load("nexmark.run")
+    assert all(run.is_full(run.arguments(given)) for given in ([], ["--runs=1"], ["--mode", "batch"]))
+    for given in (["--events=9"], ["--queries", "q1"], ["--files=2"], ["--contenders", "penstock"]):
+        assert not run.is_full(run.arguments(given))
+
+
+@pytest.mark.spark
+@pytest.mark.skipif(
+    not os.environ.get("PENSTOCK_BENCHMARKS"),
+    reason="starts several Sparks: set PENSTOCK_BENCHMARKS=1 to see that all answer the queries alike",
+)
+@pytest.mark.parametrize("mode", ["batch", "streaming"])
+def test_one_command_has_all_contenders_answer_all_queries_alike(mode: str, tmp_path: Path) -> None:
+    options = ["--mode", mode, "--events=2000", "--files=2", "--runs=1"]
+    numbers, printed = numbers_of("nexmark/run.py", tmp_path, *options)
+    assert "geometric mean" in printed
+    assert tuple(numbers["queries"]) == QUERIES
+    for query, found in numbers["queries"].items():
+        wanted = {"penstock", "native_python", "native_parquet"}
+        if mode == "streaming":
+            wanted = {"penstock"} if query == "q6" else {"penstock", "native_python"}
+        assert set(found["contenders"]) == wanted
