@@ -38,11 +38,13 @@ def q9(lines: DataFrame) -> DataFrame:
 def winning_bids(lines: DataFrame) -> DataFrame:
     """The winning bid of each auction, with the time ``at`` which it expired."""
     events = parsed_columns(lines, _COLUMNS)
-    time = F.coalesce("auction_time", "bid_time")
-    timed = events.withColumn("at", F.timestamp_millis(time)).withWatermark(
-        "at", f"{WATERMARK_DELAY} seconds"
+    timed = events.select(
+        "*",
+        F.coalesce("auction_id", "bid_auction").alias("key"),
+        F.timestamp_millis(F.coalesce("auction_time", "bid_time")).alias("at"),
     )
-    return timed.groupBy(F.coalesce("auction_id", "bid_auction").alias("key")).transformWithState(
+    keyed = timed.withWatermark("at", f"{WATERMARK_DELAY} seconds").groupBy("key")
+    return keyed.transformWithState(
         CloseAuction(),
         outputStructType=", ".join([*(f"{name} long" for name in _WINNING), "at timestamp"]),
         outputMode="Append",
