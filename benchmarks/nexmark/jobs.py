@@ -65,13 +65,10 @@ def native_parquet_batch(spark: SparkSession, query: str, source: str, target: s
 
 def native_python_streaming(spark: SparkSession, query: str, source: str, target: str) -> dict[str, Any]:
     """A query over a stream of lines that Python parses."""
-    from nexmark import native_winning
     from nexmark.native import NATIVE
     from nexmark.tables import line_stream_of, parsed_tables
 
-    lines = line_stream_of(spark, source)
-    with_state = {"q4": native_winning.q4, "q9": native_winning.q9}
-    rows = with_state[query](lines) if query in with_state else NATIVE[query](parsed_tables(lines))
+    rows = NATIVE[query](parsed_tables(line_stream_of(spark, source)))
     checkpoint = str(checkpoint_of(Path(target)))
     if query == UPDATED:
         _write_last(rows, target, checkpoint)

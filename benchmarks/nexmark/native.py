@@ -1,4 +1,4 @@
-"""The queries in PySpark by hand; all but some about winning bids are the same in batch and on streams."""
+"""The queries in PySpark by hand, the same in batch and on streams."""
 
 from __future__ import annotations
 
@@ -9,6 +9,7 @@ from pyspark.sql import Column, DataFrame, Window
 from pyspark.sql import functions as F
 
 from nexmark.settings import (
+    AUCTION_LENGTH_MAX,
     AUCTION_STEP,
     CATEGORY,
     EURO_PER_MILLE,
@@ -52,13 +53,8 @@ def q3(tables: Tables) -> DataFrame:
 
 
 def q4(tables: Tables) -> DataFrame:
-    return mean_prices(winning_bids(tables).withColumn("at", F.timestamp_millis("expires")))
-
-
-def mean_prices(winning: DataFrame) -> DataFrame:
-    """From winning bids, with the time ``at`` which their auctions expired."""
     windows = F.window("at", f"{WINDOW} seconds", f"{WINNING_PERIOD} seconds").alias("window")
-    means = winning.groupBy("category", windows).agg(F.avg("price").alias("mean"))
+    means = winning_bids(tables).groupBy("category", windows).agg(F.avg("price").alias("mean"))
     return means.select("category", end_millis(), F.floor("mean").alias("mean"))
 
 
@@ -98,7 +94,7 @@ def q8(tables: Tables) -> DataFrame:
 
 
 def q9(tables: Tables) -> DataFrame:
-    return winning_bids(tables).select("auction", "seller", "category", "expires", "bidder", "price", "time")
+    return winning_bids(tables).drop("at")
 
 
 def q11(tables: Tables) -> DataFrame:
@@ -129,18 +125,30 @@ def q19(tables: Tables) -> DataFrame:
 
 
 def winning_bids(tables: Tables) -> DataFrame:
-    """The winning bid of each auction; in a batch, since Spark's streams cannot tell when an auction is over."""
+    """The winning bid of each auction, with the time ``at`` which it expired.
+
+    On a stream an aggregate can end with a time that a watermark follows. So the watermark of auctions follows their
+    ends, and what is joined belongs to an end.
+    """
     auctions, bids = tables(
         {
             "auction": ("id", "seller", "category", "time", "expires"),
             "bid": ("auction", "bidder", "price", "time"),
-        }
+        },
+        {"auction": "expires"},
     )
-    opened = auctions.select("id", "seller", "category", "expires", F.col("time").alias("opened"))
-    valid = (F.col("auction") == F.col("id")) & F.col("time").between(F.col("opened"), F.col("expires"))
-    joined = bids.join(opened, valid).groupBy("auction", "seller", "category", "expires")
-    best = joined.agg(F.max_by(_bid(), _rank()).alias("bid"))
-    return best.select("auction", "seller", "category", "expires", "bid.bidder", "bid.price", "bid.time")
+    opened = auctions.withColumnRenamed("time", "opened").alias("auctions")
+    # A bid counts from the first to the last millisecond; the rest tells Spark how long to wait for its auction.
+    valid = f"""
+        bids.auction = auctions.id
+        and bids.time >= auctions.opened and bids.at <= auctions.at
+        and bids.at >= auctions.at - interval {AUCTION_LENGTH_MAX} seconds
+    """
+    joined = bids.alias("bids").join(opened, F.expr(valid))
+    of_auction = joined.groupBy("auction", "seller", "category", "expires", "auctions.at")
+    best = of_auction.agg(F.max_by(_bid(), _rank()).alias("bid"))
+    won = ("bid.bidder", "bid.price", "bid.time")
+    return best.select("auction", "seller", "category", "expires", *won, "at")
 
 
 def _window() -> Column:

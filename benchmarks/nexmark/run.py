@@ -3,10 +3,10 @@
 Run it with ``python benchmarks/nexmark/run.py``, and ``--events=20000 --queries q1 q5`` for a first look.
 
 All read the same events. penstock and "native, Python parse" read lines of JSON and parse them with the same function
-in Python: the one in its pipelines, the other in ``mapInArrow``. All else of the second one is Spark's own, but for the
-winning bids of a stream, which are ``transformWithState`` in Python. "native, Parquet" reads the columns that it needs
-from Parquet, in batch, without any Python: it shows what parsing costs, and is no match for who has lines to parse. On
-a stream the lines come in files, each a micro-batch.
+in Python: the one in its pipelines, the other in ``mapInArrow``; all else of the second one is Spark's own. "native,
+Parquet" reads the columns that it needs from Parquet, in batch, without any Python: it shows what parsing costs, and is
+no match for who has lines to parse. On a stream the lines come in files, each a micro-batch; q6 has no answer by hand
+there, since Spark has no aggregate over a number of rows of a stream.
 
 Each contender is a process of its own and runs each query over and over, in turn with the others; the first turn is not
 counted. Every answer is compared, row by row, with the plain reading of the query (``readings.py``; ``queries.py`` says

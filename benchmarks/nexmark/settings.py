@@ -17,3 +17,6 @@ SESSION_GAP = 10
 
 WATERMARK_DELAY = 3
 """How far watermarks stay behind the latest event: more than any event does."""
+
+AUCTION_LENGTH_MAX = 4
+"""How long an auction is open at most."""

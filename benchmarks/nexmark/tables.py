@@ -2,25 +2,34 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterator, Mapping
+from collections.abc import Iterator, Mapping
 from functools import partial
 from operator import attrgetter
-from typing import Any, get_type_hints
+from typing import Any, Protocol, get_type_hints
 
 import pyarrow as pa
 from pyspark.sql import DataFrame, SparkSession
 from pyspark.sql import functions as F
 
 from nexmark.model import KINDS, parse
-from nexmark.settings import WATERMARK_DELAY
+from nexmark.settings import AUCTION_LENGTH_MAX, WATERMARK_DELAY
 
 Records = Iterator[pa.RecordBatch]
 
 Columns = Mapping[str, tuple[str, ...]]
 """The columns that a query needs of each kind."""
 
-Tables = Callable[[Columns], list[DataFrame]]
-"""Gives a DataFrame for each kind; their time is also there as Spark has it, in ``at``, which the watermark follows."""
+Times = Mapping[str, str]
+"""The columns with the time of a kind, where that is not ``time``."""
+
+AS_EVER: Times = {}
+
+
+class Tables(Protocol):
+    """Gives a DataFrame for each kind; its time is also there as Spark has it, in ``at``, which a watermark follows."""
+
+    def __call__(self, columns: Columns, times: Times = AS_EVER) -> list[DataFrame]: ...
+
 
 _ARROW_TYPES = {int: pa.int64(), str: pa.string()}
 
@@ -42,14 +51,16 @@ def parsed_tables(lines: DataFrame) -> Tables:
     cannot keep them, and parses twice.
     """
 
-    def tables(columns: Columns) -> list[DataFrame]:
+    def tables(columns: Columns, times: Times = AS_EVER) -> list[DataFrame]:
         if len(columns) == 1 or lines.isStreaming:
-            return [_timed(parsed_columns(lines, {kind: names})) for kind, names in columns.items()]
-        kept = parsed_columns(lines, columns).persist()
-        return [
-            _timed(kept.where(F.col(f"{kind}_time").isNotNull()).select(*_named(kind, names)))
-            for kind, names in columns.items()
-        ]
+            found = [_parsed(lines, {kind: names}) for kind, names in columns.items()]
+        else:
+            kept = _parsed(lines, columns).persist()
+            found = [
+                kept.where(F.col(f"{kind}_time").isNotNull()).select(*_named(kind, names))
+                for kind, names in columns.items()
+            ]
+        return _timed(found, columns, times)
 
     return tables
 
@@ -58,7 +69,7 @@ def _named(kind: str, names: tuple[str, ...]) -> list[Any]:
     return [F.col(f"{kind}_{name}").alias(name) for name in names]
 
 
-def parsed_columns(lines: DataFrame, columns: Columns) -> DataFrame:
+def _parsed(lines: DataFrame, columns: Columns) -> DataFrame:
     """Rows of one kind, or of several, of which each has columns of its own, and null in those of the others."""
     single = len(columns) == 1
     fields = [
@@ -88,14 +99,19 @@ def _parse(columns: Columns, schema: pa.Schema, records: Records) -> Records:
 def parquet_tables(spark: SparkSession, source: str) -> Tables:
     """The events from Parquet, in a folder for each kind."""
 
-    def tables(columns: Columns) -> list[DataFrame]:
-        return [
-            _timed(spark.read.parquet(f"{source}/{kind}").select(*names)) for kind, names in columns.items()
-        ]
+    def tables(columns: Columns, times: Times = AS_EVER) -> list[DataFrame]:
+        found = [spark.read.parquet(f"{source}/{kind}").select(*names) for kind, names in columns.items()]
+        return _timed(found, columns, times)
 
     return tables
 
 
-def _timed(events: DataFrame) -> DataFrame:
-    at = events.withColumn("at", F.timestamp_millis("time"))
-    return at.withWatermark("at", f"{WATERMARK_DELAY} seconds")
+def _timed(found: list[DataFrame], columns: Columns, times: Times) -> list[DataFrame]:
+    """With ``at``; auctions expire in another order than they open."""
+    delays = {"time": WATERMARK_DELAY, "expires": WATERMARK_DELAY + AUCTION_LENGTH_MAX}
+    timed = []
+    for frame, kind in zip(found, columns, strict=True):
+        time = times.get(kind, "time")
+        at = frame.withColumn("at", F.timestamp_millis(time))
+        timed.append(at.withWatermark("at", f"{delays[time]} seconds"))
+    return timed
