@@ -39,6 +39,25 @@ def summary(query: str, times: Mapping[str, Sequence[Times]]) -> dict[str, Any]:
     return {"title": QUERIES[query].title, "contenders": contenders}
 
 
+def geometric_means(queries: Mapping[str, Any]) -> dict[str, dict[str, float]]:
+    """The geometric means of each contender's speeds, over the queries that the base has answered as well.
+
+    >>> runs = {"penstock": [Times(9, 4.0, 8.0)], "native_python": [Times(9, 3.0, 2.0)]}
+    >>> geometric_means({"q1": summary("q1", runs), "q2": summary("q2", runs)})["penstock"]
+    {'speed_by_wall': 0.75, 'speed_by_cpu': 0.25}
+    """
+    speeds: dict[str, dict[str, list[float]]] = {}
+    for found in queries.values():
+        for name, numbers in found["contenders"].items():
+            for kind in (f"speed_by_{kind}" for kind in KINDS if name != BASE):
+                if kind in numbers:
+                    speeds.setdefault(name, {}).setdefault(kind, []).append(numbers[kind])
+    return {
+        name: {kind: round(geometric_mean(each), 3) for kind, each in found.items()}
+        for name, found in speeds.items()
+    }
+
+
 def table(mode: str, events: int, queries: Mapping[str, Any]) -> str:
     """The table of a mode, with the geometric means of the speeds below it."""
     names = [name for name in TITLES if any(name in found["contenders"] for found in queries.values())]
@@ -52,12 +71,14 @@ def table(mode: str, events: int, queries: Mapping[str, Any]) -> str:
         [
             f"{query} {found['title']}",
             *(_seconds(found, name) for name in names),
-            *(_speed(found, name) for name in compared),
+            *(_speeds(found["contenders"].get(name, {})) for name in compared),
         ]
         for query, found in queries.items()
     ]
-    means = {name: _means(queries, name) for name in compared}
-    rows.append(["geometric mean", *("" for _ in names), *(means[name] for name in compared)])
+    means = geometric_means(queries)
+    rows.append(
+        ["geometric mean", *("" for _ in names), *(_speeds(means.get(name, {})) for name in compared)]
+    )
     return f"{mode}, {events:,} events:\n\n{markdown(head, rows)}"
 
 
@@ -66,17 +87,7 @@ def _seconds(found: dict[str, Any], name: str) -> str:
     return f"{numbers['wall_seconds']:.1f} ({numbers['cpu_seconds']:.1f})" if numbers else "-"
 
 
-def _speed(found: dict[str, Any], name: str) -> str:
-    numbers = found["contenders"].get(name, {})
+def _speeds(numbers: Mapping[str, Any]) -> str:
     if "speed_by_wall" not in numbers:
         return "-"
     return f"{numbers['speed_by_wall']:.2f} ({numbers['speed_by_cpu']:.2f})"
-
-
-def _means(queries: Mapping[str, Any], name: str) -> str:
-    found = [query["contenders"].get(name, {}) for query in queries.values()]
-    speeds = [numbers for numbers in found if "speed_by_wall" in numbers]
-    if not speeds:
-        return "-"
-    wall, cpu = (geometric_mean(numbers[f"speed_by_{kind}"] for numbers in speeds) for kind in KINDS)
-    return f"{wall:.2f} ({cpu:.2f})"

@@ -27,7 +27,7 @@ from nexmark.answers import check
 from nexmark.inputs import batch_files, stream_files
 from nexmark.jobs import JOBS, UNANSWERED
 from nexmark.queries import QUERIES
-from nexmark.report import BASE, summary, table
+from nexmark.report import BASE, geometric_means, summary, table
 from options import ROOT
 from outcome import FOLDER, write_numbers
 from processes import Worker, running_workers
@@ -77,7 +77,8 @@ def measure(mode: str, settings: argparse.Namespace, workers: dict[str, Worker])
     print(table(mode, events, queries), end="\n\n", flush=True)
     kept = FOLDER if is_full(settings) else settings.folder
     path = settings.results or kept / f"nexmark_{mode}.json"
-    numbers = {"mode": mode, "events": events, "queries": queries}
+    means = geometric_means(queries)
+    numbers = {"mode": mode, "events": events, "geometric_means": means, "queries": queries}
     if mode == "streaming":
         numbers["files"] = settings.files
     write_numbers(path, settings.cores, numbers)
