@@ -3,9 +3,12 @@
 from __future__ import annotations
 
 import doctest
+import json
 import os
 import sys
 from collections import Counter
+from contextlib import nullcontext
+from dataclasses import dataclass
 from pathlib import Path
 from types import ModuleType
 from typing import Any
@@ -199,6 +202,46 @@ def test_only_full_runs_of_everybody_are_kept(load: Load, monkeypatch: pytest.Mo
     assert all(run.is_full(run.arguments(given)) for given in ([], ["--runs=1"], ["--mode", "batch"]))
     for given in (["--events=9"], ["--queries", "q1"], ["--files=2"], ["--contenders", "penstock"]):
         assert not run.is_full(run.arguments(given))
+
+
+@dataclass(frozen=True)
+class Knowing:
+    """A contender that takes its answers from the plain readings, or, if it is asked to, leaves one row out."""
+
+    load: Load
+    forgets: bool = False
+
+    def run(self, mode: str, query: str, source: str, target: str) -> Any:
+        rows = self.load("nexmark.answers").expected(Path(source), query)[self.forgets :]
+        Path(target).mkdir()
+        (Path(target) / "part-0").write_text("".join(f"{row}\n" for row in rows))
+        return self.load("processes").Answer({}, 2.0, 4.0)
+
+
+def test_each_contender_has_its_turns_and_its_numbers_are_kept(
+    load: Load, tmp_path: Path, monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]
+) -> None:
+    monkeypatch.setattr(sys, "path", list(sys.path))
+    run = load("nexmark.run")
+    results = tmp_path / "numbers.json"
+    options = ["--events=500", "--runs=2", "--queries", "q1", "q6", f"--folder={tmp_path}"]
+    options += [f"--results={results}", "--mode=streaming"]
+    workers = {"penstock": Knowing(load), "native_python": Knowing(load)}
+    monkeypatch.setattr(run, "running_workers", lambda *_: nullcontext(workers))
+    run.main(options)
+    numbers = json.loads(results.read_text())
+    assert numbers["geometric_means"] == {"penstock": {"speed_by_wall": 1, "speed_by_cpu": 1}}
+    contenders = {query: found["contenders"] for query, found in numbers["queries"].items()}
+    # Spark's own streams have no answer to the second.
+    assert {query: list(found) for query, found in contenders.items()} == {
+        "q1": ["penstock", "native_python"],
+        "q6": ["penstock"],
+    }
+    assert len(contenders["q1"]["penstock"]["runs"]) == 2
+    assert "geometric mean" in capsys.readouterr().out
+    workers["native_python"] = Knowing(load, forgets=True)
+    with pytest.raises(AssertionError, match="1 rows are missing and 0 are wrong"):
+        run.main(options)
 
 
 @pytest.mark.spark
