@@ -38,11 +38,12 @@ _TYPES = {"int": types.IntegerType, "bigint": types.LongType, "binary": types.Bi
 
 @dataclass(frozen=True)
 class Settings:
-    """What Spark decides."""
+    """What Spark decides, and an option of the runner."""
 
     partitions: int = 2
     rows: int = 1000
     salt: bytes = b""
+    whole_batches: bool = True
 
 
 @dataclass(frozen=True, eq=False)
@@ -224,9 +225,16 @@ def run_plain(pipeline: beam.Pipeline | Plan, settings: Settings = Settings()) -
     """Runs a pipeline and gives its metrics; what user code raises leaves as a `StepFailed`."""
     plan = pipeline if isinstance(pipeline, Plan) else plan_of(pipeline.to_graph())
     metrics = _Accumulator()
-    session: Any = _Session(settings)
+    carried = context.Context(
+        _Session(settings),  # type: ignore[arg-type]
+        "run",
+        metrics,  # type: ignore[arg-type]
+        settings.partitions,
+        cloudpickle.dumps,
+        whole_batches=settings.whole_batches,
+    )
     with _without_spark():
-        jobs.run_plan(plan, context.Context(session, "run", metrics, settings.partitions, cloudpickle.dumps))
+        jobs.run_plan(plan, carried)
     return take_snapshots(metrics, "run")  # type: ignore[arg-type]
 
 

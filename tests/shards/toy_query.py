@@ -38,6 +38,7 @@ class ToyQuery:
         events_per_batch: As in the options.
         combine_early: Whether elements are combined where they are read.
         recorded: How many elements and panes of each grouping are recorded.
+        whole_batches: Whether batches go from DoFn to DoFn as they are.
     """
 
     def __init__(
@@ -48,6 +49,7 @@ class ToyQuery:
         events_per_batch: int | None = None,
         combine_early: bool = True,
         recorded: int = 0,
+        whole_batches: bool = True,
     ) -> None:
         settings = PipelineOptions([f"--mode={mode}"]).view_as(SparkOptions)
         self.plan = SparkRunner().plan(pipeline.to_graph(), settings)
@@ -58,6 +60,7 @@ class ToyQuery:
             dumps=cloudpickle.dumps,
             show_elements=False,
             combine_early=combine_early,
+            whole_batches=whole_batches,
             recorded=recorded,
         )
         timeline, recorded = recorded_input(self.plan, events_per_batch)

@@ -68,7 +68,7 @@ def level_program(
             if part.number and not isinstance(step.primitive, WaitingParDo)
         ),
         waiting=tuple(_waiting(plan, step, context) for step in part.roots if step.label in plan.side_feeds),
-        steps=tuple(_step(step, plan.graph) for step in part.steps),
+        steps=tuple(_step(step, plan.graph, context.whole_batches) for step in part.steps),
         writers=(
             *(_packets(plan, edge, step, context.combine_early) for edge, step in part.writes),
             *(
@@ -87,8 +87,8 @@ def _policy(step: Step) -> WatermarkPolicy:
     return source.watermark if isinstance(source, StreamSource) else Recorded()
 
 
-def _step(step: Step, graph: Graph) -> StepSpec:
-    spec = step_spec(step, graph)
+def _step(step: Step, graph: Graph, whole_batches: bool) -> StepSpec:
+    spec = step_spec(step, graph, whole_batches)
     return replace(spec, primitive=None) if isinstance(step.primitive, Reshuffle) else spec
 
 

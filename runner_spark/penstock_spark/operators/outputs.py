@@ -99,11 +99,15 @@ class Outputs:
         """Pushes what `add` kept."""
         pending, self._pending = self._pending, {}
         for tag, batch in pending.items():
-            consumer = self._by_tag.get(tag)
-            if consumer is None:
-                self.metrics.inc(("penstock", "outputs_without_reader"), len(batch.values))
-            else:
-                yield from consumer.push(batch.collapsed())
+            yield from self.push(tag, batch.collapsed())
+
+    def push(self, tag: str | None, batch: Batch) -> Records:
+        """Pushes a batch to whoever reads a tag."""
+        consumer = self._by_tag.get(tag)
+        if consumer is None:
+            self.metrics.inc(("penstock", "outputs_without_reader"), len(batch.values))
+        else:
+            yield from consumer.push(batch)
 
 
 def _unknown(panes: Any) -> Any:

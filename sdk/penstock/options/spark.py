@@ -11,6 +11,12 @@ from penstock.error import three_parts
 from penstock.options.base import OptionsParser, PipelineOptions
 
 MODES = ("batch", "micro_batch", "streaming")
+_SWITCHES = {
+    "no_early_combining": "Sends each element of a stream to its grouping by itself.",
+    "no_whole_batches": "Takes batches apart between DoFns, and prefers process to process_batch.",
+    "fast_start": "Starts a local Spark in half the time, at the cost of long jobs; for tests.",
+    "show_elements_in_errors": "Puts the failing element into the error's text.",
+}
 
 
 class _SparkProperties(argparse.Action):
@@ -83,6 +89,8 @@ class SparkOptions(PipelineOptions):
         trigger_interval: The seconds between the beginnings of two micro-batches; None begins one when something
             arrives, and once a second for what waits for the clock.
         no_early_combining: Switches off that elements of a stream are combined by the tasks that read them.
+        no_whole_batches: Switches off that batches go as they are from one ``process_batch`` to the next, and that
+            DoFns which have ``process`` too are given batches.
         record_events: How many elements and panes of each grouping are recorded, for ``result.figure``; None for none.
         drop_state: The labels of groupings whose state in the checkpoint may go, since the pipeline has them no more.
         fast_start: Starts a local Spark in half the time, at the cost of long jobs; for tests.
@@ -118,12 +126,6 @@ class SparkOptions(PipelineOptions):
             "--trigger_interval", type=float, default=None, help="Seconds between two micro-batches."
         )
         parser.add_argument(
-            "--no_early_combining",
-            action="store_true",
-            default=False,
-            help="Sends each element of a stream to its grouping by itself.",
-        )
-        parser.add_argument(
             "--record_events", type=int, default=None, help="Elements and panes of a grouping to be drawn."
         )
         parser.add_argument(
@@ -132,18 +134,8 @@ class SparkOptions(PipelineOptions):
             default=None,
             help="The label of a grouping whose state in the checkpoint may go; repeatable.",
         )
-        parser.add_argument(
-            "--fast_start",
-            action="store_true",
-            default=False,
-            help="Starts a local Spark in half the time, at the cost of long jobs; for tests.",
-        )
-        parser.add_argument(
-            "--show_elements_in_errors",
-            action="store_true",
-            default=False,
-            help="Puts the failing element into the error's text.",
-        )
+        for name, meaning in _SWITCHES.items():
+            parser.add_argument(f"--{name}", action="store_true", default=False, help=meaning)
 
     def master_url(self) -> str | None:
         """The master URL under either name; None if neither is set."""
