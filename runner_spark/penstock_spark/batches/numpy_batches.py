@@ -145,14 +145,14 @@ class NumpyBatchConverter(BatchConverter[Any, Any]):
         # NumPy makes a text of a number among texts, and cuts NUL characters off its end.
         if self.dtype.kind in "US" and made.tolist() != list(elements):
             raise misfit(self._element_type)
-        if made.dtype == self.dtype and made.ndim == len(self.element_shape) + 1:
-            return made
-        return self._as_declared(made)
+        place = self.partition_dimension
+        if made.shape[:place] + made.shape[place + 1 :] != self.element_shape:
+            raise misfit(self._element_type)
+        return made if made.dtype == self.dtype else self._as_declared(made)
 
     def _as_declared(self, made: Any) -> Any:
         kind = self.dtype.kind
-        shape = made.shape[: self.partition_dimension] + made.shape[self.partition_dimension + 1 :]
-        if shape != self.element_shape or made.dtype.kind not in _WIDER.get(kind, kind):
+        if made.dtype.kind not in _WIDER.get(kind, kind):
             raise misfit(self._element_type)
         if kind in "US" and self.dtype.itemsize == 0:
             return made

@@ -6,7 +6,7 @@ batches is given it as it is.
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterable, Iterator
+from collections.abc import Callable, Collection, Iterable, Iterator
 from typing import Any
 
 from penstock.error import three_parts
@@ -16,14 +16,15 @@ from penstock.transforms.window import TimestampedValue
 from penstock.typehints.batch import BatchConverter
 from penstock.typehints.typehints import show_type
 from penstock.utils.windowed_value import HomogeneousWindowedBatch, WindowedValue
-from penstock_spark.operators.batch import Batch
+from penstock_spark.operators.batch import CHUNK_ELEMENTS, Batch
 from penstock_spark.operators.failure import guarded, step_failed
 from penstock_spark.operators.outputs import Outputs, Row
 from penstock_spark.operators.pushing import Consumer, Records
 from penstock_spark.operators.steps import check_result, stopped
 
 FEWEST_ELEMENTS = 8
-"""A DoFn that has ``process`` too gets fewer elements than these one by one: making a batch costs more."""
+"""Where batches have fewer elements than these on average, a DoFn that has ``process`` too gets elements one by one;
+and what smaller batches have is gathered until there is more of it. One batch costs as much as some elements do."""
 
 Converter = BatchConverter[Any, Any]
 
@@ -73,9 +74,13 @@ class BatchOutputs:
         self._converter = converter
         self._metrics = metrics
         self._where = where
+        self._kept = 0
 
     def send(self, results: Iterable[Any] | None, row: Row) -> Records:
-        """Sends on each batch that was yielded for a row, before the next one is asked for."""
+        """Sends on each batch that was yielded for a row, before the next one is asked for.
+
+        Elements of small batches are kept until there are more of them, so that later steps have some in one go.
+        """
         for result in self._guarded(results):
             tag, whole = (result.tag, result.value) if isinstance(result, TaggedOutput) else (None, result)
             own = row
@@ -83,8 +88,21 @@ class BatchOutputs:
                 # As for elements that bring windows of their own.
                 own = (None, whole.timestamp.micros, tuple(whole.windows), whole.pane_info)
                 whole = whole.values
-            if self._length(whole):
-                yield from self._outputs.push(tag, PackedBatch(whole, self._converter, self._where, own))
+            length = self._length(whole)
+            packed = PackedBatch(whole, self._converter, self._where, own)
+            if length >= FEWEST_ELEMENTS:
+                yield from self.drain()
+                yield from self._outputs.push(tag, packed)
+            elif length:
+                self._outputs.keep(tag, packed.values, own)
+                self._kept += length
+                if self._kept >= CHUNK_ELEMENTS:
+                    yield from self.drain()
+
+    def drain(self) -> Records:
+        """Sends on what is kept."""
+        self._kept = 0
+        return self._outputs.drain()
 
     def _guarded(self, results: Iterable[Any] | None) -> Iterator[Any]:
         set_current(self._metrics)
@@ -137,6 +155,7 @@ class YieldingBatches:
         """Takes a batch, of elements or of batches."""
         for row in (batch.exploded() if self._each_window else batch).rows():
             yield from self._outputs.send(guarded(self._metrics, self._where, self._called, row), row)
+        yield from self._outputs.drain()
 
     def _called(self, row: Row) -> Any:
         try:
@@ -182,36 +201,41 @@ class BatchLoop:
         if not self._as_they_are and self._single_loop is not None:
             return self._single_loop.push(batch)
         if self._as_they_are and isinstance(batch, PackedBatch) and batch.converter == self._converter:
-            return self._whole_loop.push(Batch([batch.whole], batch.timestamps, batch.windows, batch.panes))
-        return self._push_parts(batch)
+            return self._whole_loop.push(batch.with_values([batch.whole]))
+        if self._single_loop is not None and _is_scattered(batch):
+            return self._single_loop.push(batch)
+        if batch.shared:
+            return self._whole_loop.push(batch.with_values([self._made_of(batch.values)]))
+        full = batch.expanded()
+        parts = _alike(full)
+        wholes = [self._made_of([full.values[place] for place in places]) for places in parts]
+        return self._whole_loop.push(full.taken([places[0] for places in parts]).with_values(wholes))
 
-    def _push_parts(self, batch: Batch) -> Records:
-        few: list[int] = []
-        for places in _alike(batch):
-            if self._single_loop is not None and len(places) < FEWEST_ELEMENTS:
-                few += places
-                continue
-            part = batch if batch.shared else batch.taken(places).collapsed()
-            whole = guarded(self._metrics, self._where, self._converter.produce_batch, part.values)
-            yield from self._whole_loop.push(Batch([whole], part.timestamps, part.windows, part.panes))
-        if few and self._single_loop is not None:
-            yield from self._single_loop.push(batch.taken(few).collapsed())
+    def _made_of(self, values: list[Any]) -> Any:
+        return guarded(self._metrics, self._where, self._converter.produce_batch, values)
 
 
-def _alike(batch: Batch) -> Iterable[list[int]]:
+def _is_scattered(batch: Batch) -> bool:
+    """Whether its elements would make batches of too few each."""
+    parts, count = 1, len(batch.values)
+    if isinstance(batch.timestamps, list):
+        parts = len(set(batch.timestamps))
+    if not batch.shared and parts * FEWEST_ELEMENTS <= count:
+        parts = len(_alike(batch.expanded()))
+    return parts * FEWEST_ELEMENTS > count
+
+
+def _alike(full: Batch) -> Collection[list[int]]:
     """The places of elements with the same timestamp, windows and pane.
 
     Windows and panes are told apart by identity, as in `penstock_spark.operators.batch.by_windows`: one that is there
     twice merely makes two batches.
 
-    >>> list(_alike(Batch(["a", "b", "c"], [1, 2, 1])))
+    >>> list(_alike(Batch(["a", "b", "c"], [1, 2, 1]).expanded()))
     [[0, 2], [1]]
     """
-    if batch.shared:
-        return [list(range(len(batch.values)))]
-    full = batch.expanded()
-    found: dict[tuple[int, int, int], list[int]] = {}
-    names = zip(full.timestamps, map(id, full.windows), map(id, full.panes), strict=True)  # type: ignore[arg-type]
+    found: dict[tuple[Any, int, int], list[int]] = {}
+    names: Any = zip(full.timestamps, map(id, full.windows), map(id, full.panes), strict=True)  # type: ignore[arg-type]
     for place, name in enumerate(names):
         found.setdefault(name, []).append(place)
     return found.values()

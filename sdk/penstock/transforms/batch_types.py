@@ -100,12 +100,14 @@ def annotated_output(dofn: Any, input_type: Any) -> Any:
 
 
 def _yielded(dofn: Any, name: str, input_type: Any) -> Any:
-    """What a method that is annotated with an Iterator, or an Iterable, yields."""
+    """What a method yields: by its annotation, by inference, or else, where it takes batches, the same as it takes."""
     method: Callable[..., Any] = getattr(dofn, name)
     signature = get_signature(method)
     returned = signature.return_annotation
     if returned is signature.empty:
         returned = trivial_inference.infer_return_type(method, [input_type])
+        if name == "process_batch" and trivial_inference.element_type(returned) is typehints.Any:
+            return input_type
     hint = convert_to_beam_type(returned)
     if isinstance(hint, typehints.IteratorTypeConstraint):
         return hint.yielded_type
@@ -162,7 +164,7 @@ def check_batch_parameters(dofn: Any, method: Any) -> None:
         error: type[Exception] = NotImplementedError if parameter.kind in _NOT_YET else ValueError
         raise error(
             three_parts(
-                f"DoFn {_name(dofn)} has unsupported process_batch method parameter {parameter.default!r}",
+                f"DoFn {_name(dofn)} has unsupported process_batch method parameter {parameter.kind}",
                 where=here(),
                 hint="a batch has a timestamp, a window and a pane; for anything else define process",
             )
