@@ -116,7 +116,7 @@ def context_for(graph: Graph, spark: SparkSession, settings: SparkOptions) -> Co
         dumps=dumps,
         show_elements=bool(settings.show_elements_in_errors),
         # What is recorded comes one by one.
-        combine_early=not ("early_combining" in settings.switched_off() or settings.record_events),
+        without=settings.switched_off() | ({"early_combining"} if settings.record_events else set()),
         recorded=settings.record_events or 0,
         sys_path=driver_sys_path() if local else (),
     )

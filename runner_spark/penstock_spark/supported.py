@@ -67,6 +67,8 @@ def _refusals(graph: Graph, step: Step, mode: str) -> Iterator[tuple[str, str]]:
             yield from _dofn(signature_of(dofn))
             if isinstance(step.primitive, StatefulParDo):
                 yield from _stateful(graph, step)
+                if dofn._process_yields_batches:
+                    yield "a DoFn with state or timers cannot yield batches yet", "yield elements"
         case GroupByKey() | CombinePerKey():
             for edge in step.inputs:
                 yield from _trigger(windowing_of(graph, edge).triggerfn)
@@ -117,8 +119,6 @@ def _dofn(signature: DoFnSignature) -> Iterator[tuple[str, str]]:
             "a splittable DoFn is not supported yet",
             "create the parts of the work as elements and Reshuffle them",
         )
-    if signature.process_batch is not None:
-        yield "process_batch is not supported yet", "define process; the runner batches elements by itself"
     if "WatermarkEstimatorParam" in signature.kinds:
         yield "a watermark estimator has no meaning in batch mode", "leave the parameter out"
 

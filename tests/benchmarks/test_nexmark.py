@@ -215,7 +215,7 @@ class Knowing:
         rows = self.load("nexmark.answers").expected(Path(source), query)[self.forgets :]
         Path(target).mkdir()
         (Path(target) / "part-0").write_text("".join(f"{row}\n" for row in rows))
-        return self.load("processes").Answer({}, 2.0, 4.0)
+        return self.load("processes").Answer({}, 2.0, 4.0, 100.0)
 
 
 def test_each_contender_has_its_turns_and_its_numbers_are_kept(

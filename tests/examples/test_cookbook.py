@@ -19,6 +19,17 @@ def test_filters_compares_with_the_average_of_all_months():
         assert_that(july, equal_to([cold]))
 
 
+def test_batches_have_what_single_elements_have():
+    batches = importlib.import_module("batches")
+    made = [batches.Reading(str(number), float(number)) for number in range(-40, 200, 7)]
+    with TestPipeline() as p:
+        readings = p | beam.Create(made).with_output_types(batches.Reading)
+        expected = [round((each.fahrenheit - 32) / 1.8, 1) for each in made]
+        assert_that(batches.in_celsius(readings), equal_to(expected), label="celsius")
+        cold = [each for each in made if each.fahrenheit < 32]
+        assert_that(batches.frosty(readings), equal_to(cold), label="frosty")
+
+
 def test_distinct_counts_no_repetition():
     distinct = importlib.import_module("distinct")
     with TestPipeline() as p:

@@ -30,6 +30,11 @@ PRINTED = {
         *("short: a", "short: is", "short: a", "long: river", "long: patient", "long: clockmaker"),
         "letters: 26",
     ],
+    "cookbook/batches.py": [
+        *("-10.0", "10.0", "-5.0", "100.0"),
+        "Reading(station='north', fahrenheit=14.0)",
+        "Reading(station='west', fahrenheit=23.0)",
+    ],
     "cookbook/custom_combiner.py": ["('north', (4.0, 1.632993161855452))", "('south', (5.0, 0.0))"],
     "cookbook/dead_letters.py": [
         *("('ann', 41)", "('mei', 7)", "failed: 2"),

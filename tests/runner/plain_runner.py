@@ -39,11 +39,12 @@ _TYPES = {"int": types.IntegerType, "bigint": types.LongType, "binary": types.Bi
 
 @dataclass(frozen=True)
 class Settings:
-    """What Spark decides."""
+    """What Spark decides, and an option of the runner."""
 
     partitions: int = 2
     rows: int = 1000
     salt: bytes = b""
+    without: Set[str] = frozenset()
 
 
 @dataclass(frozen=True, eq=False)
@@ -223,14 +224,23 @@ def _struct(text: str) -> types.StructType:
 
 def run_plain(pipeline: beam.Pipeline | Plan, settings: Settings = Settings()) -> dict[Any, Any]:
     """Runs a pipeline and gives its metrics; what user code raises leaves as a `StepFailed`."""
+    without = frozenset(settings.without)
     if isinstance(pipeline, Plan):
         plan = pipeline
     else:
-        plan = plan_of(pipeline.to_graph(), pipeline.options.view_as(SparkOptions).switched_off())
+        without |= pipeline.options.view_as(SparkOptions).switched_off()
+        plan = plan_of(pipeline.to_graph(), without)
     metrics = _Accumulator()
-    session: Any = _Session(settings)
+    carried = context.Context(
+        _Session(settings),  # type: ignore[arg-type]
+        "run",
+        metrics,  # type: ignore[arg-type]
+        settings.partitions,
+        cloudpickle.dumps,
+        without=without,
+    )
     with _without_spark():
-        jobs.run_plan(plan, context.Context(session, "run", metrics, settings.partitions, cloudpickle.dumps))
+        jobs.run_plan(plan, carried)
     return take_snapshots(metrics, "run")  # type: ignore[arg-type]
 
 

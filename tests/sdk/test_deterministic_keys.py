@@ -178,7 +178,7 @@ def same(left, right) -> bool:
     return str(left) == str(right) if isinstance(left, Decimal) else left == right
 
 
-@pytest.mark.parametrize("key", COMMON + OWN, ids=lambda key: repr(key)[:40])
+@pytest.mark.parametrize("key", COMMON + OWN, ids=lambda key: type(key).__name__)
 def test_a_key_comes_back_with_its_type_and_value(key) -> None:
     data = encode_key(key)
     back = decode_key(data)
@@ -281,7 +281,7 @@ def test_random_nested_keys_come_back_and_one_by_one_is_as_in_a_batch() -> None:
         [Pair(1), Pair(2)],
         [1, True],
     ],
-    ids=repr,
+    ids=lambda value: type(value).__name__,
 )
 def test_a_batch_of_one_type_is_encoded_as_its_members_are(values) -> None:
     assert encode_keys(values) == [encode_key(value) for value in values]

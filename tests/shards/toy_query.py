@@ -57,7 +57,7 @@ class ToyQuery:
             partitions=shards,
             dumps=cloudpickle.dumps,
             show_elements=False,
-            combine_early="early_combining" not in settings.switched_off(),
+            without=settings.switched_off(),
             recorded=recorded,
         )
         timeline, recorded = recorded_input(self.plan, events_per_batch)

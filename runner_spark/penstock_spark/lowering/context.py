@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable
+from collections.abc import Callable, Set
 from dataclasses import dataclass, field
 from typing import Any
 
@@ -27,7 +27,7 @@ class Context:
         partitions: The number of partitions of every shuffle.
         dumps: Pickles a program for the workers.
         show_elements: Whether errors tell the element that a step worked on.
-        combine_early: Whether elements of a stream may be combined by the tasks that read them.
+        without: The optimisations that are switched off.
         recorded: How many elements and panes of each grouping a worker writes down in a micro-batch.
         sys_path: Folders that local workers should import from too.
         scans: The opened sources, by label.
@@ -45,7 +45,7 @@ class Context:
     partitions: int
     dumps: Callable[[Any], bytes]
     show_elements: bool = False
-    combine_early: bool = True
+    without: Set[str] = frozenset()
     recorded: int = 0
     sys_path: tuple[str, ...] = ()
     scans: dict[str, Source] = field(default_factory=dict)

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from collections.abc import Set
 from dataclasses import replace
 
 from penstock.graph import CombinePerKey, Graph, Read, Reshuffle, StatefulParDo, Step
@@ -68,9 +69,9 @@ def level_program(
             if part.number and not isinstance(step.primitive, WaitingParDo)
         ),
         waiting=tuple(_waiting(plan, step, context) for step in part.roots if step.label in plan.side_feeds),
-        steps=tuple(_step(step, plan.graph) for step in part.steps),
+        steps=tuple(_step(step, plan.graph, context.without) for step in part.steps),
         writers=(
-            *(_packets(plan, edge, step, context.combine_early) for edge, step in part.writes),
+            *(_packets(plan, edge, step, context.without) for edge, step in part.writes),
             *(
                 SpreadWriterSpec(edge, step.label, step.where, plan.level_of[step.label], side)
                 for edge, step, side in part.views
@@ -87,12 +88,14 @@ def _policy(step: Step) -> WatermarkPolicy:
     return source.watermark if isinstance(source, StreamSource) else Recorded()
 
 
-def _step(step: Step, graph: Graph) -> StepSpec:
-    spec = step_spec(step, graph)
+def _step(step: Step, graph: Graph, without: Set[str]) -> StepSpec:
+    spec = step_spec(step, graph, without)
     return replace(spec, primitive=None) if isinstance(step.primitive, Reshuffle) else spec
 
 
-def _packets(plan: StreamPlan, edge: int, step: Step, combines: bool) -> PacketWriterSpec | SpreadWriterSpec:
+def _packets(
+    plan: StreamPlan, edge: int, step: Step, without: Set[str]
+) -> PacketWriterSpec | SpreadWriterSpec:
     """The writer of elements for a grouping; what the program plays is never combined before it arrives."""
     if isinstance(step.primitive, WaitingParDo):
         return SpreadWriterSpec(edge, step.label, step.where, plan.level_of[step.label])
@@ -100,7 +103,7 @@ def _packets(plan: StreamPlan, edge: int, step: Step, combines: bool) -> PacketW
     combine = step.primitive.fn if isinstance(step.primitive, CombinePerKey) else None
     is_recorded = plan.clock is Clock.RECORDED
     combines_early = (
-        combines
+        "early_combining" not in without
         and not is_recorded
         and not isinstance(step.primitive, StatefulParDo)
         and len(step.outputs) == 1

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from collections.abc import Set
 from typing import Any
 
 from pyspark.sql import DataFrame
@@ -20,6 +21,7 @@ from penstock.graph import (
     Step,
     Write,
 )
+from penstock.transforms.batch_types import BatchTypes, batch_types_of
 from penstock_spark.lowering.context import Context
 from penstock_spark.lowering.frames import add_up, partition_by, select, sort_partitions
 from penstock_spark.operators.program import (
@@ -75,7 +77,7 @@ def lower_stage(stage: Stage, plan: Plan, context: Context) -> None:
         run=context.run,
         stage=stage.number,
         roots=roots,
-        steps=tuple(step_spec(step, plan.graph) for step in stage.steps),
+        steps=tuple(step_spec(step, plan.graph, context.without) for step in stage.steps),
         writers=tuple(
             _writer(port, writing, plan, context) for port in stage.ports for writing in port.writings
         ),
@@ -186,7 +188,7 @@ def _totals_root(tag: int, step: Step, plan: Plan) -> TotalsRoot:
     return TotalsRoot(_edge(step), tag, windowing_of(plan.graph, step.inputs[0]))
 
 
-def step_spec(step: Step, graph: Graph) -> StepSpec:
+def step_spec(step: Step, graph: Graph, without: Set[str]) -> StepSpec:
     """A stateless step for the workers."""
     primitive: Any = step.primitive
     is_pardo = isinstance(primitive, ParDo)
@@ -210,7 +212,16 @@ def step_spec(step: Step, graph: Graph) -> StepSpec:
             for side in step.side_inputs
         ),
         windowing=windowing,
+        batches=_batches(step, graph),
+        whole_batches="whole_batches" not in without,
     )
+
+
+def _batches(step: Step, graph: Graph) -> BatchTypes | None:
+    if not isinstance(step.primitive, ParDo) or isinstance(step.primitive, StatefulParDo):
+        return None
+    types = (graph.edge(edge).element_type for edge in (step.inputs[0], _edge(step)))
+    return batch_types_of(step.primitive.dofn, *types)
 
 
 def _writer(port: Port, writing: Writing, plan: Plan, context: Context) -> WriterSpec:

@@ -80,6 +80,15 @@ class Outputs:
         batch.windows.append(windows)  # type: ignore[union-attr, arg-type]
         batch.panes.append(pane)
 
+    def keep(self, tag: str | None, values: list[Any], row: Row) -> None:
+        """Keeps plain values for the next `drain`."""
+        batch: Any = self._pending.setdefault(tag, Batch([], [], [], []))
+        count, (_, timestamp, windows, pane) = len(values), row
+        batch.values += values
+        batch.timestamps += [timestamp] * count
+        batch.windows += [windows] * count
+        batch.panes += [pane] * count
+
     def retimed(self, batch: Batch) -> Batch:
         """Values with new timestamps, in the windows that they now belong in; the batch still has the old ones."""
         panes = _unknown(batch.panes)
@@ -99,11 +108,15 @@ class Outputs:
         """Pushes what `add` kept."""
         pending, self._pending = self._pending, {}
         for tag, batch in pending.items():
-            consumer = self._by_tag.get(tag)
-            if consumer is None:
-                self.metrics.inc(("penstock", "outputs_without_reader"), len(batch.values))
-            else:
-                yield from consumer.push(batch.collapsed())
+            yield from self.push(tag, batch.collapsed())
+
+    def push(self, tag: str | None, batch: Batch) -> Records:
+        """Pushes a batch to whoever reads a tag."""
+        consumer = self._by_tag.get(tag)
+        if consumer is None:
+            self.metrics.inc(("penstock", "outputs_without_reader"), len(batch.values))
+        else:
+            yield from consumer.push(batch)
 
 
 def _unknown(panes: Any) -> Any:

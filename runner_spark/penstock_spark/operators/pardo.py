@@ -26,6 +26,7 @@ from penstock.transforms.params import kind_of
 from penstock.utils.windowed_value import WindowedValue
 from penstock_spark.operators.arguments import Arguments, needs_row
 from penstock_spark.operators.batch import GLOBAL, MIN_MICROS, Batch
+from penstock_spark.operators.batch_dofns import BatchLoop, BatchOutputs, Converter, YieldingBatches
 from penstock_spark.operators.failure import guarded, step_failed
 from penstock_spark.operators.outputs import Outputs
 from penstock_spark.operators.program import StepSpec
@@ -135,19 +136,43 @@ class DoFnStep:
         return placeholder
 
     def _choose_loop(self) -> Consumer:
-        """The plainest loop that does what the DoFn asks for."""
+        """The loop for elements, or that which makes batches of them."""
+        batches, batch_signature = self.spec.batches, self.signature.process_batch
+        if batches is None:
+            return self._loop_of(self.dofn.process_signature(), self.dofn.process, None)
+        single = None
+        if self.dofn._process_defined:
+            gives = batches.gives if self.dofn._process_yields_batches else None
+            single = self._loop_of(self.dofn.process_signature(), self.dofn.process, gives)
+        if batch_signature is None or batches.takes is None:
+            assert single is not None
+            return single
+        gives = None if self.dofn._process_batch_yields_elements else batches.gives
+        whole = self._loop_of(batch_signature, self.dofn.process_batch, gives)
+        return BatchLoop(whole, single, batches.takes, self.metrics, self.spec.where, self.spec.whole_batches)
+
+    def _loop_of(
+        self, signature: MethodSignature, method: Callable[..., Any], gives: Converter | None
+    ) -> Consumer:
+        """The plainest loop that does what a method asks for."""
         primitive: Any = self.spec.primitive
-        call = bind(self.dofn.process_signature(), primitive.args, dict(primitive.kwargs))
+        call = bind(signature, primitive.args, dict(primitive.kwargs))
         arguments = Arguments(
             tuple(self.resolve(value) for value in call.args),
             tuple((name, self.resolve(value)) for name, value in call.kwargs),
             self.views,
         )
+        if gives is not None:
+            outputs = BatchOutputs(self.outputs, gives, self.metrics, self.spec.where)
+            call_of_row = arguments.row_call(method)
+            return YieldingBatches(
+                call_of_row, arguments.needs_window, outputs, self.metrics, self.spec.where
+            )
         if needs_row(arguments):
-            return RowLoop(arguments.row_call(self.dofn.process), arguments.needs_window, self)
-        return self._value_loop(arguments)
+            return RowLoop(arguments.row_call(method), arguments.needs_window, self)
+        return self._value_loop(arguments, method)
 
-    def _value_loop(self, arguments: Arguments) -> Consumer:
+    def _value_loop(self, arguments: Arguments, method: Callable[..., Any]) -> Consumer:
         common = (self.outputs, self.metrics, self.spec.where)
         kind, dofn = type(self.dofn), self.dofn
         if kind in (MapTupleDoFn, FlatMapTupleDoFn) and arguments.element_only:
@@ -159,7 +184,7 @@ class DoFnStep:
             return FilterStep(arguments.value_call(dofn.fn), False, *common)  # type: ignore[attr-defined]
         if kind is FlatMapDoFn:
             return FlatMapStep(arguments.value_call(dofn.fn), False, *common)  # type: ignore[attr-defined]
-        return FlatMapStep(arguments.value_call(dofn.process), False, *common)
+        return FlatMapStep(arguments.value_call(method), False, *common)
 
 
 class RowLoop:

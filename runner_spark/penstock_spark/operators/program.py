@@ -11,6 +11,7 @@ from dataclasses import dataclass
 from typing import Any
 
 from penstock.graph import AssignWindows, ParDo
+from penstock.transforms.batch_types import BatchTypes
 
 
 @dataclass(frozen=True, eq=False)
@@ -154,6 +155,8 @@ class StepSpec:
         outputs: Tags and edges.
         views: Its side inputs.
         windowing: The input's windowing for a ParDo; the output's for an AssignWindows.
+        batches: How elements become batches and the other way round, if its DoFn takes or gives some.
+        whole_batches: Whether batches go from DoFn to DoFn as they are, and DoFns that can do without are given some.
     """
 
     label: str
@@ -163,6 +166,8 @@ class StepSpec:
     outputs: tuple[tuple[str | None, int], ...]
     views: tuple[ViewSpec, ...] = ()
     windowing: Any = None
+    batches: BatchTypes | None = None
+    whole_batches: bool = True
 
 
 @dataclass(frozen=True, eq=False)

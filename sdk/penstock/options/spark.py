@@ -11,11 +11,16 @@ from penstock.error import three_parts
 from penstock.options.base import OptionsParser, PipelineOptions
 
 MODES = ("batch", "micro_batch", "streaming")
+_SWITCHES = {
+    "fast_start": "Starts a local Spark in half the time, at the cost of long jobs; for tests.",
+    "show_elements_in_errors": "Puts the failing element into the error's text.",
+}
 
 OPTIMISATIONS = {
     "early_combining": "elements of a stream are combined by the tasks that read them",
     "lifted_combiners": "what a GroupByKey's values are only combined from is combined before the shuffle",
     "native_sums": "Spark adds up sums and counts of known types",
+    "whole_batches": "batches go as they are from one `process_batch` to the next, also where there is a `process`",
 }
 """What the runner does for speed alone, by name: each can be switched off with ``without``, and changes no result."""
 
@@ -139,18 +144,8 @@ class SparkOptions(PipelineOptions):
             default=None,
             help="The label of a grouping whose state in the checkpoint may go; repeatable.",
         )
-        parser.add_argument(
-            "--fast_start",
-            action="store_true",
-            default=False,
-            help="Starts a local Spark in half the time, at the cost of long jobs; for tests.",
-        )
-        parser.add_argument(
-            "--show_elements_in_errors",
-            action="store_true",
-            default=False,
-            help="Puts the failing element into the error's text.",
-        )
+        for name, meaning in _SWITCHES.items():
+            parser.add_argument(f"--{name}", action="store_true", default=False, help=meaning)
 
     def master_url(self) -> str | None:
         """The master URL under either name; None if neither is set."""

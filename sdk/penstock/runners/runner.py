@@ -18,6 +18,7 @@ __all__ = ["PipelineResult", "PipelineRunner", "PipelineState", "create_runner"]
 
 _LOGGER = logging.getLogger(__name__)
 SPARK_RUNNER = ("penstock_spark.runner", "SparkRunner")
+BATCHES = "penstock_spark.batches"
 SPARK_NAMES = ("SparkRunner",)
 LOCAL_NAMES = (
     "DirectRunner",
@@ -226,6 +227,15 @@ def _hint(runner_name: str) -> str:
     if close:
         return f"did you mean {close[0]}?"
     return "the one runner is SparkRunner; DirectRunner stands for it on this machine"
+
+
+def batches_of_the_runner() -> Any:
+    """The module in which the runner has its converters for batches of NumPy, pandas and Arrow; importing enters them.
+
+    Raises:
+        ImportError: If the runner's package cannot be imported.
+    """
+    return importlib.import_module(BATCHES)
 
 
 def _spark_runner() -> PipelineRunner:

@@ -89,6 +89,12 @@ class ExceptionHandlingParDo(PTransform[Any, Any]):
                 f"{pardo.label} uses {' and '.join(sorted(kinds))}, which failing elements leave changed",
                 "pass allow_unsafe_userstate_in_process=True to with_exception_handling to accept that",
             )
+        dofn = pardo.fn
+        if not dofn._process_defined or dofn._process_yields_batches:
+            raise _refused(
+                f"{pardo.label} fails by the batch, and exceptions are handled by the element",
+                "define process too, which takes an element and yields elements",
+            )
         self._pardo = pardo
         self._options = options
         self._extra_tags = extra_tags

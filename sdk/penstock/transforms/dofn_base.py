@@ -7,11 +7,12 @@ from typing import Any
 
 from penstock.error import three_parts
 from penstock.transforms import params
+from penstock.transforms.batch_types import annotated_input, annotated_output, element_hints
 from penstock.transforms.display import HasDisplayData
 from penstock.transforms.params import DoFnParam
 from penstock.transforms.signature import MethodSignature, method_signature
 from penstock.typehints import trivial_inference, typehints
-from penstock.typehints.decorators import IOTypeHints, WithTypeHints, get_type_hints
+from penstock.typehints.decorators import WithTypeHints, get_type_hints
 
 __all__ = ["DoFn", "strip_output_annotations"]
 
@@ -127,7 +128,19 @@ class DoFn(WithTypeHints, HasDisplayData):  # type: ignore[misc]
         raise NotImplementedError
 
     def process_batch(self, batch: Any, *args: Any, **kwargs: Any) -> Any:
-        """Handles a batch of elements at once; an alternative to `process` for batched DoFns."""
+        """Handles a batch of elements at once; instead of `process`, or beside it.
+
+        The annotation of `batch` says what a batch is: ``list[T]``, or an array or table of NumPy, pandas or Arrow.
+        All elements of a batch have the same timestamp, windows and pane; no batch is empty.
+
+        Args:
+            batch: The batch; it must not be changed.
+            args: Further arguments of the transform, side inputs among them.
+            kwargs: Likewise, by name.
+
+        Returns:
+            An iterable of batches, or of elements if it is decorated with `yields_elements`; None for nothing.
+        """
         raise NotImplementedError
 
     def setup(self) -> Any:
@@ -161,13 +174,9 @@ class DoFn(WithTypeHints, HasDisplayData):  # type: ignore[misc]
 
         Raises:
             ValueError: If `process` is annotated as returning something that is not iterable.
+            TypeError: If `process` and `process_batch` give elements of different types.
         """
-        hints = IOTypeHints.from_callable(self.process) or IOTypeHints.empty()
-        if self._process_yields_batches:
-            hints = hints.with_output_types_from(IOTypeHints.empty())
-        if self._process_batch_yields_elements:
-            batch_hints = IOTypeHints.from_callable(self.process_batch) or IOTypeHints.empty()
-            hints = hints.with_output_types_from(batch_hints) if batch_hints.output_types else hints
+        hints = element_hints(self)
         try:
             hints = hints.strip_iterable()
         except ValueError as error:
@@ -181,8 +190,38 @@ class DoFn(WithTypeHints, HasDisplayData):  # type: ignore[misc]
 
     def infer_output_type(self, input_type: Any) -> Any:
         """The type of the elements that `process` gives for elements of `input_type`."""
+        if not self._process_defined:
+            return typehints.Any
         returned = trivial_inference.infer_return_type(self.process, [input_type])
         return trivial_inference.element_type(strip_output_annotations(returned))
+
+    def get_input_batch_type(self, input_element_type: Any) -> Any:
+        """The type of the batches that `process_batch` takes: by default, the annotation of its first parameter.
+
+        Args:
+            input_element_type: The type of the input's elements.
+
+        Returns:
+            A type hint; None if there is no `process_batch`.
+
+        Raises:
+            TypeError: If the parameter has no annotation.
+        """
+        return annotated_input(self)
+
+    def get_output_batch_type(self, input_element_type: Any) -> Any:
+        """The type of the batches it gives: by default, what its annotations say, or what can be inferred.
+
+        Args:
+            input_element_type: The type of the input's elements.
+
+        Returns:
+            A type hint; None if it gives no batches.
+
+        Raises:
+            TypeError: If `process` and `process_batch` give batches of different types, or no iterators of any.
+        """
+        return annotated_output(self, input_element_type)
 
     @property
     def _process_defined(self) -> bool:
@@ -191,6 +230,12 @@ class DoFn(WithTypeHints, HasDisplayData):  # type: ignore[misc]
     @property
     def _process_batch_defined(self) -> bool:
         return getattr(self.process_batch, "__func__", self.process_batch) is not DoFn.process_batch
+
+    @property
+    def _can_yield_batches(self) -> bool:
+        return (self._process_defined and self._process_yields_batches) or (
+            self._process_batch_defined and not self._process_batch_yields_elements
+        )
 
     @property
     def _process_yields_batches(self) -> bool:

@@ -7,6 +7,7 @@ from typing import Any
 
 from penstock import graph, pvalue
 from penstock.error import three_parts
+from penstock.transforms.batch_types import batch_types_of
 from penstock.transforms.dofn import (
     DoFn,
     FilterDoFn,
@@ -48,6 +49,9 @@ class ParDo(PTransformWithSideInputs):
         self._dofn_hints: Any = None
         self.signature = signature_of(self.fn)
         self.call = bind(self.signature.process, self.args, self.kwargs, self._function_name())
+        if self.signature.process_batch is not None:
+            what = f"{type(self.fn).__name__}.process_batch"
+            bind(self.signature.process_batch, self.args, self.kwargs, what)
 
     def _function_name(self) -> str:
         if isinstance(self.fn, FlatMapDoFn):
@@ -85,8 +89,12 @@ class ParDo(PTransformWithSideInputs):
         Raises:
             ValueError: If a stateful DoFn is applied to elements that are no key-value pairs, or may be retractions
                 that it does not take.
+            TypeError: If the DoFn has to do with batches, and nothing says how the elements become such batches.
         """
         self._check_pcollection(pcoll)
+        input_type = pcoll.element_type or typehints.Any
+        output_type = self.get_type_hints().simple_output_type(self.label)
+        batch_types_of(self.fn, input_type, output_type or self.infer_output_type(input_type))
         if self.signature.is_stateful:
             self._check_keyed(pcoll)
             check_dofn(self, pcoll)

@@ -12,6 +12,7 @@ from dataclasses import dataclass
 from typing import Any
 
 from penstock.error import three_parts
+from penstock.transforms.batch_types import check_batch_parameters
 from penstock.transforms.params import DoFnParam, kind_of
 from penstock.transforms.window_expiration import expiration_method
 from penstock.where import here
@@ -88,7 +89,7 @@ class DoFnSignature:
 
     Attributes:
         process: The main method.
-        process_batch: Beam's batched variant.
+        process_batch: The same for a whole batch.
         setup: Before the first bundle.
         start_bundle: Before each bundle.
         finish_bundle: After each bundle.
@@ -182,8 +183,8 @@ def signature_of(dofn: Any) -> DoFnSignature:
         The signature.
 
     Raises:
-        ValueError: If a parameter is asked for twice, or where it cannot be had, or if state or timers are
-            declared wrongly.
+        ValueError: If a parameter is asked for twice or where it cannot be had, or state or timers are not right.
+        NotImplementedError: If ``process_batch`` asks for what belongs to one element or one key.
         TypeError: If the DoFn has neither ``process`` nor ``process_batch``.
     """
     process = dofn.process_signature()
@@ -200,13 +201,15 @@ def signature_of(dofn: Any) -> DoFnSignature:
     for method in filter(None, life_cycle.values()):
         _validate_outside_process(dofn, method)
     _validate_distinct(dofn, process)
+    if batch is not None:
+        check_batch_parameters(dofn, batch)
+        _validate_distinct(dofn, batch)
     timers = _timers(dofn, process)
     found = expiration_method(dofn.timer_owner())
     expiration = None if found is None else method_signature(found.__name__, found)
     methods = [process, *(method for _, method in timers), *filter(None, [expiration])]
-    states = dict.fromkeys(
-        p.default.state_spec for method in methods for p in method.asking_for("StateParam")
-    )
+    asked = [parameter for method in methods for parameter in method.asking_for("StateParam")]
+    states = dict.fromkeys(parameter.default.state_spec for parameter in asked)
     _validate_names(dofn, "StateSpec", list(states))
     _validate_names(dofn, "TimerSpec", [spec for spec, _ in timers])
     return DoFnSignature(

@@ -1,0 +1,199 @@
+"""Batches that are Arrow tables or record batches, with a row for each element, or Arrow arrays."""
+
+from __future__ import annotations
+
+import datetime
+import decimal
+from collections.abc import Callable, Sequence
+from typing import Any
+
+import pyarrow as pa
+
+from penstock.typehints import typehints
+from penstock.typehints.batch import BatchConverter
+from penstock.typehints.row_type import RowTypeConstraint
+from penstock.utils.timestamp import Timestamp
+from penstock_spark.batches.misfits import misfit
+from penstock_spark.batches.rows import row_maker, row_type, without_none
+from penstock_spark.sinks.records import column_of, plain
+
+_PLAIN: dict[Any, pa.DataType] = {
+    bool: pa.bool_(),
+    int: pa.int64(),
+    float: pa.float64(),
+    str: pa.string(),
+    bytes: pa.binary(),
+    Timestamp: pa.timestamp("us", "UTC"),
+    datetime.date: pa.date32(),
+    decimal.Decimal: pa.decimal128(38, 18),
+}
+_TABLES = {pa.Table: pa.Table.from_arrays, pa.RecordBatch: pa.RecordBatch.from_arrays}
+_Make = Callable[[Any], Any] | None
+"""From a value as pyarrow gives it to one of the type hint; None if it is that already."""
+
+
+def converter(element_type: Any, batch_type: Any) -> BatchConverter[Any, Any]:
+    """The converter for tables or record batches of rows, or for arrays.
+
+    Raises:
+        TypeError: If the batch type is none of them, or Arrow has no type for the elements.
+    """
+    if batch_type is pa.Array:
+        return ArrayConverter(element_type)
+    if batch_type not in _TABLES:
+        raise TypeError("batch type must be pa.Table, pa.RecordBatch or pa.Array")
+    row = row_type(element_type)
+    if row is None:
+        raise TypeError(f"Element type must have named fields for batch type pa.{batch_type.__name__}")
+    return TableConverter(batch_type, row)
+
+
+def field_of(name: str, hint: Any) -> pa.Field:
+    """The Arrow field for values of a type; TypeError if there is none that gives them back as they are.
+
+    >>> field_of("a", typehints.Optional[typehints.List[int]])
+    pyarrow.Field<a: list<item: int64 not null>>
+    """
+    inner, nullable = without_none(hint)
+    return pa.field(name, _type_of(inner), nullable)
+
+
+def _type_of(hint: Any) -> pa.DataType:
+    if isinstance(hint, type):
+        if hint in _PLAIN:
+            return _PLAIN[hint]
+        if hint.__module__.partition(".")[0] == "numpy":
+            return pa.from_numpy_dtype(hint)
+    row = row_type(hint)
+    if row is not None:
+        return pa.struct([field_of(name, each) for name, each in row.fields])
+    if isinstance(hint, typehints.ListConstraint):
+        return pa.list_(field_of("item", hint.inner_type))
+    if isinstance(hint, typehints.DictConstraint):
+        return pa.map_(_type_of(hint.key_type), field_of("value", hint.value_type))
+    raise TypeError(f"Arrow has no type for {typehints.show_type(hint)}")
+
+
+def _maker(hint: Any) -> _Make:
+    """What makes values of a type of those that pyarrow gives."""
+    inner, _ = without_none(hint)
+    make = _maker_of_some(inner)
+    return make and (lambda value: None if value is None else make(value))
+
+
+def _maker_of_some(hint: Any) -> _Make:
+    if hint is Timestamp:
+        return Timestamp.from_utc_datetime
+    row = row_type(hint)
+    if row is not None:
+        makers = {name: _maker(each) for name, each in row.fields}
+        of = row_maker(row)
+        return lambda value: of(**{name: _made(make, value[name]) for name, make in makers.items()})
+    if isinstance(hint, typehints.ListConstraint):
+        item = _maker(hint.inner_type)
+        return item and (lambda value: [_made(item, each) for each in value])
+    if isinstance(hint, typehints.DictConstraint):
+        key, item = _maker(hint.key_type), _maker(hint.value_type)
+        return lambda value: {_made(key, name): _made(item, each) for name, each in value}
+    return None
+
+
+def _made(make: _Make, value: Any) -> Any:
+    return value if make is None else make(value)
+
+
+def _to_arrow(values: Sequence[Any], field: pa.Field, hint: Any) -> pa.Array:
+    if field.type.num_fields or pa.types.is_timestamp(field.type):
+        values = [plain(value) for value in values]
+    try:
+        return column_of(values, field, "")
+    except TypeError:
+        raise misfit(hint) from None
+
+
+def _to_python(column: Any, hint: Any) -> list[Any]:
+    make = _maker(hint)
+    values: list[Any] = column.to_pylist()
+    return values if make is None else list(map(make, values))
+
+
+class ArrayConverter(BatchConverter[Any, Any]):
+    """Arrays of elements.
+
+    >>> made = ArrayConverter(int)
+    >>> made.explode_batch(made.produce_batch([1, 2]))
+    [1, 2]
+    """
+
+    def __init__(self, element_type: Any) -> None:
+        super().__init__(pa.Array, element_type)
+        self._field = field_of("element", element_type)
+
+    def produce_batch(self, elements: Sequence[Any]) -> Any:
+        """An array; TypeError if it could not have the elements as they are."""
+        return _to_arrow(elements, self._field, self._element_type)
+
+    def explode_batch(self, batch: Any) -> Any:
+        """The elements, as a list."""
+        return _to_python(batch, self._element_type)
+
+    def combine_batches(self, batches: Sequence[Any]) -> Any:
+        """One array."""
+        return pa.concat_arrays(batches)
+
+    def get_length(self, batch: Any) -> int:
+        """The number of elements."""
+        return len(batch)
+
+    def estimate_byte_size(self, batch: Any) -> int:
+        """The array's bytes."""
+        return int(batch.nbytes)
+
+
+class TableConverter(BatchConverter[Any, Any]):
+    """Tables or record batches with a column for each field.
+
+    >>> from penstock.pvalue import Row
+    >>> made = TableConverter(pa.Table, RowTypeConstraint.from_fields([("a", int), ("b", str)]))
+    >>> made.explode_batch(made.produce_batch([Row(a=1, b="c")]))
+    [Row(a=1, b='c')]
+    """
+
+    def __init__(self, batch_type: Any, element_type: RowTypeConstraint) -> None:
+        super().__init__(batch_type, element_type)
+        self._schema = pa.schema([field_of(name, hint) for name, hint in element_type.fields])
+
+    def produce_batch(self, elements: Sequence[Any]) -> Any:
+        """A table; TypeError if it could not have the elements as they are."""
+        fields = self._element_type.fields
+        try:
+            columns = [[getattr(element, name) for element in elements] for name, _ in fields]
+        except AttributeError:
+            raise misfit(self._element_type) from None
+        arrays = [
+            _to_arrow(values, field, hint)
+            for values, field, (_, hint) in zip(columns, self._schema, fields, strict=True)
+        ]
+        return _TABLES[self._batch_type](arrays, schema=self._schema)
+
+    def explode_batch(self, batch: Any) -> Any:
+        """The rows, as a list; TypeError if the batch lacks a field."""
+        fields, make = self._element_type.fields, row_maker(self._element_type)
+        names = [name for name, _ in fields]
+        if not set(names) <= set(batch.schema.names):
+            raise misfit(self._element_type)
+        columns = [_to_python(batch.column(name), hint) for name, hint in fields]
+        return [make(**dict(zip(names, values, strict=True))) for values in zip(*columns, strict=True)]
+
+    def combine_batches(self, batches: Sequence[Any]) -> Any:
+        """One table."""
+        table = pa.concat_tables([pa.table(batch) for batch in batches])
+        return table if self._batch_type is pa.Table else table.combine_chunks().to_batches()[0]
+
+    def get_length(self, batch: Any) -> int:
+        """The number of rows."""
+        return int(batch.num_rows)
+
+    def estimate_byte_size(self, batch: Any) -> int:
+        """The table's bytes."""
+        return int(batch.nbytes)

@@ -1,0 +1,188 @@
+"""Batches that are NumPy arrays: one dimension has the elements, the others are those of each element."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from typing import Any
+
+import numpy as np
+
+from penstock.typehints import typehints
+from penstock.typehints.batch import BatchConverter, N
+from penstock_spark.batches.misfits import misfit
+
+_OF_PYTHON = (bool, int, float, complex, str, bytes)
+_WIDER = {"b": "b", "i": "biu", "u": "biu", "f": "biuf", "c": "biufc", "U": "U", "S": "S"}
+"""For each kind of array, the kinds of elements that mean the same as numbers or texts of it."""
+
+
+class NumpyTypeHint:
+    """What `NumpyArray` is: ``NumpyArray[dtype]``, or ``NumpyArray[dtype, shape]`` (Beam's name).
+
+    >>> NumpyTypeHint()[np.int64, (N, 3)]
+    NumpyArray[dtype('int64'), ('ARBITRARY LENGTH DIMENSION', 3)]
+    """
+
+    class NumpyTypeConstraint(typehints.TypeConstraint):
+        """The hint for arrays of one dtype and shape (Beam's name).
+
+        Args:
+            dtype: Anything that NumPy takes for one.
+            shape: The length of each dimension; `N` for the one along which the elements are.
+        """
+
+        def __init__(self, dtype: Any, shape: tuple[Any, ...] = ()) -> None:
+            self.dtype = np.dtype(dtype)
+            self.shape = tuple(shape)
+
+        def type_check(self, batch: object) -> None:
+            """Checks an array; TypeError without its values if it is none of these."""
+            if not isinstance(batch, np.ndarray):
+                raise TypeError(f"{type(batch).__name__} is not an instance of ndarray")
+            if not np.issubdtype(batch.dtype, self.dtype):
+                raise TypeError(f"an array of {batch.dtype} does not have expected dtype: {self.dtype!r}")
+            if len(batch.shape) != len(self.shape) or any(
+                wanted not in (N, found) for wanted, found in zip(self.shape, batch.shape, strict=True)
+            ):
+                raise TypeError(f"an array of shape {batch.shape} does not have expected shape: {self.shape}")
+
+        def _consistent_with_check_(self, sub: Any) -> bool:
+            return True
+
+        def __eq__(self, other: object) -> bool:
+            if not isinstance(other, NumpyTypeHint.NumpyTypeConstraint):
+                return NotImplemented
+            return bool(self.dtype == other.dtype) and self.shape == other.shape
+
+        def __hash__(self) -> int:
+            return hash((self.dtype, self.shape))
+
+        def __repr__(self) -> str:
+            return f"NumpyArray[{self.dtype!r}{'' if self.shape == (N,) else f', {self.shape!r}'}]"
+
+    def __getitem__(self, value: Any) -> NumpyTypeConstraint:
+        dtype, shape = value if isinstance(value, tuple) else (value, (N,))
+        return self.NumpyTypeConstraint(dtype, shape=shape)
+
+
+NumpyArray = NumpyTypeHint()
+_Constraint = NumpyTypeHint.NumpyTypeConstraint
+
+
+def converter(element_type: Any, batch_type: Any) -> NumpyBatchConverter:
+    """The converter for a dtype of elements and arrays of it.
+
+    Raises:
+        TypeError: If they do not go together.
+
+    >>> converter(int, np.ndarray).explode_batch(np.array([1, 2]))
+    [1, 2]
+    """
+    element = element_type
+    if not isinstance(element, _Constraint):
+        try:
+            element = NumpyArray[element_type, ()]
+        except TypeError as error:
+            raise TypeError("Element type is not a dtype") from error
+    batch = batch_type if isinstance(batch_type, _Constraint) else NumpyArray[element.dtype, (N,)]
+    if batch_type is not np.ndarray and batch is not batch_type:
+        raise TypeError("batch type must be np.ndarray or beam.typehints.batch.NumpyArray[..]")
+    if batch.dtype != element.dtype:
+        raise TypeError(
+            f"batch type and element type must have equivalent dtypes (batch={batch.dtype}, element={element.dtype})"
+        )
+    if batch.shape.count(N) != 1:
+        raise TypeError(f"one dimension of the batch is N, the elements' own: {batch.shape}")
+    place = batch.shape.index(N)
+    if batch.shape[:place] + batch.shape[place + 1 :] != element.shape:
+        raise TypeError(
+            "Failed to align batch type's batch dimension with element type "
+            f"(batch type dimensions: {batch.shape}, element type dimensions: {element.shape})"
+        )
+    return NumpyBatchConverter(
+        batch, element, batch.dtype, element.shape, place, as_python=element_type in _OF_PYTHON
+    )
+
+
+class NumpyBatchConverter(BatchConverter[Any, Any]):
+    """Arrays of elements (Beam's name).
+
+    Args:
+        batch_type: A `NumpyArray`.
+        element_type: A `NumpyArray`.
+        dtype: The dtype of both.
+        element_shape: The shape of an element.
+        partition_dimension: The dimension of the batch along which the elements are.
+        as_python: Whether elements are Python's own numbers and texts, as their type hint has it, and not NumPy's.
+    """
+
+    def __init__(
+        self,
+        batch_type: Any,
+        element_type: Any,
+        dtype: Any,
+        element_shape: tuple[int, ...] = (),
+        partition_dimension: int = 0,
+        as_python: bool = False,
+    ) -> None:
+        super().__init__(batch_type, element_type)
+        self.dtype = np.dtype(dtype)
+        self.element_shape = element_shape
+        self.partition_dimension = partition_dimension
+        self.as_python = as_python
+
+    def produce_batch(self, elements: Sequence[Any]) -> Any:
+        """An array; TypeError if it could not have the elements as they are."""
+        if self.dtype.kind == "O" and not self.element_shape:
+            return np.fromiter(elements, dtype=object, count=len(elements))
+        try:
+            if self.element_shape:
+                made = np.stack(list(elements), axis=self.partition_dimension)
+            else:
+                made = np.asarray(elements)
+        except (TypeError, ValueError):
+            raise misfit(self._element_type) from None
+        # NumPy makes a text of a number among texts, and cuts NUL characters off its end.
+        if self.dtype.kind in "US" and made.tolist() != list(elements):
+            raise misfit(self._element_type)
+        place = self.partition_dimension
+        if made.shape[:place] + made.shape[place + 1 :] != self.element_shape:
+            raise misfit(self._element_type)
+        return made if made.dtype == self.dtype else self._as_declared(made)
+
+    def _as_declared(self, made: Any) -> Any:
+        kind = self.dtype.kind
+        if made.dtype.kind not in _WIDER.get(kind, kind):
+            raise misfit(self._element_type)
+        if kind in "US" and self.dtype.itemsize == 0:
+            return made
+        with np.errstate(all="ignore"):
+            cast = made.astype(self.dtype)
+        # Whole numbers that do not fit would begin anew from the other end.
+        if kind not in "fc" and (cast != made).any():
+            raise misfit(self._element_type)
+        return cast
+
+    def explode_batch(self, batch: Any) -> Any:
+        """The elements, as a list: numbers of Python if the element's type hint is one of Python's."""
+        if self.as_python and not self.element_shape:
+            return batch.tolist()
+        return list(batch.swapaxes(self.partition_dimension, 0) if self.partition_dimension else batch)
+
+    def combine_batches(self, batches: Sequence[Any]) -> Any:
+        """One array.
+
+        >>> converter(int, np.ndarray).combine_batches([np.array([1]), np.array([2])])
+        array([1, 2])
+        """
+        return np.concatenate(batches, axis=self.partition_dimension)
+
+    def get_length(self, batch: Any) -> int:
+        """The length of the elements' dimension; TypeError if it is no array."""
+        if not isinstance(batch, np.ndarray):
+            raise TypeError(f"{type(batch).__name__} is not an instance of ndarray")
+        return int(np.size(batch, axis=self.partition_dimension))
+
+    def estimate_byte_size(self, batch: Any) -> int:
+        """The array's bytes."""
+        return int(batch.nbytes)

@@ -1,0 +1,156 @@
+"""Batches that are pandas DataFrames, with a row for each element, or Series."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from typing import Any
+
+import pandas as pd
+
+from penstock.typehints.batch import BatchConverter
+from penstock.typehints.row_type import RowTypeConstraint
+from penstock_spark.batches.misfits import misfit
+from penstock_spark.batches.rows import row_maker, row_type, without_none
+
+_WIDTHS = ("int8", "int16", "int32", "int64")
+
+
+def converter(element_type: Any, batch_type: Any) -> BatchConverter[Any, Any]:
+    """The converter for DataFrames of rows, or for Series.
+
+    Raises:
+        TypeError: If the batch type is neither, or the elements of a DataFrame have no fields.
+    """
+    if batch_type is pd.Series:
+        return SeriesConverter(element_type)
+    if batch_type is not pd.DataFrame:
+        raise TypeError("batch type must be pd.Series or pd.DataFrame")
+    row = row_type(element_type)
+    if row is None:
+        raise TypeError("Element type must have named fields for batch type pd.DataFrame")
+    return FrameConverter(row)
+
+
+def dtype_of(hint: Any) -> Any:
+    """The pandas dtype for a type of values; ``object`` for what pandas has none for (Beam's table).
+
+    >>> from penstock.typehints import Optional
+    >>> [dtype_of(hint) for hint in (int, Optional[int], str, list)]
+    ['int64', 'Int64', 'string', 'object']
+    """
+    inner, nullable = without_none(hint)
+    name = inner.__name__.rstrip("_") if isinstance(inner, type) else ""
+    if inner in (int, float):
+        name = f"{name}64"
+    if name in _WIDTHS:
+        return name.capitalize() if nullable else name
+    if name in ("float32", "float64"):
+        return name
+    if name == "bool":
+        return "boolean" if nullable else "bool"
+    return "string" if inner is str else "object"
+
+
+def _series(values: Sequence[Any], hint: Any) -> pd.Series[Any]:
+    """Values as a column; TypeError if it could not have them as they are."""
+    dtype, (inner, nullable) = dtype_of(hint), without_none(hint)
+    kinds = set(map(type, values)) - ({type(None)} if nullable else set())
+    if dtype != "object" and not all(_is_exact(kind, inner) for kind in kinds):
+        raise misfit(hint)
+    try:
+        made = pd.Series(list(values), dtype=dtype)
+    except (TypeError, ValueError, OverflowError):
+        raise misfit(hint) from None
+    return made
+
+
+def _is_exact(kind: type, declared: type) -> bool:
+    """Whether pandas keeps values of a type as they are: it reads texts as numbers, and takes None for one."""
+    name = declared.__name__
+    if name.startswith(("bool", "str")):
+        return kind.__name__.startswith(name.rstrip("_"))
+    return hasattr(kind, "__index__" if name.startswith("int") else "__float__")
+
+
+def _values(series: pd.Series[Any], hint: Any) -> list[Any]:
+    """The values of a column, as Python's own where pandas knows them."""
+    values: list[Any] = series.tolist()
+    if not without_none(hint)[1]:
+        return values
+    return [None if is_null else value for value, is_null in zip(values, series.isna().tolist(), strict=True)]
+
+
+class SeriesConverter(BatchConverter[Any, Any]):
+    """Series of elements.
+
+    >>> made = SeriesConverter(int)
+    >>> made.explode_batch(made.produce_batch([1, 2]) * 2)
+    [2, 4]
+    """
+
+    def __init__(self, element_type: Any) -> None:
+        super().__init__(pd.Series, element_type)
+
+    def produce_batch(self, elements: Sequence[Any]) -> Any:
+        """A Series; TypeError if it could not have the elements as they are."""
+        return _series(elements, self._element_type)
+
+    def explode_batch(self, batch: Any) -> Any:
+        """The elements, as a list."""
+        return _values(batch, self._element_type)
+
+    def combine_batches(self, batches: Sequence[Any]) -> Any:
+        """One Series."""
+        return pd.concat(batches)
+
+    def get_length(self, batch: Any) -> int:
+        """The number of elements."""
+        return len(batch)
+
+    def estimate_byte_size(self, batch: Any) -> int:
+        """The bytes that pandas counts."""
+        return int(batch.memory_usage())
+
+
+class FrameConverter(BatchConverter[Any, Any]):
+    """DataFrames with a column for each field; the index means nothing.
+
+    >>> from penstock.pvalue import Row
+    >>> from penstock.typehints import Optional
+    >>> made = FrameConverter(RowTypeConstraint.from_fields([("a", int), ("b", Optional[str])]))
+    >>> made.explode_batch(made.produce_batch([Row(a=1, b=None), Row(a=2, b="c")]))
+    [Row(a=1, b=None), Row(a=2, b='c')]
+    """
+
+    def __init__(self, element_type: RowTypeConstraint) -> None:
+        super().__init__(pd.DataFrame, element_type)
+
+    def produce_batch(self, elements: Sequence[Any]) -> Any:
+        """A DataFrame; TypeError if it could not have the elements as they are."""
+        fields = self._element_type.fields
+        try:
+            columns = {name: [getattr(element, name) for element in elements] for name, _ in fields}
+        except AttributeError:
+            raise misfit(self._element_type) from None
+        return pd.DataFrame({name: _series(columns[name], hint) for name, hint in fields})
+
+    def explode_batch(self, batch: Any) -> Any:
+        """The rows, as a list; TypeError if the batch lacks a field."""
+        fields, make = self._element_type.fields, row_maker(self._element_type)
+        names = [name for name, _ in fields]
+        if not set(names) <= set(batch.columns):
+            raise misfit(self._element_type)
+        columns = [_values(batch[name], hint) for name, hint in fields]
+        return [make(**dict(zip(names, values, strict=True))) for values in zip(*columns, strict=True)]
+
+    def combine_batches(self, batches: Sequence[Any]) -> Any:
+        """One DataFrame."""
+        return pd.concat(batches)
+
+    def get_length(self, batch: Any) -> int:
+        """The number of rows."""
+        return len(batch)
+
+    def estimate_byte_size(self, batch: Any) -> int:
+        """The bytes that pandas counts."""
+        return int(batch.memory_usage().sum())
