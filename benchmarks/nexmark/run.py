@@ -35,7 +35,7 @@ from report import Times
 from targets import empty_target
 
 MODES = ("batch", "streaming")
-EVENTS = {"batch": 300_000, "streaming": 100_000}
+EVENTS = {"batch": 200_000, "streaming": 40_000}
 RUNS = {"batch": 3, "streaming": 2}
 
 
@@ -101,7 +101,7 @@ def arguments(given: Sequence[str] | None) -> argparse.Namespace:
     parser.add_argument("--mode", nargs="+", choices=MODES, default=list(MODES))
     parser.add_argument("--queries", nargs="+", choices=QUERIES, default=list(QUERIES))
     parser.add_argument("--events", type=int, help=f"how many; default {EVENTS}")
-    parser.add_argument("--files", type=int, default=5, help="in how many files the events of a stream are")
+    parser.add_argument("--files", type=int, default=4, help="in how many files the events of a stream are")
     parser.add_argument("--runs", type=int, help=f"how many count, after one that does not; default {RUNS}")
     parser.add_argument("--contenders", nargs="+", choices=JOBS, default=list(JOBS))
     parser.add_argument("--cores", type=int, default=len(os.sched_getaffinity(0)), help="default: all")
