@@ -26,10 +26,11 @@ from penstock.pvalue import AsSingleton, TaggedOutput
 from penstock.transforms.window import (
     FixedWindows,
     GlobalWindow,
+    IntervalWindow,
     SlidingWindows,
     TimestampedValue,
 )
-from penstock.utils.windowed_value import HomogeneousWindowedBatch, PaneInfoTiming
+from penstock.utils.windowed_value import HomogeneousWindowedBatch, PaneInfoTiming, WindowedValue
 from penstock_spark.operators.batch_dofns import FEWEST_ELEMENTS
 from penstock_spark.operators.failure import StepFailed, find_failure
 
@@ -152,6 +153,31 @@ def test_a_batch_has_one_timestamp_and_one_window_and_side_inputs_are_those_of_t
         assert count - 10 * (start + 1) in ((2,) if settings.partitions == 1 else (1, 2))
 
 
+class Starts(Same):
+    """Replaces elements by the start of their window, batch by batch."""
+
+    def process_batch(self, batch: list[int], window: Any = beam.DoFn.WindowParam) -> Iterator[list[int]]:
+        yield [int(window.start)] * len(batch)
+
+
+@SETTINGS
+def test_a_batch_in_several_windows_comes_once_for_each_and_windows_are_kept_apart(
+    settings: Settings,
+) -> None:
+    pipeline = beam.Pipeline()
+    elements = pipeline | beam.Create(list(range(20)))
+    placed = elements | beam.FlatMap(
+        lambda number: [
+            WindowedValue(number, 0, [IntervalWindow(number % 2, 2), IntervalWindow(-1, 3 + number % 2)])
+        ]
+    ).with_output_types(int)
+    found = collect_timed(placed | beam.ParDo(Starts()))
+    run_plain(pipeline, settings)
+    ends = [(start, int(window.end)) for start, _, window in found]
+    assert all(start == int(window.start) for start, _, window in found)
+    assert sorted(ends) == sorted(10 * [(0, 2), (1, 2), (-1, 3), (-1, 4)])
+
+
 class Routed(Same):
     """Has an output of its own for odd numbers, and one that nobody reads."""
 
@@ -265,7 +291,7 @@ class Counting(Same):
 
 def test_what_a_batch_counts_is_its_own_step_s() -> None:
     pipeline = beam.Pipeline()
-    one = pipeline | beam.Create(list(range(10))) | "One" >> beam.ParDo(Counting())
+    one = pipeline | beam.Create(list(range(40))) | "One" >> beam.ParDo(Counting())
     _ = one | "Two" >> beam.ParDo(Counting())
     metrics = run_plain(pipeline, Settings(1))
-    assert [metrics["counters", label, "test", "seen"] for label in ("One", "Two")] == [20, 10]
+    assert [metrics["counters", label, "test", "seen"] for label in ("One", "Two")] == [80, 40]

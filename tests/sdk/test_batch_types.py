@@ -329,6 +329,24 @@ def test_converters_are_equal_where_batches_can_be_handed_on() -> None:
     assert converter(int, pd.Series) != converter(float, pd.Series)
 
 
+@pytest.mark.parametrize(
+    ("element_type", "batch_type"),
+    [
+        (int, list[int]),
+        (int, np.ndarray),
+        (int, pd.Series),
+        (Point, pd.DataFrame),
+        (int, pa.Array),
+        (Point, pa.Table),
+    ],
+    ids=lambda each: str(each)[:30],
+)
+def test_a_text_is_no_batch_although_it_has_a_length(element_type: Any, batch_type: Any) -> None:
+    converter = BatchConverter.from_typehints(element_type=element_type, batch_type=batch_type)
+    with pytest.raises(TypeError, match="str is not"):
+        converter.get_length("ab")
+
+
 def test_a_hint_for_arrays_checks_them() -> None:
     hint = NumpyArray[np.int64, (N, 3)]
     hint.type_check(np.zeros((5, 3), np.int64))

@@ -13,7 +13,7 @@ from penstock.typehints import typehints
 from penstock.typehints.batch import BatchConverter
 from penstock.typehints.row_type import RowTypeConstraint
 from penstock.utils.timestamp import Timestamp
-from penstock_spark.batches.misfits import misfit
+from penstock_spark.batches.misfits import length_of, misfit
 from penstock_spark.batches.rows import row_maker, row_type, without_none
 from penstock_spark.sinks.records import column_of, plain
 
@@ -142,8 +142,8 @@ class ArrayConverter(BatchConverter[Any, Any]):
         return pa.concat_arrays(batches)
 
     def get_length(self, batch: Any) -> int:
-        """The number of elements."""
-        return len(batch)
+        """The number of elements; TypeError if it is no array."""
+        return length_of(batch, pa.Array)
 
     def estimate_byte_size(self, batch: Any) -> int:
         """The array's bytes."""
@@ -191,8 +191,8 @@ class TableConverter(BatchConverter[Any, Any]):
         return table if self._batch_type is pa.Table else table.combine_chunks().to_batches()[0]
 
     def get_length(self, batch: Any) -> int:
-        """The number of rows."""
-        return int(batch.num_rows)
+        """The number of rows; TypeError if it is no such table."""
+        return length_of(batch, self._batch_type)
 
     def estimate_byte_size(self, batch: Any) -> int:
         """The table's bytes."""

@@ -1,4 +1,4 @@
-"""The error for elements that are not what the type hint of their batch says."""
+"""Errors for elements, and for batches, that are not what their type hint says."""
 
 from __future__ import annotations
 
@@ -21,3 +21,17 @@ def misfit(element_type: Any) -> TypeError:
             hint="elements that may be None, or of several types, go well with list[...] as the batch's type",
         )
     )
+
+
+def length_of(batch: Any, kind: type) -> int:
+    """The length of a batch.
+
+    Raises:
+        TypeError: If it is not of its kind: what can be iterated over has a length too, mostly.
+
+    >>> length_of([1, 2], list)
+    2
+    """
+    if not isinstance(batch, kind):
+        raise TypeError(f"{type(batch).__name__} is not an instance of {kind.__name__}")
+    return len(batch)  # type: ignore[arg-type]

@@ -9,7 +9,7 @@ import numpy as np
 
 from penstock.typehints import typehints
 from penstock.typehints.batch import BatchConverter, N
-from penstock_spark.batches.misfits import misfit
+from penstock_spark.batches.misfits import length_of, misfit
 
 _OF_PYTHON = (bool, int, float, complex, str, bytes)
 _WIDER = {"b": "b", "i": "biu", "u": "biu", "f": "biuf", "c": "biufc", "U": "U", "S": "S"}
@@ -179,8 +179,7 @@ class NumpyBatchConverter(BatchConverter[Any, Any]):
 
     def get_length(self, batch: Any) -> int:
         """The length of the elements' dimension; TypeError if it is no array."""
-        if not isinstance(batch, np.ndarray):
-            raise TypeError(f"{type(batch).__name__} is not an instance of ndarray")
+        length_of(batch, np.ndarray)
         return int(np.size(batch, axis=self.partition_dimension))
 
     def estimate_byte_size(self, batch: Any) -> int:

@@ -9,7 +9,7 @@ import pandas as pd
 
 from penstock.typehints.batch import BatchConverter
 from penstock.typehints.row_type import RowTypeConstraint
-from penstock_spark.batches.misfits import misfit
+from penstock_spark.batches.misfits import length_of, misfit
 from penstock_spark.batches.rows import row_maker, row_type, without_none
 
 _WIDTHS = ("int8", "int16", "int32", "int64")
@@ -104,8 +104,8 @@ class SeriesConverter(BatchConverter[Any, Any]):
         return pd.concat(batches)
 
     def get_length(self, batch: Any) -> int:
-        """The number of elements."""
-        return len(batch)
+        """The number of elements; TypeError if it is no Series."""
+        return length_of(batch, pd.Series)
 
     def estimate_byte_size(self, batch: Any) -> int:
         """The bytes that pandas counts."""
@@ -148,8 +148,8 @@ class FrameConverter(BatchConverter[Any, Any]):
         return pd.concat(batches)
 
     def get_length(self, batch: Any) -> int:
-        """The number of rows."""
-        return len(batch)
+        """The number of rows; TypeError if it is no DataFrame."""
+        return length_of(batch, pd.DataFrame)
 
     def estimate_byte_size(self, batch: Any) -> int:
         """The bytes that pandas counts."""

@@ -92,9 +92,10 @@ class ParDo(PTransformWithSideInputs):
             TypeError: If the DoFn has to do with batches, and nothing says how the elements become such batches.
         """
         self._check_pcollection(pcoll)
-        input_type = pcoll.element_type or typehints.Any
-        output_type = self.get_type_hints().simple_output_type(self.label)
-        batch_types_of(self.fn, input_type, output_type or self.infer_output_type(input_type))
+        if self.fn._process_batch_defined or self.fn._can_yield_batches:
+            input_type = pcoll.element_type or typehints.Any
+            output_type = self.get_type_hints().simple_output_type(self.label)
+            batch_types_of(self.fn, input_type, output_type or self.infer_output_type(input_type))
         if self.signature.is_stateful:
             self._check_keyed(pcoll)
             check_dofn(self, pcoll)

@@ -167,7 +167,9 @@ class ListBatchConverter(BatchConverter[list[Any], Any]):
         return [element for batch in batches for element in batch]
 
     def get_length(self, batch: list[Any]) -> int:
-        """The list's length."""
+        """The list's length; TypeError for what can be iterated over, but is hardly meant as a list."""
+        if isinstance(batch, str | bytes | dict):
+            raise TypeError(f"{type(batch).__name__} is not a list")
         return len(batch)
 
     def estimate_byte_size(self, batch: list[Any]) -> int:
