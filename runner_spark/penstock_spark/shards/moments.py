@@ -41,7 +41,7 @@ class Moments:
         return heap[0][0] if heap else None
 
     def earliest(self, is_current: Callable[[int, bytes], bool]) -> int | None:
-        """The moment of the earliest entry that is current; None if none is. Those before it are removed."""
+        """The moment of the earliest entry that is current; None if none is. Others may be removed."""
         heap, dropped = self._ordered(), 0
         while heap and not is_current(*heap[0]):
             heappop(heap)
