@@ -16,7 +16,11 @@ _ELSEWHERE = ("runs", "cores", "folder", "results")
 
 
 def parsed_settings(
-    parser: argparse.ArgumentParser, given: Sequence[str] | None, contenders: Iterable[str], results: str
+    parser: argparse.ArgumentParser,
+    given: Sequence[str] | None,
+    contenders: Iterable[str],
+    results: str,
+    unasked: Iterable[str] = (),
 ) -> argparse.Namespace:
     """Adds the shared options to a program's own, and parses.
 
@@ -24,10 +28,12 @@ def parsed_settings(
         parser: Knows the program's own options.
         given: The command line's arguments; None for those of this process.
         contenders: Who can be measured.
-        results: The name of the file of numbers; full runs of everybody write it where it is kept, others do not.
+        results: The name of the file of numbers; full runs write it where it is kept, others do not.
+        unasked: Those who are only measured if they are asked for.
     """
     names = list(contenders)
-    parser.add_argument("--contenders", nargs="+", choices=names, default=names)
+    usual = [name for name in names if name not in unasked]
+    parser.add_argument("--contenders", nargs="+", choices=names, default=usual)
     parser.add_argument("--cores", type=int, default=len(os.sched_getaffinity(0)), help="default: all")
     parser.add_argument("--folder", type=Path, default=ROOT / "build" / "benchmarks", help="for data, logs")
     parser.add_argument("--results", type=Path, help="the file to write")

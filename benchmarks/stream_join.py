@@ -1,6 +1,7 @@
 """Measures an inner join of two streams in windows of ten minutes, beside processors by hand and Spark's own join.
 
-Run it with ``python benchmarks/stream_join.py``, and ``--events=100000`` for a first look.
+Run it with ``python benchmarks/stream_join.py``; it takes some minutes, and most of them the processor by hand. The one
+over data frames, and Spark's join after the Python parse, only run if they are among ``--contenders``.
 
 Orders and payments match if they have the same id and are in the same window. Each pair is given as soon as both are
 there, by everybody: penstock's is ``JoinRows("inner")``, and Spark's own has watermarks on both sides and the window
@@ -19,16 +20,17 @@ from processes import running_workers
 from stream_comparison import Work, compared, write_comparison
 
 CONTENDERS = ("rows", "frames", "native_sql", "native_python", "penstock")
+UNASKED = ("frames", "native_python")
 
 
 def main(given: Sequence[str] | None = None) -> None:
     """Runs everything, prints the tables and writes the numbers."""
     parser = argparse.ArgumentParser(description=__doc__)
-    parser.add_argument("--events", type=int, default=1_000_000, help="of both sides together")
+    parser.add_argument("--events", type=int, default=200_000, help="of both sides together")
     parser.add_argument("--orders", type=int, default=100_000, help="that are kept to measure the state")
-    parser.add_argument("--files", type=int, default=25, help="how many files of each side")
-    parser.add_argument("--runs", type=int, default=3, help="how many runs count, after one that does not")
-    settings = parsed_settings(parser, given, CONTENDERS, "stream_join.json")
+    parser.add_argument("--files", type=int, default=5, help="how many files of each side")
+    parser.add_argument("--runs", type=int, default=2, help="how many runs count, after one that does not")
+    settings = parsed_settings(parser, given, CONTENDERS, "stream_join.json", unasked=UNASKED)
     work = Work(
         title="orders joined with their payments in windows of ten minutes",
         contenders=CONTENDERS,

@@ -78,7 +78,7 @@ def test_all_contenders_keep_something_for_each_key_and_give_the_same_totals(
     program: str, contenders: list[str], tmp_path: Path
 ) -> None:
     keys = "--users=300" if program == "stream_stateful" else "--orders=300"
-    options = ["--events=2000", "--files=2", "--runs=1", keys]
+    options = ["--events=2000", "--files=2", "--runs=1", keys, "--contenders", *contenders]
     numbers, _ = numbers_of(f"{program}.py", tmp_path, *options)
     [work] = numbers["workloads"].values()
     assert list(work["contenders"]) == contenders

@@ -84,7 +84,7 @@ def retractions_count_as_elements(patch: pytest.MonkeyPatch) -> None:
     patch.setattr(
         GroupingMachine,
         "_take",
-        lambda self, state, element, sight: take(self, state, replace(element, kind=ValueKind.INSERT), sight),
+        lambda self, state, element, sight: take(self, state, element._replace(kind=ValueKind.INSERT), sight),
     )
 
 

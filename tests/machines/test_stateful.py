@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import pickle
 from typing import Any
 
 import pytest
@@ -13,7 +12,7 @@ from penstock.coders import StrUtf8Coder, VarIntCoder
 from penstock.machines.cells import cell_of
 from penstock.machines.records import Dropped, DropReason, Element, Given, Times
 from penstock.machines.stateful import StatefulMachine
-from penstock.machines.timers import Setting, Timers
+from penstock.machines.timers import Timers
 from penstock.machines.trigger_machine import CLOCK, WATERMARK
 from penstock.transforms.timeutil import TimeDomain
 from penstock.transforms.userstate import (
@@ -220,13 +219,13 @@ def test_to_store_and_restore_a_key_changes_nothing(steps):
 def test_the_earliest_of_many_settings_is_what_a_plain_list_says(settings_):
     timers, plain = Timers(), {}
     for window, tag, is_event_time, micros in settings_:
-        timers.set(Setting(window, "t", tag, is_event_time, micros, micros - 1))
+        timers.set((window, "t", tag, is_event_time, micros, micros - 1))
         plain[window, tag] = (is_event_time, micros)
     for domain in (True, False):
         due = [micros for is_event_time, micros in plain.values() if is_event_time is domain]
         assert timers.earliest(domain) == min(due, default=None)
     assert timers.hold_micros() == min((micros - 1 for _, micros in plain.values()), default=None)
-    assert pickle.loads(pickle.dumps(timers)).earliest(True) == timers.earliest(True)
+    assert Timers(timers.settings()).earliest(True) == timers.earliest(True)
 
 
 def test_cells_read_and_write_what_they_are_asked_for_only():

@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import pickle
 from typing import Any
 
 import pytest
@@ -10,7 +9,7 @@ from hypothesis import given
 from hypothesis import strategies as some
 
 from penstock.machines import timers as module
-from penstock.machines.timers import FEW, Plain, Setting, Timers
+from penstock.machines.timers import FEW, Setting, Timers
 
 PLACES = some.tuples(
     some.integers(0, 2), some.sampled_from(["", "a", "b"]), some.sampled_from(["", "x", "y"])
@@ -31,9 +30,9 @@ class PlainList:
     """The same as `Timers`, in the order in which they were set."""
 
     def __init__(self) -> None:
-        self.all: list[Plain] = []
+        self.all: list[Setting] = []
 
-    def set(self, setting: Plain) -> None:
+    def set(self, setting: Setting) -> None:
         self.clear(*setting[:3])
         self.all.append(setting)
 
@@ -43,7 +42,7 @@ class PlainList:
     def clear_window(self, window: int) -> None:
         self.all = [one for one in self.all if one[0] != window]
 
-    def take(self, is_event_time: bool, until_micros: int) -> Plain | None:
+    def take(self, is_event_time: bool, until_micros: int) -> Setting | None:
         due = [one for one in self.all if one[3] is is_event_time and one[4] <= until_micros]
         found = min(due, key=lambda one: one[4], default=None)
         self.all = [one for one in self.all if one is not found]
@@ -56,7 +55,8 @@ class PlainList:
             len(self.all),
             *(min(micros, default=None) for micros in due),
             *(max(micros, default=None) for micros in due),
-            min((one[5] for one in self.all if one[5] is not None), default=None),
+            (hold := min((one[5] for one in self.all if one[5] is not None), default=None)),
+            ({name: min(own) for name, own in zip((1.0, "clock"), due, strict=True) if own}, hold),
             [any(one[0] == window for one in named) for window in range(3)],
             [any(one[0] == window and one[3] and one[4] <= 5 for one in named) for window in range(3)],
         ]
@@ -68,6 +68,7 @@ def answers(timers: Timers) -> list[Any]:
         *(timers.earliest(domain) for domain in (True, False)),
         *(timers.latest(domain) for domain in (True, False)),
         timers.hold_micros(),
+        timers.outlook(),
         [timers.has_any(window) for window in range(3)],
         [timers.are_due(window, 5) for window in range(3)],
     ]
@@ -77,10 +78,10 @@ def law(steps: list[Any]) -> None:
     timers, plain = Timers(), PlainList()
     for name, *arguments in steps:
         if name == "store":
-            timers = pickle.loads(pickle.dumps(timers))
+            timers = Timers(timers.settings())
         elif name == "set":
             place, is_event_time, micros, holds = arguments
-            setting = Setting(*place, is_event_time, micros, micros - 1 if holds else None)
+            setting = (*place, is_event_time, micros, micros - 1 if holds else None)
             timers.set(setting)
             plain.set(setting)
         else:
@@ -104,7 +105,7 @@ def test_so_do_heaps_whenever_they_are_made(steps: list[Any]) -> None:
 
 
 def test_of_many_timers_only_those_that_are_next_are_looked_at() -> None:
-    timers = Timers(Setting(0, "t", str(number), True, number, number) for number in range(1_000))
+    timers = Timers((0, "t", str(number), True, number, number) for number in range(1_000))
     assert len(timers) > FEW
     # What would be looked through is not there.
     settings, timers._settings = timers._settings, Unlistable(timers._settings)

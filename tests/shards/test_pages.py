@@ -184,7 +184,7 @@ def test_a_header_costs_little_for_each_page() -> None:
     notes = PageNotes()
     notes.add_pages(10_000)
     for number in range(10_000):
-        notes.note(number, 4_000, {((("clock", number), (1.0, number)), number)})
+        notes.note(number, 4_000, {"clock": number, 1.0: number}, number)
     encoded = Header(notes={"Sum": notes}).encoded()
     assert len(encoded) < 10_000 * 33
     assert Header.decoded(encoded).notes == {"Sum": notes}

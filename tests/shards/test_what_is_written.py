@@ -20,7 +20,7 @@ from penstock_spark.shards.keys import KeyTable
 from penstock_spark.shards.page_notes import PageNotes
 from penstock_spark.shards.pages import FIRST_PAGES, PAGE_BYTES, Pages
 
-NAMES = [b"s" + str(number).encode() for number in range(200)]
+NAMES = [b"s" + str(number).encode() for number in range(300)]
 SEEN = SetStateSpec("seen", StrUtf8Coder())
 
 
@@ -95,8 +95,8 @@ def test_each_page_is_taken_apart_once_for_all_keys_that_are_read(monkeypatch: p
     machine, store, notes = StatefulMachine(Once()), CountingStore(), PageNotes()
     batch(machine, store, notes, seen("a"))
     decoded: list[bytes] = []
-    real = module._decode
-    monkeypatch.setattr(module, "_decode", lambda stored: decoded.append(stored) or real(stored))
+    real = module._content
+    monkeypatch.setattr(module, "_content", lambda stored: decoded.append(stored) or real(stored))
     keys = KeyTable(machine, Pages(store, notes, 1))
     keys.read(NAMES)
     for name, element in seen("b"):

@@ -22,6 +22,7 @@ from penstock_spark.checkpoints.folder import Checkpoint, find_checkpoint
 from penstock_spark.checkpoints.signature import ALWAYS, WAITS
 from penstock_spark.operators.batch import loads
 from penstock_spark.session import SessionOptions, is_local, session_for
+from penstock_spark.shards.keys import state_of
 from penstock_spark.shards.pages import Kept, keys_of
 from penstock_spark.shards.waiting import KeptParcel, kept_in
 from penstock_spark.shards.waiting_state import label_of_waiting, waiting_label
@@ -206,7 +207,7 @@ def _row_of_parcel(label: str, level: int, kept: KeptParcel) -> StateRow:
 def _restored(label: str, name: bytes, kept: Kept) -> tuple[Any, KeyState | StatefulKey]:
     try:
         key = decode_key(name) if kept.carried is None else loads(kept.carried)
-        return key, loads(kept.state)
+        return key, state_of(key, kept.state)
     except (ImportError, AttributeError) as error:
         what = f"the state of '{label}' holds objects of a class that is not known here: {error}"
         hint = "read it where the pipeline's modules can be imported"

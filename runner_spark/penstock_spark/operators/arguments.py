@@ -7,6 +7,7 @@ from operator import itemgetter
 from typing import Any
 
 from penstock.graph import SideInputSlot
+from penstock.machines.cells import kind_of_cell
 from penstock.transforms.params import kind_of
 from penstock.transforms.userstate import StateSpec, TimerSpec
 from penstock.utils.timestamp import Timestamp
@@ -25,7 +26,8 @@ _ROW_KINDS: dict[str, Callable[[Row], Any]] = {
 
 
 def _state_of(spec: StateSpec) -> Callable[[Any], Any]:
-    return lambda row: row[4].get_state(spec)
+    make = kind_of_cell(spec)
+    return lambda row: make(spec, row[4].held.cells)
 
 
 def _timer_of(spec: TimerSpec) -> Callable[[Any], Any]:

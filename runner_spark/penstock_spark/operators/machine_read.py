@@ -6,13 +6,14 @@ from collections.abc import Iterator
 from functools import partial
 from typing import Any
 
+from penstock.coders.deterministic import decode_key
 from penstock.machines.grouping import GroupingMachine
 from penstock.machines.records import MAX_MICROS, Dropped, DropReason, Element, Emitted, Times
 from penstock.metrics.execution import MetricsContainer, set_current
 from penstock.utils.windowed_value import ValueKind, unknown_pane
 from penstock_spark.operators.batch import Batch, Windows, loads
 from penstock_spark.operators.failure import guarded, step_failed
-from penstock_spark.operators.keys import restore
+from penstock_spark.operators.keys import key_is_self_contained
 from penstock_spark.operators.program import MachineRoot
 from penstock_spark.operators.pushing import Consumer, Records
 
@@ -42,10 +43,14 @@ class KeyElements:
 
     def read(self, encoded_key: bytes, rows: Rows) -> Iterator[tuple[Any, Element, int]]:
         """The elements of a key in order, each with the key and its size in bytes."""
+        is_carried = not key_is_self_contained(encoded_key)
+        key = None if is_carried else decode_key(encoded_key)
         for (_, _, timestamp_micros, _, encoded_windows), elements in rows:
             windows = self._windows_of(encoded_windows)
             for kind, payload in elements:
-                key, value = restore(encoded_key, loads(payload))
+                value = loads(payload)
+                if is_carried:
+                    key, value = value
                 yield key, Element(value, timestamp_micros, windows, _KINDS[kind]), len(payload)
 
     def _windows_of(self, encoded: bytes) -> Windows:

@@ -62,7 +62,7 @@ class StatefulStep:
         life, signature = self._life, self._life.signature
         primitive: Any = self.spec.primitive
         call = bind(life.dofn.process_signature(), primitive.args, dict(primitive.kwargs))
-        self._process = self._arguments(call.args, call.kwargs).row_call(life.dofn.process)
+        self._process = self._guard(self._arguments(call.args, call.kwargs).row_call, life.dofn.process)
         self._timers = {timer.name: self._method(method) for timer, method in signature.timers}
         if signature.window_expiration is not None:
             self._expiration = self._method(signature.window_expiration)
@@ -87,8 +87,10 @@ class StatefulStep:
         self, key: Any, element: Element, window: BoundedWindow, state: UserStateContext
     ) -> Iterable[Any]:
         """Calls ``process``."""
-        pair, pane = (key, element.value), unknown_pane(element.kind)
-        return self._called(self._process, (pair, element.timestamp_micros, (window,), pane, state, None))
+        pair, pane, windows = (key, element.value), unknown_pane(element.kind), element.windows
+        if len(windows) > 1:
+            windows = (window,)
+        return self._called(self._process, (pair, element.timestamp_micros, windows, pane, state, None))
 
     def on_timer(self, key: Any, ring: Ring, window: BoundedWindow, state: UserStateContext) -> Iterable[Any]:
         """Calls the method of a timer."""
@@ -124,7 +126,8 @@ class StatefulStep:
     def _method(self, method: MethodSignature) -> _Call:
         placeholders = tuple((one.name, one.default) for one in method.parameters if one.kind)
         owner = self._life.dofn.timer_owner()
-        return self._arguments((), placeholders).row_call(getattr(owner, method.name))
+        call: _Call = self._guard(self._arguments((), placeholders).row_call, getattr(owner, method.name))
+        return call
 
     def _arguments(self, args: Iterable[Any], kwargs: Iterable[tuple[str, Any]]) -> Arguments:
         return Arguments(

@@ -1,34 +1,41 @@
 """The keys of one grouping in one shard: their machines, and who is due next.
 
 Of a page that has not been read it is known when the earliest of its keys is due, and it is read when that time comes,
-with all others that are due then. What has been read is found in heaps. Their entries are keys, and pages: a page
-stands for the earliest of its keys, and only gives way to them when its moment comes, because most keys are read just
-for being in the page of another one.
+with all others that are due then. Of a page that has been read, the keys that have no machine yet are looked through
+when the moment of the earliest comes: most keys are read just for being in the page of another one.
 """
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Iterator, Sequence
-from heapq import heappop, heappush
+from collections.abc import Callable, Iterable, Iterator, Sequence
+from heapq import heappop, heappush, heapreplace
 from typing import Any
 
 from penstock.coders.deterministic import decode_key
 from penstock.machines.grouping import GroupingMachine
 from penstock.machines.records import Arrival, Element, Emitted, Times
-from penstock.machines.stateful import Reaction, StatefulKey, StatefulMachine
+from penstock.machines.stateful import Reaction, StatefulKey, StatefulMachine, restored
 from penstock.machines.states import KeyState
+from penstock.machines.timers import Outlook
 from penstock.machines.trigger_machine import CLOCK, WATERMARK, Domain
 from penstock_spark.operators.batch import dumps, loads
 from penstock_spark.operators.keys import key_is_self_contained
-from penstock_spark.shards.page_notes import NOTHING, Due, Unread
-from penstock_spark.shards.pages import PAGE_BYTES, Pages, Plain, size_of
+from penstock_spark.shards.moments import Entry, Moments
+from penstock_spark.shards.page_notes import NOTHING, Unread
+from penstock_spark.shards.pages import PAGE_BYTES, Found, Kept, Pages, size_of
 
 Machine = GroupingMachine | StatefulMachine
 Fired = tuple[Any, Sequence[Emitted | Reaction]]
 """A key and what its machine gave."""
 
-_Entry = tuple[int, bytes, int]
-"""A moment; a key's name and -1, or no name and a page's number."""
+_PageEntry = tuple[int, int]
+"""The moment of the earliest of a page's keys, or an earlier one; and the page's number."""
+
+
+def state_of(key: Any, stored: bytes) -> KeyState | StatefulKey:
+    """The state of a key from what is stored of it: plain data, if it is that of a stateful DoFn."""
+    state: Any = loads(stored)
+    return restored(key, state) if type(state) is tuple else state
 
 
 class LiveKey:
@@ -36,22 +43,25 @@ class LiveKey:
 
     Args:
         page: Its page.
-        kept: What was stored of it; None if there was nothing.
+        found: What was stored of it; None if there was nothing.
         key: The key.
         state: Its machine's state.
     """
 
     __slots__ = ("alarms", "before", "before_bytes", "hold_micros", "key", "page", "state")
 
-    def __init__(self, page: int, kept: Plain | None, key: Any, state: KeyState | StatefulKey) -> None:
+    def __init__(self, page: int, found: Found | None, key: Any, state: KeyState | StatefulKey) -> None:
         self.page = page
-        self.before_bytes = 0 if kept is None else size_of(kept)
-        # What takes much memory is not held twice.
-        self.before = kept if self.before_bytes <= PAGE_BYTES else None
+        self.before: bytes | None = None
+        self.before_bytes = 0
+        if found is not None:
+            self.before_bytes = size_of(*found)
+            # What takes much memory is not held twice.
+            self.before = found[0] if self.before_bytes <= PAGE_BYTES else None
         self.key = key
         self.state = state
-        self.alarms: dict[Domain, int] = {} if kept is None else dict(kept[1][0])
-        self.hold_micros = None if kept is None else kept[1][1]
+        self.alarms: dict[Domain, int] = {}
+        self.hold_micros: int | None = None
 
 
 class KeyTable:
@@ -67,13 +77,19 @@ class KeyTable:
         self.pages = pages
         self.live: dict[bytes, LiveKey] = {}
         self.changed: dict[bytes, None] = {}
-        self._found: dict[bytes, tuple[int, Plain | None]] = {}
+        self._outlook: Callable[[Any], Outlook] = (
+            machine.outlook if isinstance(machine, StatefulMachine) else self._asked
+        )
+        self._found: dict[bytes, tuple[int, Found | None]] = {}
         self._unnoted: dict[bytes, LiveKey] = {}
         notes = pages.notes
         self._unread = {domain: Unread(moments) for domain, moments in notes.alarms.items()}
         self._unread_holds = Unread(notes.hold_micros)
-        self._due: dict[Domain, list[_Entry]] = {domain: [] for domain in notes.alarms}
-        self._holds: list[_Entry] = []
+        # Heaps of the pages that have been read, and the keys that have machines.
+        self._due_pages: dict[Domain, list[_PageEntry]] = {domain: [] for domain in notes.alarms}
+        self._hold_pages: list[_PageEntry] = []
+        self._due: dict[Domain, Moments] = {domain: Moments() for domain in notes.alarms}
+        self._holds = Moments()
 
     def read(self, names: Iterable[bytes]) -> None:
         """Reads the pages of keys that are about to be asked for, all at once."""
@@ -148,39 +164,37 @@ class KeyTable:
     def next_clock_alarm(self) -> int | None:
         """A moment before which nothing is due by the clock; None if nothing ever is."""
         self._note_all()
-        entries, unread = self._due.get(CLOCK), self._unread.get(CLOCK)
-        known = entries[0][0] if entries else NOTHING
-        micros = known if unread is None else min(known, unread.earliest())
+        unread, due, pages = self._unread.get(CLOCK), self._due.get(CLOCK), self._due_pages.get(CLOCK)
+        known = (
+            None if due is None else due.first(),
+            None if unread is None else unread.earliest(),
+            pages[0][0] if pages else None,
+        )
+        micros = min((one for one in known if one is not None), default=NOTHING)
         return None if micros == NOTHING else micros
 
     def hold_micros(self) -> int | None:
         """The event time that the output's watermark may not pass; None if nothing holds it."""
         self._note_all()
-        unread = self._unread_holds.earliest()
-        while self._holds and self._holds[0][0] < unread:
-            micros, name, number = self._holds[0]
-            if name and self._hold_of(name) == micros:
-                return micros
-            heappop(self._holds)
-            if not name:
-                for held, (_, (_, hold), _) in self.pages.page(number).items():
-                    if hold is not None:
-                        heappush(self._holds, (hold, held, -1))
-        return None if unread == NOTHING else unread
+        of_keys = self._holds.earliest(self._holds_now)
+        micros = min(self._unread_holds.earliest(), self._hold_of_pages())
+        return of_keys if of_keys is not None and of_keys < micros else None if micros == NOTHING else micros
 
     def save(self) -> None:
         """Puts every key that has been read back into its page. Nothing else is asked of the table after that."""
         self._note_all()
-        shared: dict[Due, Due] = {}
+        put = self.pages.put
         for name, live in self.live.items():
-            kept: Plain | None = None
-            if live.state.windows:
-                due = (tuple(live.alarms.items()), live.hold_micros)
-                carried = None if key_is_self_contained(name) else dumps(live.key)
-                kept = (dumps(live.state), shared.setdefault(due, due), carried)
+            state = live.state
+            if not state.windows:
+                if live.before_bytes:
+                    put(live.page, name, None, live.before_bytes)
+                continue
+            stored = dumps(state.plain() if isinstance(state, StatefulKey) else state)
             # Some keys are only looked at: a page that holds no others is not written anew.
-            if kept != live.before or live.before_bytes > PAGE_BYTES:
-                self.pages.put(live.page, name, kept, live.before_bytes)
+            if stored != live.before:
+                carried = None if key_is_self_contained(name) else dumps(live.key)
+                put(live.page, name, Kept(stored, live.alarms, live.hold_micros, carried), live.before_bytes)
         self.live = {}
         self.pages.save()
 
@@ -188,49 +202,78 @@ class KeyTable:
         live = self.live.get(name)
         if live is not None:
             return live
-        number, kept = self._found.pop(name) if name in self._found else self._find(name)
-        if kept is not None:
-            own = decode_key(name) if kept[2] is None else loads(kept[2])
-            state = loads(kept[0])
-            if isinstance(state, StatefulKey):
-                state.key = own
+        number, found = self._found.pop(name) if name in self._found else self._find(name)
+        if found is not None:
+            stored, carried = found
+            own = decode_key(name) if carried is None else loads(carried)
+            state: KeyState | StatefulKey = state_of(own, stored)
         else:
             own = decode_key(name) if key_is_self_contained(name) else key
             state = self.machine.new_key(own)
-        live = LiveKey(number, kept, own, state)
-        self.live[name] = live
+        live = self.live[name] = LiveKey(number, found, own, state)
         return live
 
-    def _find(self, name: bytes) -> tuple[int, Plain | None]:
+    def _find(self, name: bytes) -> tuple[int, Found | None]:
         number = self.pages.number_of(name)
         if number not in self.pages.loaded:
             self._read([number])
-        [(_, kept)] = self.pages.find(number, [name])
-        return number, kept
+        [(_, found)] = self.pages.find(number, (name,))
+        return number, found
 
     def _read(self, numbers: Iterable[int]) -> None:
         """Reads pages; those that are read for the first time take their places in the heaps."""
         for number in self.pages.load_many(numbers):
             for domain, unread in self._unread.items():
                 if (micros := unread.take(number)) != NOTHING:
-                    heappush(self._due[domain], (micros, b"", number))
+                    heappush(self._due_pages[domain], (micros, number))
             if (micros := self._unread_holds.take(number)) != NOTHING:
-                heappush(self._holds, (micros, b"", number))
+                heappush(self._hold_pages, (micros, number))
 
     def _ring(self, domain: Domain, now_micros: int) -> Iterator[tuple[bytes, LiveKey]]:
         """The keys that have an alarm by now, in order of it and of their names."""
         if domain in self._unread:
             self._read(self._unread[domain].due(now_micros))
-        entries = self._due.get(domain, [])
-        while entries and entries[0][0] <= now_micros:
-            micros, name, number = heappop(entries)
-            if not name:
-                for kept, (_, (alarms, _), _) in self.pages.page(number).items():
-                    for of_domain, alarm_micros in alarms:
-                        if of_domain == domain:
-                            heappush(entries, (alarm_micros, kept, -1))
-            elif self._alarm_of(name, domain) == micros:
-                yield name, self._live(name, None)
+        while due := self._take_due(domain, now_micros):
+            for micros, name in due:
+                live = self.live.get(name)
+                if live is None:
+                    live = self._live(name, None)
+                    # It is written back even if nothing has come of it: it may be due at another moment now.
+                    live.before = None
+                elif live.alarms.get(domain) != micros:
+                    continue
+                yield name, live
+
+    def _take_due(self, domain: Domain, now_micros: int) -> list[Entry]:
+        """The alarms by now, in order; those of keys that have machines may be out of date."""
+        due = self._due[domain].take(now_micros) if domain in self._due else []
+        pages, live = self._due_pages.get(domain, []), self.live
+        while pages and pages[0][0] <= now_micros:
+            _, number = heappop(pages)
+            column = self.pages.page(number).alarms.get(domain, {})
+            due += [
+                (micros, name) for name, micros in column.items() if micros <= now_micros and name not in live
+            ]
+            later = min((micros for micros in column.values() if micros > now_micros), default=NOTHING)
+            if later != NOTHING:
+                heappush(pages, (later, number))
+        due.sort()
+        return due
+
+    def _hold_of_pages(self) -> int:
+        """The earliest hold of the keys that have been read and have no machines; `NOTHING` if there is none."""
+        pages, live = self._hold_pages, self.live
+        while pages:
+            micros, number = pages[0]
+            column = self.pages.page(number).hold_micros
+            found = min((held for name, held in column.items() if name not in live), default=NOTHING)
+            if found == micros:
+                return micros
+            if found == NOTHING:
+                heappop(pages)
+            else:
+                heapreplace(pages, (found, number))
+        return NOTHING
 
     def _note_all(self) -> None:
         """Notes the keys that elements have come for: once for each, before anybody asks."""
@@ -243,35 +286,27 @@ class KeyTable:
         """Sees to it that a key is found when it is next due, and what it holds back."""
         if live.state.changed:
             self.changed[name] = None
-        machine, state, before, alarms = self.machine, live.state, live.alarms, {}
-        for domain in state.agendas:
-            micros = machine.alarm_micros(state, domain)
-            if micros is not None:
-                alarms[domain] = micros
-                if before.get(domain) != micros:
-                    heappush(self._due.setdefault(domain, []), (micros, name, -1))
-        live.alarms = alarms
-        hold = machine.hold_micros(state)
-        if hold is not None and hold != live.hold_micros:
-            heappush(self._holds, (hold, name, -1))
-        live.hold_micros = hold
+        before = live.alarms
+        live.alarms, hold_micros = self._outlook(live.state)
+        for domain, micros in live.alarms.items():
+            if before.get(domain) != micros:
+                if domain not in self._due:
+                    self._due[domain] = Moments()
+                self._due[domain].add(micros, name)
+        if hold_micros is not None and hold_micros != live.hold_micros:
+            self._holds.add(hold_micros, name)
+        live.hold_micros = hold_micros
 
-    def _alarm_of(self, name: bytes, domain: Domain) -> int | None:
-        live = self.live.get(name)
-        if live is not None:
-            return live.alarms.get(domain)
-        alarms, _ = self._due_of(name)
-        return dict(alarms).get(domain)
+    def _asked(self, state: KeyState) -> Outlook:
+        """When a key of a grouping is next due, by domain, and what it holds back."""
+        asked = ((domain, self.machine.alarm_micros(state, domain)) for domain in state.agendas)
+        alarms = {domain: micros for domain, micros in asked if micros is not None}
+        return alarms, self.machine.hold_micros(state)
 
-    def _hold_of(self, name: bytes) -> int | None:
-        live = self.live.get(name)
-        return self._due_of(name)[1] if live is None else live.hold_micros
-
-    def _due_of(self, name: bytes) -> Due:
-        [(_, kept)] = self.pages.find(self.pages.number_of(name), [name])
-        return ((), None) if kept is None else kept[1]
+    def _holds_now(self, micros: int, name: bytes) -> bool:
+        return self.live[name].hold_micros == micros
 
     def _all_names(self) -> set[bytes]:
         numbers = range(len(self.pages.notes))
         self._read(numbers)
-        return {*self.live}.union(*map(self.pages.page, numbers))
+        return {*self.live}.union(*(self.pages.page(number).states for number in numbers))

@@ -7,16 +7,13 @@ come and go as a copy of memory.
 from __future__ import annotations
 
 from array import array
-from collections.abc import Iterable
+from collections.abc import Mapping
 from dataclasses import dataclass, field
 
 from penstock.machines.trigger_machine import Domain
 
 NOTHING = (1 << 63) - 1
 """Stands in columns where there is no moment; it is later than all moments."""
-
-Due = tuple[tuple[tuple[Domain, int], ...], int | None]
-"""When a key is due, as (domain, microseconds) of each domain's earliest alarm; and what it holds back, if anything."""
 
 
 def _column() -> array[int]:
@@ -51,39 +48,28 @@ class PageNotes:
         for column in (self.hold_micros, *self.alarms.values()):
             column.extend([NOTHING] * count)
 
-    def note(self, number: int, size_bytes: int, dues: Iterable[Due]) -> None:
+    def note(self, number: int, size_bytes: int, alarms: Mapping[Domain, int], hold_micros: int) -> None:
         """A page has changed.
 
         Args:
             number: Its number.
             size_bytes: Its size.
-            dues: When its keys are due; each may be there once or more often.
+            alarms: The earliest alarm of its keys in each domain.
+            hold_micros: The earliest hold of its keys, or `NOTHING`.
 
         >>> notes = PageNotes()
         >>> notes.add_pages(2)
-        >>> notes.note(1, 100, [((("clock", 7),), None), ((("clock", 5),), 3)])
+        >>> notes.note(1, 100, {"clock": 5}, 3)
         >>> notes.alarms["clock"][1], notes.hold_micros[1], notes.size_bytes
         (5, 3, 100)
         """
         self.size_bytes += size_bytes - self.sizes[number]
         self.sizes[number] = size_bytes
-        hold_micros = NOTHING
-        earliest: dict[Domain, int] = {}
-        for alarms, held in dues:
-            for domain, micros in alarms:
-                earliest[domain] = min(micros, earliest.get(domain, NOTHING))
-            if held is not None:
-                hold_micros = min(held, hold_micros)
         self.hold_micros[number] = hold_micros
-        for domain in earliest.keys() - self.alarms.keys():
+        for domain in alarms.keys() - self.alarms.keys():
             self.alarms[domain] = array("q", [NOTHING]) * len(self)
         for domain, column in self.alarms.items():
-            column[number] = _storable(earliest.get(domain))
-
-
-def _storable(micros: int | None) -> int:
-    """An alarm in a column; one that is beyond all times is brought to where a column can hold it."""
-    return NOTHING if micros is None else max(-NOTHING, min(micros, NOTHING - 1))
+            column[number] = alarms.get(domain, NOTHING)
 
 
 class Unread:

@@ -1,22 +1,24 @@
 """The state of many keys in pages: one value in the engine's store holds the keys of one page.
 
 A micro-batch reads and writes only the pages that it touches, many at a time. Inside of a page each key's state stays
-pickled by itself, so that a page that is touched for one of its keys costs little more than that key. Pages are split
-as they grow (linear hashing).
+pickled by itself, and moments stand in columns of machine numbers, so that a page that is touched for one of its keys
+costs little more than that key. Pages are split as they grow (linear hashing).
 """
 
 from __future__ import annotations
 
 import pickle
-from collections.abc import Iterable, Iterator, Sequence
-from typing import NamedTuple, Protocol
+from array import array
+from collections.abc import Collection, Iterable, Iterator, Mapping, Sequence
+from typing import Any, NamedTuple, Protocol
 from zlib import crc32
 
-from penstock_spark.shards.page_notes import Due, PageNotes
+from penstock.machines.trigger_machine import Domain
+from penstock_spark.shards.page_notes import NOTHING, PageNotes
 
 FIRST_PAGES = 4
 PAGE_BYTES = 4 << 10
-_VERSION = 4
+_VERSION = 5
 # Roughly what a key takes in a page besides its state.
 _KEY_BYTES = 32
 
@@ -38,20 +40,113 @@ class Kept(NamedTuple):
 
     Attributes:
         state: The snapshot of its machine's state.
-        due: When it is due, and what it holds back.
+        alarms: When it is next due, by domain, in microseconds.
+        hold_micros: What it holds back, if anything.
         carried: The pickled key, if its name alone does not tell it.
     """
 
     state: bytes
-    due: Due
+    alarms: Mapping[Domain, int]
+    hold_micros: int | None
     carried: bytes | None
 
 
-Plain = tuple[bytes, Due, bytes | None]
-"""The fields of `Kept`: most keys of a page are only passed through, and plain tuples do that best."""
+class Page:
+    """The keys of a page: what is kept of them, each thing by itself, by name, and all in the same order.
 
-Page = dict[bytes, Plain]
-"""Keys by name."""
+    Attributes:
+        states: The snapshots.
+        hold_micros: What they hold back, or `NOTHING`.
+        alarms: When they are due, or `NOTHING`, by domain.
+        carried: The pickled keys, of those that have one.
+    """
+
+    __slots__ = ("alarms", "carried", "hold_micros", "states")
+
+    def __init__(self) -> None:
+        self.states: dict[bytes, bytes] = {}
+        self.hold_micros: dict[bytes, int] = {}
+        self.alarms: dict[Domain, dict[bytes, int]] = {}
+        self.carried: dict[bytes, bytes] = {}
+
+    def put(self, name: bytes, kept: Kept) -> None:
+        """Keeps a key, instead of what was kept of it."""
+        state, alarms, hold_micros, carried = kept
+        self.states[name] = state
+        self.hold_micros[name] = NOTHING if hold_micros is None else hold_micros
+        for domain in alarms:
+            if domain not in self.alarms:
+                self.alarms[domain] = dict.fromkeys(self.states, NOTHING)
+        for domain, column in self.alarms.items():
+            column[name] = alarms.get(domain, NOTHING)
+        if carried is not None:
+            self.carried[name] = carried
+
+    def pop(self, name: bytes) -> None:
+        """Takes a key out, if it is there."""
+        for column in (self.states, self.hold_micros, *self.alarms.values(), self.carried):
+            column.pop(name, None)  # type: ignore[attr-defined]
+
+    def move(self, names: Iterable[bytes]) -> Page:
+        """Moves keys to a new page."""
+        page = Page()
+        for name in names:
+            held, carried = self.hold_micros[name], self.carried.get(name)
+            alarms = {domain: column[name] for domain, column in self.alarms.items()}
+            page.put(name, Kept(self.states[name], alarms, held, carried))
+            self.pop(name)
+        return page
+
+    def encoded(self) -> tuple[bytes, dict[Domain, int], int]:
+        """The page as bytes, the earliest alarm of each domain, and the earliest hold or `NOTHING`."""
+        hold_micros = min(self.hold_micros.values())
+        holds = _array(self.hold_micros.values() if hold_micros < NOTHING else ())
+        alarms = {domain: _array(column.values()) for domain, column in self.alarms.items()}
+        earliest = {domain: min(moments) for domain, moments in alarms.items()}
+        content = _VERSION, self.states, holds, alarms, self.carried
+        return pickle.dumps(content, pickle.HIGHEST_PROTOCOL), earliest, hold_micros
+
+    @staticmethod
+    def decoded(stored: bytes) -> Page:
+        """The page of its bytes; of none, one with no keys.
+
+        Raises:
+            ValueError: They are of another version.
+        """
+        page = Page()
+        if stored:
+            page.states, holds, alarms, page.carried = _content(stored)
+            page.hold_micros = _column(page.states, holds)
+            page.alarms = {domain: _column(page.states, column) for domain, column in alarms.items()}
+        return page
+
+
+def _array(moments: Collection[int]) -> array[int]:
+    try:
+        return array("q", moments)
+    except OverflowError:
+        # Some are beyond all times, and are brought to where an array can hold them.
+        return array("q", [_storable(micros) for micros in moments])
+
+
+def _storable(micros: int) -> int:
+    return micros if micros == NOTHING else max(-NOTHING, min(micros, NOTHING - 1))
+
+
+def _column(names: Iterable[bytes], moments: array[int]) -> dict[bytes, int]:
+    return dict(zip(names, moments, strict=True)) if moments else dict.fromkeys(names, NOTHING)
+
+
+def _content(stored: bytes) -> Any:
+    """States, holds, alarms and keys of a page, as they are stored."""
+    version, *content = pickle.loads(stored)
+    if version != _VERSION:
+        raise ValueError(f"a page of state has the format {version}, not {_VERSION}")
+    return content
+
+
+Found = tuple[bytes, bytes | None]
+"""What a key's machine is made of: the state, and the pickled key."""
 
 
 class Pages:
@@ -68,7 +163,7 @@ class Pages:
         self.store = store
         self.spread = spread
         self.loaded: dict[int, bytes | Page] = {}
-        self._changes: dict[int, dict[bytes, Plain | None]] = {}
+        self._changes: dict[int, dict[bytes, Kept | None]] = {}
         self._grown_bytes = 0
         if not len(notes):
             notes.add_pages(FIRST_PAGES)
@@ -100,24 +195,30 @@ class Pages:
             found.setdefault(_place(crc32(name) // spread, count), []).append(name)
         return found
 
-    def find(self, number: int, names: Sequence[bytes]) -> list[tuple[bytes, Plain | None]]:
+    def find(self, number: int, names: Iterable[bytes]) -> list[tuple[bytes, Found | None]]:
         """Keys in a page that has been read; it stays as it was stored, because that takes less memory."""
         page = self.loaded[number]
-        get = (_decode(page) if isinstance(page, bytes) else page).get
-        return [(name, get(name)) for name in names]
+        if not page:
+            return [(name, None) for name in names]
+        if isinstance(page, bytes):
+            states, _, _, carried = _content(page)
+        else:
+            states, carried = page.states, page.carried
+        return [(name, (states[name], carried.get(name)) if name in states else None) for name in names]
 
     def page(self, number: int) -> Page:
         """A page that has been read, in the open, with what has been put into it."""
         page = self.loaded[number]
         if isinstance(page, bytes):
-            page = self.loaded[number] = _decode(page)
+            page = self.loaded[number] = Page.decoded(page)
         for name, kept in self._changes.pop(number, {}).items():
-            page.pop(name, None)
-            if kept is not None:
-                page[name] = kept
+            if kept is None:
+                page.pop(name)
+            else:
+                page.put(name, kept)
         return page
 
-    def put(self, number: int, name: bytes, kept: Plain | None, before_bytes: int) -> None:
+    def put(self, number: int, name: bytes, kept: Kept | None, before_bytes: int) -> None:
         """Puts a key into its page, which has been read. After that, nothing is looked for before pages are written.
 
         Args:
@@ -126,7 +227,7 @@ class Pages:
             kept: What is kept of it; None takes it out.
             before_bytes: What `size_of` tells of what there was; 0 if there was nothing.
         """
-        self._grown_bytes += (0 if kept is None else size_of(kept)) - before_bytes
+        self._grown_bytes += (0 if kept is None else size_of(kept.state, kept.carried)) - before_bytes
         self.notes.keys += (kept is not None) - (before_bytes > 0)
         self._changes.setdefault(number, {})[name] = kept
 
@@ -143,11 +244,14 @@ class Pages:
             page = self.page(number)
             del self.loaded[number]
             was_stored = self.notes.sizes[number] > 0
-            encoded = _encode(page) if page else None
-            # Most keys of a page are due at the same time.
-            self.notes.note(number, len(encoded or b""), {due for _, due, _ in page.values()})
-            if encoded or was_stored:
+            if page.states:
+                encoded, earliest, hold_micros = page.encoded()
+                self.notes.note(number, len(encoded), earliest, hold_micros)
                 yield number, encoded
+                continue
+            self.notes.note(number, 0, {}, NOTHING)
+            if was_stored:
+                yield number, None
 
     def _split(self, wanted: int) -> None:
         """Makes more pages, and gives them the keys that belong to them from now on."""
@@ -158,15 +262,15 @@ class Pages:
             self.notes.add_pages(until - count)
             for number in range(count, until):
                 page = self.page(number - below)
-                moved = [name for name in page if self.number_of(name) == number]
-                self.loaded[number] = {name: page.pop(name) for name in moved}
+                self.loaded[number] = page.move(
+                    [name for name in page.states if self.number_of(name) == number]
+                )
                 # They have changed, whatever else is put into them.
                 self._changes.update({number - below: {}, number: {}})
 
 
-def size_of(kept: Plain) -> int:
+def size_of(state: bytes, carried: bytes | None) -> int:
     """Roughly what a key takes in a page, in bytes."""
-    state, _, carried = kept
     return len(state) + len(carried or b"") + _KEY_BYTES
 
 
@@ -187,20 +291,8 @@ def keys_of(stored: bytes) -> Iterator[tuple[bytes, Kept]]:
     Raises:
         ValueError: They are of another version.
     """
-    for name, kept in _decode(stored).items():
-        yield name, Kept(*kept)
-
-
-def _encode(page: Page) -> bytes:
-    """A page as bytes; all in it is plain data, which is pickled in no time."""
-    return pickle.dumps((_VERSION, page), pickle.HIGHEST_PROTOCOL)
-
-
-def _decode(stored: bytes) -> Page:
-    if not stored:
-        return {}
-    version, *content = pickle.loads(stored)
-    if version != _VERSION:
-        raise ValueError(f"a page of state has the format {version}, not {_VERSION}")
-    page: Page = content[0]
-    return page
+    page = Page.decoded(stored)
+    for name, state in page.states.items():
+        alarms = {domain: column[name] for domain, column in page.alarms.items() if column[name] < NOTHING}
+        held = page.hold_micros[name]
+        yield name, Kept(state, alarms, None if held == NOTHING else held, page.carried.get(name))

@@ -46,11 +46,20 @@ def cell_of(spec: StateSpec, cells: Cells) -> RuntimeState:
     >>> cells
     {'last': b'\x07'}
     """
+    return kind_of_cell(spec)(spec, cells)
+
+
+def kind_of_cell(spec: StateSpec) -> Callable[[Any, Cells], RuntimeState]:
+    """What makes the cell that a DoFn sees, of a description and the cells of a key and window; see `cell_of`.
+
+    Raises:
+        TypeError: There is no such kind of state.
+    """
     kind = _KINDS.get(type(spec))
     if kind is None:
         what = f"{spec!r} is of a kind of state that nobody knows"
         raise TypeError(three_parts(what, hint=f"use one of {', '.join(one.__name__ for one in _KINDS)}"))
-    return kind(spec, cells)
+    return kind
 
 
 class _Cell:

@@ -47,8 +47,7 @@ class Times(NamedTuple):
         return max(self.percentile_micros.get(percentile, MIN_MICROS), self.watermark_micros)
 
 
-@dataclass(frozen=True, slots=True)
-class Element:
+class Element(NamedTuple):
     """An element of a key, in its windows.
 
     Attributes:
@@ -127,8 +126,7 @@ class Dropped:
     count: int = 1
 
 
-@dataclass(frozen=True, slots=True)
-class Given:
+class Given(NamedTuple):
     """What a method of a stateful DoFn gave.
 
     Attributes:

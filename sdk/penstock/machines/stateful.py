@@ -5,7 +5,6 @@ Like the machine of a grouping it knows no engine and no clock: time is an argum
 
 from __future__ import annotations
 
-import copyreg
 import pickle
 from collections.abc import Iterable, Iterator
 from typing import Any, Final, NamedTuple, Protocol
@@ -13,7 +12,7 @@ from typing import Any, Final, NamedTuple, Protocol
 from penstock.error import three_parts
 from penstock.machines.cells import Cells, cell_of
 from penstock.machines.records import MAX_MICROS, Dropped, DropReason, Element, Given, Times
-from penstock.machines.timers import Plain, Timers
+from penstock.machines.timers import END_OF_WINDOW, Outlook, Setting, Timers
 from penstock.machines.trigger_machine import CLOCK, WATERMARK, Domain
 from penstock.transforms.bounded_window import BoundedWindow, GlobalWindow, IntervalWindow
 from penstock.transforms.timeutil import TimeDomain
@@ -21,8 +20,7 @@ from penstock.transforms.userstate import BaseTimer, RuntimeState, StateSpec, Ti
 from penstock.utils.timestamp import Duration, Timestamp
 from penstock.utils.windowed_value import PANE_INFO_UNKNOWN, unknown_pane
 
-_VERSION: Final = b"\x02"
-_END_OF_WINDOW = ""
+_VERSION: Final = b"\x03"
 _GLOBAL: Final = GlobalWindow()
 
 Reaction = Given | Dropped
@@ -72,14 +70,22 @@ class WindowCells:
         number: Tells the windows of a key apart.
         window: The window.
         cells: What is in its cells.
+        end_micros: When all this goes; None as long as no timer is set for that.
     """
 
-    __slots__ = ("cells", "number", "window")
+    __slots__ = ("cells", "end_micros", "number", "window")
 
-    def __init__(self, number: int, window: BoundedWindow, cells: Cells) -> None:
+    def __init__(
+        self, number: int, window: BoundedWindow, cells: Cells, end_micros: int | None = None
+    ) -> None:
         self.number = number
         self.window = window
         self.cells = cells
+        self.end_micros = end_micros
+
+
+PlainKey = tuple[int, tuple[tuple[int, Any, Cells, int | None], ...], tuple[Setting, ...]]
+"""Of a key: the next window's number; each window's number, itself, cells and end; and timers besides those of ends."""
 
 
 class StatefulKey:
@@ -98,40 +104,42 @@ class StatefulKey:
     agendas: Final = (WATERMARK, CLOCK)
     changed: Final[dict[int, None]] = {}
 
-    def __init__(self, key: Any = None, timers: Iterable[Plain] = (), next_number: int = 0) -> None:
+    def __init__(self, key: Any = None, timers: Iterable[Setting] = (), next_number: int = 0) -> None:
         self.key = key
         self.windows: dict[BoundedWindow, WindowCells] = {}
         self.numbered: dict[int, WindowCells] = {}
         self.timers = Timers(timers)
         self.next_number = next_number
 
-    def __reduce__(self) -> tuple[Any, ...]:
-        # Many small states are stored: as plain data, and without the key, which is stored beside them anyway.
-        windows = [(one.number, _plain(one.window), one.cells) for one in self.windows.values()]
-        return restored, (self.next_number, windows, self.timers.settings())
+    def plain(self) -> PlainKey:
+        """All of it as plain data, except for the key: many small states are stored, each beside its key's name."""
+        windows = tuple(
+            (one.number, _plain(one.window), one.cells, one.end_micros) for one in self.windows.values()
+        )
+        settings = tuple([one for one in self.timers.settings() if one[1] != END_OF_WINDOW])
+        return self.next_number, windows, settings
 
 
 def _plain(window: BoundedWindow) -> Any:
     """A window as plain data, if it is of one of the usual kinds."""
-    if type(window) is IntervalWindow:
-        return window.start_micros, window.end_micros
-    return None if window is _GLOBAL else window
+    if window is _GLOBAL:
+        return None
+    return (window.start_micros, window.end_micros) if type(window) is IntervalWindow else window
 
 
-def restored(next_number: int, windows: list[tuple[int, Any, Cells]], timers: list[Plain]) -> StatefulKey:
-    """What is kept for a key, from plain data; the key itself is None."""
-    state = StatefulKey(None, timers, next_number)
-    for number, plain, cells in windows:
-        window: BoundedWindow = _GLOBAL if plain is None else plain
-        if type(plain) is tuple:
-            window = IntervalWindow.from_micros(*plain)
-        state.windows[window] = state.numbered[number] = WindowCells(number, window, cells)
+def restored(key: Any, plain: PlainKey) -> StatefulKey:
+    """What is kept for a key, from plain data."""
+    next_number, windows, settings = plain
+    state, ends = StatefulKey(key, (), next_number), []
+    for number, stored, cells, end_micros in windows:
+        window: BoundedWindow = _GLOBAL if stored is None else stored
+        if type(stored) is tuple:
+            window = IntervalWindow.from_micros(*stored)
+        state.windows[window] = state.numbered[number] = WindowCells(number, window, cells, end_micros)
+        if end_micros is not None:
+            ends.append((number, END_OF_WINDOW, "", True, end_micros, None))
+    state.timers = Timers((*ends, *settings))
     return state
-
-
-# Two bytes stand for that function in pickles, where its name would be a third of most states. The number is one of
-# those that Python leaves to programs.
-copyreg.add_extension(restored.__module__, restored.__name__, 0xF7)
 
 
 class StatefulMachine:
@@ -201,13 +209,17 @@ class StatefulMachine:
         """The event time that the watermark of the output may not pass; None if nothing holds it."""
         return state.timers.hold_micros()
 
+    def outlook(self, state: StatefulKey) -> Outlook:
+        """What `alarm_micros` tells of each domain in which something is due, and what `hold_micros` does."""
+        return state.timers.outlook()
+
     def alarm_micros(self, state: StatefulKey, domain: Domain) -> int | None:
         """A moment before which nothing is due in a domain; None if nothing will ever be."""
         return state.timers.earliest(domain != CLOCK)
 
     def snapshot(self, state: StatefulKey) -> bytes:
         """The state of a key as bytes."""
-        return _VERSION + pickle.dumps((state.key, state), pickle.HIGHEST_PROTOCOL)
+        return _VERSION + pickle.dumps((state.key, state.plain()), pickle.HIGHEST_PROTOCOL)
 
     def restore(self, data: bytes) -> StatefulKey:
         """The state of a key from its bytes.
@@ -218,10 +230,7 @@ class StatefulMachine:
         if data[:1] != _VERSION:
             what = f"the state of a key has the format {data[:1]!r}, not {_VERSION!r}"
             raise ValueError(three_parts(what, hint="restore it with the version of penstock that wrote it"))
-        state: StatefulKey
-        key, state = pickle.loads(data[1:])
-        state.key = key
-        return state
+        return restored(*pickle.loads(data[1:]))
 
     def _expiry_micros(self, window: BoundedWindow) -> int:
         micros = window.end_micros + self._lateness_micros
@@ -230,8 +239,9 @@ class StatefulMachine:
     def _keep_if_used(self, state: StatefulKey, held: WindowCells, expiry_micros: int) -> None:
         """A window in which nothing is kept, and nothing is waited for, takes no room."""
         if held.cells or self._code.has_expiration or state.timers.has_any(held.number):
-            if not state.timers.is_set(held.number, _END_OF_WINDOW, ""):
-                state.timers.set((held.number, _END_OF_WINDOW, "", True, expiry_micros, None))
+            if held.end_micros is None:
+                held.end_micros = expiry_micros
+                state.timers.set((held.number, END_OF_WINDOW, "", True, expiry_micros, None))
             return
         state.timers.clear_window(held.number)
         del state.windows[held.window], state.numbered[held.number]
@@ -241,18 +251,20 @@ class StatefulMachine:
     ) -> Iterator[Reaction]:
         """Fires what is due, earliest first; what that sets, too, if it is due."""
         while (due := state.timers.take(is_event_time, until_micros)) is not None:
-            held = state.numbered[due.window]
+            number, name, tag, _, fire_micros, output_micros = due
+            held = state.numbered[number]
             expiry_micros = self._expiry_micros(held.window)
-            if due.name == _END_OF_WINDOW:
-                if state.timers.are_due(due.window, due.fire_micros):
+            if name == END_OF_WINDOW:
+                if state.timers.are_due(number, fire_micros):
                     # What is due at that very moment fires before the window ends.
                     state.timers.set(due)
                     continue
                 yield from self._end(state, held, times)
                 continue
-            output_micros = due.fire_micros if due.output_micros is None else due.output_micros
+            if output_micros is None:
+                output_micros = fire_micros
             context = _Context(state, held, output_micros, expiry_micros, times.clock_micros)
-            ring = Ring(due.name, due.tag, due.fire_micros, output_micros)
+            ring = Ring(name, tag, fire_micros, output_micros)
             results = tuple(self._code.on_timer(state.key, ring, held.window, context))
             if results:
                 yield Given(results, output_micros, held.window, PANE_INFO_UNKNOWN)
@@ -350,7 +362,7 @@ class _Timer(BaseTimer):
             ValueError: It is due after the state of its window has gone, or gives something after it is due.
         """
         context, is_event_time = self._context, self._is_event_time
-        fire_micros = Timestamp.of(timestamp).micros
+        fire_micros = timestamp.micros if type(timestamp) is Timestamp else Timestamp.of(timestamp).micros
         if context.expiry_micros is None:
             raise self._refused(timestamp, "is set while the state of its window goes", "set timers before")
         if is_event_time and fire_micros > context.expiry_micros:

@@ -4,39 +4,33 @@ from __future__ import annotations
 
 from collections.abc import Iterable
 from heapq import heapify, heappop, heappush
-from typing import NamedTuple
+
+from penstock.machines.trigger_machine import CLOCK, WATERMARK, Domain
 
 FEW: int = 8
 """So many timers are looked through; where there are more, heaps tell what is next."""
 
+END_OF_WINDOW = ""
+"""The name of the timer for the end of a window."""
+
 _SPARE_ENTRIES = 8
 
-Plain = tuple[int, str, str, bool, int, int | None]
-"""The fields of a `Setting`: they are stored, and looked through, quicker than it."""
+Setting = tuple[int, str, str, bool, int, int | None]
+"""One setting of a timer, as plain data:
+
+- the number of its window;
+- the timer's name, which is empty for the end of the window;
+- the tag that tells settings of one timer apart;
+- whether it goes by the watermark, or else by the clock;
+- when it is due, in microseconds;
+- the event time of what it will give, which the output's watermark may not pass before; None if it holds nothing back.
+"""
+
+Outlook = tuple[dict[Domain, int], int | None]
+"""When a key is next due, by domain, and what it holds back, if anything; in microseconds."""
 
 Place = tuple[int, str, str]
 """A window's number, a timer's name and a tag: where a new setting replaces an old one."""
-
-
-class Setting(NamedTuple):
-    """One setting of a timer.
-
-    Attributes:
-        window: The number of its window.
-        name: The timer's name; empty for the end of the window.
-        tag: Tells settings of one timer apart.
-        is_event_time: Whether it goes by the watermark, or else by the clock.
-        fire_micros: When it is due.
-        output_micros: The event time of what it will give, which the output's watermark may not pass before; None if it
-            holds nothing back.
-    """
-
-    window: int
-    name: str
-    tag: str
-    is_event_time: bool
-    fire_micros: int
-    output_micros: int | None
 
 
 class Timers:
@@ -46,30 +40,30 @@ class Timers:
         settings: What is set, in the order in which it was.
 
     >>> timers = Timers()
-    >>> timers.set(Setting(0, "expiry", "", True, 20, 20))
-    >>> timers.set(Setting(0, "expiry", "", True, 10, 10))
+    >>> timers.set((0, "expiry", "", True, 20, 20))
+    >>> timers.set((0, "expiry", "", True, 10, 10))
     >>> timers.earliest(is_event_time=True), timers.hold_micros()
     (10, 10)
-    >>> timers.take(True, until_micros=10).fire_micros, timers.take(True, until_micros=99)
-    (10, None)
+    >>> timers.take(True, until_micros=5), timers.take(True, until_micros=10)
+    (None, (0, 'expiry', '', True, 10, 10))
     """
 
     __slots__ = ("_heaps", "_settings")
 
-    def __init__(self, settings: Iterable[Plain] = ()) -> None:
+    def __init__(self, settings: Iterable[Setting] = ()) -> None:
         # In the order in which they were set.
-        self._settings: dict[Place, Plain] = {one[:3]: one for one in settings}
+        self._settings: dict[Place, Setting] = {one[:3]: one for one in settings}
         self._heaps = _Heaps(self._settings) if len(self._settings) > FEW else None
 
     def __len__(self) -> int:
         """The number of timers that are set."""
         return len(self._settings)
 
-    def settings(self) -> list[Plain]:
+    def settings(self) -> list[Setting]:
         """What is set, in the order in which it was."""
-        return [*map(tuple, self._settings.values())]  # type: ignore[list-item]
+        return [*self._settings.values()]
 
-    def set(self, setting: Plain) -> None:
+    def set(self, setting: Setting) -> None:
         """Sets a timer, instead of any earlier setting with its tag."""
         place, settings, heaps = setting[:3], self._settings, self._heaps
         was_set = settings.pop(place, None) is not None
@@ -89,6 +83,10 @@ class Timers:
 
     def clear_window(self, window: int) -> None:
         """Unsets all timers of a window."""
+        settings = self._settings
+        if self._heaps is None and all(place[0] == window for place in settings):
+            settings.clear()
+            return
         for place in [place for place in self._settings if place[0] == window]:
             self.clear(*place)
 
@@ -138,26 +136,47 @@ class Timers:
                 earliest = micros
         return earliest
 
+    def outlook(self) -> Outlook:
+        """What `earliest` tells of the watermark and of the clock, where anything is due; and what `hold_micros` does.
+
+        >>> Timers([(0, "expiry", "", True, 20, 10), (0, "flush", "", False, 30, None)]).outlook()
+        ({1.0: 20, 'clock': 30}, 10)
+        """
+        if self._heaps is not None:
+            asked: tuple[tuple[Domain, int | None], ...] = (
+                (WATERMARK, self.earliest(True)),
+                (CLOCK, self.earliest(False)),
+            )
+            return {domain: micros for domain, micros in asked if micros is not None}, self.hold_micros()
+        alarms: dict[Domain, int] = {}
+        hold_micros = None
+        for _, _, _, is_event_time, fire_micros, output_micros in self._settings.values():
+            domain = WATERMARK if is_event_time else CLOCK
+            if domain not in alarms or fire_micros < alarms[domain]:
+                alarms[domain] = fire_micros
+            if output_micros is not None and (hold_micros is None or output_micros < hold_micros):
+                hold_micros = output_micros
+        return alarms, hold_micros
+
     def take(self, is_event_time: bool, until_micros: int) -> Setting | None:
         """Unsets the next timer that is due by a moment; of those due at once, the one that was set first."""
+        settings, heaps = self._settings, self._heaps
+        if heaps is None:
+            found: Setting | None = None
+            for one in settings.values():
+                if one[3] is is_event_time and (found is None or one[4] < found[4]):
+                    found = one
+            if found is None or found[4] > until_micros:
+                return None
+            del settings[found[:3]]
+            return found
         first_micros = self.earliest(is_event_time)
         if first_micros is None or first_micros > until_micros:
             return None
-        heaps = self._heaps
-        if heaps is not None:
-            place = heaps.places[heaps.due[is_event_time][0][1]]
-        else:
-            place = next(
-                place
-                for place, (_, _, _, domain, micros, _) in self._settings.items()
-                if micros == first_micros and domain is is_event_time
-            )
-        setting = self._settings[place]
+        place = heaps.places[heaps.due[is_event_time][0][1]]
+        setting = settings[place]
         self.clear(*place)
-        return Setting(*setting)
-
-    def __reduce__(self) -> tuple[type[Timers], tuple[list[Plain]]]:
-        return Timers, (self.settings(),)
+        return setting
 
 
 class _Heaps:
@@ -176,7 +195,7 @@ class _Heaps:
 
     __slots__ = ("_next", "_numbers", "counts", "due", "holds", "places")
 
-    def __init__(self, settings: dict[Place, Plain]) -> None:
+    def __init__(self, settings: dict[Place, Setting]) -> None:
         self._next = 0
         self._numbers: dict[Place, int] = {}
         self.places: dict[int, Place] = {}
@@ -186,7 +205,7 @@ class _Heaps:
         for place, setting in settings.items():
             self.add(place, setting)
 
-    def add(self, place: Place, setting: Plain) -> None:
+    def add(self, place: Place, setting: Setting) -> None:
         """A timer is set, where none is."""
         number, self._next = self._next, self._next + 1
         self._numbers[place] = number
