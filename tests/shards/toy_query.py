@@ -37,6 +37,7 @@ class ToyQuery:
         shards: The number of shards.
         events_per_batch: As in the options.
         combine_early: Whether elements are combined where they are read.
+        use_columns: Whether the windows of simple groupings are kept in columns.
         recorded: How many elements and panes of each grouping are recorded.
     """
 
@@ -48,6 +49,7 @@ class ToyQuery:
         events_per_batch: int | None = None,
         combine_early: bool = True,
         recorded: int = 0,
+        use_columns: bool = True,
     ) -> None:
         settings = PipelineOptions([f"--mode={mode}"]).view_as(SparkOptions)
         self.plan = SparkRunner().plan(pipeline.to_graph(), settings)
@@ -58,6 +60,7 @@ class ToyQuery:
             dumps=cloudpickle.dumps,
             show_elements=False,
             combine_early=combine_early,
+            use_columns=use_columns,
             recorded=recorded,
         )
         timeline, recorded = recorded_input(self.plan, events_per_batch)

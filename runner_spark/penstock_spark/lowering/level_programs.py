@@ -129,6 +129,7 @@ def _grouping(plan: StreamPlan, step: Step, context: Context) -> GroupingSpec:
         feeds=_feeds(plan, step, context),
         readers=plan.levels[plan.level_of[step.label] - 1].readers[step.label],
         is_stateful=is_stateful,
+        may_use_columns=context.use_columns and plan.mode != "micro_batch",
     )
 
 

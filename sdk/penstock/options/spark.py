@@ -83,6 +83,8 @@ class SparkOptions(PipelineOptions):
         trigger_interval: The seconds between the beginnings of two micro-batches; None begins one when something
             arrives, and once a second for what waits for the clock.
         no_early_combining: Switches off that elements of a stream are combined by the tasks that read them.
+        no_window_columns: Switches off that simple groupings of a stream keep windows in columns, instead of a
+            machine for each key; state that is in a checkpoint already stays as it is.
         record_events: How many elements and panes of each grouping are recorded, for ``result.figure``; None for none.
         drop_state: The labels of groupings whose state in the checkpoint may go, since the pipeline has them no more.
         fast_start: Starts a local Spark in half the time, at the cost of long jobs; for tests.
@@ -117,12 +119,11 @@ class SparkOptions(PipelineOptions):
         parser.add_argument(
             "--trigger_interval", type=float, default=None, help="Seconds between two micro-batches."
         )
-        parser.add_argument(
-            "--no_early_combining",
-            action="store_true",
-            default=False,
-            help="Sends each element of a stream to its grouping by itself.",
-        )
+        for switch, meaning in (
+            ("--no_early_combining", "Sends each element of a stream to its grouping by itself."),
+            ("--no_window_columns", "Keeps the state of each key of a stream by itself."),
+        ):
+            parser.add_argument(switch, action="store_true", default=False, help=meaning)
         parser.add_argument(
             "--record_events", type=int, default=None, help="Elements and panes of a grouping to be drawn."
         )
