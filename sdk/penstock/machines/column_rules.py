@@ -105,11 +105,12 @@ def column_rule(windowing: Windowing, combine: Any, input_retracts: bool) -> Col
         combine: Its CombineFn; None for a raw group.
         input_retracts: Whether elements may take back earlier ones.
 
-    >>> from penstock.transforms.trigger import AfterCount, AfterWatermark, Repeatedly
+    >>> from penstock.transforms.trigger import AccumulationMode, AfterCount, AfterWatermark
     >>> from penstock.transforms.window import FixedWindows, Sessions
     >>> column_rule(Windowing(FixedWindows(60)), None, False).late
     Total(enough=1, weight=None)
-    >>> column_rule(Windowing(FixedWindows(60), AfterWatermark(early=AfterCount(5))), None, False).early
+    >>> early = AfterWatermark(early=AfterCount(5))
+    >>> column_rule(Windowing(FixedWindows(60), early, AccumulationMode.DISCARDING), None, False).early
     Total(enough=5, weight=None)
     >>> column_rule(Windowing(Sessions(60)), None, False) is None
     True
