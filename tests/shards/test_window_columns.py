@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from collections.abc import Sequence
 from dataclasses import replace
 from random import Random
 from typing import Any
@@ -17,7 +18,6 @@ from toy_query import ToyQuery
 import penstock as beam
 from penstock.io.watermarks import BoundedDisorder
 from penstock.machines.grouping import GroupingMachine
-from penstock.machines.program import program_of
 from penstock.machines.records import AdvanceClock, AdvanceWatermark, Arrive, Event
 from penstock.machines.window_columns import ColumnMachine
 from penstock.transforms.combinefn import CombineFn
@@ -41,8 +41,9 @@ from penstock_spark.shards.grouping_state import machine_for
 from penstock_spark.shards.header import Header
 
 EARLY = (None, AfterCount(1), AfterCount(3), AfterProcessingTime(1), AfterProcessingTime(0))
-QUIET = (None, AfterProcessingTime(1), AfterProcessingTime(3), AfterProcessingTime(0))
 LATE = (AfterCount(1), AfterCount(2), AfterProcessingTime(1), AfterProcessingTime.aligned_to(2))
+QUIET_EARLY = (None, AfterProcessingTime(1), AfterProcessingTime(3), AfterProcessingTime(0))
+QUIET_LATE = (AfterCount(1), AfterProcessingTime(1), AfterProcessingTime.aligned_to(2))
 COMBINES: tuple[Any, ...] = (
     None,
     Sum(),
@@ -54,10 +55,10 @@ COMBINES: tuple[Any, ...] = (
 )
 
 
-def random_trigger(random: Random, early: tuple[TriggerFn | None, ...] = EARLY) -> TriggerFn:
+def random_trigger(random: Random, early: Sequence[TriggerFn | None], late: Sequence[TriggerFn]) -> TriggerFn:
     if random.random() < 0.2:
         return DefaultTrigger()
-    return AfterWatermark(random.choice(early), random.choice(LATE))
+    return AfterWatermark(random.choice(early), random.choice(late))
 
 
 def random_grouping(random: Random, trigger: TriggerFn) -> tuple[Windowing, Any]:
@@ -94,7 +95,7 @@ def together(stream: Stream) -> list[str]:
 @pytest.mark.parametrize("seed", range(150))
 def test_elements_that_come_one_by_one_give_what_machines_give(seed: int) -> None:
     random = Random(seed)
-    windowing, combine = random_grouping(random, random_trigger(random))
+    windowing, combine = random_grouping(random, random_trigger(random, EARLY, LATE))
     machine, events = GroupingMachine(windowing, combine), numbered(random_events(random, 60))
     shards = random.choice((1, 2, 3))
     by_key, by_window = (
@@ -114,10 +115,8 @@ def test_elements_that_come_one_by_one_give_what_machines_give(seed: int) -> Non
 @pytest.mark.parametrize("seed", range(150))
 def test_elements_that_come_combined_give_what_machines_give(seed: int) -> None:
     random = Random(seed)
-    windowing, combine = random_grouping(random, random_trigger(random, QUIET))
+    windowing, combine = random_grouping(random, random_trigger(random, QUIET_EARLY, QUIET_LATE))
     machine = GroupingMachine(windowing, combine)
-    if not program_of(windowing, combine, False).takes_arrivals:
-        pytest.skip("its elements come one by one")
     cut = list(cuts(random, numbered(random_events(random, 60))))
     streams = []
     for kept in (None, columns_of(windowing, combine)):

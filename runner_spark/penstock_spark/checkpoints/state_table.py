@@ -182,6 +182,7 @@ def _rows_of_columns(label: str, level: int, page: bytes, fires_empty_at_end: bo
     except (ImportError, AttributeError) as error:
         raise _unknown_class(label, error) from error
     for window, stored, cells, carried in columns:
+        may_hold = stored.alarm_micros <= window.end_micros
         for name, (held, fresh, due_micros, panes, _) in cells.items():
             yield StateRow(
                 level=level,
@@ -191,7 +192,7 @@ def _rows_of_columns(label: str, level: int, page: bytes, fires_empty_at_end: bo
                 value=held,
                 new_elements=fresh,
                 panes=panes,
-                hold=_moment(stored.hold_micros if fresh or fires_empty_at_end else None),
+                hold=window.max_timestamp() if may_hold and (fresh or fires_empty_at_end) else None,
                 next_alarm=_moment(stored.alarm_micros),
                 next_clock_alarm=_moment(due_micros),
             )

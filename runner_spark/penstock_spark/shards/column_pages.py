@@ -7,7 +7,7 @@ they grow. Inside of a page each window stays pickled by itself: one for which n
 from __future__ import annotations
 
 import pickle
-from collections.abc import Callable, Iterable, Iterator
+from collections.abc import Iterable, Iterator
 from itertools import repeat
 from typing import Any, NamedTuple
 from zlib import crc32
@@ -38,7 +38,6 @@ class StoredColumn(NamedTuple):
         fresh: The number of those with something new.
         alarm_micros: Where the watermark must be for something to happen to it.
         due_micros: When the first of its keys is due by the clock; None if none is.
-        hold_micros: What it holds back; None if nothing.
     """
 
     content: bytes
@@ -46,26 +45,24 @@ class StoredColumn(NamedTuple):
     fresh: int
     alarm_micros: int
     due_micros: int | None
-    hold_micros: int | None
 
     @property
     def due(self) -> Due:
         """The same as the notes of pages have it."""
         by_clock = () if self.due_micros is None else ((CLOCK, self.due_micros),)
-        return ((WATERMARK, self.alarm_micros), *by_clock), self.hold_micros
+        return ((WATERMARK, self.alarm_micros), *by_clock), None
 
 
 Page = dict[BoundedWindow, StoredColumn]
 
 
-def stored_column(cells: Cells, keys: Keys, alarm_micros: int, hold_micros: int | None) -> StoredColumn:
+def stored_column(cells: Cells, keys: Keys, alarm_micros: int) -> StoredColumn:
     """A window as it is kept in a page.
 
     Args:
         cells: Those of the keys of the page.
         keys: The keys of those that are not self-contained, at least, by name.
         alarm_micros: Where the watermark must be for something to happen to the window.
-        hold_micros: What these cells hold back.
     """
     columns = [list(column) for column in zip(*cells.values(), strict=True)]
     fresh, dues = columns[FRESH], columns[DUE]
@@ -78,7 +75,6 @@ def stored_column(cells: Cells, keys: Keys, alarm_micros: int, hold_micros: int 
         len(cells) - fresh.count(0),
         alarm_micros,
         min((due for due in dues if due is not None), default=None),
-        hold_micros,
     )
 
 
@@ -106,14 +102,12 @@ class ColumnPages:
         store: Where they are kept.
         notes: What is known of them from the last micro-batch, changed in place; empty if there was nothing.
         spread: By what hashes are divided first, so that the keys of one shard use all of its pages.
-        holds: Whether cells hold back what their window does, by the number of those with something new.
     """
 
-    def __init__(self, store: Store, notes: PageNotes, spread: int, holds: Callable[[int], bool]) -> None:
+    def __init__(self, store: Store, notes: PageNotes, spread: int) -> None:
         self.notes = notes
         self._store = store
         self._spread = spread
-        self._holds = holds
         self.loaded: dict[int, Page] = {}
         self._changed: set[int] = set()
         self._keys_before: dict[int, int] = {}
@@ -189,9 +183,7 @@ class ColumnPages:
         for number, item in zip(self.numbers_of(cells), cells.items(), strict=True):
             parts[number][item[0]] = item[1]
         for number, own in parts.items():
-            fresh = sum(bool(cell[FRESH]) for cell in own.values())
-            hold_micros = stored.hold_micros if self._holds(fresh) else None
-            column = stored_column(own, carried, stored.alarm_micros, hold_micros) if own else None
+            column = stored_column(own, carried, stored.alarm_micros) if own else None
             self.put(number, window, column)
 
 

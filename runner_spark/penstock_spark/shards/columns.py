@@ -41,18 +41,16 @@ class LiveColumn:
         stored: The rest of those that have been read, by page.
         stored_fresh: The number of cells in them with something new.
         touched: The pages that hold the cells of `column`, or did.
-        is_noted: Whether it is among those that hold the watermark back.
         noted_due: The moment of the clock that was noted last.
     """
 
-    __slots__ = ("column", "is_noted", "noted_due", "stored", "stored_fresh", "touched")
+    __slots__ = ("column", "noted_due", "stored", "stored_fresh", "touched")
 
     def __init__(self, column: WindowColumn) -> None:
         self.column = column
         self.stored: dict[int, StoredColumn] = {}
         self.stored_fresh = 0
         self.touched: set[int] = set()
-        self.is_noted = False
         self.noted_due: int | None = None
 
 
@@ -85,10 +83,7 @@ class Columns:
         self._gone: list[LiveColumn] = []
         self._numbers = count()
         self._due: dict[Domain, list[_Entry]] = {WATERMARK: [], CLOCK: []}
-        self._holds: list[_Entry] = []
-        notes = pages.notes
-        self._unread = {domain: Unread(moments) for domain, moments in notes.alarms.items()}
-        self._unread_holds = Unread(notes.hold_micros)
+        self._unread = {domain: Unread(moments) for domain, moments in pages.notes.alarms.items()}
 
     def arrive(self, parts: Iterable[tuple[Part, Packet]], times: Times) -> Iterator[Fired]:
         """What comes of all that arrives at one moment: first what comes one by one, then what has been combined.
@@ -169,15 +164,8 @@ class Columns:
         return None if micros == NOTHING else micros
 
     def hold_micros(self) -> int | None:
-        """The event time that the output's watermark may not pass; None if nothing holds it."""
-        unread = self._unread_holds.earliest()
-        while self._holds and self._holds[0][0] < unread:
-            micros, _, live = self._holds[0]
-            if self._is_current(live) and self._holds_back(live):
-                return micros
-            heappop(self._holds)
-            live.is_noted = False
-        return None if unread == NOTHING else unread
+        """Nothing: a window is held back to its last moment, and the watermark does not pass that before it fires."""
+        return None
 
     def save(self) -> None:
         """Writes the windows that have changed, page by page. Nothing else is asked after that."""
@@ -197,11 +185,9 @@ class Columns:
                 parts[number][name] = cell
             else:
                 parts[number] = {name: cell}
-        alarm_micros, end_micros = self.machine.next_micros(column), column.window.end_micros
+        alarm_micros = self.machine.next_micros(column)
         for number, cells in parts.items():
-            stored = stored_column(cells, self.keys, alarm_micros, None) if cells else None
-            if stored is not None and self.machine.holds(stored.fresh, column.is_past_end):
-                stored = stored._replace(hold_micros=end_micros - 1)
+            stored = stored_column(cells, self.keys, alarm_micros) if cells else None
             self.pages.put(number, column.window, stored)
 
     def _find(self, names: Iterable[bytes]) -> None:
@@ -279,7 +265,7 @@ class Columns:
     def _read(self, numbers: Iterable[int]) -> None:
         """Reads pages, and notes what windows there are in those that are read for the first time."""
         for number in self.pages.load(numbers):
-            for unread in (*self._unread.values(), self._unread_holds):
+            for unread in self._unread.values():
                 unread.take(number)
             for window, stored in self.pages.loaded[number].items():
                 live = self.live.get(window)
@@ -289,7 +275,6 @@ class Columns:
                 live.stored_fresh += stored.fresh
                 if stored.due_micros is not None:
                     self._note(CLOCK, stored.due_micros, live)
-                self._note_hold(live)
 
     def _unpickle_for(self, live: LiveColumn, names: Sequence[bytes]) -> None:
         """Takes the cells of keys, and of others in their pages, out of what is stored."""
@@ -333,15 +318,6 @@ class Columns:
         if dues and (due_micros := next(reversed(dues))) != live.noted_due:
             live.noted_due = due_micros
             self._note(CLOCK, due_micros, live)
-        self._note_hold(live)
-
-    def _note_hold(self, live: LiveColumn) -> None:
-        if not live.is_noted and self._holds_back(live):
-            live.is_noted = True
-            heappush(self._holds, (live.column.window.end_micros - 1, next(self._numbers), live))
-
-    def _holds_back(self, live: LiveColumn) -> bool:
-        return self.machine.holds(live.column.fresh + live.stored_fresh, live.column.is_past_end)
 
     def _is_current(self, live: LiveColumn) -> bool:
         return self.live.get(live.column.window) is live

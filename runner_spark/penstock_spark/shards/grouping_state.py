@@ -70,6 +70,5 @@ def keys_of(
         shards: The number of shards.
     """
     if isinstance(machine, ColumnMachine):
-        # Only a window whose end has not been passed holds anything back.
-        return Columns(machine, ColumnPages(store, notes, shards, lambda fresh: machine.holds(fresh, False)))
+        return Columns(machine, ColumnPages(store, notes, shards))
     return KeyTable(machine, Pages(store, notes, shards))

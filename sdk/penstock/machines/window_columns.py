@@ -103,15 +103,6 @@ class ColumnMachine:
             return self.rule.program.expiry_micros(column.window)
         return column.window.end_micros
 
-    def holds(self, fresh: int, is_past_end: bool) -> bool:
-        """Whether a window holds the output's watermark back, at its last moment.
-
-        Args:
-            fresh: The number of its keys with something new; there are others, or it is more than 0.
-            is_past_end: Whether the watermark has passed its end.
-        """
-        return not is_past_end and (fresh > 0 or self.rule.fires_empty_at_end)
-
     def takes_together(self, column: WindowColumn) -> bool:
         """Whether what comes for a key now is quietly put to what is there, so that it may come in any parts."""
         return not (column.is_past_end or self._takes_singly)
