@@ -12,7 +12,7 @@ from itertools import repeat
 from typing import Any, NamedTuple
 from zlib import crc32
 
-from penstock.machines.trigger_machine import CLOCK, WATERMARK
+from penstock.machines.trigger_machine import CLOCK, WATERMARK, Domain
 from penstock.machines.window_columns import DUE, FRESH, Cell
 from penstock.transforms.bounded_window import BoundedWindow, IntervalWindow
 from penstock_spark.operators.batch import dumps
@@ -45,12 +45,6 @@ class StoredColumn(NamedTuple):
     fresh: int
     alarm_micros: int
     due_micros: int | None
-
-    @property
-    def due(self) -> Due:
-        """The same as the notes of pages have it."""
-        by_clock = () if self.due_micros is None else ((CLOCK, self.due_micros),)
-        return ((WATERMARK, self.alarm_micros), *by_clock), None
 
 
 Page = dict[BoundedWindow, StoredColumn]
@@ -159,7 +153,7 @@ class ColumnPages:
             was_stored = self.notes.sizes[number] > 0
             encoded = _encoded(page) if page else None
             self.notes.keys += _keys_of(page) - self._keys_before[number]
-            self.notes.note(number, len(encoded or b""), {stored.due for stored in page.values()})
+            self.notes.note(number, len(encoded or b""), [_earliest(page)])
             if encoded or was_stored:
                 yield number, encoded
 
@@ -190,6 +184,14 @@ class ColumnPages:
 def _keys_of(page: Page) -> int:
     """The number of keys in a page, or less."""
     return max((stored.size for stored in page.values()), default=0)
+
+
+def _earliest(page: Page) -> Due:
+    """When the first of the windows of a page is due, as the notes of pages have it; nothing is held back."""
+    alarms = [stored.alarm_micros for stored in page.values()]
+    dues = [stored.due_micros for stored in page.values() if stored.due_micros is not None]
+    by_domain: dict[Domain, list[int]] = {WATERMARK: alarms, CLOCK: dues}
+    return tuple((domain, min(moments)) for domain, moments in by_domain.items() if moments), None
 
 
 def _size_of(page: Page) -> int:
@@ -225,6 +227,6 @@ def page_of(encoded: bytes) -> Page:
     if version != _VERSION:
         raise ValueError(f"a page of state has the format {version}, not {_VERSION}")
     return {
-        IntervalWindow.from_micros(*window) if type(window) is tuple else window: StoredColumn(*stored)
+        IntervalWindow.from_micros(*window) if type(window) is tuple else window: StoredColumn._make(stored)
         for window, stored in content[0]
     }

@@ -173,7 +173,8 @@ class Columns:
             for number in live.touched:
                 self.pages.put(number, live.column.window, None)
         for live in self.live.values():
-            self._save(live)
+            if live.column.cells or live.touched:
+                self._save(live)
         self.pages.save()
 
     def _save(self, live: LiveColumn) -> None:
