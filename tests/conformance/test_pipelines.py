@@ -114,7 +114,13 @@ def test_the_same_input_cut_in_other_ways_gives_the_same_panes(scenario: Scenari
     assert by_key(case, 1, 1) == whole
     assert by_key(case, 2, random.choice((2, 3))) == whole
     assert by_key(case, 2, None, random) == whole
-    assert by_key(case, 2, 3, without=("all",)) == whole
+    # Windows that are due at one moment come in another order where they are not kept in columns.
+    assert in_any_order(by_key(case, 2, 3, without=("all",))) == in_any_order(whole)
+
+
+def in_any_order(found: Any) -> Any:
+    """The panes of each key, in an order that does not depend on when they came."""
+    return {key: sorted(panes, key=repr) for key, panes in found.items()}
 
 
 def test_where_micro_batches_are_rounds_the_cuts_do_change_something() -> None:

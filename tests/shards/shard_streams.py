@@ -17,14 +17,15 @@ from penstock.machines.records import (
     Event,
     Signal,
 )
+from penstock.machines.window_columns import ColumnMachine
 from penstock.utils.windowed_value import unknown_pane
 from penstock_spark.operators.batch import Batch, dumps, loads
+from penstock_spark.operators.keys import keys_to_carry
+from penstock_spark.shards.grouping_state import keys_of
 from penstock_spark.shards.header import Header
 from penstock_spark.shards.inbox import inbox_of
-from penstock_spark.shards.keys import KeyTable
 from penstock_spark.shards.packets import Mark, Moment, Packet, Part
 from penstock_spark.shards.page_notes import PageNotes
-from penstock_spark.shards.pages import Pages
 from penstock_spark.shards.shard import Shard
 from penstock_spark.shards.tables import Feed, Grouping, GroupingTable
 from penstock_spark.shards.writer import Outbox, shard_of
@@ -70,10 +71,22 @@ class Stream:
         machine: Its machine.
         shards: The number of shards.
         micro_batch: Whether each micro-batch is a round of its own.
+        columns: The same grouping as a machine of windows in columns, which then does the work.
+
+    Attributes:
+        outputs: Where the watermark of each shard's output was after each micro-batch.
     """
 
-    def __init__(self, machine: GroupingMachine, shards: int = 2, micro_batch: bool = False) -> None:
+    def __init__(
+        self,
+        machine: GroupingMachine,
+        shards: int = 2,
+        micro_batch: bool = False,
+        columns: ColumnMachine | None = None,
+    ) -> None:
         self.machine = machine
+        self.working = columns or machine
+        self.outputs: list[int] = []
         self.shards = shards
         self.micro_batch = micro_batch
         self.headers: list[bytes | None] = [None] * shards
@@ -86,23 +99,24 @@ class Stream:
     def batch(self, events: list[Event], ends: bool = False) -> None:
         """One micro-batch."""
         packets = self._packets(events, ends)
-        grouping = Grouping(GROUPING, self.machine, (Feed(SOURCE, 1),), (2,))
+        grouping = Grouping(GROUPING, self.working, (Feed(SOURCE, 1),), (2,))
         for number in range(self.shards):
             header = Header.decoded(self.headers[number])
             outbox = Outbox((1, number), self.shards, [2])
-            pages = Pages(self.stores[number], header.notes.setdefault(GROUPING, PageNotes()), self.shards)
+            notes = header.notes.setdefault(GROUPING, PageNotes())
             table = GroupingTable(
                 grouping,
-                KeyTable(self.machine, pages),
+                keys_of(self.working, self.stores[number], notes, self.shards),
                 Gathered(self.panes, outbox),
                 outbox,
-                lambda dropped: self.dropped.append((dropped.element.value, dropped.reason)),
+                lambda dropped: self.dropped.append((dropped.element.value, dropped.reason, dropped.count)),
                 nullcontext,
             )
             shard = Shard(number, {GROUPING: table}, header, outbox, self.micro_batch)
             for _ in shard.run(inbox_of([loads(dumps(packets[number]))], header.last)):
                 raise AssertionError("panes are gathered, not handed up")
             shard.save()
+            self.outputs.append(shard.outputs[GROUPING])
             self.headers[number] = header.encoded()
 
     def _packets(self, events: list[Event], ends: bool) -> list[Packet]:
@@ -141,3 +155,4 @@ class Stream:
         batch = Batch([event.value], event.timestamp_micros, windows, unknown_pane(event.kind))
         packet = packets[shard_of(name, self.shards)]
         packet.parts.setdefault(GROUPING, []).append(Part(moment, [name], batch))
+        packet.carried.update(keys_to_carry([name], [event.key]))

@@ -73,12 +73,13 @@ def written(writer: CombiningWriter, *batches: Batch) -> Packet:
 
 
 def entries(packet: Packet) -> list[tuple[Any, ...]]:
-    """What is in a packet: the encoded key, the window, what is held, and the number of elements."""
+    """What is in a packet: the encoded key, the window, what is held, and the number of elements; sums as lists."""
     found = []
     for part in packet.parts.get(GROUPING, []):
         assert part.counts is not None
-        windows = [window for (window,) in part.batch.windows]
-        found += zip(part.names, map(str, windows), part.batch.values, part.counts, strict=True)
+        helds = [[number] for number in part.batch.values] if part.are_numbers else part.batch.values
+        windows = [window for (window,) in part.batch.expanded().windows]
+        found += zip(part.names, map(str, windows), helds, part.counts, strict=True)
     return found
 
 
@@ -210,7 +211,7 @@ def test_a_writer_that_holds_too_much_gives_several_parts_that_come_to_the_same(
     whole = written(writer_of(TENS, Sum()), *batches)
     monkeypatch.setattr(combining, limit, most)
     divided = written(writer_of(TENS, Sum()), *batches)
-    assert len(divided.parts[GROUPING]) > len(whole.parts[GROUPING]) == 1
+    assert len(divided.parts[GROUPING]) > len(whole.parts[GROUPING]) == 3
     assert fired(TENS, Sum(), divided) == fired(TENS, Sum(), whole)
 
 
@@ -270,9 +271,16 @@ def test_without_the_flag_elements_travel_one_by_one() -> None:
 class CombinedStream(Stream):
     """The same where several tasks combine the elements of each moment."""
 
-    def __init__(self, case: Case, mode: Any, random: Random, micro_batch: bool = False) -> None:
-        super().__init__(case.machine(mode), random.choice((1, 2, 3)), micro_batch)
-        self._combine = COMBINES[case.combine]
+    def __init__(
+        self,
+        machine: GroupingMachine,
+        combine: Any,
+        random: Random,
+        micro_batch: bool = False,
+        columns: Any = None,
+    ) -> None:
+        super().__init__(machine, random.choice((1, 2, 3)), micro_batch, columns)
+        self._combine = combine
         self._random = random
 
     def _packets(self, events: list[Event], ends: bool) -> list[Packet]:
@@ -316,7 +324,7 @@ class CombinedStream(Stream):
 
 
 def streamed(case: Case, random: Random, mode: Any = None, micro_batch: bool = False) -> list[Played]:
-    stream = CombinedStream(case, mode, random, micro_batch)
+    stream = CombinedStream(case.machine(mode), COMBINES[case.combine], random, micro_batch)
     stream.batch(list(case.events))
     stream.batch([], ends=True)
     return stream.played()

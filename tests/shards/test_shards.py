@@ -23,8 +23,8 @@ def of_machine(case: Any, mode: str) -> tuple[dict[Any, list[Any]], list[Any]]:
         match played.emitted:
             case Pane(value, window, timestamp_micros, info):
                 panes.setdefault(played.key, []).append((value, window, timestamp_micros, info))
-            case Dropped(element, reason):
-                dropped.append((element.value, reason))
+            case Dropped(element, reason, count):
+                dropped.append((element.value, reason, count))
     return panes, dropped
 
 

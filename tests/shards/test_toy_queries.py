@@ -195,10 +195,12 @@ def replayed(random: Random | None, without: tuple[str, ...]) -> list[Any]:
     return [*found, query.counted("elements_dropped_as_late")]
 
 
-@pytest.mark.parametrize("without", [(), ("early_combining",)])
+@pytest.mark.parametrize(
+    "without", [(), ("early_combining",), ("window_columns",), ("early_combining", "window_columns")]
+)
 @pytest.mark.parametrize("seed", range(12))
 def test_a_recorded_log_gives_the_same_however_it_is_cut(seed, without):
-    whole = replayed(None, without)
+    whole = replayed(None, (*without, "window_columns"))
     assert len(whole) > 30
     assert {timing for *_, timing in whole[:-1]} == {"early", "on time", "late"}
     assert sorted(map(repr, replayed(Random(seed), without))) == sorted(map(repr, whole))

@@ -22,6 +22,7 @@ from penstock_spark.checkpoints.folder import Checkpoint, find_checkpoint
 from penstock_spark.checkpoints.signature import ALWAYS, WAITS
 from penstock_spark.operators.batch import loads
 from penstock_spark.session import SessionOptions, is_local, session_for
+from penstock_spark.shards.column_pages import cells_of, is_of_columns, page_of
 from penstock_spark.shards.keys import state_of
 from penstock_spark.shards.pages import Kept, keys_of
 from penstock_spark.shards.waiting import KeptParcel, kept_in
@@ -62,7 +63,8 @@ class StateRow(NamedTuple):
         key: The key. Of a step that waits for side inputs: the place of the side input, or None for what waits.
         window: The window.
         value: The accumulator, or the list of values; where elements may be taken back, the values that are there
-            and those that are owed, of some CombineFns beside an accumulator. None after the window's last pane.
+            and those that are owed, of some CombineFns beside an accumulator. Of sums and counts it may be the number
+            itself. None after the window's last pane, and where there is nothing since the last one.
         new_elements: The number of elements since the last pane.
         panes: The number of panes so far.
         hold: The event time that the output's watermark may not pass; None if the window holds nothing back.
@@ -151,6 +153,9 @@ def rows_of_page(
         if parcel is not None:
             yield _row_of_parcel(label_of_waiting(label), level, parcel)
         return
+    if is_of_columns(page):
+        yield from _rows_of_columns(label, level, page, fires_empty_at_end)
+        return
     for name, kept in keys_of(page):
         key, state = _restored(label, name, kept)
         if isinstance(state, StatefulKey):
@@ -169,6 +174,35 @@ def rows_of_page(
                 next_alarm=_moment(_next_alarm_micros(window)),
                 next_clock_alarm=_moment(window.alarms.get(CLOCK)),
             )
+
+
+def _rows_of_columns(label: str, level: int, page: bytes, fires_empty_at_end: bool) -> Iterator[StateRow]:
+    """The rows of windows that are kept in columns; those without anything new may have no value."""
+    try:
+        columns = [(window, stored, *cells_of(stored.content)) for window, stored in page_of(page).items()]
+    except (ImportError, AttributeError) as error:
+        raise _unknown_class(label, error) from error
+    for window, stored, cells, carried in columns:
+        may_hold = stored.alarm_micros <= window.end_micros
+        for name, (held, fresh, due_micros, panes, _) in cells.items():
+            yield StateRow(
+                level=level,
+                grouping=label,
+                key=carried[name] if name in carried else decode_key(name),
+                window=window,
+                value=held,
+                new_elements=fresh,
+                panes=panes,
+                hold=window.max_timestamp() if may_hold and (fresh or fires_empty_at_end) else None,
+                next_alarm=_moment(stored.alarm_micros),
+                next_clock_alarm=_moment(due_micros),
+            )
+
+
+def _unknown_class(label: str, error: Exception) -> ValueError:
+    what = f"the state of '{label}' holds objects of a class that is not known here: {error}"
+    hint = "read it where the pipeline's modules can be imported"
+    return ValueError(three_parts(what, hint=hint))
 
 
 def _rows_of_cells(label: str, level: int, key: Any, state: StatefulKey) -> Iterator[StateRow]:
@@ -209,9 +243,7 @@ def _restored(label: str, name: bytes, kept: Kept) -> tuple[Any, KeyState | Stat
         key = decode_key(name) if kept.carried is None else loads(kept.carried)
         return key, state_of(key, kept.state)
     except (ImportError, AttributeError) as error:
-        what = f"the state of '{label}' holds objects of a class that is not known here: {error}"
-        hint = "read it where the pipeline's modules can be imported"
-        raise ValueError(three_parts(what, hint=hint)) from error
+        raise _unknown_class(label, error) from error
 
 
 def _hold_micros(window: WindowState, fires_empty_at_end: bool, owed_micros: int | None) -> int | None:

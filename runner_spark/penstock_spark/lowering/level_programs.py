@@ -132,6 +132,7 @@ def _grouping(plan: StreamPlan, step: Step, context: Context) -> GroupingSpec:
         feeds=_feeds(plan, step, context),
         readers=plan.levels[plan.level_of[step.label] - 1].readers[step.label],
         is_stateful=is_stateful,
+        may_use_columns="window_columns" not in context.without and plan.mode != "micro_batch",
     )
 
 

@@ -183,7 +183,8 @@ def _collapse(metadata: Any) -> Any:
     if not isinstance(metadata, list):
         return metadata
     first = metadata[0]
-    if all(item is first for item in metadata) or metadata.count(first) == len(metadata):
+    # Where they are not all the same, the last one mostly is another than the first.
+    if metadata[-1] == first and metadata.count(first) == len(metadata):
         return first
     return metadata
 

@@ -8,6 +8,7 @@ from typing import Any
 from penstock.coders.deterministic import decode_key
 from penstock.machines.arrivals import united
 from penstock.machines.records import Arrival, Element, Times
+from penstock_spark.shards.grouping_state import as_accumulator
 from penstock_spark.shards.keys import Fired, KeyTable
 from penstock_spark.shards.packets import Packet, Part
 
@@ -65,20 +66,23 @@ def _one_by_one(keys: KeyTable, part: Part, packet: Packet, times: Times) -> Ite
 def _united(keys: KeyTable, parts: list[Part]) -> Iterator[tuple[bytes, Arrival]]:
     if len(parts) == 1:
         # A producer gives each key and window once in a part.
-        yield from _arrivals_of(parts[0])
+        yield from _arrivals_of(parts[0], keys.machine.program.contents)
         return
     of_keys: dict[bytes, list[Arrival]] = {}
     for part in parts:
-        for name, arrival in _arrivals_of(part):
+        for name, arrival in _arrivals_of(part, keys.machine.program.contents):
             of_keys.setdefault(name, []).append(arrival)
     for name, arrivals in of_keys.items():
         for arrival in united(keys.machine.program, arrivals):
             yield name, arrival
 
 
-def _arrivals_of(part: Part) -> Iterator[tuple[bytes, Arrival]]:
-    batch, counts = part.batch, part.counts or ()
+def _arrivals_of(part: Part, contents: Any) -> Iterator[tuple[bytes, Arrival]]:
+    batch, counts = part.batch.expanded(), part.counts or ()
     timestamps = part.timestamps or [()] * len(counts)
-    columns = zip(part.names, batch.windows, batch.values, counts, timestamps, strict=True)
+    helds = (
+        [as_accumulator(contents.fn, number) for number in batch.values] if part.are_numbers else batch.values
+    )
+    columns = zip(part.names, batch.windows, helds, counts, timestamps, strict=True)
     for name, (window,), held, count, own_timestamps in columns:
         yield name, Arrival(window, held, count, own_timestamps)

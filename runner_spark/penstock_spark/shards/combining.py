@@ -5,20 +5,21 @@ from __future__ import annotations
 from collections import Counter
 from collections.abc import Iterator
 from functools import partial
-from typing import Any, Protocol
+from typing import Any, NamedTuple, Protocol
 
 from penstock.coders.deterministic import encode_keys
 from penstock.machines.arrivals import runs
 from penstock.machines.program import OutputTimes, output_times_of, program_of
 from penstock.metrics.execution import MetricsContainer
 from penstock.transforms.window import Sessions
-from penstock_spark.operators.batch import Batch, by_windows
+from penstock_spark.operators.batch import Batch, Windows, by_windows
 from penstock_spark.operators.failure import guarded, step_failed
 from penstock_spark.operators.group_write import split_pairs, unexpected_retraction
 from penstock_spark.operators.keys import keys_to_carry
 from penstock_spark.operators.pushing import Quiet, Records
 from penstock_spark.operators.tables import Table, table_for
-from penstock_spark.shards.packets import Moment, Packet, Part
+from penstock_spark.shards.grouping_state import kind_of
+from penstock_spark.shards.packets import Moment, Part
 from penstock_spark.shards.program import PacketWriterSpec
 from penstock_spark.shards.writer import Outbox, PacketWriter, shard_of
 
@@ -55,8 +56,22 @@ def packet_writer(
     return PacketWriter(spec.label, spec.level, spec.where, outbox, metrics)
 
 
-_Entry = tuple[Any, Any, Any, int, tuple[int, ...]]
-"""A key's name, the window in a 1-tuple, what its elements come to, their number, and the timestamps that matter."""
+class _Group(NamedTuple):
+    """What elements come to, of one window or of several.
+
+    Attributes:
+        windows: The window in a 1-tuple, or one such for each key.
+        names: What the keys are called.
+        helds: What the elements of each come to.
+        counts: How many there are of each.
+        timestamps: Those that matter; None if none do.
+    """
+
+    windows: Windows | list[Windows]
+    names: list[Any]
+    helds: list[Any]
+    counts: list[int]
+    timestamps: list[tuple[int, ...]] | None
 
 
 class _Gathering(Protocol):
@@ -66,7 +81,7 @@ class _Gathering(Protocol):
         """Takes elements; returns how many more entries there are."""
         ...
 
-    def entries(self) -> Iterator[_Entry]:
+    def groups(self) -> Iterator[_Group]:
         """What there is by now, at the end."""
         ...
 
@@ -88,6 +103,8 @@ class CombiningWriter(Quiet):
         self.outbox = outbox
         self._guard = partial(guarded, metrics, spec.where)
         self._output_times = output_times_of(spec.windowing)
+        merges = isinstance(spec.windowing.windowfn, Sessions)
+        self._are_numbers = not merges and bool(kind_of(spec.combine))
         self._are_plain = True
         self._clear()
 
@@ -142,53 +159,56 @@ class CombiningWriter(Quiet):
         windowfn = self.spec.windowing.windowfn
         if isinstance(windowfn, Sessions):
             return _BySession(self.spec.combine, self._output_times, windowfn.merge_touching)
-        return _ByWindow(self.spec.combine, self._output_times)
+        return _ByWindow(self.spec.combine, self._output_times, self._are_numbers)
 
     def _flush(self) -> None:
-        addresses: dict[Any, tuple[bytes, Packet]] = {}
+        addresses: dict[Any, tuple[bytes, int]] = {}
         for moment, gathering in self._gatherings.items():
-            parts: dict[int, Part] = {}
-            for name, window, held, count, timestamps in gathering.entries():
-                if name not in addresses:
-                    addresses[name] = self._address(name)
-                encoded, packet = addresses[name]
-                part = parts.get(id(packet))
-                if part is None:
-                    part = parts[id(packet)] = self._part(packet, moment)
-                _append(part, encoded, window, held, count, timestamps)
+            for group in gathering.groups():
+                self._put(moment, group, addresses)
         self._clear()
 
-    def _address(self, name: Any) -> tuple[bytes, Packet]:
-        encoded = encode_keys([name])[0] if self._are_plain else name
-        packet = self.outbox.packets[self.spec.level, shard_of(encoded, self.outbox.shards)]
-        if encoded in self._carried:
-            packet.carried[encoded] = self._carried[encoded]
-        return encoded, packet
+    def _put(self, moment: Moment, group: _Group, addresses: dict[Any, tuple[bytes, int]]) -> None:
+        """Puts a group into the packets of the shards of its keys."""
+        shards, names = self.outbox.shards, group.names
+        if new := [name for name in names if name not in addresses]:
+            encoded = encode_keys(new) if self._are_plain else new
+            addresses.update(
+                {name: (data, shard_of(data, shards)) for name, data in zip(new, encoded, strict=True)}
+            )
+        own: dict[int, tuple[list[bytes], list[int]]] = {}
+        for place, (data, shard) in enumerate(map(addresses.__getitem__, names)):
+            if shard not in own:
+                own[shard] = [], []
+            own[shard][0].append(data)
+            own[shard][1].append(place)
+        for shard, (data_of_all, places) in own.items():
+            packet = self.outbox.packets[self.spec.level, shard]
+            packet.parts.setdefault(self.spec.label, []).append(
+                self._part(moment, group, data_of_all, places)
+            )
+            if self._carried:
+                packet.carried.update({n: self._carried[n] for n in data_of_all if n in self._carried})
 
-    def _part(self, packet: Packet, moment: Moment) -> Part:
-        """A new part of a packet."""
-        timestamps: list[tuple[int, ...]] | None = None if self._output_times.together is None else []
-        part = Part(moment, [], Batch([], windows=[]), [], timestamps)
-        packet.parts.setdefault(self.spec.label, []).append(part)
-        return part
-
-
-def _append(part: Part, name: bytes, window: Any, held: Any, count: int, timestamps: tuple[int, ...]) -> None:
-    assert isinstance(part.batch.windows, list)
-    assert part.counts is not None
-    part.names.append(name)
-    part.batch.windows.append(window)
-    part.batch.values.append(held)
-    part.counts.append(count)
-    if part.timestamps is not None:
-        part.timestamps.append(timestamps)
+    def _part(self, moment: Moment, group: _Group, names: list[bytes], places: list[int]) -> Part:
+        """A part of a packet, of some places of a group."""
+        timestamps = group.timestamps
+        return Part(
+            moment,
+            names,
+            Batch(group.helds, windows=group.windows).taken(places),
+            [group.counts[place] for place in places],
+            None if timestamps is None else [timestamps[place] for place in places],
+            self._are_numbers,
+        )
 
 
 class _ByWindow:
     """Elements by window and key, in tables; windows do not merge."""
 
-    def __init__(self, fn: Any, output_times: OutputTimes) -> None:
+    def __init__(self, fn: Any, output_times: OutputTimes, are_numbers: bool) -> None:
         self._is_list = fn is None
+        self._are_numbers = are_numbers
         self._make_table = table_for(fn)
         self._output_times = output_times
         self._tables: dict[Any, tuple[Table, Counter[Any]]] = {}
@@ -221,14 +241,20 @@ class _ByWindow:
                 if only_latest and len(known) > 1:
                     known.discard(min(known))
 
-    def entries(self) -> Iterator[_Entry]:
-        """What there is by now, at the end."""
-        nothing: set[int] = set()
+    def groups(self) -> Iterator[_Group]:
+        """What there is by now, at the end: a group for each window."""
         for window, (table, counts) in self._tables.items():
-            windows = (window,)
-            for name, held in table.accumulators().items():
-                timestamps = self._output_times.needed(self._timestamps.get((window, name), nothing))
-                yield name, windows, held, len(held) if self._is_list else counts[name], timestamps
+            of_names = table.numbers() if self._are_numbers else table.accumulators()
+            names, helds = list(of_names), list(of_names.values())
+            numbers = map(len, helds) if self._is_list else map(counts.__getitem__, names)
+            yield _Group((window,), names, helds, list(numbers), self._needed(window, names))
+
+    def _needed(self, window: Any, names: list[Any]) -> list[tuple[int, ...]] | None:
+        """The timestamps of each key that matter."""
+        if self._output_times.together is None:
+            return None
+        nothing: set[int] = set()
+        return [self._output_times.needed(self._timestamps.get((window, name), nothing)) for name in names]
 
 
 class _BySession:
@@ -253,13 +279,20 @@ class _BySession:
                 own[2].append(timestamp_micros)
         return len(values)
 
-    def entries(self) -> Iterator[_Entry]:
+    def groups(self) -> Iterator[_Group]:
         """What there is by now, at the end."""
+        group = _Group([], [], [], [], None if self._output_times.together is None else [])
+        assert isinstance(group.windows, list)
         for name, (windows, values, timestamps) in self._elements.items():
             for window, places in runs(windows, self._merge_touching):
-                held = self._combined([values[place] for place in places])
-                needed = self._output_times.needed(timestamps[place] for place in places)
-                yield name, (window,), held, len(places), needed
+                group.windows.append((window,))
+                group.names.append(name)
+                group.helds.append(self._combined([values[place] for place in places]))
+                group.counts.append(len(places))
+                if group.timestamps is not None:
+                    group.timestamps.append(self._output_times.needed(timestamps[place] for place in places))
+        if group.names:
+            yield group
 
     def _combined(self, values: list[Any]) -> Any:
         if self._fn is None:

@@ -9,7 +9,6 @@ from itertools import starmap
 from typing import Any, NamedTuple
 
 from penstock.figures.happenings import Recorder
-from penstock.machines.grouping import GroupingMachine
 from penstock.machines.records import Dropped, DropReason
 from penstock.machines.stateful import StatefulMachine
 from penstock.metrics.execution import Snapshot, set_current
@@ -18,13 +17,13 @@ from penstock_spark.operators.batch import Batch
 from penstock_spark.operators.failure import step_failed
 from penstock_spark.operators.machine_read import DROPPED
 from penstock_spark.operators.pushing import Records
+from penstock_spark.shards.grouping_state import keys_of, machine_for
 from penstock_spark.shards.header import Header
 from penstock_spark.shards.inbox import hold_back, inbox_of, moments_of, received
-from penstock_spark.shards.keys import KeyTable
 from penstock_spark.shards.notices import Command, commanded
 from penstock_spark.shards.packets import Moment, Packet
 from penstock_spark.shards.page_notes import PageNotes
-from penstock_spark.shards.pages import Pages, Store
+from penstock_spark.shards.pages import Store
 from penstock_spark.shards.program import GroupingSpec, LevelProgram, WaitingSpec
 from penstock_spark.shards.shard import Shard
 from penstock_spark.shards.sources import EARLIEST, Row, rows_of
@@ -179,11 +178,11 @@ def _grouping_table(
     def count_dropped(dropped: Dropped) -> None:
         container.inc(DROPPED[dropped.reason], dropped.count)
 
-    grouping = _grouping(spec, stage)
-    pages = Pages(store_of(spec.label), header.notes.setdefault(spec.label, PageNotes()), stage.outbox.shards)
+    notes = header.notes.setdefault(spec.label, PageNotes())
+    grouping = _grouping(spec, stage, notes)
     return GroupingTable(
         grouping,
-        KeyTable(grouping.machine, pages),
+        keys_of(grouping.machine, store_of(spec.label), notes, stage.outbox.shards),
         stage.fan(spec.edge),
         stage.outbox,
         count_dropped,
@@ -194,13 +193,14 @@ def _grouping_table(
     )
 
 
-def _grouping(spec: GroupingSpec, stage: StreamStage) -> Grouping:
+def _grouping(spec: GroupingSpec, stage: StreamStage, notes: PageNotes) -> Grouping:
     feeds = tuple(starmap(Feed, spec.feeds))
     if spec.is_stateful:
         step = stage.stateful[spec.label]
         stateful = StatefulMachine(step, spec.windowing.allowed_lateness.micros)
         return Grouping(spec.label, stateful, feeds, spec.readers, step.give)
-    machine = GroupingMachine(spec.windowing, spec.combine, spec.input_retracts)
+    use_columns = spec.may_use_columns if not len(notes) else notes.by_window
+    machine = machine_for(spec.windowing, spec.combine, spec.input_retracts, use_columns)
     return Grouping(spec.label, machine, feeds, spec.readers)
 
 

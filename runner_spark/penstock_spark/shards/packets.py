@@ -50,6 +50,7 @@ class Part(NamedTuple):
         counts: How many elements each value stands for; None if they come one by one.
         timestamps: Of combined elements, the timestamps that may decide the output's, in microseconds; None if only the
             window does.
+        are_numbers: Whether the values are what the sum or the count comes to, instead of an accumulator.
     """
 
     moment: Moment
@@ -57,6 +58,7 @@ class Part(NamedTuple):
     batch: Batch
     counts: list[int] | None = None
     timestamps: list[tuple[int, ...]] | None = None
+    are_numbers: bool = False
 
 
 @dataclass

@@ -30,6 +30,7 @@ class PageNotes:
         alarms: The earliest alarm of each page's keys, by domain.
         keys: The number of keys in all pages.
         size_bytes: The size of all pages.
+        by_window: Whether pages hold columns of windows (see `penstock_spark.shards.column_pages`), not keys.
     """
 
     sizes: array[int] = field(default_factory=_column)
@@ -37,6 +38,7 @@ class PageNotes:
     alarms: dict[Domain, array[int]] = field(default_factory=dict)
     keys: int = 0
     size_bytes: int = 0
+    by_window: bool = False
 
     def __len__(self) -> int:
         """The number of pages."""

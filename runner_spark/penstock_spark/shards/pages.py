@@ -170,7 +170,7 @@ class Pages:
 
     def number_of(self, name: bytes) -> int:
         """The page of a key."""
-        return _place(crc32(name) // self.spread, len(self.notes))
+        return place_of(crc32(name) // self.spread, len(self.notes))
 
     def load_many(self, numbers: Iterable[int]) -> list[int]:
         """Reads pages.
@@ -192,7 +192,7 @@ class Pages:
         count, spread = len(self.notes), self.spread
         found: dict[int, list[bytes]] = {}
         for name in names:
-            found.setdefault(_place(crc32(name) // spread, count), []).append(name)
+            found.setdefault(place_of(crc32(name) // spread, count), []).append(name)
         return found
 
     def find(self, number: int, names: Iterable[bytes]) -> list[tuple[bytes, Found | None]]:
@@ -274,10 +274,10 @@ def size_of(state: bytes, carried: bytes | None) -> int:
     return len(state) + len(carried or b"") + _KEY_BYTES
 
 
-def _place(number: int, count: int) -> int:
+def place_of(number: int, count: int) -> int:
     """The page of a hash among so many pages: of those not yet split in this round, the lower half decides.
 
-    >>> [_place(number, 5) for number in range(8)]
+    >>> [place_of(number, 5) for number in range(8)]
     [0, 1, 2, 3, 4, 1, 2, 3]
     """
     below = 1 << (count.bit_length() - 1)

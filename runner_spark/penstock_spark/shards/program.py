@@ -96,6 +96,7 @@ class GroupingSpec:
         feeds: What its watermark depends on, as (label, number of producers).
         readers: The levels that depend on its watermark.
         is_stateful: Whether it is a DoFn with state or timers, which is one of the steps as well.
+        may_use_columns: Whether its windows may be kept in columns, where they are simple enough.
     """
 
     label: str
@@ -108,6 +109,7 @@ class GroupingSpec:
     feeds: tuple[tuple[str, int], ...]
     readers: tuple[int, ...]
     is_stateful: bool = False
+    may_use_columns: bool = True
 
 
 @dataclass(frozen=True, eq=False)

@@ -9,12 +9,15 @@ from typing import Any, Protocol
 
 from penstock.figures.happenings import At, Recorder
 from penstock.machines.grouping import GroupingMachine
-from penstock.machines.records import MAX_MICROS, MIN_MICROS, Dropped, Given, Times
+from penstock.machines.records import MAX_MICROS, MIN_MICROS, Dropped, Given, Pane, Times
 from penstock.machines.stateful import StatefulMachine
+from penstock.machines.window_columns import ColumnMachine
 from penstock.utils.windowed_value import unknown_pane
 from penstock_spark.operators.batch import Batch
 from penstock_spark.operators.pushing import Consumer, Records
 from penstock_spark.shards.arrivals import arrive, elements_of
+from penstock_spark.shards.columns import Columns, FiredTogether
+from penstock_spark.shards.columns import Fired as ColumnFired
 from penstock_spark.shards.keys import Fired, KeyTable
 from penstock_spark.shards.packets import Packet, Part
 from penstock_spark.shards.writer import Outbox
@@ -49,7 +52,7 @@ class Grouping:
     """
 
     label: str
-    machine: GroupingMachine | StatefulMachine
+    machine: GroupingMachine | StatefulMachine | ColumnMachine
     feeds: tuple[Feed, ...]
     readers: tuple[int, ...]
     give: Callable[[Iterable[Given]], Records] | None = None
@@ -112,7 +115,7 @@ class GroupingTable:
 
     Args:
         grouping: The grouping.
-        keys: Its keys.
+        keys: Its keys, or its windows in columns.
         out: Where panes go.
         outbox: Where the moment is known.
         count_dropped: Counts an element that the machine dropped.
@@ -127,7 +130,7 @@ class GroupingTable:
     def __init__(
         self,
         grouping: Grouping,
-        keys: KeyTable,
+        keys: KeyTable | Columns,
         out: Consumer,
         outbox: Outbox,
         count_dropped: Callable[[Dropped], None],
@@ -155,7 +158,10 @@ class GroupingTable:
             parts = list(parts)
             for key, element in elements_of(parts):
                 self._recorder.arrived(self._now(), key, element)
-        return self._give(arrive(self._keys, parts, self.times))
+        keys = self._keys
+        return self._give(
+            keys.arrive(parts, self.times) if isinstance(keys, Columns) else arrive(keys, parts, self.times)
+        )
 
     def signal(self, name: str) -> Records:
         """A signal arrives, for all keys that there are."""
@@ -202,12 +208,16 @@ class GroupingTable:
         if self._recorder is not None and self._records_watermark:
             self._recorder.watermark(self._now(), micros)
 
-    def _give(self, fired: Iterable[Fired]) -> Records:
+    def _give(self, fired: Iterable[Fired | ColumnFired]) -> Records:
         """Sends the panes of machines on, and what they dropped."""
         panes, dropped = _Rows(), _Rows()
         given: list[Given] = []
         with self._guard():
-            for key, emitted in fired:
+            for each in fired:
+                if isinstance(each, FiredTogether):
+                    self._add_together(panes, each)
+                    continue
+                key, emitted = each
                 for one in emitted:
                     if isinstance(one, Given):
                         given.append(one)
@@ -228,6 +238,18 @@ class GroupingTable:
             yield from self._out.push(panes.batch())
         if self._late is not None and dropped.values:
             yield from self._late.push(dropped.batch())
+
+    def _add_together(self, panes: _Rows, fired: FiredTogether) -> None:
+        window, _, values, infos = fired.firing
+        micros = window.end_micros - 1
+        pairs = list(zip(fired.keys, values, strict=True))
+        if self._recorder is not None:
+            for (key, value), info in zip(pairs, infos, strict=True):
+                self._recorder.emitted(self._now(), key, Pane(value, window, micros, info))
+        panes.values += pairs
+        panes.timestamps += [micros] * len(pairs)
+        panes.windows += [(window,)] * len(pairs)
+        panes.panes += infos
 
 
 class _Rows:

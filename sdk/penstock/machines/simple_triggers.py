@@ -137,9 +137,11 @@ class ClockDelay(TriggerMachine):
 
     def element(self, state: int | None, element: Element, sight: Sight) -> int:
         """The first element sets the moment."""
-        if state is not None:
-            return state
-        due = sight.times.clock_micros + self.delay_micros
+        return self.due_micros(sight.times.clock_micros) if state is None else state
+
+    def due_micros(self, clock_micros: int) -> int:
+        """The moment that a first element sets, from when it arrives."""
+        due = clock_micros + self.delay_micros
         return due + (self.offset_micros - due) % self.period_micros if self.period_micros else due
 
     def merge(self, states: Sequence[Any], sight: Sight) -> Any:

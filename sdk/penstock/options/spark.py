@@ -19,6 +19,7 @@ _SWITCHES = {
 OPTIMISATIONS = {
     "early_combining": "elements of a stream are combined by the tasks that read them",
     "lifted_combiners": "what a GroupByKey's values are only combined from is combined before the shuffle",
+    "window_columns": "simple groupings of a stream keep windows in columns, in the place of a machine for each key",
     "native_sums": "Spark adds up sums and counts of known types",
     "whole_batches": "batches go as they are from one `process_batch` to the next, also where there is a `process`",
 }

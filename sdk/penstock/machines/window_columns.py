@@ -1,0 +1,243 @@
+"""One window of many keys, as the machine of a grouping has one key with its windows: the same panes, keys together.
+
+What is known of a key in a window is a `Cell` of a few plain values. Everything that the watermark causes happens to
+all keys of a window at once, and what arrives is taken window by window: a plain loop over cells. Only groupings with
+a `ColumnRule` are that simple; the law is that what comes out is what `GroupingMachine` gives.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterable, Sequence
+from typing import Any, NamedTuple
+
+from penstock.machines.column_rules import ColumnRule, Holding, Numbering
+from penstock.machines.records import Times
+from penstock.machines.simple_triggers import ClockDelay, Total
+from penstock.transforms.bounded_window import BoundedWindow
+from penstock.utils.windowed_value import PaneInfo, PaneInfoTiming
+
+Cell = tuple[Any, int, int | None, int, int]
+"""What a key holds; the number of elements since its last pane; when it is due by the clock, if it is; the number of
+its panes; and how many of them were not early."""
+
+FRESH, DUE = 1, 2
+"""Where those are in a cell."""
+
+_NEW: Cell = (None, 0, None, 0, 0)
+
+
+class Firing(NamedTuple):
+    """Panes of one window, with one of each key.
+
+    Attributes:
+        window: The window; all of the panes have its last moment as their event time.
+        names: The encoded keys.
+        values: The values.
+        infos: Timing and numbers.
+    """
+
+    window: BoundedWindow
+    names: Sequence[bytes]
+    values: list[Any]
+    infos: list[PaneInfo]
+
+
+class WindowColumn:
+    """A window with its cells.
+
+    Attributes:
+        window: The window.
+        cells: By the keys' encoded names.
+        dues: The keys that wait for the clock, by the moment that they wait for.
+        fresh: The number of cells with something new.
+        is_past_end: Whether the watermark has passed its end.
+    """
+
+    __slots__ = ("cells", "dues", "fresh", "is_past_end", "window")
+
+    def __init__(self, window: BoundedWindow, is_past_end: bool) -> None:
+        self.window = window
+        self.cells: dict[bytes, Cell] = {}
+        self.dues: dict[int, list[bytes]] = {}
+        self.fresh = 0
+        self.is_past_end = is_past_end
+
+
+class ColumnMachine:
+    """The machine of one grouping for one window at a time; the state of each window is apart from it.
+
+    Args:
+        rule: When windows fire.
+        holding: The operations on what they hold.
+
+    >>> from penstock.machines.column_rules import SUMS, column_rule
+    >>> from penstock.transforms.combinefn import CombineFn
+    >>> from penstock.transforms.window import FixedWindows, IntervalWindow
+    >>> from penstock.transforms.windowing import Windowing
+    >>> rule = column_rule(Windowing(FixedWindows(10)), CombineFn.from_callable(sum), False)
+    >>> machine = ColumnMachine(rule, SUMS)
+    >>> column = machine.opened(IntervalWindow(0, 10), Times())
+    >>> machine.take_together(column, [b"sa", b"sb"], [3, 4], [2, 1], Times())
+    []
+    >>> machine.pass_watermark(column, Times(watermark_micros=10_000_000)).values
+    [3, 4]
+    """
+
+    def __init__(self, rule: ColumnRule, holding: Holding) -> None:
+        self.rule = rule
+        self.holding = holding
+        self._keeps = rule.program.keeps
+        self._takes_singly = isinstance(rule.early, Total)
+
+    def opened(self, window: BoundedWindow, times: Times) -> WindowColumn:
+        """A window without keys."""
+        return WindowColumn(window, times.watermark_micros >= window.end_micros)
+
+    def is_expired(self, window: BoundedWindow, times: Times) -> bool:
+        """Whether a window takes no more elements."""
+        return times.watermark_micros >= self.rule.program.expiry_micros(window)
+
+    def next_micros(self, column: WindowColumn) -> int:
+        """Where the watermark must be for something to happen to all keys of a window."""
+        if column.is_past_end:
+            return self.rule.program.expiry_micros(column.window)
+        return column.window.end_micros
+
+    def takes_together(self, column: WindowColumn) -> bool:
+        """Whether what comes for a key now is quietly put to what is there, so that it may come in any parts."""
+        return not (column.is_past_end or self._takes_singly)
+
+    def take_together(
+        self,
+        column: WindowColumn,
+        names: Sequence[bytes],
+        helds: Sequence[Any],
+        counts: Sequence[int],
+        times: Times,
+    ) -> list[Firing]:
+        """Combined elements of several keys arrive at one moment.
+
+        Args:
+            column: The window.
+            names: The keys; each stands there once, if not `takes_together`.
+            helds: What their elements come to.
+            counts: How many there are of each.
+            times: The watermark and the clock.
+        """
+        if not self.takes_together(column):
+            merge = self.holding.merge
+            return [
+                firing
+                for name, held, count in zip(names, helds, counts, strict=True)
+                if (firing := self._take(column, name, held, count, merge, times)) is not None
+            ]
+        early, merge, keeps = self.rule.early, self.holding.merge, self._keeps
+        due = early.due_micros(times.clock_micros) if isinstance(early, ClockDelay) else None
+        cells, get, renewed = column.cells, column.cells.get, []
+        for name, held, count in zip(names, helds, counts, strict=True):
+            cell = get(name)
+            if cell is None:
+                cells[name] = held, count, due, 0, 0
+                renewed.append(name)
+                continue
+            before, fresh, own_due, panes, nonspeculative = cell
+            if fresh:
+                cells[name] = merge(before, held), fresh + count, own_due, panes, nonspeculative
+            else:
+                together = merge(before, held) if keeps else held
+                cells[name] = together, count, due, panes, nonspeculative
+                renewed.append(name)
+        column.fresh += len(renewed)
+        if due is not None and renewed:
+            column.dues.setdefault(due, []).extend(renewed)
+        return []
+
+    def take(self, column: WindowColumn, name: bytes, value: Any, times: Times) -> Firing | None:
+        """An element arrives by itself."""
+        return self._take(column, name, value, 1, self.holding.add, times)
+
+    def _take(
+        self, column: WindowColumn, name: bytes, more: Any, count: int, put: Any, times: Times
+    ) -> Firing | None:
+        """Something arrives for one key, and may make it fire at once."""
+        is_new = name not in column.cells
+        held, fresh, due, panes, nonspeculative = _NEW if is_new else column.cells[name]
+        if fresh or (self._keeps and not is_new):
+            held = put(held, more)
+        else:
+            held = self.holding.first(more) if put is self.holding.add else more
+        column.fresh += not fresh
+        fresh += count
+        fires = False
+        match self.rule.late if column.is_past_end else self.rule.early:
+            case Total(enough):
+                fires = fresh >= enough
+            case ClockDelay() as delay if due is None and not (is_new and column.is_past_end):
+                due = delay.due_micros(times.clock_micros)
+                column.dues.setdefault(due, []).append(name)
+        column.cells[name] = held, fresh, due, panes, nonspeculative
+        # A window that is opened when its end has passed is past it with the first element.
+        if fires or (is_new and column.is_past_end):
+            return self._fire(column, [name], _early_or_late(column), False)
+        return None
+
+    def pass_watermark(self, column: WindowColumn, times: Times) -> Firing | None:
+        """The watermark has come to `next_micros`: the window is at its end, or over, or both.
+
+        Returns:
+            The panes; None if there are none. If the window `is_expired` by now, it is to be forgotten.
+        """
+        is_last = self.is_expired(column.window, times)
+        fires_empty = is_last and self.rule.program.fires_empty_when_closing
+        timing = _early_or_late(column)
+        if not column.is_past_end:
+            timing = PaneInfoTiming.ON_TIME
+            fires_empty = fires_empty or self.rule.fires_empty_at_end
+        column.is_past_end = True
+        firing = self._fire_all(column, fires_empty, timing, is_last)
+        column.dues.clear()
+        return firing
+
+    def may_close_quietly(self, fresh: int) -> bool:
+        """Whether keys of a window whose end has passed have no pane when it is over.
+
+        Args:
+            fresh: The number of those with something new.
+        """
+        return not (fresh or self.rule.program.fires_empty_when_closing)
+
+    def pass_clock(self, column: WindowColumn, due_micros: int) -> Firing | None:
+        """The clock has come to a moment that keys of a window wait for."""
+        cells = column.cells
+        names = [name for name in column.dues.pop(due_micros, ()) if cells[name][DUE] == due_micros]
+        return self._fire(column, sorted(names), _early_or_late(column), False) if names else None
+
+    def _fire_all(self, column: WindowColumn, fires_empty: bool, timing: int, is_last: bool) -> Firing | None:
+        """The panes of all keys with something new, and perhaps of the others."""
+        # There is no maximum of nothing, and so no pane with it.
+        if fires_empty and (self._keeps or self.rule.program.contents.has_result_of_nothing):
+            names: Iterable[bytes] = column.cells
+        elif column.fresh:
+            names = [name for name, cell in column.cells.items() if cell[FRESH]]
+        else:
+            return None
+        return self._fire(column, sorted(names), timing, is_last)
+
+    def _fire(self, column: WindowColumn, names: list[bytes], timing: int, is_last: bool) -> Firing:
+        """The panes of some keys, after which nothing of them is new."""
+        cells, keeps, result, nothing = column.cells, self._keeps, self.holding.result, self.holding.nothing
+        infos_of, spoken = Numbering(timing, is_last), timing != PaneInfoTiming.EARLY
+        values, infos, renewed = [], [], 0
+        for name in names:
+            held, fresh, _, panes, nonspeculative = cells[name]
+            if fresh:
+                renewed += 1
+            values.append(result(held) if fresh or keeps else nothing())
+            infos.append(infos_of[panes, nonspeculative])
+            cells[name] = held if keeps else None, 0, None, panes + 1, nonspeculative + spoken
+        column.fresh -= renewed
+        return Firing(column.window, names, values, infos)
+
+
+def _early_or_late(column: WindowColumn) -> int:
+    return PaneInfoTiming.LATE if column.is_past_end else PaneInfoTiming.EARLY

@@ -1,0 +1,240 @@
+"""Windows in columns give what a machine for each key gives: panes, dropped elements and watermarks."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from dataclasses import replace
+from random import Random
+from typing import Any
+
+import pytest
+from generated import FIXED, FOREVER, Largest, Listing, Sum, random_windowing
+from generated_events import SECOND, random_events
+from shard_streams import GROUPING, Stream
+from test_combining import CombinedStream
+from test_shards import cuts
+from toy_query import ToyQuery
+
+import penstock as beam
+from penstock.io.watermarks import BoundedDisorder
+from penstock.machines.grouping import GroupingMachine
+from penstock.machines.records import AdvanceClock, AdvanceWatermark, Arrive, Event
+from penstock.machines.window_columns import ColumnMachine
+from penstock.transforms.combinefn import CombineFn
+from penstock.transforms.combiners import CountCombineFn
+from penstock.transforms.trigger import (
+    AccumulationMode,
+    AfterCount,
+    AfterProcessingTime,
+    AfterWatermark,
+    DefaultTrigger,
+    OnTimeBehavior,
+    TriggerFn,
+)
+from penstock.transforms.window import FixedWindows, TimestampCombiner
+from penstock.transforms.windowing import Windowing
+from penstock.utils.timestamp import Timestamp
+from penstock.utils.windowed_value import PaneInfoTiming
+from penstock_spark.checkpoints.state_table import rows_of_page
+from penstock_spark.shards import column_pages, columns
+from penstock_spark.shards.grouping_state import machine_for
+from penstock_spark.shards.header import Header
+
+EARLY = (None, AfterCount(1), AfterCount(3), AfterProcessingTime(1), AfterProcessingTime(0))
+LATE = (AfterCount(1), AfterCount(2), AfterProcessingTime(1), AfterProcessingTime.aligned_to(2))
+QUIET_EARLY = (None, AfterProcessingTime(1), AfterProcessingTime(3), AfterProcessingTime(0))
+QUIET_LATE = (AfterCount(1), AfterProcessingTime(1), AfterProcessingTime.aligned_to(2))
+COMBINES: tuple[Any, ...] = (
+    None,
+    Sum(),
+    Listing(),
+    Largest(),
+    CombineFn.from_callable(sum),
+    CombineFn.from_callable(max),
+    CountCombineFn(),
+)
+
+
+def random_trigger(random: Random, early: Sequence[TriggerFn | None], late: Sequence[TriggerFn]) -> TriggerFn:
+    if random.random() < 0.2:
+        return DefaultTrigger()
+    return AfterWatermark(random.choice(early), random.choice(late))
+
+
+def random_grouping(random: Random, trigger: TriggerFn) -> tuple[Windowing, Any]:
+    windowing = random_windowing(random, [FIXED], lateness=(0, 4, 4, FOREVER))
+    mode = random.choice((AccumulationMode.DISCARDING, AccumulationMode.ACCUMULATING))
+    at_end = TimestampCombiner.OUTPUT_AT_EOW
+    windowing = replace(windowing, triggerfn=trigger, accumulation_mode=mode, timestamp_combiner=at_end)
+    return windowing, random.choice(COMBINES)
+
+
+def columns_of(windowing: Windowing, combine: Any) -> ColumnMachine:
+    machine = machine_for(windowing, combine, False)
+    assert isinstance(machine, ColumnMachine)
+    return machine
+
+
+def numbered(events: tuple[Event, ...]) -> tuple[Event, ...]:
+    """The same without elements that cannot be added up."""
+    return tuple(
+        replace(event, value=event.value or 0) if isinstance(event, Arrive) else event for event in events
+    )
+
+
+def in_order(stream: Stream) -> list[str]:
+    """What came out of each key and window, in order."""
+    return [repr(pane) for pane in sorted(stream.panes, key=lambda pane: repr((pane[1], pane[3])))]
+
+
+def together(stream: Stream) -> list[str]:
+    """What came out at each moment, and the number of elements that were dropped."""
+    return sorted(map(repr, stream.panes)) + [repr(sum(count for *_, count in stream.dropped))]
+
+
+@pytest.mark.parametrize("seed", range(150))
+def test_elements_that_come_one_by_one_give_what_machines_give(seed: int) -> None:
+    random = Random(seed)
+    windowing, combine = random_grouping(random, random_trigger(random, EARLY, LATE))
+    machine, events = GroupingMachine(windowing, combine), numbered(random_events(random, 60))
+    shards = random.choice((1, 2, 3))
+    by_key, by_window = (
+        Stream(machine, shards),
+        Stream(machine, shards, columns=columns_of(windowing, combine)),
+    )
+    for some in cuts(random, events):
+        by_key.batch(some)
+        by_window.batch(some)
+    by_key.batch([], ends=True)
+    by_window.batch([], ends=True)
+    assert in_order(by_window) == in_order(by_key), windowing
+    assert sorted(map(repr, by_window.dropped)) == sorted(map(repr, by_key.dropped))
+    assert by_window.outputs == by_key.outputs
+
+
+@pytest.mark.parametrize("seed", range(150))
+def test_elements_that_come_combined_give_what_machines_give(seed: int) -> None:
+    random = Random(seed)
+    windowing, combine = random_grouping(random, random_trigger(random, QUIET_EARLY, QUIET_LATE))
+    machine = GroupingMachine(windowing, combine)
+    cut = list(cuts(random, numbered(random_events(random, 60))))
+    streams = []
+    for kept in (None, columns_of(windowing, combine)):
+        stream = CombinedStream(machine, combine, Random(seed), columns=kept)
+        for some in cut:
+            stream.batch(some)
+        stream.batch([], ends=True)
+        streams.append(stream)
+    by_key, by_window = streams
+    assert together(by_window) == together(by_key), windowing
+    assert by_window.outputs == by_key.outputs
+
+
+FIRING = Windowing(
+    FixedWindows(10),
+    AfterWatermark(early=AfterProcessingTime(1), late=AfterCount(1)),
+    AccumulationMode.ACCUMULATING,
+    allowed_lateness=100,
+)
+
+
+def many_keys(random: Random, keys: list[Any]) -> list[list[Event]]:
+    """Micro-batches in which something comes for some keys, now many and now few."""
+    batches: list[list[Event]] = []
+    for number in range(12):
+        chosen = random.sample(keys, random.choice((1, 5, len(keys) // 2, len(keys))))
+        arrivals: list[Event] = [
+            Arrive(value, (number * 4 + random.randint(-25, 9)) * SECOND, number * SECOND, key)
+            for value, key in enumerate(chosen)
+        ]
+        batches.append([*arrivals, AdvanceWatermark((number * 4 - 8) * SECOND)])
+    return batches
+
+
+@pytest.mark.parametrize("keys", [[f"user {number}" for number in range(500)], [(1, x) for x in range(300)]])
+def test_pages_that_split_lose_nothing(keys: list[Any], monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr(column_pages, "PAGE_BYTES", 1 << 10)
+    random = Random(7)
+    combine = CombineFn.from_callable(sum)
+    machine = GroupingMachine(FIRING, combine)
+    by_key, by_window = Stream(machine), Stream(machine, columns=columns_of(FIRING, combine))
+    for events in many_keys(random, keys):
+        by_key.batch(events)
+        by_window.batch(events)
+        assert by_window.outputs == by_key.outputs
+    assert len(Header.decoded(by_window.headers[0]).notes[GROUPING]) > 8
+    for stream in (by_key, by_window):
+        stream.batch([], ends=True)
+    assert {PaneInfoTiming.EARLY, PaneInfoTiming.ON_TIME, PaneInfoTiming.LATE} == {
+        pane[-1].timing for pane in by_window.panes
+    }
+    assert in_order(by_window) == in_order(by_key)
+    assert all(not store.pages for store in by_window.stores)
+
+
+def test_windows_for_which_nothing_comes_are_left_as_they_are_stored(monkeypatch: pytest.MonkeyPatch) -> None:
+    stream = Stream(GroupingMachine(FIRING), 1, columns=columns_of(FIRING, None))
+    stream.batch([Arrive(1, 10 * number * SECOND, 0, "key") for number in range(50)])
+    read: list[bytes] = []
+    cells_of = columns.cells_of
+    monkeypatch.setattr(columns, "cells_of", lambda content: (read.append(content), cells_of(content))[1])
+    stream.batch([Arrive(2, 33 * SECOND, 0, "key")])
+    assert len(read) == 1
+
+
+@pytest.mark.parametrize("behavior", list(OnTimeBehavior))
+def test_the_state_table_tells_what_columns_hold(behavior: OnTimeBehavior) -> None:
+    windowing = replace(FIRING, on_time_behavior=behavior, accumulation_mode=AccumulationMode.DISCARDING)
+    stream = Stream(GroupingMachine(windowing), 1, columns=columns_of(windowing, None))
+    stream.batch(
+        [Arrive("x", 3 * SECOND, 0, ("a", 1)), AdvanceClock(SECOND), Arrive("y", 4 * SECOND, None, "b")]
+    )
+    pages = [page for store in stream.stores for page in store.pages.values()]
+    rows = [
+        row for page in pages for row in rows_of_page("Sum", page, 1, behavior == OnTimeBehavior.FIRE_ALWAYS)
+    ]
+    assert sorted(
+        (str(row.key), row.value, row.new_elements, row.panes, str(row.window)) for row in rows
+    ) == [
+        ("('a', 1)", None, 0, 1, "[0.0, 10.0)"),
+        ("b", ["y"], 1, 0, "[0.0, 10.0)"),
+    ]
+    of_key = {str(row.key): row for row in rows}
+    assert (of_key["('a', 1)"].hold is None) == (behavior == OnTimeBehavior.FIRE_IF_NON_EMPTY)
+    assert of_key["b"].hold == Timestamp.from_micros(10 * SECOND - 1)
+    assert of_key["b"].next_alarm == Timestamp(10)
+    assert of_key["b"].next_clock_alarm == Timestamp(2)
+
+
+def test_state_stays_as_it_was_written_whatever_the_switch_says() -> None:
+    pipeline = beam.Pipeline()
+    _ = (
+        pipeline
+        | "Read"
+        >> beam.io.ReadFromText("scores", validate=False).as_stream(
+            event_time=lambda pair: pair[1], watermark=BoundedDisorder(60)
+        )
+        | beam.Map(lambda pair: (pair[0], pair[1]))
+        | beam.WindowInto(FixedWindows(10))
+        | beam.CombinePerKey(sum)
+        | beam.io.ForEachBatch(print)
+    )
+    for is_first in (True, False):
+        first = ToyQuery(pipeline, without=() if is_first else ("window_columns",))
+        first.batch({"Read": [[("a", 1), ("b", 2)]]}, 1)
+        second = ToyQuery(pipeline, without=("window_columns",) if is_first else ())
+        second._headers, second._stores, second.number = first._headers, first._stores, 1
+        second.batch({"Read": [[("a", 3)]]}, 2)
+        [found] = second.batch(commands=[("end", "Read")]).values()
+        assert sorted(found) == [("a", 4), ("b", 2)]
+
+
+def test_what_fires_more_cleverly_has_a_machine_for_each_key() -> None:
+    for changed in (
+        replace(FIRING, accumulation_mode=AccumulationMode.ACCUMULATING_AND_RETRACTING),
+        replace(FIRING, timestamp_combiner=TimestampCombiner.OUTPUT_AT_EARLIEST),
+        replace(FIRING, triggerfn=AfterWatermark(early=AfterCount(1))),
+    ):
+        assert isinstance(machine_for(changed, None, False), GroupingMachine)
+    assert isinstance(machine_for(FIRING, None, True), GroupingMachine)
+    assert isinstance(machine_for(FIRING, None, False, may_use_columns=False), GroupingMachine)
