@@ -117,6 +117,7 @@ def context_for(graph: Graph, spark: SparkSession, settings: SparkOptions) -> Co
         show_elements=bool(settings.show_elements_in_errors),
         # What is recorded comes one by one.
         combine_early=not (settings.no_early_combining or settings.record_events),
+        shortcuts=not settings.no_shortcuts,
         recorded=settings.record_events or 0,
         sys_path=driver_sys_path() if local else (),
     )

@@ -38,11 +38,12 @@ _TYPES = {"int": types.IntegerType, "bigint": types.LongType, "binary": types.Bi
 
 @dataclass(frozen=True)
 class Settings:
-    """What Spark decides."""
+    """What Spark decides, and the switch of the workers' shortcuts."""
 
     partitions: int = 2
     rows: int = 1000
     salt: bytes = b""
+    shortcuts: bool = True
 
 
 @dataclass(frozen=True, eq=False)
@@ -226,7 +227,10 @@ def run_plain(pipeline: beam.Pipeline | Plan, settings: Settings = Settings()) -
     metrics = _Accumulator()
     session: Any = _Session(settings)
     with _without_spark():
-        jobs.run_plan(plan, context.Context(session, "run", metrics, settings.partitions, cloudpickle.dumps))
+        made = context.Context(
+            session, "run", metrics, settings.partitions, cloudpickle.dumps, shortcuts=settings.shortcuts
+        )
+        jobs.run_plan(plan, made)
     return take_snapshots(metrics, "run")  # type: ignore[arg-type]
 
 

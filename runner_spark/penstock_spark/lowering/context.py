@@ -28,6 +28,7 @@ class Context:
         dumps: Pickles a program for the workers.
         show_elements: Whether errors tell the element that a step worked on.
         combine_early: Whether elements of a stream may be combined by the tasks that read them.
+        shortcuts: Whether the workers of a batch may take several steps, or the sums of a window, together.
         recorded: How many elements and panes of each grouping a worker writes down in a micro-batch.
         sys_path: Folders that local workers should import from too.
         scans: The opened sources, by label.
@@ -46,6 +47,7 @@ class Context:
     dumps: Callable[[Any], bytes]
     show_elements: bool = False
     combine_early: bool = True
+    shortcuts: bool = True
     recorded: int = 0
     sys_path: tuple[str, ...] = ()
     scans: dict[str, Source] = field(default_factory=dict)

@@ -11,6 +11,10 @@ from penstock.error import three_parts
 from penstock.options.base import OptionsParser, PipelineOptions
 
 MODES = ("batch", "micro_batch", "streaming")
+_SWITCHES = {
+    "no_early_combining": "Sends each element of a stream to its grouping by itself.",
+    "no_shortcuts": "Lets the workers of a batch do every step and every sum in the general way.",
+}
 
 
 class _SparkProperties(argparse.Action):
@@ -83,6 +87,7 @@ class SparkOptions(PipelineOptions):
         trigger_interval: The seconds between the beginnings of two micro-batches; None begins one when something
             arrives, and once a second for what waits for the clock.
         no_early_combining: Switches off that elements of a stream are combined by the tasks that read them.
+        no_shortcuts: Switches off that the workers of a batch take several steps, or the sums of a window, together.
         record_events: How many elements and panes of each grouping are recorded, for ``result.figure``; None for none.
         drop_state: The labels of groupings whose state in the checkpoint may go, since the pipeline has them no more.
         fast_start: Starts a local Spark in half the time, at the cost of long jobs; for tests.
@@ -117,12 +122,8 @@ class SparkOptions(PipelineOptions):
         parser.add_argument(
             "--trigger_interval", type=float, default=None, help="Seconds between two micro-batches."
         )
-        parser.add_argument(
-            "--no_early_combining",
-            action="store_true",
-            default=False,
-            help="Sends each element of a stream to its grouping by itself.",
-        )
+        for name, help_text in _SWITCHES.items():
+            parser.add_argument(f"--{name}", action="store_true", default=False, help=help_text)
         parser.add_argument(
             "--record_events", type=int, default=None, help="Elements and panes of a grouping to be drawn."
         )
