@@ -92,8 +92,18 @@ def _fixed(windowfn: FixedWindows) -> Callable[[Batch], Windows | list[Windows]]
         timestamps = batch.timestamps
         if not isinstance(timestamps, list):
             return tuple(windowfn.assign_micros(timestamps))
-        starts = [at - (at - offset) % size for at in timestamps]
-        return [cache.get(start) or windows_at(start) for start in starts]
+        assigned: list[Windows] = []
+        add = assigned.append
+        start = end = 0
+        own: Windows = ()
+        for at in timestamps:
+            # What comes together is mostly of one window, and two comparisons are cheaper than a division.
+            if not start <= at < end:
+                start = at - (at - offset) % size
+                end = start + size
+                own = cache.get(start) or windows_at(start)
+            add(own)
+        return assigned
 
     return assign
 
