@@ -10,6 +10,7 @@ import pytest
 from plain_runner import Settings, collect_timed, run_plain
 
 import penstock as beam
+from penstock.transforms.combinefn import CallableWrapperCombineFn
 from penstock.transforms.window import (
     FixedWindows,
     GlobalWindow,
@@ -211,3 +212,16 @@ def test_a_window_is_asked_for_its_sums_once_in_a_row():
     first, second = object(), object()
     tables.add_by_window(lambda own: asked.append(own) or {}, [first, first, second, first], "abab", [1] * 4)
     assert asked == [first, second]
+
+
+def test_a_subclass_of_a_sum_gives_its_own_output():
+    class Shown(CallableWrapperCombineFn):
+        def extract_output(self, accumulator, *args, **kwargs):
+            return f"<{super().extract_output(accumulator)}>"
+
+    for windowfn in (FixedWindows(10), Sessions(5)):
+        pipeline = beam.Pipeline()
+        windowed = _timed(pipeline, [(("a", 1), time) for time in range(3)]) | beam.WindowInto(windowfn)
+        collected = collect_timed(windowed | beam.CombinePerKey(Shown(sum)))
+        run_plain(pipeline)
+        assert [element for element, *_ in collected] == [("a", "<3>")]

@@ -272,7 +272,7 @@ def _add_columns(columns: list[list[Any]], numbers: list[int]) -> None:
 def _size_bytes(columns: list[list[Any]]) -> int:
     """What rows take; of those that hold a number the key may be the largest part."""
     names, *_, values = columns
-    return sum(map(len, names if values[:1] == [None] else filter(None, values)))
+    return sum(map(len, names)) + sum(map(len, filter(None, values)))
 
 
 class PairStep(Quiet):

@@ -14,6 +14,8 @@ from typing import Any
 
 from penstock.coders.deterministic import decode_key
 from penstock.metrics.execution import MetricsContainer
+from penstock.transforms.combinefn import CallableWrapperCombineFn, NoSideInputsCallableWrapperCombineFn
+from penstock.transforms.counting import CountCombineFn
 from penstock.transforms.window import IntervalWindow
 from penstock_spark.operators.batch import Batch, loads
 from penstock_spark.operators.failure import guarded
@@ -32,6 +34,7 @@ from penstock_spark.operators.tables import accumulators_of, known
 _MOST_GROUPS = 4096
 _MOST_WINDOWS = 10_000
 _TEXTS = {ord("s")}
+_OWN = (CallableWrapperCombineFn, NoSideInputsCallableWrapperCombineFn, CountCombineFn)
 _LIMIT = 1 << 63
 _PLAIN_TYPES = frozenset((str, int, bytes, float, bool, type(None)))
 
@@ -45,7 +48,8 @@ def travels_in_columns(windowing: Any, combine: Any) -> bool:
     """Whether the accumulators of a combine are numbers, with nothing else to know of a group than their sum."""
     windowfn = windowing.windowfn
     return (
-        combine is not None
+        # A subclass may make something else of the sum.
+        type(combine) in _OWN
         and known(combine) in ("sum", "count")
         and rank_of(windowing) is None
         and (not windowfn.is_merging() or merges_in_one_pass(windowfn))
