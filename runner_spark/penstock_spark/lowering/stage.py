@@ -83,6 +83,7 @@ def lower_stage(stage: Stage, plan: Plan, context: Context) -> None:
         ),
         partitions=partitions,
         show_elements=context.show_elements,
+        shortcuts="shortcuts" not in context.without,
     )
     schema = _schema(stage, context)
     views = {side.edge: context.views[side.edge] for step in stage.steps for side in step.side_inputs}

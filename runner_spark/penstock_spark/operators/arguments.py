@@ -2,7 +2,8 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable
+from collections.abc import Callable, Iterable, Iterator
+from itertools import repeat
 from operator import itemgetter
 from typing import Any
 
@@ -12,9 +13,11 @@ from penstock.transforms.params import kind_of
 from penstock.transforms.userstate import StateSpec, TimerSpec
 from penstock.utils.timestamp import Timestamp
 from penstock.utils.windowed_value import create
+from penstock_spark.operators.batch import Batch
 from penstock_spark.operators.outputs import Row
 from penstock_spark.operators.views import View
 
+_FIRST = itemgetter(0)
 _ROW_KINDS: dict[str, Callable[[Row], Any]] = {
     "ElementParam": itemgetter(0),
     "TimestampParam": lambda row: Timestamp.from_micros(row[1]),
@@ -82,6 +85,36 @@ class Arguments:
         if not rest and not kwargs:
             return function
         return lambda value: function(value, *rest, **kwargs)
+
+    def columns(self, batch: Batch, elements: Iterator[Any]) -> list[Iterable[Any]] | None:
+        """The arguments of all elements of a batch, an iterable for each; None if they have to be asked for one by one.
+
+        Args:
+            batch: Its elements are in one window each, if a window is asked for.
+            elements: Its values.
+        """
+        if self.kwargs:
+            return None
+        made = [self._column(value, batch, elements) for value in self.args]
+        return None if None in made else made
+
+    def _column(self, value: Any, batch: Batch, elements: Iterator[Any]) -> Any:
+        if not _is_placeholder(value) and kind_of(value) is None:
+            return repeat(value)
+        match kind_of(value):
+            case "ElementParam":
+                return elements
+            case "TimestampParam":
+                times = batch.timestamps
+                if isinstance(times, list):
+                    return map(Timestamp.from_micros, times)
+                return map(Timestamp.from_micros, repeat(times))
+            case "WindowParam":
+                windows = batch.windows
+                return map(_FIRST, windows) if isinstance(windows, list) else repeat(windows[0])
+            case "PaneInfoParam":
+                return batch.panes if isinstance(batch.panes, list) else repeat(batch.panes)
+        return None
 
     def row_call(self, function: Callable[..., Any]) -> Callable[[Row], Any]:
         """The function of the element with its metadata."""

@@ -47,7 +47,12 @@ def exchange_groups(records: Iterable[Any]) -> Iterator[tuple[tuple[Any, ...], I
 
 def _rows(record: Any) -> Iterator[tuple[tuple[Any, ...], Chunk]]:
     ident = zip(*(record.column(name).to_pylist() for name in GROUP_COLUMNS), strict=True)
-    chunks = zip(record.column("rank").to_pylist(), record.column("value").to_pylist(), strict=True)
+    values = record.column("value").to_pylist()
+    if record.column("value").null_count:
+        # A row without a value is a number, see `penstock_spark.operators.numbers`.
+        numbers = record.column("sequence").to_pylist()
+        values = [number if value is None else value for value, number in zip(values, numbers, strict=True)]
+    chunks = zip(record.column("rank").to_pylist(), values, strict=True)
     return zip(ident, chunks, strict=True)
 
 

@@ -31,7 +31,15 @@ from penstock_spark.operators.failure import guarded, step_failed
 from penstock_spark.operators.outputs import Outputs
 from penstock_spark.operators.program import StepSpec
 from penstock_spark.operators.pushing import Consumer, Records
-from penstock_spark.operators.steps import FilterStep, FlatMapStep, MapStep, check_result
+from penstock_spark.operators.steps import (
+    FilterStep,
+    FlatMapStep,
+    MapStep,
+    check_complete,
+    check_result,
+    last_read,
+    push_mapped,
+)
 from penstock_spark.operators.views import Contents, View
 
 _NO_ROW = (None, MIN_MICROS, GLOBAL, None)
@@ -41,12 +49,18 @@ class DoFnStep:
     """A DoFn with its life cycle; what happens for each batch is left to a loop chosen at the first one."""
 
     def __init__(
-        self, spec: StepSpec, outputs: Outputs, metrics: MetricsContainer, contents: Mapping[int, Contents]
+        self,
+        spec: StepSpec,
+        outputs: Outputs,
+        metrics: MetricsContainer,
+        contents: Mapping[int, Contents],
+        shortcuts: bool = True,
     ) -> None:
         assert spec.primitive is not None
         self.spec = spec
         self.outputs = outputs
         self.metrics = metrics
+        self.shortcuts = shortcuts
         self.dofn: DoFn = spec.primitive.dofn  # type: ignore[union-attr]
         self.signature = signature_of(self.dofn)
         self._guard = partial(guarded, metrics, spec.where)
@@ -169,6 +183,8 @@ class DoFnStep:
                 call_of_row, arguments.needs_window, outputs, self.metrics, self.spec.where
             )
         if needs_row(arguments):
+            if type(self.dofn) is MapDoFn and self.shortcuts and RowMap.suits(arguments):
+                return RowMap(self.dofn.fn, arguments, self)
             return RowLoop(arguments.row_call(method), arguments.needs_window, self)
         return self._value_loop(arguments, method)
 
@@ -210,3 +226,36 @@ class RowLoop:
             except Exception as error:
                 step_failed(error, self.step.spec.where, row[:1])
             yield result, row
+
+
+class RowMap:
+    """Calls the function of a Map for a whole batch, with a column for each argument."""
+
+    def __init__(self, function: Callable[..., Any], arguments: Arguments, step: DoFnStep) -> None:
+        self.function = function
+        self.arguments = arguments
+        self.step = step
+
+    @staticmethod
+    def suits(arguments: Arguments) -> bool:
+        """Whether the element is asked for, and nothing that cannot be had for a whole batch."""
+        nothing = Batch([None])
+        return arguments.columns(nothing, iter(nothing.values)) is not None and any(
+            kind_of(value) == "ElementParam" for value in arguments.args
+        )
+
+    def push(self, batch: Batch) -> Records:
+        """Takes a batch."""
+        step = self.step
+        if self.arguments.needs_window:
+            batch = batch.exploded()
+        set_current(step.metrics)
+        elements = iter(batch.values)
+        try:
+            columns = self.arguments.columns(batch, elements)
+            assert columns is not None
+            values = list(map(self.function, *columns))
+            check_complete(len(values), len(batch.values))
+        except Exception as error:
+            step_failed(error, step.spec.where, last_read(batch.values, elements))
+        yield from push_mapped(batch, values, step.outputs)

@@ -258,6 +258,7 @@ class Program:
         writers: Where elements leave the stage.
         partitions: The number of partitions that inline roots are dealt out to.
         show_elements: Whether errors tell the element that a step worked on.
+        shortcuts: Whether steps, and the sums of a window, may be taken together; the results are the same.
     """
 
     run: str
@@ -267,3 +268,4 @@ class Program:
     writers: tuple[WriterSpec, ...]
     partitions: int = 1
     show_elements: bool = False
+    shortcuts: bool = True

@@ -13,6 +13,7 @@ import pyarrow as pa
 from penstock.graph import AssignWindows, ParDo, StatefulParDo
 from penstock.metrics.execution import MetricsContainer, Snapshot, merge_snapshots
 from penstock.transforms.counting import PairWithNothing
+from penstock.transforms.window import Sessions
 from penstock_spark.operators.batch import Batch, decode_page, dumps, loads
 from penstock_spark.operators.failure import show_elements
 from penstock_spark.operators.group_read import GroupReader, read_groups
@@ -20,6 +21,7 @@ from penstock_spark.operators.group_write import GroupWriter, PairStep
 from penstock_spark.operators.inline import inline_batches
 from penstock_spark.operators.machine_read import MachineReader
 from penstock_spark.operators.machine_write import ElementWriter
+from penstock_spark.operators.numbers import NumberReader, read_numbers, travels_in_columns
 from penstock_spark.operators.outputs import Outputs
 from penstock_spark.operators.pace import Pace
 from penstock_spark.operators.pardo import DoFnStep
@@ -44,7 +46,7 @@ from penstock_spark.operators.stateful import StatefulStep
 from penstock_spark.operators.stateful_read import StatefulReader
 from penstock_spark.operators.totals import TotalsReader
 from penstock_spark.operators.views import BroadcastContents, Contents
-from penstock_spark.operators.windowing import AssignStep
+from penstock_spark.operators.windowing import AssignStep, SessionStep
 from penstock_spark.operators.writers import PageWriter, SinkWriter
 from penstock_spark.shipping import import_like_driver
 
@@ -114,12 +116,14 @@ class Stage:
 
     def _reader(
         self, root: GroupRoot | MachineRoot | StatefulRoot
-    ) -> GroupReader | MachineReader | StatefulReader:
+    ) -> GroupReader | NumberReader | MachineReader | StatefulReader:
         if isinstance(root, StatefulRoot):
             return StatefulReader(root, self.stateful[root.label])
         root = cast(GroupRoot | MachineRoot, self._owning(root))
         parts = (self.fan(root.edge), self.container(root.label))
         if isinstance(root, GroupRoot):
+            if self.program.shortcuts and travels_in_columns(root.windowing, root.combine):
+                return NumberReader(root, *parts)
             return GroupReader(root, *parts)
         return MachineReader(root, *parts, None if root.late_edge is None else self.fan(root.late_edge))
 
@@ -129,12 +133,7 @@ class Stage:
             case None:
                 node = Join(self.fan(spec.outputs[0][1]))
             case AssignWindows():
-                node = AssignStep(
-                    spec.windowing.windowfn,
-                    self.fan(spec.outputs[0][1]),
-                    self.container(spec.label),
-                    spec.where,
-                )
+                node = self._assign(spec)
             case ParDo(PairWithNothing()) if (writers := self._grouping_readers(spec)) is not None:
                 node = PairStep(writers)
             case StatefulParDo():
@@ -148,6 +147,14 @@ class Stage:
             self._consumers.setdefault(edge, []).insert(0, node)
         return node
 
+    def _assign(self, spec: StepSpec) -> Node:
+        windowfn, metrics = spec.windowing.windowfn, self.container(spec.label)
+        step = AssignStep(windowfn, self.fan(spec.outputs[0][1]), metrics, spec.where)
+        writers = self._grouping_readers(spec)
+        if writers and type(windowfn) is Sessions and all(writer.merges_early for writer in writers):
+            return SessionStep(step, windowfn, writers)
+        return step
+
     def _dofn(self, kind: type[_Step], spec: StepSpec) -> _Step:
         """A step with a DoFn, whose outputs are found already."""
         primitive: Any = spec.primitive
@@ -155,7 +162,7 @@ class Stage:
         metrics = self.container(spec.label)
         by_tag = {tag: self.fan(edge) for tag, edge in spec.outputs}
         outputs = Outputs(by_tag, metrics, spec.where, spec.windowing.windowfn)
-        return kind(spec, outputs, metrics, self._contents_for(spec))
+        return kind(spec, outputs, metrics, self._contents_for(spec), self.program.shortcuts)
 
     def _contents_for(self, spec: StepSpec) -> Mapping[int, Contents]:
         """What the side inputs of a step hold, by edge."""
@@ -170,7 +177,8 @@ class Stage:
     def _writer(self, spec: WriterSpec) -> Node:
         match spec:
             case GroupWriterSpec():
-                return GroupWriter(self._owning(spec), self.partition, self.container(spec.label))
+                metrics, shortcuts = self.container(spec.label), self.program.shortcuts
+                return GroupWriter(self._owning(spec), self.partition, metrics, shortcuts)
             case ElementWriterSpec():
                 metrics = self.container(spec.label)
                 return ElementWriter(spec, self.program.stage, self.partition, metrics)
@@ -201,7 +209,13 @@ class Stage:
     def _bundles(self, records: Iterator[Any]) -> Records:
         """Bundles of the roots' batches, each started before its first batch and finished after its last."""
         if self.readers:
-            yield from self._bundle(lambda: read_groups(records, self.readers))
+            numbers = {
+                tag: reader for tag, reader in self.readers.items() if isinstance(reader, NumberReader)
+            }
+            if len(numbers) == len(self.readers):
+                yield from self._bundle(lambda: read_numbers(records, numbers))
+            else:
+                yield from self._bundle(lambda: read_groups(records, self.readers))
             return
         batches = self._root_batches(records)
         for first in batches:

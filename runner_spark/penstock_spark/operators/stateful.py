@@ -38,12 +38,17 @@ class StatefulStep:
     """
 
     def __init__(
-        self, spec: StepSpec, outputs: Outputs, metrics: MetricsContainer, contents: Mapping[int, Contents]
+        self,
+        spec: StepSpec,
+        outputs: Outputs,
+        metrics: MetricsContainer,
+        contents: Mapping[int, Contents],
+        shortcuts: bool = True,
     ) -> None:
         self.spec = spec
         self.metrics = metrics
         self._outputs = outputs
-        self._life = DoFnStep(spec, outputs, metrics, contents)
+        self._life = DoFnStep(spec, outputs, metrics, contents, shortcuts)
         self.views = self._life.views
         self._guard = partial(guarded, metrics, spec.where)
         signature = self._life.signature

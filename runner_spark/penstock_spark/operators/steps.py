@@ -39,7 +39,7 @@ def plain(batch: Batch, values: list[Any], outputs: Outputs) -> Batch | None:
     return None
 
 
-def _check_complete(found: int, expected: int) -> None:
+def check_complete(found: int, expected: int) -> None:
     """Notices a StopIteration that left user code: Python's loops take it for the end of the batch."""
     if found != expected:
         raise stopped()
@@ -82,14 +82,19 @@ class MapStep(ValueStep):
         try:
             apply = starmap if self.starred else map
             values = list(apply(self.fn, elements := iter(batch.values)))
-            _check_complete(len(values), len(batch.values))
+            check_complete(len(values), len(batch.values))
         except Exception as error:
             step_failed(error, self.where, last_read(batch.values, elements))
-        out = plain(batch, values, self.outputs)
-        if out is None:
-            yield from self.outputs.route(zip(((value,) for value in values), batch.rows(), strict=True))
-        else:
-            yield from self.outputs.main.push(out)
+        yield from push_mapped(batch, values, self.outputs)
+
+
+def push_mapped(batch: Batch, values: list[Any], outputs: Outputs) -> Records:
+    """Sends on what a function gave for the elements of a batch, one for one."""
+    out = plain(batch, values, outputs)
+    if out is None:
+        yield from outputs.route(zip(((value,) for value in values), batch.rows(), strict=True))
+    else:
+        yield from outputs.main.push(out)
 
 
 class FilterStep(ValueStep):
@@ -100,7 +105,7 @@ class FilterStep(ValueStep):
         set_current(self.metrics)
         try:
             selectors = list(map(self.fn, elements := iter(batch.values)))
-            _check_complete(len(selectors), len(batch.values))
+            check_complete(len(selectors), len(batch.values))
             kept = batch.compressed(selectors)
         except Exception as error:
             step_failed(error, self.where, last_read(batch.values, elements))

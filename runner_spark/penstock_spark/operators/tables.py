@@ -131,11 +131,11 @@ class SumTable:
 
     def __init__(self, fn: CombineFn) -> None:
         self.fn = fn
-        self._sums: dict[Any, Any] = {}
+        self.sums: dict[Any, Any] = {}
 
     def add(self, names: list[Any], values: list[Any]) -> None:
         """Takes one value for each name."""
-        sums = self._sums
+        sums = self.sums
         for name, value in zip(names, values, strict=True):
             if name in sums:
                 # Not `+=`: that would change a value which belongs to the user.
@@ -144,16 +144,51 @@ class SumTable:
                 sums[name] = 0 + value
 
     def accumulators(self) -> dict[Any, Any]:
-        """The sum of sums is the sum, and so each sum stands for its values."""
-        fn = self.fn
-        return {name: fn.add_inputs(fn.create_accumulator(), [total]) for name, total in self._sums.items()}
+        """The accumulator of each name."""
+        made = accumulators_of(self.fn, list(self.sums.values()))
+        return dict(zip(self.sums, made, strict=True))
 
     def numbers(self) -> dict[Any, Any]:
         """The sums."""
-        return self._sums
+        return self.sums
 
     def __len__(self) -> int:
-        return len(self._sums)
+        return len(self.sums)
+
+
+def add_by_window(
+    sums_of: Callable[[Any], dict[Any, Any]], windows: list[Any], names: list[Any], values: list[Any]
+) -> None:
+    """Adds each value to the sum of its name in the dictionary of its window, in one pass.
+
+    Args:
+        sums_of: Gives the sums by name for what an element has as windows; asked once for each distinct object.
+        windows: What each element has as windows.
+        names: The elements' names.
+        values: Their values.
+
+    >>> sums = {("v",): {}, ("w",): {}}
+    >>> first, second = sums
+    >>> add_by_window(sums.__getitem__, [first, second, first], ["a", "a", "a"], [1, 2, 3])
+    >>> sums
+    {('v',): {'a': 4}, ('w',): {'a': 2}}
+    """
+    found: dict[int, dict[Any, Any]] = {}
+    last = None
+    sums: dict[Any, Any] = {}
+    for own, name, value in zip(windows, names, values, strict=True):
+        # Neighbours mostly share a window, whose tuple a step before keeps.
+        if own is not last:
+            last, place = own, id(own)
+            if place in found:
+                sums = found[place]
+            else:
+                sums = found[place] = sums_of(own)
+        if name in sums:
+            # Not `+=`: that would change a value which belongs to the user.
+            sums[name] = sums[name] + value
+        else:
+            sums[name] = 0 + value
 
 
 def table_for(fn: CombineFn | None) -> Callable[[], Table]:
@@ -185,6 +220,18 @@ def known(fn: CombineFn) -> str | None:
         function = fn.fn
         return {sum: "sum", min: "min", max: "max"}.get(function) if _hashable(function) else None
     return None
+
+
+def accumulators_of(fn: CombineFn, numbers: list[Any]) -> list[Any]:
+    """The accumulators of a sum or a count whose results are some numbers.
+
+    >>> accumulators_of(CombineFn.from_callable(sum), [3])
+    [[3]]
+    """
+    if known(fn) == "count":
+        return numbers
+    # The sum of sums is the sum, and so each sum stands for its values.
+    return [fn.add_inputs(fn.create_accumulator(), [number]) for number in numbers]
 
 
 def _hashable(value: Any) -> bool:

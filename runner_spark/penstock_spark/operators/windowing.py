@@ -7,13 +7,15 @@ from typing import Any
 
 from penstock.error import three_parts
 from penstock.metrics.execution import MetricsContainer, set_current
-from penstock.transforms.window import BoundedWindow, FixedWindows, GlobalWindows
-from penstock.utils.timestamp import Timestamp
-from penstock_spark.operators.batch import GLOBAL, Batch, Windows
+from penstock.transforms.window import BoundedWindow, FixedWindows, GlobalWindows, Sessions
+from penstock.utils.timestamp import MAX_TIMESTAMP, Timestamp
+from penstock_spark.operators.batch import GLOBAL, MIN_MICROS, Batch, Windows
 from penstock_spark.operators.failure import step_failed
+from penstock_spark.operators.group_write import GroupWriter
 from penstock_spark.operators.pushing import Consumer, Quiet, Records
 
 _CACHE_LIMIT = 10_000
+_MAX_MICROS: int = MAX_TIMESTAMP.micros
 
 
 class AssignStep(Quiet):
@@ -38,6 +40,28 @@ class AssignStep(Quiet):
             # Sliding windows with gaps between them leave elements in no window, and a grouping never sees those.
             self.metrics.inc(("penstock", "elements_in_no_window"), lost)
         yield from self.out.push(Batch(batch.values, batch.timestamps, windows, batch.panes))
+
+
+class SessionStep(Quiet):
+    """Puts elements into sessions for sums alone, which need to know when each begins: no window is made."""
+
+    def __init__(self, general: AssignStep, windowfn: Sessions, writers: list[GroupWriter]) -> None:
+        self.general = general
+        self.gap_micros = windowfn.gap_micros
+        self.writers = writers
+
+    def push(self, batch: Batch) -> Records:
+        """Takes a batch."""
+        batch = batch.exploded()
+        count, gap = len(batch.values), self.gap_micros
+        times = batch.timestamps if isinstance(batch.timestamps, list) else [batch.timestamps] * count
+        if not times or min(times) < MIN_MICROS or max(times) > _MAX_MICROS - gap:
+            # Windows are cut where time begins and ends.
+            yield from self.general.push(batch)
+            return
+        spans = times, [time + gap for time in times]
+        for writer in self.writers:
+            yield from writer.take_sessions(batch, spans)
 
 
 def assigner(windowfn: Any) -> Callable[[Batch], Windows | list[Windows]]:
@@ -68,8 +92,18 @@ def _fixed(windowfn: FixedWindows) -> Callable[[Batch], Windows | list[Windows]]
         timestamps = batch.timestamps
         if not isinstance(timestamps, list):
             return tuple(windowfn.assign_micros(timestamps))
-        starts = [at - (at - offset) % size for at in timestamps]
-        return [cache.get(start) or windows_at(start) for start in starts]
+        assigned: list[Windows] = []
+        add = assigned.append
+        start = end = 0
+        own: Windows = ()
+        for at in timestamps:
+            # What comes together is mostly of one window, and two comparisons are cheaper than a division.
+            if not start <= at < end:
+                start = at - (at - offset) % size
+                end = start + size
+                own = cache.get(start) or windows_at(start)
+            add(own)
+        return assigned
 
     return assign
 

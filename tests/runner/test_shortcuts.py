@@ -1,0 +1,227 @@
+"""Shortcuts of the workers change no result: sums and sessions with and without them, over the real exchange rows."""
+
+from __future__ import annotations
+
+import random
+from decimal import Decimal
+from typing import Any, NamedTuple
+
+import pytest
+from plain_runner import Settings, collect_timed, run_plain
+
+import penstock as beam
+from penstock.transforms.combinefn import CallableWrapperCombineFn
+from penstock.transforms.window import (
+    FixedWindows,
+    GlobalWindow,
+    GlobalWindows,
+    IntervalWindow,
+    Sessions,
+    SlidingWindows,
+    TimestampCombiner,
+    TimestampedValue,
+)
+from penstock.utils.timestamp import MAX_TIMESTAMP, MIN_TIMESTAMP
+from penstock_spark.operators import group_write, numbers, tables
+from penstock_spark.operators.failure import StepFailed
+
+WINDOWS = (
+    GlobalWindows(),
+    FixedWindows(10),
+    SlidingWindows(20, 10),
+    SlidingWindows(5, 10),
+    Sessions(7),
+    Sessions(7, merge_touching=True),
+)
+
+
+class Place(NamedTuple):
+    """A key that only a pickle brings back."""
+
+    row: int
+    column: str
+
+
+KEYS: tuple[tuple[Any, ...], ...] = (
+    ("a", "b", "\ud800", ""),
+    (1, 1.0, True, "1", "a", b"a", None, ("a", 1), ("a", 1.0), -5, 2**70),
+    (("a", ("b", 1)), ("a", "b")),
+    (Place(1, "a"), (1, "a"), Place(2, "b")),
+)
+VALUES: tuple[tuple[Any, ...], ...] = (
+    (1, 2, -3, 0),
+    (1, True, 0.5, -0.25, 0),
+    (1, 2**62, -(2**63), 2**80),
+    (Decimal(1), Decimal("0.1"), 3),
+)
+
+
+@pytest.fixture(params=["usual limits", "tiny limits"])
+def _limits(request, monkeypatch):
+    if request.param == "tiny limits":
+        monkeypatch.setattr(group_write, "_MOST_NAMES", 3)
+        monkeypatch.setattr(numbers, "_MOST_GROUPS", 2)
+        monkeypatch.setattr(numbers, "_MOST_WINDOWS", 1)
+
+
+def _both(build) -> list[list[str]]:
+    """What a pipeline gives with shortcuts and without, as text: equal numbers of other types are told apart."""
+    found = []
+    for shortcuts in (True, False):
+        pipeline = beam.Pipeline()
+        collected = [collect_timed(part, f"Part {n}") for n, part in enumerate(build(pipeline))]
+        run_plain(pipeline, Settings(rows=7, without=set() if shortcuts else {"shortcuts"}))
+        found.append([sorted(map(repr, part)) for part in collected])
+    return found
+
+
+def _timed(pipeline: beam.Pipeline, elements: list[tuple[Any, Any]]) -> Any:
+    """Values at times."""
+    return (
+        pipeline | beam.Create(elements) | "Timed" >> beam.MapTuple(TimestampedValue).with_output_types(Any)
+    )
+
+
+@pytest.mark.usefixtures("_limits")
+@pytest.mark.parametrize("windowfn", WINDOWS, ids=str)
+@pytest.mark.parametrize("seed", range(2))
+def test_sums_are_the_same_with_shortcuts_and_without(windowfn, seed):
+    chance = random.Random(seed)
+    for place, keys in enumerate(KEYS):
+        values = VALUES[(place + seed) % len(VALUES)]
+        elements = [
+            ((chance.choice(keys), chance.choice(values)), chance.randint(-30, 60) / 2)
+            for _ in range(chance.randint(1, 60))
+        ]
+
+        def build(pipeline, elements=elements):
+            windowed = _timed(pipeline, elements) | beam.WindowInto(windowfn)
+            shared = windowed | "Again" >> beam.Map(lambda pair: pair)
+            yield windowed | "Sum" >> beam.CombinePerKey(sum)
+            yield windowed | "Count" >> beam.combiners.Count.PerKey()
+            yield shared | "Sum of others" >> beam.CombinePerKey(sum)
+            yield shared | "Greatest" >> beam.CombinePerKey(max)
+
+        with_shortcuts, without = _both(build)
+        assert with_shortcuts == without
+
+
+def test_sessions_at_the_ends_of_time_are_the_same_with_shortcuts_and_without():
+    times = (MIN_TIMESTAMP, MIN_TIMESTAMP + 1, MAX_TIMESTAMP, MAX_TIMESTAMP - 1, MAX_TIMESTAMP - 60)
+
+    def build(pipeline):
+        pairs = _timed(pipeline, [(("a", 1), time) for time in times])
+        yield pairs | beam.WindowInto(Sessions(5)) | beam.CombinePerKey(sum)
+
+    with_shortcuts, without = _both(build)
+    assert with_shortcuts == without
+
+
+def test_elements_that_bring_their_own_windows_are_in_the_same_sessions():
+    own = [(IntervalWindow(0, 9),), (IntervalWindow(3, 4), IntervalWindow(8, 12)), (GlobalWindow(),)]
+
+    def build(pipeline):
+        windowed = pipeline | beam.Create([0, 1, 2]) | beam.WindowInto(Sessions(5))
+        pairs = windowed | beam.Map(
+            lambda n: beam.utils.windowed_value.WindowedValue(("a", n + 1), 0, own[n])
+        )
+        yield pairs | beam.CombinePerKey(sum)
+
+    with_shortcuts, without = _both(build)
+    assert with_shortcuts == without
+
+
+@pytest.mark.parametrize(
+    "combiner", [TimestampCombiner.OUTPUT_AT_EARLIEST, TimestampCombiner.OUTPUT_AT_LATEST]
+)
+def test_sums_that_come_at_the_time_of_an_input_are_the_same(combiner):
+    def build(pipeline):
+        pairs = _timed(pipeline, [(("a", n), n) for n in (5, 1, 30, 3)])
+        for windowfn in (FixedWindows(10), Sessions(5)):
+            windowed = pairs | str(windowfn) >> beam.WindowInto(windowfn, timestamp_combiner=combiner)
+            yield windowed | f"Sum {windowfn}" >> beam.CombinePerKey(sum)
+
+    with_shortcuts, without = _both(build)
+    assert with_shortcuts == without
+
+
+def _seen(
+    element: Any,
+    window: Any = beam.DoFn.WindowParam,
+    time: Any = beam.DoFn.TimestampParam,
+    pane: Any = beam.DoFn.PaneInfoParam,
+) -> Any:
+    return element, window, time, pane
+
+
+def test_the_function_of_a_map_sees_window_time_and_pane_with_shortcuts_and_without():
+    def build(pipeline):
+        elements = _timed(pipeline, [(n, n) for n in range(9)])
+        yield elements | "Alone" >> beam.Map(_seen)
+        sliding = elements | beam.WindowInto(SlidingWindows(4, 2))
+        yield sliding | "In two" >> beam.Map(_seen)
+        yield sliding | "Constant" >> beam.Map(lambda x, more, w=beam.DoFn.WindowParam: (x, more, w), "more")
+        yield sliding | "By name" >> beam.Map(lambda x, w=beam.DoFn.WindowParam, y=0: (x, w, y), y=3)
+        yield sliding | "Timed anew" >> beam.Map(
+            lambda x, w=beam.DoFn.WindowParam: TimestampedValue(x, w.start)
+        )
+
+    with_shortcuts, without = _both(build)
+    assert with_shortcuts == without
+
+
+@pytest.mark.parametrize("shortcuts", [True, False])
+def test_an_error_of_a_map_with_a_window_and_of_a_sum_names_its_step(shortcuts):
+    def first(element: Any, window: Any = beam.DoFn.WindowParam) -> Any:
+        return element[1] // 0
+
+    def run(build) -> str:
+        pipeline = beam.Pipeline()
+        pairs = _timed(pipeline, [(("a", 1), 0), (("a", "b"), 0)]) | beam.WindowInto(Sessions(1))
+        build(pairs)
+        with pytest.raises(StepFailed) as caught:
+            run_plain(pipeline, Settings(without=set() if shortcuts else {"shortcuts"}))
+        return str(caught.value)
+
+    assert run(lambda pairs: pairs | "First" >> beam.Map(first)).startswith(
+        "ZeroDivisionError at step 'First'"
+    )
+    assert run(lambda pairs: pairs | "Sum" >> beam.CombinePerKey(sum)).startswith("TypeError at step 'Sum'")
+
+
+def test_sums_over_sessions_are_written_once_a_session_where_they_are_whole_numbers(monkeypatch):
+    written: list[int] = []
+    make = group_write.exchange_records
+
+    def noting(port, tag, keys, *columns):
+        written.append(len(keys))
+        assert set(columns[-1]) == {None}
+        return make(port, tag, keys, *columns)
+
+    monkeypatch.setattr(group_write, "exchange_records", noting)
+    pipeline = beam.Pipeline()
+    pairs = _timed(pipeline, [(("a", 1), time) for time in range(50)]) | beam.WindowInto(Sessions(5))
+    collected = collect_timed(pairs | beam.CombinePerKey(sum))
+    run_plain(pipeline, Settings(partitions=1))
+    assert [element for element, *_ in collected] == [("a", 50)]
+    assert written == [1]
+
+
+def test_a_window_is_asked_for_its_sums_once_in_a_row():
+    asked = []
+    first, second = object(), object()
+    tables.add_by_window(lambda own: asked.append(own) or {}, [first, first, second, first], "abab", [1] * 4)
+    assert asked == [first, second]
+
+
+def test_a_subclass_of_a_sum_gives_its_own_output():
+    class Shown(CallableWrapperCombineFn):
+        def extract_output(self, accumulator, *args, **kwargs):
+            return f"<{super().extract_output(accumulator)}>"
+
+    for windowfn in (FixedWindows(10), Sessions(5)):
+        pipeline = beam.Pipeline()
+        windowed = _timed(pipeline, [(("a", 1), time) for time in range(3)]) | beam.WindowInto(windowfn)
+        collected = collect_timed(windowed | beam.CombinePerKey(Shown(sum)))
+        run_plain(pipeline)
+        assert [element for element, *_ in collected] == [("a", "<3>")]
