@@ -34,6 +34,7 @@ from penstock.transforms.core import (
     Windowing,
     WindowInto,
 )
+from penstock.transforms.expressions import field
 from penstock.transforms.ptransform import PTransform, annotate_yaml, label_from_callable, ptransform_fn
 from penstock.transforms.row_joins import JoinRows
 from penstock.transforms.stats import ApproximateQuantiles, ApproximateUnique
@@ -60,6 +61,7 @@ from penstock.transforms.util import (
     WithKeys,
 )
 from penstock.transforms.validity import Valid, ValidFrom, ValidityJoin
+from penstock.transforms.with_timestamps import WithTimestamps
 
 __all__ = [
     "ApproximateQuantiles",
@@ -119,8 +121,10 @@ __all__ = [
     "WindowInto",
     "Windowing",
     "WithKeys",
+    "WithTimestamps",
     "annotate_yaml",
     "combiners",
+    "field",
     "label_from_callable",
     "ptransform_fn",
     "trigger",
