@@ -5,6 +5,8 @@ from __future__ import annotations
 import io
 import os
 from collections.abc import Sequence
+from dataclasses import replace
+from pathlib import Path
 from typing import Any
 
 import pyarrow as pa
@@ -48,8 +50,31 @@ def parquet_plan(sink: ParquetSink, naming: Naming, empty: int, where: str) -> S
         def open_shard(path: str) -> _ParquetShard:
             return _ParquetShard(path, sink, schema, where)
 
-        return local_plan(folder, open_shard, naming, shards=shards.count, empty_shards=empty)
-    return _plan_on_hadoop(sink, schema, naming, empty, where)
+        plan = local_plan(folder, open_shard, naming, shards=shards.count, empty_shards=empty)
+        return replace(plan, columns=_of_columns(sink, schema, naming, empty, where))
+    plan = _plan_on_hadoop(sink, schema, naming, empty, where)
+    return plan if sink.batched else replace(plan, columns=plan)
+
+
+def _of_columns(
+    sink: ParquetSink, schema: pa.Schema | None, naming: Naming, empty: int, where: str
+) -> SinkPlan | None:
+    """How Spark writes columns to a local disk; None where it has no such columns."""
+    if schema is None or sink.batched or sink.use_deprecated_int96_timestamps:
+        return None
+    folder = Path(sink.shards.prefix).absolute().parent.as_uri()
+
+    def absolute(count: int) -> list[str]:
+        return [os.path.abspath(name) for name in naming.names(count)]
+
+    def result(paths: list[str]) -> list[Any]:
+        return naming.result(naming.names(len(paths)))
+
+    own = replace(naming, names=absolute, result=result)
+    try:
+        return _plan_on_hadoop(sink, schema, own, empty, where, folder)
+    except UnsupportedByRunner:
+        return None
 
 
 class _ParquetShard:
@@ -124,7 +149,12 @@ class _ParquetShard:
 
 
 def _plan_on_hadoop(
-    sink: ParquetSink, schema: pa.Schema | None, naming: Naming, empty: int, where: str
+    sink: ParquetSink,
+    schema: pa.Schema | None,
+    naming: Naming,
+    empty: int,
+    where: str,
+    folder: str | None = None,
 ) -> SinkPlan:
     if schema is None or sink.use_deprecated_int96_timestamps:
         missing = "without a schema" if schema is None else "with INT96 timestamps"
@@ -153,7 +183,7 @@ def _plan_on_hadoop(
     def commit(rows: DataFrame) -> list[Any]:
         return write_files(
             rows,
-            sink.shards.prefix.rpartition("/")[0],
+            folder or sink.shards.prefix.rpartition("/")[0],
             write,
             naming,
             shards=sink.shards.count,

@@ -13,6 +13,14 @@ from penstock.options.base import OptionsParser, PipelineOptions
 MODES = ("batch", "micro_batch", "streaming")
 
 
+_SWITCHES = {
+    "no_early_combining": "Sends each element of a stream to its grouping by itself.",
+    "no_native_columns": "Has Python do all steps, also those that Spark could do with columns.",
+    "fast_start": "Starts a local Spark in half the time, at the cost of long jobs; for tests.",
+    "show_elements_in_errors": "Puts the failing element into the error's text.",
+}
+
+
 class _SparkProperties(argparse.Action):
     """Collects ``key=value`` texts, and JSON objects, into one dictionary; a later value wins."""
 
@@ -83,6 +91,7 @@ class SparkOptions(PipelineOptions):
         trigger_interval: The seconds between the beginnings of two micro-batches; None begins one when something
             arrives, and once a second for what waits for the clock.
         no_early_combining: Switches off that elements of a stream are combined by the tasks that read them.
+        no_native_columns: Switches off that Spark computes with the columns of a source by itself, where it can.
         record_events: How many elements and panes of each grouping are recorded, for ``result.figure``; None for none.
         drop_state: The labels of groupings whose state in the checkpoint may go, since the pipeline has them no more.
         fast_start: Starts a local Spark in half the time, at the cost of long jobs; for tests.
@@ -117,12 +126,8 @@ class SparkOptions(PipelineOptions):
         parser.add_argument(
             "--trigger_interval", type=float, default=None, help="Seconds between two micro-batches."
         )
-        parser.add_argument(
-            "--no_early_combining",
-            action="store_true",
-            default=False,
-            help="Sends each element of a stream to its grouping by itself.",
-        )
+        for name, text in _SWITCHES.items():
+            parser.add_argument(f"--{name}", action="store_true", default=False, help=text)
         parser.add_argument(
             "--record_events", type=int, default=None, help="Elements and panes of a grouping to be drawn."
         )
@@ -131,18 +136,6 @@ class SparkOptions(PipelineOptions):
             action="append",
             default=None,
             help="The label of a grouping whose state in the checkpoint may go; repeatable.",
-        )
-        parser.add_argument(
-            "--fast_start",
-            action="store_true",
-            default=False,
-            help="Starts a local Spark in half the time, at the cost of long jobs; for tests.",
-        )
-        parser.add_argument(
-            "--show_elements_in_errors",
-            action="store_true",
-            default=False,
-            help="Puts the failing element into the error's text.",
         )
 
     def master_url(self) -> str | None:
