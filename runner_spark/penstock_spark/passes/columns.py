@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import keyword
 from collections.abc import Callable
 from dataclasses import dataclass, replace
 
@@ -268,9 +269,7 @@ def _combined(graph: Graph, step: Step, function: KeyAndValues, table: Table) ->
     if not keys:
         raise NotInColumns("there is no key")
     names = result.names
-    if not all(name.isidentifier() and not name.startswith("_") for name in names) or len(set(names)) < len(
-        names
-    ):
+    if len(set(names)) < len(names) or not all(map(_is_name, names)):
         raise NotInColumns("its names are not those of a named tuple")
     dests = names[len(keys) :]
     combiners = [known(each) for each in fn._combiners]
@@ -280,6 +279,10 @@ def _combined(graph: Graph, step: Step, function: KeyAndValues, table: Table) ->
         for dest, combiner, each in zip(dests, combiners, values, strict=True)
     )
     return Combined(combine, (step, last), keys, combines)
+
+
+def _is_name(name: str) -> bool:
+    return name.isidentifier() and not name.startswith("_") and not keyword.iskeyword(name)
 
 
 def _is_map(step: Step) -> bool:
