@@ -32,6 +32,7 @@ from penstock.transforms.expressions import (
     Literal,
     Not,
 )
+from penstock.transforms.window_bounds import WindowBound
 
 Fields = tuple[tuple[str, DataType], ...]
 
@@ -56,6 +57,9 @@ _TYPES: dict[str, DataType] = {
     "date": DateType(),
     "instant": TimestampType(),
 }
+WINDOW_BOUNDS = {"start": "\0start", "end": "\0end"}
+"""What the bounds of a window are called among the fields, where columns tell them; no field is called so."""
+
 _ORDERED = ("int", "float", "str", "bytes", "date", "instant")
 _EXACT_IN_FLOAT = 1 << 53
 
@@ -103,6 +107,10 @@ def kind(expression: Expression, fields: Fields) -> str:
     match expression:
         case Field(name):
             return _field_kind(name, fields)
+        case WindowBound():
+            if expression.bound not in WINDOW_BOUNDS or WINDOW_BOUNDS[expression.bound] not in dict(fields):
+                raise NotInColumns(f"{expression} is of no window that a column tells")
+            return "instant"
         case Literal(value):
             return _literal_kind(value)
         case IsNull(operand):

@@ -5,11 +5,11 @@ from __future__ import annotations
 from dataclasses import dataclass, replace
 from typing import Any
 
-from pyspark.sql.types import DataType, LongType
+from pyspark.sql.types import DataType, LongType, TimestampType
 
 from penstock.graph import Source, Step
 from penstock.transforms.expressions import Expression, Field
-from penstock_spark.column_kinds import Fields, column_type
+from penstock_spark.column_kinds import WINDOW_BOUNDS, Fields, column_type
 
 Named = tuple[tuple[str, Expression], ...]
 
@@ -30,6 +30,13 @@ class Table:
     records: str
     time: str = "start"
     windowfn: Any = None
+
+    @property
+    def readable(self) -> Fields:
+        """The fields, and the bounds of the window."""
+        if self.windowfn is None:
+            return self.fields
+        return (*self.fields, *((name, TimestampType()) for name in WINDOW_BOUNDS.values()))
 
 
 @dataclass(frozen=True, eq=False)
@@ -98,7 +105,7 @@ class ColumnsSource(Source):
 
     Attributes:
         source: The source itself.
-        table: Its columns; None if nobody had to know them, for there are no operations.
+        table: Its columns; None where nobody had to know them, or they are not known yet.
         operations: In order.
         is_written: Whether a sink takes the columns as they are.
         ends: Where the columns end, and why; a clause, for people.
@@ -161,7 +168,7 @@ def type_of(expression: Expression, table: Table) -> DataType:
     """The Spark type of an expression: a column that is passed on keeps its own."""
     if isinstance(expression, Field):
         return dict(table.fields)[expression.name]
-    return column_type(expression, table.fields)
+    return column_type(expression, table.readable)
 
 
 def _combined_type(kind: str, expression: Expression, table: Table) -> DataType:

@@ -115,6 +115,7 @@ def grouped(*fields, combine=sum, **named):
         (beam.Filter(lambda row, least: True, 3), "has further arguments"),
         (beam.Map(N), "is a function that only Python can call"),
         (beam.Select(double=lambda row: row.n), "has a function in it"),
+        (beam.Select(start=beam.window_start()), "of no window that a column tells"),
         (beam.WithTimestamps("x"), "neither whole seconds nor an instant"),
         (beam.WindowInto(FixedWindows(60)), "use WithTimestamps"),
         (beam.WindowInto(beam.window.SlidingWindows(60, 30)), "another kind than FixedWindows"),

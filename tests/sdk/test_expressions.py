@@ -12,6 +12,7 @@ import penstock as beam
 from penstock import field
 from penstock.row import Row
 from penstock.transforms.window import TimestampedValue
+from penstock.transforms.window_bounds import RowInWindow
 from penstock.typehints import row_type
 
 A, B = field("a"), field("b")
@@ -121,6 +122,18 @@ def test_an_element_without_a_time_is_refused():
 def test_with_timestamps_wants_a_name_or_a_function():
     with pytest.raises(TypeError, match="name of a field or a function, not int"):
         beam.WithTimestamps(3)
+
+
+def test_rows_hold_the_bounds_of_their_windows():
+    start = datetime.datetime(1970, 1, 1, 0, 1, tzinfo=datetime.UTC)
+    make = RowInWindow((("n", A), ("start", beam.window_start()), ("is_late", beam.window_end() <= A)))
+    window = beam.window.IntervalWindow(60, 120)
+    at = start + datetime.timedelta(minutes=1)
+    assert pickle.loads(pickle.dumps(make))({"a": at}, window) == Row(n=at, start=start, is_late=True)
+    with pytest.raises(TypeError, match="a GlobalWindow has no"):
+        make({"a": at}, beam.window.GlobalWindow())
+    with pytest.raises(TypeError, match="in Select only"):
+        beam.window_start()({"a": 1})
 
 
 def made_by(transform):

@@ -24,7 +24,7 @@ from penstock.transforms.window import FixedWindows
 pytestmark = pytest.mark.spark
 
 N, M, X, TEXT, YES = (field(name) for name in ("n", "m", "x", "text", "yes"))
-MOMENT = field("moment")
+MOMENT, MOMENT_LAST = field("moment"), field("last")
 _ROWS = 400
 
 
@@ -80,9 +80,17 @@ def sums_in_windows(rows):
         .aggregate_field("m", min, "least")
         .aggregate_field("moment", max, "last")
     )
-    again = beam.GroupBy("odd").aggregate_field("total", sum, "total").aggregate_field("last", max, "last")
+    again = (
+        beam.GroupBy("odd", "is_old")
+        .aggregate_field("total", sum, "total")
+        .aggregate_field("last", max, "last")
+        .aggregate_field("start", min, "start")
+    )
     timed = rows | beam.WithTimestamps("at") | "Minutes" >> beam.WindowInto(FixedWindows(60, offset=7))
-    return timed | grouped | "Fives" >> beam.WindowInto(FixedWindows(300)) | "Again" >> again
+    starts = beam.Select(
+        "odd", "total", "last", start=beam.window_start(), is_old=beam.window_end() > MOMENT_LAST
+    )
+    return timed | grouped | starts | "Fives" >> beam.WindowInto(FixedWindows(300)) | "Again" >> again
 
 
 def sums_of_instants(rows):

@@ -19,7 +19,8 @@ from penstock.transforms.expressions import (
     Literal,
     Not,
 )
-from penstock_spark.column_kinds import Fields, is_float_and_small_int, kind
+from penstock.transforms.window_bounds import WindowBound
+from penstock_spark.column_kinds import WINDOW_BOUNDS, Fields, is_float_and_small_int, kind
 from penstock_spark.operators.failure import marked
 
 _EXACT: dict[str, Callable[[Column, Column], Column]] = {
@@ -57,6 +58,8 @@ class ColumnMaker:
             case Literal(value):
                 own = _TYPES.get(kind(expression, self._fields))
                 return F.lit(value).cast(own) if own else F.lit(value)
+            case WindowBound():
+                return self._inputs[WINDOW_BOUNDS[expression.bound]]
             case IsNull(operand):
                 return self.passed_on(operand).isNull()
             case Not(operand):

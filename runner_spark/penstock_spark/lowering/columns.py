@@ -15,7 +15,7 @@ from pyspark.sql.types import DataType, StructType
 
 from penstock.error import three_parts
 from penstock.transforms.expressions import Expression
-from penstock_spark.column_kinds import kind
+from penstock_spark.column_kinds import WINDOW_BOUNDS, kind
 from penstock_spark.column_plan import (
     ColumnsSource,
     Combined,
@@ -46,7 +46,11 @@ class _Lowered:
     def maker(self, where: str) -> ColumnMaker:
         names = [name for name, _ in self.table.fields]
         inputs = {name: F.col(f"c{place}") for place, name in enumerate(names)}
-        return ColumnMaker(self.table.fields, inputs, where)
+        if self.table.windowfn is not None:
+            size = F.lit(self.table.windowfn.size_micros).cast("bigint")
+            inputs[WINDOW_BOUNDS["start"]] = F.timestamp_micros(F.col("w"))
+            inputs[WINDOW_BOUNDS["end"]] = F.timestamp_micros(F.col("w") + size)
+        return ColumnMaker(self.table.readable, inputs, where)
 
     @property
     def beside(self) -> list[str]:

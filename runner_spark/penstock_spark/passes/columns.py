@@ -26,6 +26,7 @@ from penstock.transforms.dofn import FilterDoFn, MapDoFn
 from penstock.transforms.expressions import Expression, Field
 from penstock.transforms.field_functions import KeyAndValues, ResultOf, RowOf, StampedBy
 from penstock.transforms.window import FixedWindows, GlobalWindows, TimestampCombiner
+from penstock.transforms.window_bounds import RowInWindow
 from penstock_spark.column_kinds import NotInColumns, is_flat, kind
 from penstock_spark.column_plan import (
     ColumnsSource,
@@ -59,14 +60,12 @@ class _Found:
 
     Attributes:
         operations: What Spark does.
-        absorbed: The labels of the steps that this stands for.
         last: The edge that holds the result.
         is_written: Whether a sink takes it.
         ends: Where it ends, and why.
     """
 
     operations: tuple[Operation, ...]
-    absorbed: frozenset[str]
     last: int
     is_written: bool
     ends: str
@@ -86,27 +85,24 @@ def columns(graph: Graph, table_of: TableOf) -> Graph:
     absorbed: set[str] = set()
     for step in graph.steps:
         if isinstance(step.primitive, Read) and isinstance(step.primitive.source, _COLUMNAR):
-            made, gone = _rewritten(graph, step, step.primitive.source, table_of)
-            reads[step.label] = made
-            absorbed |= gone
+            found, source = _behind(graph, step, step.primitive.source, table_of)
+            reads[step.label] = replace(step, primitive=Read(source), outputs=(Output(None, found.last),))
+            absorbed.update(gone.label for gone in source.steps)
     return replace(
         graph, steps=tuple(reads.get(step.label, step) for step in graph.steps if step.label not in absorbed)
     )
 
 
-def _rewritten(graph: Graph, read: Step, source: Source, table_of: TableOf) -> tuple[Step, frozenset[str]]:
-    """The Read with all that Spark does, and the labels of the steps in it."""
+def _behind(graph: Graph, read: Step, source: Source, table_of: TableOf) -> tuple[_Found, ColumnsSource]:
+    """What Spark does behind a Read."""
     table = None
     try:
         _first(graph, read)
         table = table_of(read, source)
         found = _follow(graph, read, table)
     except NotInColumns as reason:
-        found = _Found((), frozenset(), read.outputs[0].edge, False, str(reason))
-    if not found.operations and not found.is_written:
-        table = None
-    made = ColumnsSource(source, table, found.operations, found.is_written, found.ends)
-    return replace(read, primitive=Read(made), outputs=(Output(None, found.last),)), found.absorbed
+        found = _Found((), read.outputs[0].edge, False, str(reason))
+    return found, ColumnsSource(source, table, found.operations, found.is_written, found.ends)
 
 
 def _first(graph: Graph, read: Step) -> None:
@@ -128,32 +124,22 @@ def _only_reader(graph: Graph, edge: int) -> Step:
 
 def _follow(graph: Graph, read: Step, table: Table) -> _Found:
     """Takes step after step into the columns, up to the first that does not fit."""
-    operations: list[Operation] = []
+    operations: tuple[Operation, ...] = ()
     edge = read.outputs[0].edge
-    absorbed: set[str] = set()
     while True:
         try:
             step = _only_reader(graph, edge)
             written = _written(graph, step, table)
             if written is not None:
                 spread, write = written
-                absorbed |= {each.step.label for each in spread}
-                own = (*operations, *spread)
-                return _Found(
-                    own, frozenset(absorbed), write.inputs[0], True, f"{write.label!r} takes them as they are"
-                )
+                ends = f"{write.label!r} takes them as they are"
+                return _Found((*operations, *spread), write.inputs[0], True, ends)
             operation = _operation(graph, step, table)
             table = after(operation, table)
         except NotInColumns as reason:
-            return _Found(tuple(operations), frozenset(absorbed), edge, False, str(reason))
-        operations.append(operation)
-        last = operation.around[1] if isinstance(operation, Combined) else step
-        absorbed |= {step.label, *_labels(operation)}
-        edge = last.outputs[0].edge
-
-
-def _labels(operation: Operation) -> set[str]:
-    return {operation.step.label, *(step.label for step in getattr(operation, "around", ()))}
+            return _Found(operations, edge, False, str(reason))
+        operations = (*operations, operation)
+        edge = (operation.around[1] if isinstance(operation, Combined) else step).outputs[0].edge
 
 
 def _written(graph: Graph, step: Step, table: Table) -> tuple[tuple[Spread, ...], Step] | None:
@@ -182,7 +168,7 @@ def _operation(graph: Graph, step: Step, table: Table) -> Operation:
                 if kind(function, table.fields) != "bool":
                     raise NotInColumns(f"{function} is no truth value")
                 return Kept(step, function)
-            case RowOf(fields):
+            case RowOf(fields=fields) | RowInWindow(fields=fields):
                 return Projected(step, _passed_on(fields, table))
             case StampedBy(moment):
                 assert isinstance(moment, Expression)
@@ -207,7 +193,7 @@ def _readable_function(step: Step) -> object:
     match function:
         case Expression() if is_filter:
             parts: tuple[object, ...] = ()
-        case RowOf(fields) if not is_filter:
+        case RowOf(fields=fields) | RowInWindow(fields=fields) if not is_filter:
             parts = tuple(each for _, each in fields)
         case StampedBy(moment) if not is_filter:
             parts = (moment,)
@@ -230,7 +216,7 @@ def _passed_on(fields: tuple[tuple[str, object], ...], table: Table) -> tuple[tu
         column = dict(table.fields).get(each.name) if isinstance(each, Field) else None
         # Nested values of a source of dicts stay dicts, and those of a source of Rows are Rows.
         if column is None or not is_flat(column):
-            kind(each, table.fields)
+            kind(each, table.readable)
     return own
 
 

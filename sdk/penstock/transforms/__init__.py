@@ -61,6 +61,7 @@ from penstock.transforms.util import (
     WithKeys,
 )
 from penstock.transforms.validity import Valid, ValidFrom, ValidityJoin
+from penstock.transforms.window_bounds import window_end, window_start
 from penstock.transforms.with_timestamps import WithTimestamps
 
 __all__ = [
@@ -129,4 +130,6 @@ __all__ = [
     "ptransform_fn",
     "trigger",
     "window",
+    "window_end",
+    "window_start",
 ]

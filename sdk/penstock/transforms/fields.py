@@ -16,6 +16,7 @@ from penstock.transforms.field_functions import KeyAndValues, KeyOf, ResultOf, R
 from penstock.transforms.grouping import GroupByKey
 from penstock.transforms.pardo import Map, ParDo
 from penstock.transforms.ptransform import PTransform, PTransformWithSideInputs
+from penstock.transforms.window_bounds import RowInWindow, reads_window
 from penstock.typehints import row_type, trivial_inference, typehints
 from penstock.typehints.decorators import WithTypeHints, get_type_hints
 from penstock.where import here
@@ -229,7 +230,9 @@ class Select(PTransform[Any, Any]):
 
     def expand(self, pcoll: Any) -> Any:
         """The rows."""
-        rows = Map(RowOf(tuple(self._fields)))
+        fields = tuple(self._fields)
+        in_window = any(reads_window(each) for _, each in fields)
+        rows = Map(RowInWindow(fields) if in_window else RowOf(fields))
         rows = rows.with_output_types(self.infer_output_type(pcoll.element_type or typehints.Any))
         if self._exception_handling is None:
             return pcoll | "Row" >> rows
