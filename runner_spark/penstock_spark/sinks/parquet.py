@@ -72,7 +72,9 @@ def _of_columns(
 
     own = replace(naming, names=absolute, result=result)
     try:
-        return _plan_on_hadoop(sink, schema, own, empty, where, folder)
+        # What Spark has no type of its own for, such as milliseconds, pyarrow writes as it is.
+        has_types = to_arrow_schema(_spark_schema(schema, where), timezone="UTC").types == schema.types
+        return _plan_on_hadoop(sink, schema, own, empty, where, folder) if has_types else None
     except UnsupportedByRunner:
         return None
 

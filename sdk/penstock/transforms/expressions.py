@@ -12,6 +12,7 @@ what SQL calls null: what is computed of None is None, and ``&``, ``|`` and ``~`
 
 from __future__ import annotations
 
+import functools
 import inspect
 import operator
 from abc import ABC, abstractmethod
@@ -260,7 +261,11 @@ class Comparison(_Binary):
     def __call__(self, element: Any) -> Any:
         """The comparison."""
         left, right = self.left(element), self.right(element)
-        return None if left is None or right is None else _COMPARISONS[self.symbol](left, right)
+        return None if left is None or right is None else self._compare(left, right)
+
+    @functools.cached_property
+    def _compare(self) -> Callable[[Any, Any], Any]:
+        return _COMPARISONS[self.symbol]
 
     def type_of(self, input_type: Any) -> Any:
         """A bool, or not known where a part may be None."""

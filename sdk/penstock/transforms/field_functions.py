@@ -39,8 +39,15 @@ class KeyOf:
 
     def __call__(self, element: Any) -> Any:
         """The key."""
-        names = tuple(name for name, _ in self.fields)
-        return named_tuple("Key", names)(*(each(element) for _, each in self.fields))
+        return named_tuple("Key", self._names)._make([each(element) for each in self._functions])
+
+    @functools.cached_property
+    def _names(self) -> tuple[str, ...]:
+        return tuple(name for name, _ in self.fields)
+
+    @functools.cached_property
+    def _functions(self) -> tuple[Callable[[Any], Any], ...]:
+        return tuple(each for _, each in self.fields)
 
 
 @dataclass(frozen=True, eq=False)
