@@ -3,7 +3,9 @@
 from __future__ import annotations
 
 import datetime
+from dataclasses import replace
 
+import golden_pipelines
 import pyarrow as pa
 import pyarrow.parquet as pq
 import pytest
@@ -11,7 +13,7 @@ from pyspark.sql import types
 
 import penstock as beam
 from penstock import field
-from penstock.graph import DriverList
+from penstock.graph import DriverList, Read
 from penstock.io import ReadFromParquet, ReadFromText, WriteToParquet
 from penstock.io.primitive import SinkTransform
 from penstock.row import Row
@@ -23,6 +25,7 @@ from penstock_spark.column_plan import ColumnsSource, Table
 from penstock_spark.operators.batch import GLOBAL, MIN_MICROS
 from penstock_spark.operators.column_read import ColumnReader
 from penstock_spark.operators.group_read import ONLY_PANE
+from penstock_spark.passes import optimise
 from penstock_spark.passes.columns import columns
 from penstock_spark.sources.known_columns import table_before_opening, table_of_schema
 
@@ -168,6 +171,36 @@ def test_a_sum_in_windows_that_may_fire_early_is_python_s():
 def test_a_sink_takes_columns_that_fit_its_schema(tmp_path, schema, fits):
     source = source_after(WriteToParquet(str(tmp_path / "out"), pa.schema(schema)))
     assert source.is_written is fits
+
+
+def lost_steps(before, after):
+    """The steps of a graph that another neither has nor stands for, and the edges that nobody makes."""
+    kept = {step.label for step in after.steps}
+    reads = [step.primitive for step in after.steps if isinstance(step.primitive, Read)]
+    kept |= {step.label for read in reads for step in getattr(read.source, "steps", ())}
+    made = {output.edge for step in after.steps for output in step.outputs}
+    unmade = {edge for step in after.steps for edge in step.inputs} - made
+    return [step.label for step in before.steps if step.label not in kept], unmade
+
+
+def rewritten(build):
+    pipeline = beam.Pipeline()
+    build(pipeline)
+    before = optimise(pipeline.to_graph())
+    return before, columns(before, lambda step, source: table_of_schema(golden_pipelines.SCORES, "row"))
+
+
+@pytest.mark.parametrize("build", golden_pipelines.CASES["columns"])
+def test_every_step_is_done_by_spark_or_by_python(build):
+    assert lost_steps(*rewritten(build)) == ([], set())
+
+
+def test_the_law_of_steps_finds_a_pass_that_forgets_one():
+    before, after = rewritten(golden_pipelines.columns_that_python_goes_on_with)
+    source = after.steps[0].primitive.source
+    forgetful = Read(replace(source, operations=source.operations[1:]))
+    mutant = replace(after, steps=(replace(after.steps[0], primitive=forgetful), *after.steps[1:]))
+    assert lost_steps(before, mutant) == (["ToRows(team, points, at)/Row"], set())
 
 
 def test_a_source_is_only_asked_for_its_columns_where_spark_could_do_the_next_step():
