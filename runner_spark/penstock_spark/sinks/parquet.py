@@ -33,14 +33,18 @@ _TIMESTAMP_SETTING = "spark.sql.parquet.outputTimestampType"
 def plan_parquet(sink: ParquetSink, where: str) -> SinkPlan:
     """Dicts, rows or tables as Parquet files."""
     refuse_streaming(sink.triggering_frequency, sink.shards, where)
-    return parquet_plan(sink, shard_naming(sink.shards), max(sink.shards.count, 1), where)
+    naming, empty = shard_naming(sink.shards), max(sink.shards.count, 1)
+    plan = parquet_plan(sink, naming, empty, where)
+    if sink.batched:
+        return plan
+    if FileSystems.get_scheme(sink.shards.prefix) is not None:
+        return replace(plan, columns=plan)
+    return replace(plan, columns=_of_columns(sink, naming, empty, where))
 
 
 def parquet_plan(sink: ParquetSink, naming: Naming, empty: int, where: str) -> SinkPlan:
     """A plan for files with the names of a `Naming`; `empty` is how many files an empty collection gives."""
-    schema = sink.schema
-    if schema is None and not sink.batched:
-        schema = schema_of(sink.element_type, where)
+    schema = _schema_of(sink, where)
     if schema is None:
         empty = 0  # Without a schema there is no file that has no records.
     shards = sink.shards
@@ -50,19 +54,23 @@ def parquet_plan(sink: ParquetSink, naming: Naming, empty: int, where: str) -> S
         def open_shard(path: str) -> _ParquetShard:
             return _ParquetShard(path, sink, schema, where)
 
-        plan = local_plan(folder, open_shard, naming, shards=shards.count, empty_shards=empty)
-        return replace(plan, columns=_of_columns(sink, schema, naming, empty, where))
-    plan = _plan_on_hadoop(sink, schema, naming, empty, where)
-    return plan if sink.batched else replace(plan, columns=plan)
+        return local_plan(folder, open_shard, naming, shards=shards.count, empty_shards=empty)
+    return _plan_on_hadoop(sink, schema, naming, empty, where)
 
 
-def _of_columns(
-    sink: ParquetSink, schema: pa.Schema | None, naming: Naming, empty: int, where: str
-) -> SinkPlan | None:
+def _schema_of(sink: ParquetSink, where: str) -> pa.Schema | None:
+    if sink.schema is None and not sink.batched:
+        return schema_of(sink.element_type, where)
+    return sink.schema
+
+
+def _of_columns(sink: ParquetSink, naming: Naming, empty: int, where: str) -> SinkPlan | None:
     """How Spark writes columns to a local disk; None where it has no such columns."""
-    if schema is None or sink.batched or sink.use_deprecated_int96_timestamps:
+    schema = _schema_of(sink, where)
+    if schema is None or sink.use_deprecated_int96_timestamps:
         return None
-    folder = Path(sink.shards.prefix).absolute().parent.as_uri()
+    # Hadoop takes the path as it is: a URI's escapes would be part of it.
+    folder = f"file://{Path(sink.shards.prefix).absolute().parent}"
 
     def absolute(count: int) -> list[str]:
         return [os.path.abspath(name) for name in naming.names(count)]
