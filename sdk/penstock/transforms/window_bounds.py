@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import datetime
+import zoneinfo
 from dataclasses import dataclass, fields, is_dataclass, replace
 from typing import Any
 
@@ -120,4 +121,5 @@ def _moment(window: Any, bound: str) -> datetime.datetime:
             )
         )
     moment: datetime.datetime = getattr(window, bound).to_utc_datetime(has_tz=True)
-    return moment
+    # The same zone object as in the instants of columns.
+    return moment.replace(tzinfo=zoneinfo.ZoneInfo("UTC"))
