@@ -9,14 +9,16 @@ from penstock.error import three_parts
 from penstock.io.filesystems import FileSystems
 from penstock.options.spark import SparkOptions
 from penstock_spark.checkpoints import Checkpoint, open_checkpoint, signature_of
-from penstock_spark.execute import context_for, open_session, raise_translated, translated
+from penstock_spark.execute import context_for
 from penstock_spark.lowering.context import Context
 from penstock_spark.lowering.query import build_query, heartbeat_of
 from penstock_spark.metrics import forget_reports
+from penstock_spark.opened import Opened
 from penstock_spark.result import StreamResult
 from penstock_spark.running import Running
 from penstock_spark.session import is_local
 from penstock_spark.sinks import BatchWriter, StreamSink
+from penstock_spark.spark_errors import raise_translated, translated
 from penstock_spark.stream_plan import Clock, StreamPlan
 
 _FILE_MANAGER = "spark.sql.streaming.checkpointFileManagerClass"
@@ -31,8 +33,8 @@ def start(plan: StreamPlan, settings: SparkOptions, local_only: bool = False) ->
         ValueError: The checkpoint is of another pipeline; or a source or sink cannot be used as described.
         Exception: What Spark raised.
     """
-    spark = open_session(settings, local_only)
-    context = context_for(plan.graph, spark, settings)
+    opened = Opened(settings, local_only)
+    context = context_for(plan.graph, opened, settings)
     try:
         return _started(plan, context, settings)
     except Exception as error:

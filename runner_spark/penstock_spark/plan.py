@@ -8,7 +8,8 @@ from __future__ import annotations
 
 from dataclasses import dataclass
 
-from penstock.graph import Edge, Graph, Step, Write, describe
+from penstock.graph import Edge, Graph, Read, Step, Write, describe
+from penstock_spark.column_plan import ColumnsSource
 
 
 @dataclass(frozen=True)
@@ -85,6 +86,20 @@ class Scan:
 
 
 @dataclass(frozen=True, eq=False)
+class Query:
+    """A source's own frame, and what Spark does to its columns; the source of the Read is a `ColumnsSource`."""
+
+    read: Step
+
+    @property
+    def source(self) -> ColumnsSource:
+        """What is read, and done."""
+        assert isinstance(self.read.primitive, Read)
+        assert isinstance(self.read.primitive.source, ColumnsSource)
+        return self.read.primitive.source
+
+
+@dataclass(frozen=True, eq=False)
 class Exchange:
     """Rows by key hash, sorted, read in one pass; several groupings share it.
 
@@ -130,7 +145,7 @@ class Written:
     step: Step
 
 
-StageRoot = Inline | Scan | Exchange | Aggregate | Spread | Kept | Written
+StageRoot = Inline | Scan | Query | Exchange | Aggregate | Spread | Kept | Written
 
 
 @dataclass(frozen=True, eq=False)
@@ -170,11 +185,13 @@ class WriteNode:
         step: The Write.
         sources: Where its elements come from.
         kept: Whether they come as pages, since their stages have other readers too; otherwise as the sink's own rows.
+        in_columns: Whether those rows are columns that no Python has made.
     """
 
     step: Step
     sources: tuple[PortReference, ...]
     kept: bool
+    in_columns: bool = False
 
 
 @dataclass(frozen=True, eq=False)
@@ -200,7 +217,8 @@ def _show_node(node: Stage | ViewNode | WriteNode) -> list[str]:
         return [f"view of #{node.edge.id} = broadcast({_sources(node.sources)})"]
     if isinstance(node, WriteNode):
         assert isinstance(node.step.primitive, Write)
-        return [f"write {node.step.label!r} = {describe(node.step.primitive)}({_sources(node.sources)})"]
+        way = "  # columns, without Python" if node.in_columns else ""
+        return [f"write {node.step.label!r} = {describe(node.step.primitive)}({_sources(node.sources)}){way}"]
     lines = [f"stage {node.number} = {_show_root(node.root)}  # {node.reason}"]
     lines += [f"  {label}" for label in _root_labels(node.root)]
     lines += [f"  {step.label} = {describe(step.primitive)}" for step in node.steps]
@@ -214,6 +232,8 @@ def _show_root(root: StageRoot) -> str:
             return "values of the program"
         case Scan():
             return "scan"
+        case Query():
+            return "query of columns"
         case Exchange(_, sources, _):
             return f"exchange by key({_sources(sources)})"
         case Aggregate(_, sources):
@@ -237,6 +257,8 @@ def _root_labels(root: StageRoot) -> list[str]:
             ]
         case Aggregate(groupings, _):
             steps = tuple(step for _, step in groupings)
+        case Query(step):
+            steps = (step, *root.source.steps)
         case Scan(step) | Spread(step, _) | Written(step):
             steps = (step,)
         case Kept():

@@ -14,12 +14,14 @@ from penstock.runners.runner import PipelineResult, PipelineRunner
 from penstock.where import caller
 from penstock_spark.passes import leading_to, optimise
 from penstock_spark.passes.choose import choose
+from penstock_spark.passes.columns import TableOf, columns
 from penstock_spark.passes.fuse import fuse
 from penstock_spark.passes.levels import levels
 from penstock_spark.passes.record_groupings import record_groupings
 from penstock_spark.passes.side_views import side_views, without_side_views
 from penstock_spark.passes.stream_views import stream_views
 from penstock_spark.plan import Plan, show_plan
+from penstock_spark.sources.known_columns import table_before_opening
 from penstock_spark.stream_plan import StreamPlan, show_stream_plan
 from penstock_spark.supported import check, default_mode
 
@@ -43,15 +45,25 @@ class SparkRunner(PipelineRunner):
         """
         from penstock_spark.execute import execute
         from penstock_spark.execute_stream import start
+        from penstock_spark.opened import Opened
 
         settings = self._settings(options)
-        plan = self.plan(pipeline.to_graph(), settings)
+        opened = Opened(settings, self.local_only)
+        plan = self.plan(pipeline.to_graph(), settings, opened.table_of)
         if isinstance(plan, StreamPlan):
             return start(plan, settings, local_only=self.local_only)
-        return execute(plan, settings, local_only=self.local_only)
+        return execute(plan, settings, opened)
 
-    def plan(self, graph: Graph, settings: SparkOptions) -> Plan | StreamPlan:
-        """The physical plan of a graph: for one pass over bounded input, or for a streaming query."""
+    def plan(
+        self, graph: Graph, settings: SparkOptions, table_of: TableOf = table_before_opening
+    ) -> Plan | StreamPlan:
+        """The physical plan of a graph: for one pass over bounded input, or for a streaming query.
+
+        Args:
+            graph: The pipeline.
+            settings: Its options.
+            table_of: Tells the columns of a source.
+        """
         mode = settings.mode or default_mode(graph)
         check(graph, mode)
         without = settings.switched_off()
@@ -59,6 +71,8 @@ class SparkRunner(PipelineRunner):
         if mode == "batch":
             if settings.record_events:
                 optimised = record_groupings(optimised, settings.record_events)
+            elif "native_columns" not in without:
+                optimised = columns(optimised, table_of)
             return choose(optimised, fuse(optimised), without)
         aside = side_views(optimised)
         views = None if aside is None else choose(aside, fuse(aside), without)
@@ -77,6 +91,7 @@ class SparkRunner(PipelineRunner):
         from penstock.graph_of import graph_with_edge
         from penstock.io.sparkio import FrameSink
         from penstock_spark.execute import lower_only
+        from penstock_spark.opened import Opened
         from penstock_spark.session import moved
 
         pipeline = pcoll.pipeline
@@ -85,11 +100,12 @@ class SparkRunner(PipelineRunner):
         sink = Write(FrameSink(into, pcoll.element_type, schema))
         step = Step("to_dataframe", sink, inputs=(edge,), location=caller())
         settings = self._settings(pipeline.options)
-        plan = self.plan(leading_to(graph, step), settings)
+        opened = Opened(settings, self.local_only)
+        plan = self.plan(leading_to(graph, step), settings, opened.table_of)
         if isinstance(plan, StreamPlan):
             what = "a PCollection of a streaming pipeline is no DataFrame"
             raise UnsupportedByRunner(what, where=step.where, hint="use mode='batch'")
-        spark = lower_only(plan, settings, self.local_only)
+        spark = lower_only(plan, settings, opened)
         return moved(into[0], spark)
 
     def _settings(self, options: PipelineOptions) -> SparkOptions:

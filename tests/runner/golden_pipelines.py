@@ -4,8 +4,13 @@ from __future__ import annotations
 
 from collections.abc import Callable
 
+import pyarrow as pa
+from pyspark.sql.types import ArrayType, DoubleType, LongType, StringType, StructField, StructType
+
 import penstock as beam
+from penstock import field
 from penstock.graph import DriverList
+from penstock.io import ReadFromParquet, WriteToParquet
 from penstock.io.primitive import SinkTransform
 from penstock.pvalue import AsIter, AsSingleton
 from penstock.testing.test_stream import TestStream
@@ -209,6 +214,46 @@ def a_stream_that_waits_for_another(p):
     )
 
 
+SCORES = StructType(
+    [
+        *(
+            StructField("team", StringType()),
+            StructField("points", LongType()),
+            StructField("at", LongType()),
+        ),
+        *(StructField("weight", DoubleType()), StructField("tags", ArrayType(StringType()))),
+    ]
+)
+TOTALS = pa.schema([("team", pa.string()), ("total", pa.int64())])
+
+
+def scores(p, label="Read"):
+    return p | label >> ReadFromParquet("scores.parquet", validate=False, as_rows=True)
+
+
+def columns_from_a_source_to_a_sink(p):
+    total = beam.GroupBy("team").aggregate_field("points", sum, "total")
+    scores(p) | beam.Filter(field("points") > 0) | total | WriteToParquet("totals", TOTALS, num_shards=1)
+
+
+def columns_that_python_goes_on_with(p):
+    seen = beam.GroupBy("team", odd=field("points") % 2 == 1).aggregate_field("at", max, "last")
+    rows = scores(p) | beam.Select("team", "points", "at") | beam.WithTimestamps("at")
+    out(rows | beam.WindowInto(beam.window.FixedWindows(60)) | seen | "Double" >> beam.Map(double))
+
+
+def columns_that_end(p):
+    total = beam.GroupBy("team").aggregate_field(field("points") + 1, beam.combiners.MeanCombineFn(), "mean")
+    out(scores(p) | total)
+    out(scores(p, "Whole") | "Keep" >> beam.Filter(field("weight") > field("points")), "Kept")
+    out(scores(p, "Nested") | beam.Select("tags"), "Tags")
+    out(scores(p, "Opaque") | "Double" >> beam.Map(double), "Doubled")
+    twice = scores(p, "Twice")
+    out(twice | "First" >> beam.Filter(field("points") > 1), "A")
+    out(twice | "Second" >> beam.Filter(field("points") > 2), "B")
+    out(scores(p, "Triggered") | "Early" >> beam.WindowInto(beam.window.FixedWindows(60)), "Windows")
+
+
 CASES: dict[str, tuple[Build, ...]] = {
     "prune": (unread_steps_without_user_code, unread_user_code, read_as_a_side_input_only),
     "lift_combiners": (
@@ -218,6 +263,7 @@ CASES: dict[str, tuple[Build, ...]] = {
     ),
     "spread_writes": (a_wanted_number_of_files,),
     "record_groupings": (combine_after_a_group, a_group_with_two_readers),
+    "columns": (columns_from_a_source_to_a_sink, columns_that_python_goes_on_with, columns_that_end),
     "fuse": (
         *(word_count, a_diamond, a_side_input_from_elsewhere, a_side_input_made_of_the_main_input),
         *(several_outputs, a_reshuffle_and_what_is_after_a_write),

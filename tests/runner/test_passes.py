@@ -22,11 +22,13 @@ from penstock.options.spark import OPTIMISATIONS
 from penstock.transforms.core import CombineValuesDoFn
 from penstock_spark.native import hosted_groupings
 from penstock_spark.passes import GRAPH_PASSES, choose, fuse, lift_combiners, optimise
+from penstock_spark.passes.columns import columns
 from penstock_spark.passes.levels import levels
 from penstock_spark.passes.record_groupings import record_groupings
 from penstock_spark.passes.side_views import side_views, without_side_views
 from penstock_spark.passes.stream_views import stream_views
 from penstock_spark.plan import Plan, PortReference, Stage, ViewNode, WriteNode, show_plan
+from penstock_spark.sources.known_columns import table_of_schema
 from penstock_spark.stream_plan import show_stream_plan
 
 GOLDEN = Path(__file__).parents[1] / "golden" / "passes"
@@ -72,6 +74,12 @@ def texts_of(name: str, build: golden_pipelines.Build) -> Iterator[tuple[str, st
         return
     if name == "record_groupings":
         yield "recorded", graph.show(record_groupings(optimise(before), 100))
+        return
+    if name == "columns":
+        after = columns(
+            optimise(before), lambda step, source: table_of_schema(golden_pipelines.SCORES, "row")
+        )
+        yield from (("after", graph.show(after)), ("plan", show_plan(choose.choose(after, fuse.fuse(after)))))
         return
     if name == "stream_views":
         yield "after", graph.show(stream_views(without_side_views(optimise(before))))

@@ -7,11 +7,12 @@ from functools import reduce
 from pyspark.sql import DataFrame
 
 from penstock.graph import Read
+from penstock_spark.column_plan import ColumnsSource
 from penstock_spark.lowering.context import Context
 from penstock_spark.lowering.stage import lower_stage
 from penstock_spark.operators.program import PageRoot, Program, SinkWriterSpec
 from penstock_spark.operators.stage import stage_function
-from penstock_spark.plan import Plan, Scan, Stage, ViewNode, WriteNode
+from penstock_spark.plan import Plan, Query, Scan, Stage, ViewNode, WriteNode
 from penstock_spark.sources import open_source
 
 
@@ -33,12 +34,15 @@ def run_plan(plan: Plan, context: Context) -> None:
 
 
 def open_sources(plan: Plan, context: Context) -> None:
-    """Opens every source, so that a missing file is found before anything has been written."""
+    """Opens every source that is not open yet, so that a missing file is found before anything has been written."""
     for stage in plan.stages:
-        if isinstance(stage.root, Scan):
+        if isinstance(stage.root, Scan | Query) and stage.root.read.label not in context.scans:
             step = stage.root.read
             assert isinstance(step.primitive, Read)
-            context.scans[step.label] = open_source(step.primitive.source, context.spark, step.where)
+            source = step.primitive.source
+            if isinstance(source, ColumnsSource):
+                source = source.source
+            context.scans[step.label] = open_source(source, context.spark, step.where)
 
 
 def _broadcast(node: ViewNode, context: Context) -> None:
@@ -61,5 +65,8 @@ def _write(node: WriteNode, context: Context) -> None:
         function = stage_function(context.dumps(program), {}, context.metrics, context.sys_path)
         frame = context.read_all(node.sources, ("tag", "value")).mapInArrow(function, sink.schema)
     else:
+        if node.in_columns:
+            assert sink.columns is not None
+            sink = sink.columns
         frame = reduce(DataFrame.unionAll, [context.frames[reference.stage] for reference in node.sources])
     context.written[step.label] = tuple(sink.commit(frame))

@@ -22,9 +22,11 @@ from penstock.graph import (
     Write,
 )
 from penstock.transforms.batch_types import BatchTypes, batch_types_of
+from penstock_spark.lowering.columns import columns_for, lower_columns
 from penstock_spark.lowering.context import Context
 from penstock_spark.lowering.frames import add_up, partition_by, select, sort_partitions
 from penstock_spark.operators.program import (
+    ColumnsRoot,
     ElementWriterSpec,
     GroupRoot,
     GroupWriterSpec,
@@ -51,6 +53,7 @@ from penstock_spark.plan import (
     Kept,
     Plan,
     Port,
+    Query,
     Scan,
     Spread,
     Stage,
@@ -64,6 +67,7 @@ from penstock_spark.rows import (
     PARTITION_COLUMNS,
     SORT_COLUMNS,
 )
+from penstock_spark.sinks.as_columns import schema_of
 from penstock_spark.windowing import windowing_of
 
 _PAGES = ("tag", "value")
@@ -72,6 +76,9 @@ _EXCHANGE_TYPE = from_arrow_schema(EXCHANGE)
 
 def lower_stage(stage: Stage, plan: Plan, context: Context) -> None:
     """Adds the stage's frame to the context."""
+    if isinstance(stage.root, Query) and stage.root.source.is_written:
+        context.keep(stage.number, _columns_written(stage, stage.root, context), len(stage.ports))
+        return
     frame, roots, partitions = _read(stage, plan, context)
     program = Program(
         run=context.run,
@@ -89,6 +96,16 @@ def lower_stage(stage: Stage, plan: Plan, context: Context) -> None:
     views = {side.edge: context.views[side.edge] for step in stage.steps for side in step.side_inputs}
     function = stage_function(_pickled(program, stage, context), views, context.metrics, context.sys_path)
     context.keep(stage.number, frame.mapInArrow(function, schema), len(stage.ports))
+
+
+def _columns_written(stage: Stage, query: Query, context: Context) -> DataFrame:
+    """The frame of a query whose columns a sink takes as they are."""
+    step = stage.ports[0].writings[0].step
+    assert step is not None
+    sink = context.sink(step).columns
+    assert sink is not None
+    scan = context.scans[query.read.label]
+    return columns_for(query.source, scan.frame, schema_of(sink.schema), step.where)
 
 
 def _pickled(program: Program, stage: Stage, context: Context) -> bytes:
@@ -132,6 +149,9 @@ def _read(stage: Stage, plan: Plan, context: Context) -> tuple[DataFrame, tuple[
         case Scan(step):
             scan = context.scans[step.label]
             return scan.frame, (ScanRoot(_edge(step), scan.make_decoder),), 1
+        case Query(step):
+            computed, reader = lower_columns(stage.root.source, context.scans[step.label].frame)
+            return computed, (ColumnsRoot(_edge(step), reader.read),), 1
         case Kept(edge, sources):
             return context.read_all(sources, _PAGES), (PageRoot(edge),), 1
         case Spread(step, sources):

@@ -74,14 +74,19 @@ def step_failed(error: BaseException, where: str, element: tuple[Any, ...] = ())
     """
     if isinstance(error, StepFailed):
         raise error
+    raise StepFailed(marked(error, where, element)) from None
+
+
+def marked(error: BaseException, where: str, element: tuple[Any, ...] = ()) -> str:
+    """The text in which an exception travels to the driver; its arguments are those of `step_failed`."""
     # The text of the exceptions it came from is there too: they do not survive pickling.
     frames = "".join(traceback.format_exception(error, limit=-_TRACEBACK_LIMIT))
     shown = _cut(repr(element[0])) if element and _Shown.elements else None
     failure = Failure(
         _pickled(error), type(error).__qualname__, _cut(_text(error)), where, _cut(frames), shown
     )
-    marked = base64.b64encode(cloudpickle.dumps(failure)).decode("ascii")
-    raise StepFailed(f"{failure.kind} {where} penstock-failure<{marked}>") from None
+    packed = base64.b64encode(cloudpickle.dumps(failure)).decode("ascii")
+    return f"{failure.kind} {where} penstock-failure<{packed}>"
 
 
 def guarded(

@@ -36,6 +36,14 @@ class ScanRoot:
 
 
 @dataclass(frozen=True, eq=False)
+class ColumnsRoot:
+    """Rows of columns that Spark has computed; `read` gives the batch of an Arrow batch."""
+
+    edge: int
+    read: Callable[[Any], Any]
+
+
+@dataclass(frozen=True, eq=False)
 class PageRoot:
     """Rows that hold whole pickled batches (a `PageWriter`'s)."""
 
@@ -119,7 +127,7 @@ class TotalsRoot:
     windowing: Any
 
 
-Root = InlineRoot | ScanRoot | PageRoot | GroupRoot | MachineRoot | StatefulRoot | TotalsRoot
+Root = InlineRoot | ScanRoot | ColumnsRoot | PageRoot | GroupRoot | MachineRoot | StatefulRoot | TotalsRoot
 
 
 @dataclass(frozen=True, eq=False)

@@ -26,6 +26,7 @@ from penstock_spark.operators.outputs import Outputs
 from penstock_spark.operators.pace import Pace
 from penstock_spark.operators.pardo import DoFnStep
 from penstock_spark.operators.program import (
+    ColumnsRoot,
     ElementWriterSpec,
     GroupRoot,
     GroupWriterSpec,
@@ -247,6 +248,11 @@ class Stage:
             yield from self._inline(inline, records)
         for scan in (root for root in roots if isinstance(root, ScanRoot)):
             yield from self._scan(scan, records)
+        for columns in (root for root in roots if isinstance(root, ColumnsRoot)):
+            for record in records:
+                batch = columns.read(record)
+                if batch.values:
+                    yield self.fan(columns.edge), batch
         totals = [root for root in roots if isinstance(root, TotalsRoot)]
         if totals:
             reader = TotalsReader(totals)

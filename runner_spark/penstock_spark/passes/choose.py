@@ -10,6 +10,7 @@ from collections.abc import Iterator, Set
 from dataclasses import dataclass, field
 
 from penstock.graph import Graph, Grouping, InlineValues, Read, Reshuffle, Step, Write
+from penstock_spark.column_plan import ColumnsSource
 from penstock_spark.native import hosted_groupings
 from penstock_spark.passes.fuse import Relay, Unit
 from penstock_spark.plan import (
@@ -21,6 +22,7 @@ from penstock_spark.plan import (
     Plan,
     Port,
     PortReference,
+    Query,
     Scan,
     Spread,
     Stage,
@@ -36,6 +38,7 @@ _REASONS = {
     "exchange": "groupings of one level: one exchange, sorted, one pass",
     "aggregate": "sums of integers: Python adds up its part, Spark the parts",
     "scan": "a source's frame is read where it is",
+    "query": "Spark computes with columns",
     "spread": "a Reshuffle ends fusion",
     "kept": "a side input of this stage comes from the elements that this stage reads",
     "written": "steps after a write see what was written",
@@ -129,6 +132,8 @@ def _kind(unit: Unit, hosted: dict[str, Hosting]) -> str:
     match unit.root.primitive:
         case Read(InlineValues()):
             return "inline"
+        case Read(ColumnsSource(operations=operations, is_written=is_written)) if operations or is_written:
+            return "query"
         case Read():
             return "scan"
         case grouping if isinstance(grouping, Grouping):
@@ -186,7 +191,8 @@ def _ordered(
         for draft in drafts_at.get(level, ()):
             stage = _stage(draft, drafts, ranks, kept, hosted)
             if isinstance(stage.root, Written):
-                yield WriteNode(stage.root.step, _sources(draft, drafts), draft.reader in kept)
+                in_columns = any(_gives_columns(drafts[number]) for number, _ in draft.sources)
+                yield WriteNode(stage.root.step, _sources(draft, drafts), draft.reader in kept, in_columns)
             if not isinstance(stage.root, Written) or stage.steps or stage.ports:
                 yield stage
 
@@ -217,9 +223,23 @@ def _stage(
         for number, (reader, writings) in enumerate(draft.ports.items())
     )
     in_order = tuple(sorted(steps.values(), key=lambda step: ranks[step.label]))
-    return Stage(
-        draft.number, draft.level, _root(draft, drafts, hosted), in_order, ports, _REASONS[draft.kind]
-    )
+    return Stage(draft.number, draft.level, _root(draft, drafts, hosted), in_order, ports, _reason(draft))
+
+
+def _reason(draft: _Draft) -> str:
+    reason, source = _REASONS[draft.kind], _columns_of(draft)
+    return reason if source is None else f"{reason}; columns end here: {source.ends}"
+
+
+def _columns_of(draft: _Draft) -> ColumnsSource | None:
+    root = draft.units[0].root
+    source = root.primitive.source if isinstance(root, Step) and isinstance(root.primitive, Read) else None
+    return source if isinstance(source, ColumnsSource) else None
+
+
+def _gives_columns(draft: _Draft) -> bool:
+    source = _columns_of(draft)
+    return source is not None and source.is_written
 
 
 def _root(draft: _Draft, drafts: list[_Draft], hosted: dict[str, Hosting]) -> StageRoot:
@@ -233,6 +253,8 @@ def _root(draft: _Draft, drafts: list[_Draft], hosted: dict[str, Hosting]) -> St
             return Inline(steps)
         case "scan":
             return Scan(first)
+        case "query":
+            return Query(first)
         case "exchange":
             return Exchange(tuple(enumerate(steps)), sources, tuple(hosted[step.label] for step in steps))
         case "aggregate":

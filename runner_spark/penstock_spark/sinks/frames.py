@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Callable
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from typing import Any
 
 import pyarrow as pa
@@ -37,7 +37,8 @@ def plan_frame(sink: FrameSink, where: str) -> SinkPlan:
     def make_encoder() -> Encoder:
         return RecordRows(columns, where) if split is None else FrameRows(columns, where, split)
 
-    return SinkPlan(schema, make_encoder, None, commit)
+    plan = SinkPlan(schema, make_encoder, None, commit)
+    return plan if split is not None else replace(plan, columns=plan)
 
 
 Split = Callable[[list[Any]], list[list[Any]]]

@@ -5,6 +5,8 @@ from __future__ import annotations
 import io
 import os
 from collections.abc import Sequence
+from dataclasses import replace
+from pathlib import Path
 from typing import Any
 
 import pyarrow as pa
@@ -31,14 +33,18 @@ _TIMESTAMP_SETTING = "spark.sql.parquet.outputTimestampType"
 def plan_parquet(sink: ParquetSink, where: str) -> SinkPlan:
     """Dicts, rows or tables as Parquet files."""
     refuse_streaming(sink.triggering_frequency, sink.shards, where)
-    return parquet_plan(sink, shard_naming(sink.shards), max(sink.shards.count, 1), where)
+    naming, empty = shard_naming(sink.shards), max(sink.shards.count, 1)
+    plan = parquet_plan(sink, naming, empty, where)
+    if sink.batched:
+        return plan
+    if FileSystems.get_scheme(sink.shards.prefix) is not None:
+        return replace(plan, columns=plan)
+    return replace(plan, columns=_of_columns(sink, naming, empty, where))
 
 
 def parquet_plan(sink: ParquetSink, naming: Naming, empty: int, where: str) -> SinkPlan:
     """A plan for files with the names of a `Naming`; `empty` is how many files an empty collection gives."""
-    schema = sink.schema
-    if schema is None and not sink.batched:
-        schema = schema_of(sink.element_type, where)
+    schema = _schema_of(sink, where)
     if schema is None:
         empty = 0  # Without a schema there is no file that has no records.
     shards = sink.shards
@@ -50,6 +56,35 @@ def parquet_plan(sink: ParquetSink, naming: Naming, empty: int, where: str) -> S
 
         return local_plan(folder, open_shard, naming, shards=shards.count, empty_shards=empty)
     return _plan_on_hadoop(sink, schema, naming, empty, where)
+
+
+def _schema_of(sink: ParquetSink, where: str) -> pa.Schema | None:
+    if sink.schema is None and not sink.batched:
+        return schema_of(sink.element_type, where)
+    return sink.schema
+
+
+def _of_columns(sink: ParquetSink, naming: Naming, empty: int, where: str) -> SinkPlan | None:
+    """How Spark writes columns to a local disk; None where it has no such columns."""
+    schema = _schema_of(sink, where)
+    if schema is None or sink.use_deprecated_int96_timestamps:
+        return None
+    # Hadoop takes the path as it is: a URI's escapes would be part of it.
+    folder = f"file://{Path(sink.shards.prefix).absolute().parent}"
+
+    def absolute(count: int) -> list[str]:
+        return [os.path.abspath(name) for name in naming.names(count)]
+
+    def result(paths: list[str]) -> list[Any]:
+        return naming.result(naming.names(len(paths)))
+
+    own = replace(naming, names=absolute, result=result)
+    try:
+        # What Spark has no type of its own for, such as milliseconds, pyarrow writes as it is.
+        has_types = to_arrow_schema(_spark_schema(schema, where), timezone="UTC").types == schema.types
+        return _plan_on_hadoop(sink, schema, own, empty, where, folder) if has_types else None
+    except UnsupportedByRunner:
+        return None
 
 
 class _ParquetShard:
@@ -124,7 +159,12 @@ class _ParquetShard:
 
 
 def _plan_on_hadoop(
-    sink: ParquetSink, schema: pa.Schema | None, naming: Naming, empty: int, where: str
+    sink: ParquetSink,
+    schema: pa.Schema | None,
+    naming: Naming,
+    empty: int,
+    where: str,
+    folder: str | None = None,
 ) -> SinkPlan:
     if schema is None or sink.use_deprecated_int96_timestamps:
         missing = "without a schema" if schema is None else "with INT96 timestamps"
@@ -153,7 +193,7 @@ def _plan_on_hadoop(
     def commit(rows: DataFrame) -> list[Any]:
         return write_files(
             rows,
-            sink.shards.prefix.rpartition("/")[0],
+            folder or sink.shards.prefix.rpartition("/")[0],
             write,
             naming,
             shards=sink.shards.count,

@@ -43,6 +43,8 @@ class SinkPlan:
             writes, and gives the elements of the write step's output. Nothing is left behind if the job
             fails.
         is_one_job: Whether it is certain that the commit computes the rows once only.
+        columns: How a frame is written whose columns are the fields of the elements, without an encoder; None if it
+            cannot be.
     """
 
     schema: str | StructType
@@ -50,6 +52,7 @@ class SinkPlan:
     partitions: int | None
     commit: Callable[[DataFrame], list[Any]]
     is_one_job: bool = True
+    columns: SinkPlan | None = None
 
 
 @functools.singledispatch

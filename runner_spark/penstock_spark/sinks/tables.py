@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Callable
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from typing import Any
 
 import pyarrow as pa
@@ -37,7 +37,8 @@ def plan_table(sink: SparkSink, where: str) -> SinkPlan:
 
     columns = to_arrow_schema(schema, timezone="UTC")
     make_encoder: Callable[[], Encoder] = lambda: RecordRows(columns, where)  # noqa: E731
-    return SinkPlan(schema, make_encoder, None, commit)
+    plan = SinkPlan(schema, make_encoder, None, commit)
+    return replace(plan, columns=plan)
 
 
 @dataclass(frozen=True)

@@ -34,6 +34,7 @@ from penstock.transforms.core import (
     Windowing,
     WindowInto,
 )
+from penstock.transforms.expressions import field
 from penstock.transforms.ptransform import PTransform, annotate_yaml, label_from_callable, ptransform_fn
 from penstock.transforms.row_joins import JoinRows
 from penstock.transforms.stats import ApproximateQuantiles, ApproximateUnique
@@ -60,6 +61,8 @@ from penstock.transforms.util import (
     WithKeys,
 )
 from penstock.transforms.validity import Valid, ValidFrom, ValidityJoin
+from penstock.transforms.window_bounds import window_end, window_start
+from penstock.transforms.with_timestamps import WithTimestamps
 
 __all__ = [
     "ApproximateQuantiles",
@@ -119,10 +122,14 @@ __all__ = [
     "WindowInto",
     "Windowing",
     "WithKeys",
+    "WithTimestamps",
     "annotate_yaml",
     "combiners",
+    "field",
     "label_from_callable",
     "ptransform_fn",
     "trigger",
     "window",
+    "window_end",
+    "window_start",
 ]

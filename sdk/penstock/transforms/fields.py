@@ -2,9 +2,7 @@
 
 from __future__ import annotations
 
-import collections
 import copy
-import functools
 import numbers
 from collections.abc import Callable, Iterable, Mapping
 from typing import Any
@@ -13,39 +11,25 @@ from penstock import pvalue
 from penstock.error import three_parts
 from penstock.transforms.combine import CombinePerKey
 from penstock.transforms.dofn import DoFn
+from penstock.transforms.expressions import Expression, Field
+from penstock.transforms.field_functions import KeyAndValues, KeyOf, ResultOf, RowOf
 from penstock.transforms.grouping import GroupByKey
 from penstock.transforms.pardo import Map, ParDo
 from penstock.transforms.ptransform import PTransform, PTransformWithSideInputs
+from penstock.transforms.window_bounds import RowInWindow, reads_window
 from penstock.typehints import row_type, trivial_inference, typehints
 from penstock.typehints.decorators import WithTypeHints, get_type_hints
 from penstock.where import here
 
 __all__ = ["CallableWrapperPartitionFn", "GroupBy", "Partition", "PartitionFn", "Select"]
 
-Expression = str | Callable[[Any], Any]
+Given = str | Callable[[Any], Any]
+"""A field's name, or any function of an element; one that is an `Expression` can be read."""
 
 
-class _Field:
-    """Reads an attribute by its name."""
-
-    def __init__(self, name: str) -> None:
-        self._name = name
-
-    def __call__(self, element: Any) -> Any:
-        return getattr(element, self._name)
-
-    def type_of(self, input_type: Any) -> Any:
-        """The type of the attribute, where the input type tells its fields."""
-        fields = dict(getattr(input_type, "_fields", ()) or ()) if hasattr(input_type, "get_type_for") else {}
-        if fields:
-            return fields.get(self._name, typehints.Any)
-        annotation = getattr(input_type, "__annotations__", {}).get(self._name, typehints.Any)
-        return annotation if isinstance(annotation, type) else typehints.Any
-
-
-def _expression(given: Expression, position: int | str) -> Callable[[Any], Any]:
+def _expression(given: Given, position: int | str) -> Callable[[Any], Any]:
     if isinstance(given, str):
-        return _Field(given)
+        return Field(given)
     if callable(given):
         return given
     raise TypeError(
@@ -58,7 +42,7 @@ def _expression(given: Expression, position: int | str) -> Callable[[Any], Any]:
 
 
 def _type_of(expression: Callable[[Any], Any], input_type: Any) -> Any:
-    if isinstance(expression, _Field):
+    if isinstance(expression, Expression):
         return expression.type_of(input_type)
     hints = get_type_hints(expression)
     declared = hints.simple_output_type("") if hints else None
@@ -68,28 +52,19 @@ def _type_of(expression: Callable[[Any], Any], input_type: Any) -> Any:
 
 
 def _named(
-    positional: Iterable[Expression], keyword: Mapping[str, Expression], default_name: str
+    positional: Iterable[Given], keyword: Mapping[str, Given], default_name: str
 ) -> list[tuple[str, Callable[[Any], Any]]]:
     fields = [
-        (given if isinstance(given, str) else default_name.format(index), _expression(given, index))
+        (_name_of(given) or default_name.format(index), _expression(given, index))
         for index, given in enumerate(positional)
     ]
     return fields + [(name, _expression(given, name)) for name, given in keyword.items()]
 
 
-@functools.cache
-def _named_tuple(type_name: str, field_names: tuple[str, ...]) -> Any:
-    """A named tuple class; its instances find it again on other machines."""
-
-    def reduce(self: Any) -> tuple[Any, ...]:
-        return _make_named_tuple, (type_name, field_names, tuple(self))
-
-    made = collections.namedtuple(type_name, field_names)  # type: ignore[misc]
-    return type(type_name, (made,), {"__slots__": (), "__reduce__": reduce, "__module__": __name__})
-
-
-def _make_named_tuple(type_name: str, field_names: tuple[str, ...], values: Iterable[Any]) -> Any:
-    return _named_tuple(type_name, field_names)(*values)
+def _name_of(given: Given) -> str | None:
+    if isinstance(given, Field):
+        return given.name
+    return given if isinstance(given, str) else None
 
 
 class GroupBy(PTransform[Any, Any]):
@@ -107,12 +82,12 @@ class GroupBy(PTransform[Any, Any]):
     'GroupBy(team, hour)'
     """
 
-    def __init__(self, *fields: Expression, **kwargs: Expression) -> None:
+    def __init__(self, *fields: Given, **kwargs: Given) -> None:
         super().__init__()
         self._force_tuple_keys = len(fields) != 1 or bool(kwargs)
         self._key_fields = _named(fields, kwargs, "key{}" if self._force_tuple_keys else "key")
 
-    def aggregate_field(self, field: Expression, combine_fn: Any, dest: str) -> _GroupAndAggregate:
+    def aggregate_field(self, field: Given, combine_fn: Any, dest: str) -> _GroupAndAggregate:
         """Combines a field of each group's elements, instead of giving the elements.
 
         Args:
@@ -139,11 +114,7 @@ class GroupBy(PTransform[Any, Any]):
         """From an element to its key."""
         if not self._force_tuple_keys:
             return self._key_fields[0][1]
-        names = tuple(name for name, _ in self._key_fields)
-        expressions = [expression for _, expression in self._key_fields]
-        return lambda element: _named_tuple("Key", names)(
-            *(expression(element) for expression in expressions)
-        )
+        return KeyOf(tuple(self._key_fields))
 
     def key_type(self, input_type: Any) -> Any:
         """The type of the keys of elements of a type."""
@@ -171,7 +142,7 @@ class _GroupAndAggregate(PTransform[Any, Any]):
         self._grouping = grouping.force_tuple_keys(True)
         self._aggregations = aggregations
 
-    def aggregate_field(self, field: Expression, combine_fn: Any, dest: str) -> _GroupAndAggregate:
+    def aggregate_field(self, field: Given, combine_fn: Any, dest: str) -> _GroupAndAggregate:
         """See `GroupBy.aggregate_field`."""
         more = (*self._aggregations, (_expression(field, 0), combine_fn, dest))
         return _GroupAndAggregate(self._grouping, more)
@@ -184,19 +155,39 @@ class _GroupAndAggregate(PTransform[Any, Any]):
         """The results."""
         from penstock.transforms.combiners import TupleCombineFn
 
-        key_of = self._grouping.key_function()
-        expressions = [expression for expression, _, _ in self._aggregations]
-        key_names = tuple(name for name, _ in self._grouping._key_fields)
-        names = (*key_names, *(dest for _, _, dest in self._aggregations))
-        keyed = Map(lambda element: (key_of(element), [each(element) for each in expressions]))
-        key_type = self._grouping.key_type(pcoll.element_type or typehints.Any)
+        key_fields = tuple(self._grouping._key_fields)
+        names = (*(name for name, _ in key_fields), *(dest for _, _, dest in self._aggregations))
+        keyed = Map(KeyAndValues(KeyOf(key_fields), tuple(each for each, _, _ in self._aggregations)))
+        input_type = pcoll.element_type or typehints.Any
+        key_type = self._grouping.key_type(input_type)
         combine_fn = TupleCombineFn(*(combine_fn for _, combine_fn, _ in self._aggregations))
         return (
             pcoll
             | "Key" >> keyed.with_output_types(typehints.Tuple[key_type, typehints.Any])
             | CombinePerKey(combine_fn)
-            | "Result" >> Map(lambda pair: _named_tuple("Result", names)(*pair[0], *pair[1]))
+            | "Result" >> Map(ResultOf(names)).with_output_types(self._result_type(names, input_type))
         )
+
+    def _result_type(self, names: tuple[str, ...], input_type: Any) -> Any:
+        """The type of the results, if that of each field is known."""
+        kinds = [_type_of(each, input_type) for _, each in self._grouping._key_fields]
+        kinds += [_combined_type(fn, _type_of(each, input_type)) for each, fn, _ in self._aggregations]
+        if typehints.Any in kinds:
+            return typehints.Any
+        return row_type.RowTypeConstraint.from_fields(list(zip(names, kinds, strict=True)))
+
+
+def _combined_type(combine_fn: Any, input_type: Any) -> Any:
+    """The type of what a well-known combiner makes of values of a type; Any for all others."""
+    from penstock.transforms.counting import CountCombineFn, MeanCombineFn
+
+    if isinstance(combine_fn, CountCombineFn):
+        return int
+    if isinstance(combine_fn, MeanCombineFn):
+        return float
+    if combine_fn is min or combine_fn is max or (combine_fn is sum and input_type in (int, float)):
+        return input_type
+    return typehints.Any
 
 
 class Select(PTransform[Any, Any]):
@@ -213,7 +204,7 @@ class Select(PTransform[Any, Any]):
     'ToRows(team, double)'
     """
 
-    def __init__(self, *args: Expression, **kwargs: Expression) -> None:
+    def __init__(self, *args: Given, **kwargs: Given) -> None:
         super().__init__()
         self._fields = _named(args, kwargs, "arg{:02d}")
         self._exception_handling: dict[str, Any] | None = None
@@ -239,8 +230,9 @@ class Select(PTransform[Any, Any]):
 
     def expand(self, pcoll: Any) -> Any:
         """The rows."""
-        fields = self._fields
-        rows = Map(lambda element: pvalue.Row(**{name: each(element) for name, each in fields}))
+        fields = tuple(self._fields)
+        in_window = any(reads_window(each) for _, each in fields)
+        rows = Map(RowInWindow(fields) if in_window else RowOf(fields))
         rows = rows.with_output_types(self.infer_output_type(pcoll.element_type or typehints.Any))
         if self._exception_handling is None:
             return pcoll | "Row" >> rows

@@ -1,0 +1,191 @@
+"""Which expressions Spark computes exactly as Python does, and of what kind the result is.
+
+Each rule has its reason beside it; what is no rule raises `NotInColumns`, whose text `explain` prints.
+"""
+
+from __future__ import annotations
+
+from pyspark.sql.types import (
+    BinaryType,
+    BooleanType,
+    ByteType,
+    DataType,
+    DateType,
+    DecimalType,
+    DoubleType,
+    FloatType,
+    IntegerType,
+    LongType,
+    ShortType,
+    StringType,
+    TimestampNTZType,
+    TimestampType,
+)
+
+from penstock.transforms.expressions import (
+    Arithmetic,
+    Comparison,
+    Connective,
+    Expression,
+    Field,
+    IsNull,
+    Literal,
+    Not,
+)
+from penstock.transforms.window_bounds import WindowBound
+
+Fields = tuple[tuple[str, DataType], ...]
+
+_KINDS: dict[type[DataType], str] = {
+    ByteType: "int",
+    ShortType: "int",
+    IntegerType: "int",
+    LongType: "int",
+    FloatType: "float",
+    DoubleType: "float",
+    BooleanType: "bool",
+    BinaryType: "bytes",
+    DateType: "date",
+    TimestampType: "instant",
+}
+_TYPES: dict[str, DataType] = {
+    "int": LongType(),
+    "float": DoubleType(),
+    "bool": BooleanType(),
+    "str": StringType(),
+    "bytes": BinaryType(),
+    "date": DateType(),
+    "instant": TimestampType(),
+}
+WINDOW_BOUNDS = {"start": "\0start", "end": "\0end"}
+"""What the bounds of a window are called among the fields, where columns tell them; no field is called so."""
+
+_ORDERED = ("int", "float", "str", "bytes", "date", "instant")
+_EXACT_IN_FLOAT = 1 << 53
+
+
+class NotInColumns(Exception):
+    """Spark does not do it, or not as Python does; the text says why, as a clause."""
+
+
+def kind_of(column: DataType) -> str | None:
+    """What Python makes of a column's values; None for those that expressions do not compute with.
+
+    >>> kind_of(ShortType()), kind_of(DecimalType(10, 2))
+    ('int', None)
+    """
+    if type(column) is StringType:
+        # Text of another collation has another equality and order.
+        return "str" if column == StringType() else None
+    return _KINDS.get(type(column))
+
+
+def is_flat(column: DataType) -> bool:
+    """Whether a column holds single values, which are the same in a dict and in a Row."""
+    return kind_of(column) is not None or isinstance(column, DecimalType | TimestampNTZType)
+
+
+def column_type(expression: Expression, fields: Fields) -> DataType:
+    """The Spark type in which an expression is computed.
+
+    Raises:
+        NotInColumns: Spark does not compute it as Python does.
+    """
+    return _TYPES[kind(expression, fields)]
+
+
+def kind(expression: Expression, fields: Fields) -> str:
+    """The kind of an expression's values, ``int``, ``float``, ``bool``, ``str``, ``bytes``, ``date`` or ``instant``.
+
+    Raises:
+        NotInColumns: Spark does not compute it as Python does.
+
+    >>> table = (("points", LongType()), ("team", StringType()))
+    >>> kind((Field("points") + 1 > 3) & (Field("team") == "red"), table)
+    'bool'
+    """
+    match expression:
+        case Field(name):
+            return _field_kind(name, fields)
+        case WindowBound():
+            if expression.bound not in WINDOW_BOUNDS or WINDOW_BOUNDS[expression.bound] not in dict(fields):
+                raise NotInColumns(f"{expression} is of no window that a column tells")
+            return "instant"
+        case Literal(value):
+            return _literal_kind(value)
+        case IsNull(operand):
+            if not isinstance(operand, Field) or operand.name not in dict(fields):
+                kind(operand, fields)
+            return "bool"
+        case Arithmetic():
+            return _arithmetic_kind(expression, fields)
+        case Comparison():
+            return _comparison_kind(expression, fields)
+        case Connective() | Not():
+            if {kind(part, fields) for part in expression.parts} != {"bool"}:
+                raise NotInColumns(f"a part of {expression} is no truth value")
+            return "bool"
+    raise NotInColumns(f"{expression} is no expression that Spark knows")
+
+
+def _field_kind(name: str, fields: Fields) -> str:
+    columns = dict(fields)
+    if name not in columns:
+        raise NotInColumns(f"there is no column {name}")
+    found = kind_of(columns[name])
+    if found is None:
+        raise NotInColumns(f"the column {name} is {columns[name].simpleString()}")
+    return found
+
+
+def _literal_kind(value: object) -> str:
+    if isinstance(value, bool):
+        return "bool"
+    if isinstance(value, int) and -(1 << 63) <= value < 1 << 63:
+        return "int"
+    if isinstance(value, float):
+        return "float"
+    if isinstance(value, str) and _is_unicode(value):
+        return "str"
+    raise NotInColumns(f"it has a value of type {type(value).__name__} that no query holds")
+
+
+def _is_unicode(text: str) -> bool:
+    try:
+        text.encode()
+    except UnicodeEncodeError:
+        # Python keeps halves of characters, which no column of text can hold.
+        return False
+    return True
+
+
+def _arithmetic_kind(expression: Arithmetic, fields: Fields) -> str:
+    left, right = (kind(part, fields) for part in expression.parts)
+    if not {left, right} <= {"int", "float"}:
+        # A truth value is a number in Python, and a text can be added to another.
+        raise NotInColumns(f"{expression} computes with {left} and {right}")
+    if expression.symbol in ("//", "%"):
+        # Python rounds down, Spark towards zero; a quotient by zero has no value.
+        divisor = expression.right
+        if left != "int" or not (isinstance(divisor, Literal) and right == "int" and divisor.value > 0):
+            raise NotInColumns(f"{expression} divides by something other than a whole number above 0")
+    return "int" if (left, right) == ("int", "int") else "float"
+
+
+def _comparison_kind(expression: Comparison, fields: Fields) -> str:
+    left, right = (kind(part, fields) for part in expression.parts)
+    if left != right and not is_float_and_small_int(expression, left, right):
+        # Python compares an int with a float exactly, Spark after rounding the int.
+        raise NotInColumns(f"{expression} compares {left} with {right}")
+    if left == right == "bool" and expression.symbol not in ("==", "!="):
+        raise NotInColumns(f"{expression} orders truth values")
+    assert left in (*_ORDERED, "bool")
+    return "bool"
+
+
+def is_float_and_small_int(expression: Comparison, left: str, right: str) -> bool:
+    """Whether one side is a float and the other a number of the program that is exact as a float."""
+    other = {"float": expression.right, "int": expression.left}.get(left)
+    return {left, right} == {"float", "int"} and (
+        isinstance(other, Literal) and abs(other.value) <= _EXACT_IN_FLOAT
+    )

@@ -1,0 +1,190 @@
+"""What Spark does to the columns of a source by itself, as values: the operations, and the table that each gives."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass, replace
+from typing import Any
+
+from pyspark.sql.types import DataType, LongType, TimestampType
+
+from penstock.graph import Source, Step
+from penstock.transforms.expressions import Expression, Field
+from penstock_spark.column_kinds import WINDOW_BOUNDS, Fields, column_type
+
+Named = tuple[tuple[str, Expression], ...]
+
+
+@dataclass(frozen=True, eq=False)
+class Table:
+    """Columns, and what elements they are.
+
+    Attributes:
+        fields: Names and Spark types, in order.
+        records: What an element is: ``"dict"``, ``"row"``, or ``"result"``, the named tuple of an aggregation.
+        time: Where timestamps are: ``"start"``, all are the earliest there is; ``"column"``, in a column beside;
+            ``"end"``, at the end of the window.
+        windowfn: The FixedWindows that the elements are in; None for the global window.
+    """
+
+    fields: Fields
+    records: str
+    time: str = "start"
+    windowfn: Any = None
+
+    @property
+    def readable(self) -> Fields:
+        """The fields, and the bounds of the window."""
+        if self.windowfn is None:
+            return self.fields
+        return (*self.fields, *((name, TimestampType()) for name in WINDOW_BOUNDS.values()))
+
+
+@dataclass(frozen=True, eq=False)
+class Kept:
+    """A Filter: the rows for which an expression is true."""
+
+    step: Step
+    condition: Expression
+
+
+@dataclass(frozen=True, eq=False)
+class Projected:
+    """A Select: a row of expressions."""
+
+    step: Step
+    fields: Named
+
+
+@dataclass(frozen=True, eq=False)
+class Stamped:
+    """A WithTimestamps: the expression is the time, in seconds or as an instant."""
+
+    step: Step
+    moment: Expression
+
+
+@dataclass(frozen=True, eq=False)
+class Windowed:
+    """A WindowInto: FixedWindows, or None for the global window."""
+
+    step: Step
+    windowfn: Any
+
+
+@dataclass(frozen=True, eq=False)
+class Combined:
+    """A GroupBy with aggregated fields.
+
+    Attributes:
+        step: The CombinePerKey, for errors.
+        around: The steps before and behind it, which make keys and results.
+        keys: The parts of the key.
+        combines: Name, kind (``sum``, ``count``, ``min`` or ``max``) and expression of each result.
+    """
+
+    step: Step
+    around: tuple[Step, Step]
+    keys: Named
+    combines: tuple[tuple[str, str, Expression], ...]
+
+
+@dataclass(frozen=True, eq=False)
+class Spread:
+    """A Reshuffle before a write: so many partitions."""
+
+    step: Step
+    partitions: int
+
+
+Operation = Kept | Projected | Stamped | Windowed | Combined | Spread
+
+
+@dataclass(frozen=True, eq=False)
+class ColumnsSource(Source):
+    """A source, and what Spark does to its columns before Python reads them, or a sink takes them.
+
+    Attributes:
+        source: The source itself.
+        table: Its columns; None where nobody had to know them, or they are not known yet.
+        operations: In order.
+        is_written: Whether a sink takes the columns as they are.
+        ends: Where the columns end, and why; a clause, for people.
+    """
+
+    source: Source
+    table: Table | None
+    operations: tuple[Operation, ...]
+    is_written: bool
+    ends: str
+
+    def describe(self) -> str:
+        """One line for `explain`."""
+        return self.source.describe()
+
+    @property
+    def steps(self) -> tuple[Step, ...]:
+        """The steps that the operations stand for, in order."""
+        return tuple(step for operation in self.operations for step in _steps(operation))
+
+    @property
+    def result(self) -> Table:
+        """The table after all operations."""
+        assert self.table is not None
+        table = self.table
+        for operation in self.operations:
+            table = after(operation, table)
+        return table
+
+
+def _steps(operation: Operation) -> tuple[Step, ...]:
+    if isinstance(operation, Combined):
+        first, last = operation.around
+        return first, operation.step, last
+    return (operation.step,)
+
+
+def after(operation: Operation, table: Table) -> Table:
+    """The table that an operation gives."""
+    match operation:
+        case Projected(_, fields):
+            return replace(table, fields=_typed(fields, table), records="row")
+        case Stamped():
+            return replace(table, time="column")
+        case Windowed(_, windowfn):
+            # What is at the end of a window that it leaves has to note that time.
+            left = table.time == "end" and table.windowfn is not None
+            return replace(table, windowfn=windowfn, time="column" if left else table.time)
+        case Combined(_, _, keys, combines):
+            made = tuple((name, _combined_type(kind, each, table)) for name, kind, each in combines)
+            return replace(table, fields=(*_typed(keys, table), *made), records="result", time="end")
+    return table
+
+
+def _typed(fields: Named, table: Table) -> Fields:
+    return tuple((name, type_of(each, table)) for name, each in fields)
+
+
+def type_of(expression: Expression, table: Table) -> DataType:
+    """The Spark type of an expression: a column that is passed on keeps its own."""
+    if isinstance(expression, Field):
+        return dict(table.fields)[expression.name]
+    return column_type(expression, table.readable)
+
+
+def _combined_type(kind: str, expression: Expression, table: Table) -> DataType:
+    return LongType() if kind in ("sum", "count") else column_type(expression, table.fields)
+
+
+__all__ = [
+    "ColumnsSource",
+    "Combined",
+    "Kept",
+    "Operation",
+    "Projected",
+    "Spread",
+    "Stamped",
+    "Table",
+    "Windowed",
+    "after",
+    "type_of",
+]

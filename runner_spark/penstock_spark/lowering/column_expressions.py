@@ -1,0 +1,122 @@
+"""Expressions as Spark's columns: each gives what Python's own evaluation of the expression gives."""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from typing import Any
+
+from pyspark.sql import Column
+from pyspark.sql import functions as F
+
+from penstock.error import three_parts
+from penstock.transforms.expressions import (
+    Arithmetic,
+    Comparison,
+    Connective,
+    Expression,
+    Field,
+    IsNull,
+    Literal,
+    Not,
+)
+from penstock.transforms.window_bounds import WindowBound
+from penstock_spark.column_kinds import WINDOW_BOUNDS, Fields, is_float_and_small_int, kind
+from penstock_spark.operators.failure import marked
+
+_EXACT: dict[str, Callable[[Column, Column], Column]] = {
+    "+": F.try_add,
+    "-": F.try_subtract,
+    "*": F.try_multiply,
+}
+_TYPES = {"int": "bigint", "float": "double"}
+
+
+class ColumnMaker:
+    """Makes columns of expressions over a table.
+
+    Args:
+        fields: The table's fields.
+        inputs: The column of each field.
+        where: The step, for errors.
+    """
+
+    def __init__(self, fields: Fields, inputs: dict[str, Column], where: str) -> None:
+        self._fields = fields
+        self._inputs = inputs
+        self._where = where
+
+    def passed_on(self, expression: Expression) -> Column:
+        """A field as it is, or the column of another expression."""
+        return self._inputs[expression.name] if isinstance(expression, Field) else self.column(expression)
+
+    def column(self, expression: Expression) -> Column:
+        """The column of an expression; whole numbers have 64 bits, and other numbers too."""
+        match expression:
+            case Field(name):
+                own = _TYPES.get(kind(expression, self._fields))
+                return self._inputs[name].cast(own) if own else self._inputs[name]
+            case Literal(value):
+                own = _TYPES.get(kind(expression, self._fields))
+                return F.lit(value).cast(own) if own else F.lit(value)
+            case WindowBound():
+                return self._inputs[WINDOW_BOUNDS[expression.bound]]
+            case IsNull(operand):
+                return self.passed_on(operand).isNull()
+            case Not(operand):
+                return ~self.column(operand)
+            case Connective(symbol, left, right):
+                both = self.column(left), self.column(right)
+                return both[0] & both[1] if symbol == "&" else both[0] | both[1]
+            case Arithmetic():
+                return self._arithmetic(expression)
+            case Comparison():
+                return self._comparison(expression)
+        raise AssertionError(f"{expression} is no expression that Spark knows")
+
+    def _arithmetic(self, expression: Arithmetic) -> Column:
+        left, right = self.column(expression.left), self.column(expression.right)
+        if kind(expression, self._fields) == "float":
+            left, right = left.cast("double"), right.cast("double")
+            return {"+": left + right, "-": left - right, "*": left * right}[expression.symbol]
+        if expression.symbol == "%":
+            return F.pmod(left, right)
+        if expression.symbol == "//":
+            # Towards zero, and one less where that was upwards.
+            return F.call_function("div", left, right) - F.when(left % right < 0, 1).otherwise(0)
+        found = _EXACT[expression.symbol](left, right)
+        is_lost = left.isNotNull() & right.isNotNull()
+        return F.coalesce(found, F.when(is_lost, failing(too_many_bits(), self._where, "bigint")))
+
+    def _comparison(self, expression: Comparison) -> Column:
+        left, right = self.column(expression.left), self.column(expression.right)
+        kinds = kind(expression.left, self._fields), kind(expression.right, self._fields)
+        if is_float_and_small_int(expression, *kinds):
+            left, right = left.cast("double"), right.cast("double")
+        found: Any = {
+            "==": left == right,
+            "!=": left != right,
+            "<": left < right,
+            "<=": left <= right,
+            ">": left > right,
+            ">=": left >= right,
+        }[expression.symbol]
+        if "float" not in kinds:
+            return found  # type: ignore[no-any-return]
+        # Spark finds NaN equal to itself and above all else; in Python it compares with nothing.
+        has_nan = (F.isnan(left) | F.isnan(right)) & left.isNotNull() & right.isNotNull()
+        return F.when(has_nan, expression.symbol == "!=").otherwise(found)
+
+
+def failing(error: Exception, where: str, kind: str) -> Column:
+    """A column that fails, as user code of a step does, where it is computed."""
+    return F.raise_error(F.lit(marked(error, where))).cast(kind)
+
+
+def too_many_bits() -> OverflowError:
+    """The error for an integer that no column holds."""
+    return OverflowError(
+        three_parts(
+            "an integer in a column has more than 64 bits",
+            hint="the option --without=native_columns has Python compute it, with as many bits as it needs",
+        )
+    )

@@ -1,0 +1,295 @@
+"""Finds what Spark can do with the columns of a source by itself, so that Python sees fewer rows, or none."""
+
+from __future__ import annotations
+
+import keyword
+from collections.abc import Callable
+from dataclasses import dataclass, replace
+
+from penstock.graph import (
+    AssignWindows,
+    CombinePerKey,
+    Graph,
+    Output,
+    ParDo,
+    Read,
+    Reshuffle,
+    Source,
+    Step,
+    Write,
+    describe,
+)
+from penstock.io.parquetio import ParquetSource
+from penstock.io.sparkio import DataFrameSource, SparkSource
+from penstock.transforms.combiners import TupleCombineFn
+from penstock.transforms.dofn import FilterDoFn, MapDoFn
+from penstock.transforms.expressions import Expression, Field
+from penstock.transforms.field_functions import KeyAndValues, ResultOf, RowOf, StampedBy
+from penstock.transforms.window import FixedWindows, GlobalWindows, TimestampCombiner
+from penstock.transforms.window_bounds import RowInWindow
+from penstock_spark.column_kinds import NotInColumns, is_flat, kind
+from penstock_spark.column_plan import (
+    ColumnsSource,
+    Combined,
+    Kept,
+    Operation,
+    Projected,
+    Spread,
+    Stamped,
+    Table,
+    Windowed,
+    after,
+    type_of,
+)
+from penstock_spark.operators.tables import known
+from penstock_spark.retractions import may_fire_early
+from penstock_spark.sinks.as_columns import check_fit
+from penstock_spark.windowing import windowing_of
+
+TableOf = Callable[[Step, Source], Table]
+"""The columns of a Read's source; it raises `NotInColumns` if they are not known or not Python's elements."""
+
+_COLUMNAR = (ParquetSource, SparkSource, DataFrameSource)
+_KEY_KINDS = ("int", "str", "bool", "bytes")
+_EXTREME_KINDS = ("int", "str", "bool", "date", "instant")
+
+
+@dataclass(frozen=True)
+class _Found:
+    """What was found behind a Read.
+
+    Attributes:
+        operations: What Spark does.
+        last: The edge that holds the result.
+        is_written: Whether a sink takes it.
+        ends: Where it ends, and why.
+    """
+
+    operations: tuple[Operation, ...]
+    last: int
+    is_written: bool
+    ends: str
+
+
+def columns(graph: Graph, table_of: TableOf) -> Graph:
+    """Has Spark itself do the steps behind a Read of columns, as far as they can be read.
+
+    Before: ``Read = Read(parquet) -> #0``, ``Filter(a > 1) = #0 ParDo -> #1``, ``Map = #1 ParDo -> #2``. After:
+    ``Read = Read(parquet; Filter(a > 1)) -> #1``, ``Map = #1 ParDo -> #2``.
+
+    Args:
+        graph: An optimised graph.
+        table_of: Tells the columns of a source. It is asked only where the step behind the Read could be Spark's.
+    """
+    reads: dict[str, Step] = {}
+    absorbed: set[str] = set()
+    for step in graph.steps:
+        if isinstance(step.primitive, Read) and isinstance(step.primitive.source, _COLUMNAR):
+            found, source = _behind(graph, step, step.primitive.source, table_of)
+            reads[step.label] = replace(step, primitive=Read(source), outputs=(Output(None, found.last),))
+            absorbed.update(gone.label for gone in source.steps)
+    return replace(
+        graph, steps=tuple(reads.get(step.label, step) for step in graph.steps if step.label not in absorbed)
+    )
+
+
+def _behind(graph: Graph, read: Step, source: Source, table_of: TableOf) -> tuple[_Found, ColumnsSource]:
+    """What Spark does behind a Read."""
+    table = None
+    try:
+        _first(graph, read)
+        table = table_of(read, source)
+        found = _follow(graph, read, table)
+    except NotInColumns as reason:
+        found = _Found((), read.outputs[0].edge, False, str(reason))
+    return found, ColumnsSource(source, table, found.operations, found.is_written, found.ends)
+
+
+def _first(graph: Graph, read: Step) -> None:
+    """Raises NotInColumns if the step behind a Read could not be Spark's, whatever the columns are."""
+    step = _only_reader(graph, read.outputs[0].edge)
+    if not isinstance(step.primitive, AssignWindows | Write | Reshuffle):
+        _readable_function(step)
+
+
+def _only_reader(graph: Graph, edge: int) -> Step:
+    readers = list(graph.consumers(edge))
+    if len(readers) != 1:
+        raise NotInColumns("several steps read them" if readers else "no step reads them")
+    (reader,) = readers
+    if reader.inputs != (edge,) or reader.side_inputs:
+        raise NotInColumns(f"{reader.label!r} has several inputs, or a side input")
+    return reader
+
+
+def _follow(graph: Graph, read: Step, table: Table) -> _Found:
+    """Takes step after step into the columns, up to the first that does not fit."""
+    operations: tuple[Operation, ...] = ()
+    edge = read.outputs[0].edge
+    while True:
+        try:
+            step = _only_reader(graph, edge)
+            written = _written(graph, step, table)
+            if written is not None:
+                spread, write = written
+                ends = f"{write.label!r} takes them as they are"
+                return _Found((*operations, *spread), write.inputs[0], True, ends)
+            operation = _operation(graph, step, table)
+            table = after(operation, table)
+        except NotInColumns as reason:
+            return _Found(operations, edge, False, str(reason))
+        operations = (*operations, operation)
+        edge = (operation.around[1] if isinstance(operation, Combined) else step).outputs[0].edge
+
+
+def _written(graph: Graph, step: Step, table: Table) -> tuple[tuple[Spread, ...], Step] | None:
+    """The write that a step is, or that it spreads elements for; None if it is another step."""
+    spread: tuple[Spread, ...] = ()
+    if isinstance(step.primitive, Reshuffle):
+        if step.primitive.partitions is None or step.primitive.by_key:
+            raise NotInColumns(f"{step.label!r} spreads elements")
+        spread = (Spread(step, step.primitive.partitions),)
+        step = _only_reader(graph, step.outputs[0].edge)
+        if not isinstance(step.primitive, Write):
+            raise NotInColumns(f"{spread[0].step.label!r} spreads elements")
+    if not isinstance(step.primitive, Write):
+        return None
+    check_fit(step.primitive.sink, step, table.fields)
+    return spread, step
+
+
+def _operation(graph: Graph, step: Step, table: Table) -> Operation:
+    if isinstance(step.primitive, AssignWindows):
+        return _windowed(graph, step, table)
+    function = _readable_function(step)
+    try:
+        match function:
+            case Expression():
+                if kind(function, table.fields) != "bool":
+                    raise NotInColumns(f"{function} is no truth value")
+                return Kept(step, function)
+            case RowOf(fields=fields) | RowInWindow(fields=fields):
+                return Projected(step, _passed_on(fields, table))
+            case StampedBy(moment):
+                assert isinstance(moment, Expression)
+                if kind(moment, table.fields) not in ("int", "instant"):
+                    raise NotInColumns(f"{moment} is neither whole seconds nor an instant")
+                return Stamped(step, moment)
+            case KeyAndValues():
+                return _combined(graph, step, function, table)
+    except NotInColumns as reason:
+        raise NotInColumns(f"{step.label!r}: {reason}") from None
+    raise AssertionError(f"{function} is no function of a schema transform")
+
+
+def _readable_function(step: Step) -> object:
+    """The function of a step whose parts are all expressions."""
+    primitive = step.primitive
+    if not isinstance(primitive, ParDo) or type(primitive.dofn) not in (FilterDoFn, MapDoFn):
+        raise NotInColumns(f"{step.label!r} is a {describe(primitive)}")
+    if primitive.args or primitive.kwargs or step.side_inputs or len(step.outputs) != 1:
+        raise NotInColumns(f"{step.label!r} has further arguments or outputs")
+    is_filter, function = type(primitive.dofn) is FilterDoFn, primitive.dofn.fn
+    match function:
+        case Expression() if is_filter:
+            parts: tuple[object, ...] = ()
+        case RowOf(fields=fields) | RowInWindow(fields=fields) if not is_filter:
+            parts = tuple(each for _, each in fields)
+        case StampedBy(moment) if not is_filter:
+            parts = (moment,)
+        case KeyAndValues(key, values) if not is_filter:
+            parts = (*(each for _, each in key.fields), *values)
+        case _:
+            raise NotInColumns(f"{step.label!r} is a function that only Python can call")
+    if not all(isinstance(each, Expression) for each in parts):
+        raise NotInColumns(f"{step.label!r} has a function in it that only Python can call")
+    return function
+
+
+def _passed_on(fields: tuple[tuple[str, object], ...], table: Table) -> tuple[tuple[str, Expression], ...]:
+    """Fields of a row, if each is a single value."""
+    names = [name for name, _ in fields]
+    if len(set(names)) != len(names):
+        raise NotInColumns("two fields have one name")
+    own = tuple((name, each) for name, each in fields if isinstance(each, Expression))
+    for _, each in own:
+        column = dict(table.fields).get(each.name) if isinstance(each, Field) else None
+        # Nested values of a source of dicts stay dicts, and those of a source of Rows are Rows.
+        if column is None or not is_flat(column):
+            kind(each, table.readable)
+    return own
+
+
+def _windowed(graph: Graph, step: Step, table: Table) -> Windowed:
+    windowfn = windowing_of(graph, step.outputs[0].edge).windowfn
+    if type(windowfn) is GlobalWindows:
+        return Windowed(step, None)
+    if type(windowfn) is not FixedWindows:
+        raise NotInColumns(f"{step.label!r} makes windows of another kind than FixedWindows")
+    if table.time == "start" or (table.time == "end" and table.windowfn is None):
+        raise NotInColumns(
+            f"{step.label!r} makes windows of times that are not in a column: use WithTimestamps"
+        )
+    return Windowed(step, windowfn)
+
+
+def _combined(graph: Graph, step: Step, function: KeyAndValues, table: Table) -> Combined:
+    combine = _only_reader(graph, step.outputs[0].edge)
+    fn = combine.primitive.fn if isinstance(combine.primitive, CombinePerKey) else None
+    if type(fn) is not TupleCombineFn or len(combine.outputs) != 1:
+        raise NotInColumns("what follows is no aggregation of fields")
+    last = _only_reader(graph, combine.outputs[0].edge)
+    result = last.primitive.dofn.fn if isinstance(last.primitive, ParDo) and _is_map(last) else None
+    if not isinstance(result, ResultOf) or len(last.outputs) != 1:
+        raise NotInColumns("what follows is no aggregation of fields")
+    windowing = windowing_of(graph, combine.inputs[0])
+    if may_fire_early(graph, combine):
+        raise NotInColumns(f"the trigger {windowing.triggerfn} may fire before the end")
+    if windowing.timestamp_combiner != TimestampCombiner.OUTPUT_AT_EOW:
+        raise NotInColumns("its output time is not the end of the window")
+    keys = tuple((name, each) for name, each in function.key.fields if isinstance(each, Expression))
+    for name, each in keys:
+        if kind(each, table.fields) not in _KEY_KINDS:
+            # Floats know -0.0 and NaN, which Python and Spark tell apart in other ways.
+            raise NotInColumns(f"the key {name} is {type_of(each, table).simpleString()}")
+    if not keys:
+        raise NotInColumns("there is no key")
+    names = result.names
+    if len(set(names)) < len(names) or not all(map(_is_name, names)):
+        raise NotInColumns("its names are not those of a named tuple")
+    dests = names[len(keys) :]
+    combiners = [known(each) for each in fn._combiners]
+    values = tuple(each for each in function.values if isinstance(each, Expression))
+    combines = tuple(
+        (dest, _checked(combiner, dest, each, table), each)
+        for dest, combiner, each in zip(dests, combiners, values, strict=True)
+    )
+    return Combined(combine, (step, last), keys, combines)
+
+
+def _is_name(name: str) -> bool:
+    return name.isidentifier() and not name.startswith("_") and not keyword.iskeyword(name)
+
+
+def _is_map(step: Step) -> bool:
+    return isinstance(step.primitive, ParDo) and type(step.primitive.dofn) is MapDoFn
+
+
+def _checked(combiner: str | None, dest: str, each: Expression, table: Table) -> str:
+    """The name of a combiner that Spark has exactly as Python has it."""
+    found = kind(each, table.fields)
+    match combiner:
+        case "count":
+            return combiner
+        case "sum" if found == "int":
+            return combiner
+        case "sum":
+            # A sum of floats depends on the order.
+            raise NotInColumns(f"{dest} is a sum of {found}, not of int")
+        case "min" | "max" if found in _EXTREME_KINDS:
+            return combiner
+        case "min" | "max":
+            raise NotInColumns(f"{dest} is the {combiner} of {found}, which may be NaN or are not ordered")
+        case "mean":
+            raise NotInColumns(f"{dest} is a mean, which Spark rounds twice")
+    raise NotInColumns(f"{dest} is combined by a function that only Python can call")

@@ -1,0 +1,57 @@
+"""Sinks that take the columns of a frame as they are: whether they fit, and the frame in the sink's own schema."""
+
+from __future__ import annotations
+
+from typing import Any
+
+from pyspark.sql.types import (
+    ByteType,
+    DataType,
+    DoubleType,
+    FloatType,
+    IntegerType,
+    LongType,
+    ShortType,
+    StructType,
+)
+
+from penstock.graph import Sink, Step
+from penstock_spark.column_kinds import Fields, NotInColumns, is_flat
+from penstock_spark.sinks.plan import plan_sink
+
+_WHOLE: tuple[type[DataType], ...] = (ByteType, ShortType, IntegerType, LongType)
+
+
+def check_fit(sink: Sink, step: Step, fields: Fields) -> None:
+    """Raises NotInColumns unless a sink takes these columns as they are, and Python would write the same."""
+    plan = plan_sink(sink, step.where).columns
+    if plan is None:
+        raise NotInColumns(f"{step.label!r} is encoded in Python")
+    wanted = schema_of(plan.schema)
+    columns = dict(fields)
+    if len({name.lower() for name in wanted.names}) < len(wanted.names):
+        raise NotInColumns(f"{step.label!r} has columns that differ in capital letters only")
+    for field in wanted:
+        if field.name not in columns and not field.nullable:
+            raise NotInColumns(f"{step.label!r} wants a column {field.name}")
+        if field.name in columns and not _fits(columns[field.name], field.dataType):
+            kinds = f"{field.dataType.simpleString()}, not {columns[field.name].simpleString()}"
+            raise NotInColumns(f"{step.label!r} wants {field.name} as {kinds}")
+
+
+def schema_of(schema: Any) -> StructType:
+    """A schema, also where it is given as text."""
+    if isinstance(schema, StructType):
+        return schema
+    parsed = StructType.fromDDL(schema)
+    assert isinstance(parsed, StructType)
+    return parsed
+
+
+def _fits(column: DataType, wanted: DataType) -> bool:
+    """Whether every value of a column has its place in another, and Python would put it there too."""
+    if isinstance(column, _WHOLE) and isinstance(wanted, _WHOLE):
+        return _WHOLE.index(type(column)) <= _WHOLE.index(type(wanted))
+    if isinstance(column, FloatType) and isinstance(wanted, DoubleType):
+        return True
+    return column == wanted and is_flat(column)

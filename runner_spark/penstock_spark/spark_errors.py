@@ -1,0 +1,32 @@
+"""What went wrong in Spark, in the terms of the pipeline."""
+
+from __future__ import annotations
+
+from typing import NoReturn
+
+from pyspark.errors import PySparkException
+
+from penstock.error import RunnerError
+from penstock_spark.operators.failure import find_failure, to_exception
+
+
+def raise_translated(error: Exception) -> NoReturn:
+    """Raises what went wrong in the terms of the pipeline, where it was user code's doing."""
+    other = translated(error)
+    if other is error:
+        raise error
+    raise other from other.__cause__
+
+
+def translated(error: Exception) -> BaseException:
+    """What went wrong in the terms of the pipeline, where it was user code's doing."""
+    failure = find_failure(str(error))
+    if failure is not None:
+        return to_exception(failure)
+    if isinstance(error, PySparkException):
+        what = RunnerError(
+            f"Spark failed: {error}", hint="the cause is above; explain() tells which steps a stage runs"
+        )
+        what.__cause__ = error
+        return what
+    return error
