@@ -12,17 +12,10 @@ from totals import WINDOW_SECONDS
 _SCHEMA = pa.schema({"team": pa.string(), "total": pa.int64()})
 
 
-def _timed() -> Any:
-    """Gives a row the time that its field tells."""
-    if hasattr(beam, "WithTimestamps"):
-        return beam.WithTimestamps("at")
-    return beam.Map(lambda row: beam.window.TimestampedValue(row, row.at))
-
-
 def run(pipeline: Any, source: str, target: str) -> None:
     """Sums the scores of each team in each two minutes of event time."""
     with pipeline:
-        scores = pipeline | beam.io.ReadFromParquet(source, as_rows=True)
-        windowed = scores | _timed() | beam.WindowInto(beam.window.FixedWindows(WINDOW_SECONDS))
+        scores = pipeline | beam.io.ReadFromParquet(source, as_rows=True) | beam.WithTimestamps("at")
+        windowed = scores | beam.WindowInto(beam.window.FixedWindows(WINDOW_SECONDS))
         sums = windowed | beam.GroupBy("team").aggregate_field("score", sum, "total")
         _ = sums | beam.io.WriteToParquet(f"{target}/part", _SCHEMA, file_name_suffix=".parquet")

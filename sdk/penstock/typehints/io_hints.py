@@ -177,7 +177,8 @@ class IOTypeHints(typing.NamedTuple):
     def strip_iterable(self) -> IOTypeHints:
         """The hints of a callable that returns many elements, of one element: ``list[int]`` becomes ``int``.
 
-        ``Optional`` around the iterable is taken off too; None alone stays.
+        ``Optional`` around the iterable is taken off too. None alone says that nothing comes, or that it comes from
+        timers, of which the hint says nothing: that is Any, as in Beam.
 
         Raises:
             ValueError: If the output hint is not iterable.
@@ -185,11 +186,9 @@ class IOTypeHints(typing.NamedTuple):
         if self.output_types is None or not self.has_simple_output_type():
             return self
         (output,), tagged = self.output_types
-        if output is None or output is type(None):
-            return self
         if is_nullable(output):
             output = get_concrete_type_from_nullable(output)
-        if isinstance(output, TypeVariable):
+        if output is None or output is type(None) or isinstance(output, TypeVariable):
             return self._replace(output_types=((Any,), tagged))
         stripped = {tag: get_yielded_type(hint) for tag, hint in tagged.items()}
         return self._replace(output_types=((get_yielded_type(output),), stripped))
