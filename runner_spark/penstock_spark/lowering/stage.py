@@ -235,6 +235,7 @@ def step_spec(step: Step, graph: Graph, without: Set[str]) -> StepSpec:
         windowing=windowing,
         batches=_batches(step, graph),
         whole_batches="whole_batches" not in without,
+        shortcuts="shortcuts" not in without,
     )
 
 

@@ -49,18 +49,12 @@ class DoFnStep:
     """A DoFn with its life cycle; what happens for each batch is left to a loop chosen at the first one."""
 
     def __init__(
-        self,
-        spec: StepSpec,
-        outputs: Outputs,
-        metrics: MetricsContainer,
-        contents: Mapping[int, Contents],
-        shortcuts: bool = True,
+        self, spec: StepSpec, outputs: Outputs, metrics: MetricsContainer, contents: Mapping[int, Contents]
     ) -> None:
         assert spec.primitive is not None
         self.spec = spec
         self.outputs = outputs
         self.metrics = metrics
-        self.shortcuts = shortcuts
         self.dofn: DoFn = spec.primitive.dofn  # type: ignore[union-attr]
         self.signature = signature_of(self.dofn)
         self._guard = partial(guarded, metrics, spec.where)
@@ -183,7 +177,7 @@ class DoFnStep:
                 call_of_row, arguments.needs_window, outputs, self.metrics, self.spec.where
             )
         if needs_row(arguments):
-            if type(self.dofn) is MapDoFn and self.shortcuts and RowMap.suits(arguments):
+            if type(self.dofn) is MapDoFn and self.spec.shortcuts and RowMap.suits(arguments):
                 return RowMap(self.dofn.fn, arguments, self)
             return RowLoop(arguments.row_call(method), arguments.needs_window, self)
         return self._value_loop(arguments, method)

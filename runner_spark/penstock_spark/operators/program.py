@@ -165,6 +165,7 @@ class StepSpec:
         windowing: The input's windowing for a ParDo; the output's for an AssignWindows.
         batches: How elements become batches and the other way round, if its DoFn takes or gives some.
         whole_batches: Whether batches go from DoFn to DoFn as they are, and DoFns that can do without are given some.
+        shortcuts: Whether a function of an element and its window may be given columns; the results are the same.
     """
 
     label: str
@@ -176,6 +177,7 @@ class StepSpec:
     windowing: Any = None
     batches: BatchTypes | None = None
     whole_batches: bool = True
+    shortcuts: bool = True
 
 
 @dataclass(frozen=True, eq=False)
@@ -266,7 +268,7 @@ class Program:
         writers: Where elements leave the stage.
         partitions: The number of partitions that inline roots are dealt out to.
         show_elements: Whether errors tell the element that a step worked on.
-        shortcuts: Whether steps, and the sums of a window, may be taken together; the results are the same.
+        shortcuts: Whether the sums of a window may be taken together; the results are the same.
     """
 
     run: str

@@ -163,7 +163,7 @@ class Stage:
         metrics = self.container(spec.label)
         by_tag = {tag: self.fan(edge) for tag, edge in spec.outputs}
         outputs = Outputs(by_tag, metrics, spec.where, spec.windowing.windowfn)
-        return kind(spec, outputs, metrics, self._contents_for(spec), self.program.shortcuts)
+        return kind(spec, outputs, metrics, self._contents_for(spec))
 
     def _contents_for(self, spec: StepSpec) -> Mapping[int, Contents]:
         """What the side inputs of a step hold, by edge."""

@@ -38,17 +38,12 @@ class StatefulStep:
     """
 
     def __init__(
-        self,
-        spec: StepSpec,
-        outputs: Outputs,
-        metrics: MetricsContainer,
-        contents: Mapping[int, Contents],
-        shortcuts: bool = True,
+        self, spec: StepSpec, outputs: Outputs, metrics: MetricsContainer, contents: Mapping[int, Contents]
     ) -> None:
         self.spec = spec
         self.metrics = metrics
         self._outputs = outputs
-        self._life = DoFnStep(spec, outputs, metrics, contents, shortcuts)
+        self._life = DoFnStep(spec, outputs, metrics, contents)
         self.views = self._life.views
         self._guard = partial(guarded, metrics, spec.where)
         signature = self._life.signature

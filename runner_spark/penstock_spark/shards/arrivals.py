@@ -8,7 +8,7 @@ from typing import Any
 from penstock.coders.deterministic import decode_key
 from penstock.machines.arrivals import united
 from penstock.machines.records import Arrival, Element, Times
-from penstock_spark.shards.grouping_state import as_accumulator
+from penstock_spark.operators.tables import accumulators_of
 from penstock_spark.shards.keys import Fired, KeyTable
 from penstock_spark.shards.packets import Packet, Part
 
@@ -80,9 +80,7 @@ def _united(keys: KeyTable, parts: list[Part]) -> Iterator[tuple[bytes, Arrival]
 def _arrivals_of(part: Part, contents: Any) -> Iterator[tuple[bytes, Arrival]]:
     batch, counts = part.batch.expanded(), part.counts or ()
     timestamps = part.timestamps or [()] * len(counts)
-    helds = (
-        [as_accumulator(contents.fn, number) for number in batch.values] if part.are_numbers else batch.values
-    )
+    helds = accumulators_of(contents.fn, batch.values) if part.are_numbers else batch.values
     columns = zip(part.names, batch.windows, helds, counts, timestamps, strict=True)
     for name, (window,), held, count, own_timestamps in columns:
         yield name, Arrival(window, held, count, own_timestamps)

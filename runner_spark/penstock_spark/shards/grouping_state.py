@@ -48,16 +48,6 @@ def kind_of(combine: Any) -> str:
     return kind if kind in _AS_NUMBERS else ""
 
 
-def as_accumulator(combine: Any, number: Any) -> Any:
-    """The accumulator of a CombineFn of either kind whose elements come to a number.
-
-    >>> from penstock.transforms.combinefn import CombineFn
-    >>> as_accumulator(CombineFn.from_callable(sum), 7)
-    [7]
-    """
-    return combine.add_inputs(combine.create_accumulator(), [number]) if kind_of(combine) == "sum" else number
-
-
 def keys_of(
     machine: GroupingMachine | StatefulMachine | ColumnMachine, store: Store, notes: PageNotes, shards: int
 ) -> KeyTable | Columns:

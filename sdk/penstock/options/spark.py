@@ -22,7 +22,7 @@ OPTIMISATIONS = {
     "window_columns": "simple groupings of a stream keep windows in columns, in the place of a machine for each key",
     "native_sums": "Spark adds up sums and counts of known types",
     "native_columns": "Spark computes with the columns of a source by itself, where it can",
-    "shortcuts": "the workers of a batch take several steps, or the sums of a window, together",
+    "shortcuts": "workers take the elements of a window, or the sums of all windows, together",
     "whole_batches": "batches go as they are from one `process_batch` to the next, also where there is a `process`",
 }
 """What the runner does for speed alone, by name: each can be switched off with ``without``, and changes no result."""
