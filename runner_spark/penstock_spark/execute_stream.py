@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import shutil
 import tempfile
+from collections.abc import Collection, Sequence
 
 from penstock.error import three_parts
 from penstock.io.filesystems import FileSystems
@@ -17,7 +18,7 @@ from penstock_spark.opened import Opened
 from penstock_spark.result import StreamResult
 from penstock_spark.running import Running
 from penstock_spark.session import is_local
-from penstock_spark.sinks import BatchWriter, StreamSink
+from penstock_spark.sinks import BatchWriter, StreamSink, encoders_inside
 from penstock_spark.spark_errors import raise_translated, translated
 from penstock_spark.stream_plan import Clock, StreamPlan
 
@@ -47,10 +48,12 @@ def _started(plan: StreamPlan, context: Context, settings: SparkOptions) -> Stre
     interval = settings.trigger_interval
     heartbeat = heartbeat_of(plan, interval is not None)
     signature = signature_of(plan, context.partitions, heartbeat)
+    sinks = tuple(StreamSink(plan.level_of[step.label], step) for step in plan.sinks)
+    encoders = encoders_inside(plan, sinks, context.without)
     writers: list[BatchWriter] = []
 
     def prepare(opened: Checkpoint) -> None:
-        writers.append(_batch_writer(plan, context, opened))
+        writers.append(_batch_writer(sinks, encoders, context, opened))
         writers[0].prepare(context.spark, opened.new_sinks)
 
     dropped = tuple(settings.drop_state or ())
@@ -60,7 +63,7 @@ def _started(plan: StreamPlan, context: Context, settings: SparkOptions) -> Stre
         # check sums beside each, which Hadoop's local file system has done already.
         context.spark.conf.set(_FILE_MANAGER, f"{_FILE_MANAGERS}.FileSystemBasedCheckpointFileManager")
         context.spark.conf.set(_FILE_CHECKSUM, "false")
-    query = build_query(plan, context, checkpoint, settings.events_per_batch, heartbeat)
+    query = build_query(plan, context, checkpoint, settings.events_per_batch, heartbeat, encoders)
     writer = query.frame.writeStream.queryName(f"penstock {context.run}")
     writer = writer.option("checkpointLocation", checkpoint.spark_location)
     if interval is not None:
@@ -79,10 +82,11 @@ def _started(plan: StreamPlan, context: Context, settings: SparkOptions) -> Stre
     return StreamResult(running, plan.mode, plan.clock is Clock.LIVE, settings.checkpoint_location)
 
 
-def _batch_writer(plan: StreamPlan, context: Context, checkpoint: Checkpoint) -> BatchWriter:
-    sinks = tuple(StreamSink(plan.level_of[step.label], step) for step in plan.sinks)
+def _batch_writer(
+    sinks: Sequence[StreamSink], inside: Collection[int], context: Context, checkpoint: Checkpoint
+) -> BatchWriter:
     return BatchWriter(
-        sinks, context.dumps, context.metrics, context.run, context.sys_path, checkpoint.plan["id"]
+        sinks, inside, context.dumps, context.metrics, context.run, context.sys_path, checkpoint.plan["id"]
     )
 
 

@@ -11,6 +11,7 @@ from penstock.machines.records import MAX_MICROS
 from penstock.metrics.execution import Snapshot, merge_snapshots
 from penstock.runners.runner import PipelineState
 from penstock_spark.lowering.query import Query
+from penstock_spark.lowering.readings import Opened
 from penstock_spark.metrics import (
     Watermarks,
     ended_sources,
@@ -116,7 +117,7 @@ class Running:
                 self._fold(batch)
                 if self._is_over(self._started.lastProgress):
                     return
-            if self.state == PipelineState.DRAINING and self._is_idle():
+            if self._is_idle() and self._ends_by_pausing():
                 return
             if not self._started.isActive:
                 failure = self._started.exception()
@@ -125,9 +126,31 @@ class Running:
                 return
 
     def _is_idle(self) -> bool:
-        """Whether a query without groupings, which no command reaches, has nothing to do."""
+        """Whether the query has nothing to do until something new comes; asked only where that matters."""
+        if not (self._query.rests or self.state == PipelineState.DRAINING):
+            return False
         status = self._started.status
-        return not (self._shards or status["isDataAvailable"] or status["isTriggerActive"])
+        is_at_work = status["isDataAvailable"] or status["isTriggerActive"]
+        return not is_at_work and not status["message"].startswith("Initializing")
+
+    def _ends_by_pausing(self) -> bool:
+        """Ends the finite sources of a query that has nothing to do; whether that is the end of the query.
+
+        A query without groupings, which no command reaches, is over then if no more can come.
+        """
+        if self.state != PipelineState.DRAINING:
+            for reading in self._query.readings:
+                if reading.ends_when_read:
+                    self._end(reading)
+        return not self._shards and (self.state == PipelineState.DRAINING or self._query.is_finite)
+
+    def _end(self, reading: Opened) -> None:
+        """Tells the groupings that a source has ended, the first time that it is called for it."""
+        origin = reading.spec.origin
+        if origin not in self._ended:
+            self._ended.add(origin)
+            if reading.spec.readers:
+                self._command("end", origin)
 
     def _stop(self) -> None:
         """Stops Spark's query, and says how it went."""
@@ -157,11 +180,8 @@ class Running:
         """Whether nothing will come any more and all windows have fired."""
         is_read = [self._is_read(number, progress) for number in range(len(self._query.readings))]
         for reading, done in zip(self._query.readings, is_read, strict=True):
-            origin = reading.spec.origin
-            if reading.ends_when_read and done and origin not in self._ended:
-                self._ended.add(origin)
-                if reading.spec.readers:
-                    self._command("end", origin)
+            if reading.ends_when_read and done:
+                self._end(reading)
         reports = self.watermarks()
         all_fired = len(reports.by_shard) == self._shards and reports.earliest_micros() >= MAX_MICROS
         if self.state == PipelineState.DRAINING:
@@ -170,7 +190,8 @@ class Running:
 
     def _is_read(self, number: int, progress: Any) -> bool:
         """Whether a source has been read to its end, or had nothing new."""
-        if self._query.readings[number].spec.origin in ended_sources(self._metrics, self._run):
+        origin = self._query.readings[number].spec.origin
+        if origin in self._ended or origin in ended_sources(self._metrics, self._run):
             return True
         source = progress["sources"][self._query.first_reading + number]
         return source["startOffset"] is not None and source["startOffset"] == source["endOffset"]

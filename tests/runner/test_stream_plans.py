@@ -43,10 +43,10 @@ LOG = {"event_time": len, "watermark": BoundedDisorder(1), "arrival_time": len}
         ([beam.Create([1])], Clock.RECORDED, "numbers", "numbers"),
         ([TestStream().add_elements([1]), beam.Create([1])], Clock.RECORDED, "numbers", "numbers"),
         ([lines()], Clock.LIVE, "seconds", "numbers"),
-        ([lines(ends=True), beam.Create([1])], Clock.LIVE, "numbers", "numbers"),
+        ([lines(ends=True), beam.Create([1])], Clock.LIVE, "none", "numbers"),
         ([lines(ends=True), PeriodicImpulse()], Clock.LIVE, "seconds", "numbers"),
         ([lines(**LOG)], Clock.TICKS, "none", "numbers"),
-        ([lines(**LOG, ends=True)], Clock.TICKS, "numbers", "numbers"),
+        ([lines(**LOG, ends=True)], Clock.TICKS, "none", "numbers"),
     ],
 )
 def test_the_sources_say_whose_clock_it_is_and_whether_time_needs_a_heartbeat(
@@ -58,6 +58,14 @@ def test_the_sources_say_whose_clock_it_is_and_whether_time_needs_a_heartbeat(
     plan = plan_of(pipeline)
     assert plan.clock is clock
     assert (heartbeat_of(plan, False), heartbeat_of(plan, True)) == (beats, beats_at_intervals)
+
+
+@pytest.mark.parametrize(("time", "beats"), [({"ends": True}, "numbers"), ({**LOG, "ends": True}, "none")])
+def test_a_timer_by_the_clock_has_the_clock_go_on_after_all_has_been_read(time: Any, beats: str) -> None:
+    pipeline = beam.Pipeline()
+    pairs = pipeline | lines(**time) | beam.Map(lambda line: (line, 1))
+    _ = pairs | beam.GroupIntoBatches(3, max_buffering_duration_secs=1) | WriteToMemory([])
+    assert heartbeat_of(plan_of(pipeline), False) == beats
 
 
 @pytest.mark.parametrize(

@@ -64,7 +64,7 @@ class ToyQuery:
         self.timeline = timeline
 
         def program(part: Any, reading: Any = None) -> bytes:
-            made = level_program(self.plan, part, timeline, recorded, reading, context)
+            made = level_program(self.plan, part, timeline, recorded, reading, context, {})
             return cloudpickle.dumps(made)
 
         self._played = program(self.plan.played) if self.plan.played else None

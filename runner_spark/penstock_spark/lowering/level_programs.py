@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Set
+from collections.abc import Callable, Mapping, Set
 from dataclasses import replace
 
 from penstock.graph import CombinePerKey, Graph, Read, Reshuffle, StatefulParDo, Step
@@ -20,10 +20,12 @@ from penstock_spark.shards.program import (
     ReadingSpec,
     RecordedSource,
     SinkPagesSpec,
+    SinkRowsSpec,
     SpreadWriterSpec,
     Timeline,
     WaitingSpec,
 )
+from penstock_spark.sinks import Encoder
 from penstock_spark.stream_plan import Clock, Feed, Level, StreamPlan, WaitingParDo
 from penstock_spark.windowing import windowing_of
 
@@ -35,6 +37,7 @@ def level_program(
     recorded: tuple[RecordedSource, ...],
     reading: ReadingSpec | None,
     context: Context,
+    encoders: Mapping[int, Callable[[], Encoder]],
 ) -> LevelProgram:
     """The program of one part.
 
@@ -45,6 +48,7 @@ def level_program(
         recorded: What happens at recorded sources.
         reading: The source that Spark reads, if the part has one.
         context: The run's.
+        encoders: Makes the encoders of the sinks whose rows the part makes, by the sink's number.
     """
     return LevelProgram(
         run=context.run,
@@ -76,11 +80,19 @@ def level_program(
                 SpreadWriterSpec(edge, step.label, step.where, plan.level_of[step.label], side)
                 for edge, step, side in part.views
             ),
-            *(SinkPagesSpec(edge, step.where, plan.level_of[step.label]) for edge, step in part.sinks),
+            *(_sink_writer(edge, step, plan.level_of[step.label], encoders) for edge, step in part.sinks),
         ),
         show_elements=context.show_elements,
         recorded=context.recorded,
     )
+
+
+def _sink_writer(
+    edge: int, step: Step, level: int, encoders: Mapping[int, Callable[[], Encoder]]
+) -> SinkPagesSpec | SinkRowsSpec:
+    if level in encoders:
+        return SinkRowsSpec(edge, step.where, level, encoders[level])
+    return SinkPagesSpec(edge, step.where, level)
 
 
 def _policy(step: Step) -> WatermarkPolicy:

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable
+from collections.abc import Callable, Mapping
 from dataclasses import dataclass
 from functools import reduce
 from typing import Any
@@ -10,6 +10,9 @@ from typing import Any
 from pyspark.sql import DataFrame
 from pyspark.sql import functions as F
 
+from penstock.graph import StatefulParDo
+from penstock.transforms.dofn import signature_of
+from penstock.transforms.timeutil import TimeDomain
 from penstock_spark.checkpoints import Checkpoint
 from penstock_spark.lowering.context import Context
 from penstock_spark.lowering.jobs import run_plan
@@ -17,8 +20,10 @@ from penstock_spark.lowering.level_programs import level_program
 from penstock_spark.lowering.readings import Opened, ends_soon, open_reading
 from penstock_spark.lowering.recorded import recorded_input
 from penstock_spark.lowering.shard_keys import shard_keys
+from penstock_spark.shards.level_processor import ROWS, LevelProcessor
 from penstock_spark.shards.notices import BEAT, COMMAND
-from penstock_spark.shards.operator import ROWS, LevelProcessor, played_function, reading_function
+from penstock_spark.shards.operator import played_function, reading_function
+from penstock_spark.sinks import Encoder
 from penstock_spark.stream_plan import Clock, StreamPlan
 
 
@@ -31,12 +36,15 @@ class Query:
         batches: How many micro-batches the recorded input takes.
         readings: The sources that Spark reads, in the order in which Spark reports them, and where the first one is.
         first_reading: The number of Spark sources before them.
+        rests: Whether Spark begins no micro-batch while nothing new has come, so that a pause tells that finite sources
+            have ended.
     """
 
     frame: DataFrame
     batches: int
     readings: tuple[Opened, ...]
     first_reading: int
+    rests: bool
 
     @property
     def is_finite(self) -> bool:
@@ -50,6 +58,7 @@ def build_query(
     checkpoint: Checkpoint,
     events_per_batch: int | None,
     heartbeat: str,
+    encoders: Mapping[int, Callable[[], Encoder]],
 ) -> Query:
     """The frame of a streaming plan.
 
@@ -59,6 +68,7 @@ def build_query(
         checkpoint: Where bounded sources are staged, and commands arrive.
         events_per_batch: How many events of recorded input make a micro-batch; None makes one of all.
         heartbeat: What `heartbeat_of` says.
+        encoders: What `penstock_spark.sinks.encoders_inside` says.
 
     Raises:
         ValueError: A source cannot be streamed as described.
@@ -71,7 +81,7 @@ def build_query(
     frames = [*_beats(plan, context, heartbeat, keys), *_commands(plan, context, checkpoint, keys)]
 
     def function(make: Callable[..., Any], part: Any, reading: Any = None) -> Any:
-        program = level_program(plan, part, timeline, recorded, reading, context)
+        program = level_program(plan, part, timeline, recorded, reading, context, encoders)
         edges = {side.edge for step in part.steps for side in step.side_inputs}
         views = {edge: pages for edge, pages in context.views.items() if edge in edges}
         return make(context.dumps(program), keys, views, context.metrics, context.sys_path)
@@ -87,22 +97,39 @@ def build_query(
     for level in plan.levels:
         processor = function(LevelProcessor, level)
         frame = frame.groupBy("shard").transformWithState(processor, ROWS, "Append", "None")
-    return Query(frame, timeline.batches if plan.played else 0, opened, first_reading)
+    batches = timeline.batches if plan.played else 0
+    return Query(frame, batches, opened, first_reading, heartbeat == "none")
 
 
 def heartbeat_of(plan: StreamPlan, has_interval: bool) -> str:
     """What makes Spark run micro-batches when nothing has arrived: ``numbers``, ``seconds`` or ``none``.
 
     ``numbers`` is a source that always has something: micro-batches follow each other without a pause, or as the
-    trigger says. ``seconds`` has something once a second, so that what arrives otherwise starts one at once.
+    trigger says. ``seconds`` has something once a second, so that what arrives otherwise starts one at once. With
+    ``none``, micro-batches follow each other only as long as there is something to read: the clock need not go on after
+    that where all sources end soon, for the end of its input fires whatever a trigger waits for, but not a timer by the
+    clock.
 
     Args:
         plan: The plan.
         has_interval: Whether the trigger says when micro-batches begin.
     """
-    if plan.clock is Clock.RECORDED or has_interval or all(map(ends_soon, plan.readings)):
+    if plan.clock is Clock.RECORDED or has_interval:
         return "numbers"
+    if all(map(ends_soon, plan.readings)):
+        return "numbers" if plan.clock is Clock.LIVE and _has_clock_timers(plan) else "none"
     return "none" if plan.clock is Clock.TICKS else "seconds"
+
+
+def _has_clock_timers(plan: StreamPlan) -> bool:
+    """Whether a DoFn sets timers by the clock."""
+    return any(
+        spec.time_domain == TimeDomain.REAL_TIME
+        for level in plan.levels
+        for step in level.roots
+        if isinstance(step.primitive, StatefulParDo)
+        for spec, _ in signature_of(step.primitive.dofn).timers
+    )
 
 
 def _beats(plan: StreamPlan, context: Context, heartbeat: str, keys: tuple[int, ...]) -> list[DataFrame]:

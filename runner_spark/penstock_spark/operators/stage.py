@@ -340,14 +340,20 @@ def stage_function(
 
 _COLLECT_AFTER = 100_000
 
+_modules_frozen = 0
+
 
 def collect_less_often() -> None:
-    """Spaces out Python's search for cycles.
+    """Spaces out Python's search for cycles, and has it leave out what the modules of a worker are made of.
 
     Batches are made of very many small objects that hold no cycles; looking for some after every 700 new ones took up
-    to 40 % of a stage's time. A program that has set a larger number keeps it.
+    to 40 % of a stage's time. A program that has set a larger number keeps it. Spark's workers look for cycles after
+    each task too, among all objects that there are: hundreds of thousands, most of which came with modules, and stay.
     """
+    global _modules_frozen
     youngest, *older = gc.get_threshold()
     if 0 < youngest < _COLLECT_AFTER:
-        gc.freeze()
         gc.set_threshold(_COLLECT_AFTER, *older)
+    if len(sys.modules) != _modules_frozen:
+        _modules_frozen = len(sys.modules)
+        gc.freeze()

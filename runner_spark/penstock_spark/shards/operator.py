@@ -1,15 +1,15 @@
-"""The levels of a streaming query inside of Spark: one pass for the sources, and a stateful operator for each level."""
+"""The parts of a streaming query inside of Spark's Python workers: tasks of sources, and shards of levels."""
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterator, Mapping
+from collections.abc import Callable, Iterable, Iterator, Mapping
+from functools import partial
 from itertools import chain
 from typing import Any
 
 import pyarrow as pa
 from pyspark import TaskContext
 from pyspark.sql import Row as SparkRow
-from pyspark.sql.streaming import StatefulProcessor, StatefulProcessorHandle
 
 from penstock.metrics.execution import Snapshot
 from penstock_spark.metrics import report_end, report_watermarks
@@ -17,7 +17,7 @@ from penstock_spark.operators.batch import loads
 from penstock_spark.operators.failure import show_elements
 from penstock_spark.operators.stage import collect_less_often
 from penstock_spark.shards.header import Header
-from penstock_spark.shards.levels import Done, play_shard
+from penstock_spark.shards.levels import play_shard
 from penstock_spark.shards.notices import Command, beat, decoded
 from penstock_spark.shards.packets import Packet
 from penstock_spark.shards.page_store import PageStore
@@ -25,7 +25,6 @@ from penstock_spark.shards.program import LevelProgram
 from penstock_spark.shards.sources import Row, SourceTask, play_sources
 from penstock_spark.shipping import import_like_driver
 
-ROWS = "level int, shard int, payload binary"
 _SCHEMA = pa.schema([("level", pa.int32()), ("shard", pa.int32()), ("payload", pa.binary())])
 
 _HEADER = ("", 0)
@@ -118,70 +117,47 @@ def _records(rows: list[Row], shard_keys: tuple[int, ...]) -> Iterator[pa.Record
     yield pa.RecordBatch.from_arrays(columns, schema=_SCHEMA)
 
 
-class LevelProcessor(StatefulProcessor):  # type: ignore[misc]
-    """A level as a stateful operator: its keys are shards, and one call is one shard's micro-batch.
+def run_shard(
+    program: LevelProgram,
+    shard_keys: tuple[int, ...],
+    shard_key: int,
+    rows: Iterable[Any],
+    pages: Any,
+    views: Views,
+    metrics: Any,
+) -> Iterator[SparkRow]:
+    """One shard of a level in one micro-batch, on Spark's state.
 
     Args:
-        program: The pickled `LevelProgram`.
+        program: The level.
         shard_keys: What stands for each shard in rows.
+        shard_key: What stands for this one.
+        rows: What came for it, and what goes on to later levels and to sinks.
+        pages: Spark's ``MapState`` from (grouping, page's number) to the page.
         views: Broadcasts of the pages of side inputs, by edge.
         metrics: A Spark accumulator that takes snapshots.
-        sys_path: Folders that the driver imports from and the worker should too.
     """
-
-    def __init__(
-        self,
-        program: bytes,
-        shard_keys: tuple[int, ...],
-        views: Views,
-        metrics: Any,
-        sys_path: tuple[str, ...],
-    ) -> None:
-        self._program = program
-        self._shard_keys = shard_keys
-        self._views = views
-        self._metrics = metrics
-        self._sys_path = sys_path
-
-    def init(self, handle: StatefulProcessorHandle) -> None:
-        """Opens the state: a single variable, because Spark opens each of them anew with every micro-batch."""
-        self._pages = handle.getMapState("pages", "grouping string, page int", "page binary")
-
-    def handleInputRows(self, key: Any, rows: Iterator[Any], timerValues: Any) -> Iterator[Any]:
-        """One shard's micro-batch."""
-        program = prepared(self._program, self._sys_path)
-        number = self._shard_keys.index(key[0])
-        packets, commands, beats = [], [], set()
-        for level, shard_key, payload in rows:
-            if level != program.number:
-                yield SparkRow(level=level, shard=shard_key, payload=bytes(payload))
-                continue
-            match decoded(bytes(payload)):
-                case Packet() as packet:
-                    packets.append(packet)
-                case Command() as command:
-                    commands.append(command)
-                case int(clock_micros):
-                    beats.add(clock_micros)
-        packets += [beat(clock_micros) for clock_micros in beats]
-        if not (packets or commands):
-            return
-        stored = self._pages.getValue(_HEADER)
-        header = Header.decoded(None if stored is None else bytes(stored[0]))
-        done = play_shard(program, number, packets, commands, header, self._store_of, self._views)
-        self._pages.updateValue(_HEADER, (header.encoded(),))
-        self._report(program, number, done)
-        for level, shard, payload in done.rows:
-            yield SparkRow(level=level, shard=self._shard_keys[shard], payload=payload)
-
-    def _report(self, program: LevelProgram, number: int, done: Done) -> None:
-        _count(self._metrics, program, batch_number(), number, done.snapshot)
-        report_watermarks(
-            self._metrics, program.run, program.number, number, done.clock_micros, done.watermarks
-        )
-
-    def _store_of(self, label: str) -> PageStore:
-        return PageStore(self._pages, label)
-
-    def close(self) -> None:
-        """Nothing to close: Spark does."""
+    number = shard_keys.index(shard_key)
+    packets, commands, beats = [], [], set()
+    for level, other_key, payload in rows:
+        if level != program.number:
+            yield SparkRow(level=level, shard=other_key, payload=bytes(payload))
+            continue
+        match decoded(bytes(payload)):
+            case Packet() as packet:
+                packets.append(packet)
+            case Command() as command:
+                commands.append(command)
+            case int(clock_micros):
+                beats.add(clock_micros)
+    packets += [beat(clock_micros) for clock_micros in beats]
+    if not (packets or commands):
+        return
+    stored = pages.getValue(_HEADER)
+    header = Header.decoded(None if stored is None else bytes(stored[0]))
+    done = play_shard(program, number, packets, commands, header, partial(PageStore, pages), views)
+    pages.updateValue(_HEADER, (header.encoded(),))
+    _count(metrics, program, batch_number(), number, done.snapshot)
+    report_watermarks(metrics, program.run, program.number, number, done.clock_micros, done.watermarks)
+    for level, shard, payload in done.rows:
+        yield SparkRow(level=level, shard=shard_keys[shard], payload=payload)

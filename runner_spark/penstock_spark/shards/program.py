@@ -184,6 +184,26 @@ class SinkPagesSpec:
 
 
 @dataclass(frozen=True, eq=False)
+class SinkRowsSpec:
+    """Elements go to a sink, as the rows that it is written with.
+
+    Attributes:
+        edge: The edge.
+        where: The step, for errors.
+        level: The sink's number, from -1 down.
+        make_encoder: Makes the encoder, once in each task or shard; its rows have one column, of text or bytes.
+    """
+
+    edge: int
+    where: str
+    level: int
+    make_encoder: Callable[[], Any]
+
+
+LevelWriter = PacketWriterSpec | SpreadWriterSpec | SinkPagesSpec | SinkRowsSpec
+
+
+@dataclass(frozen=True, eq=False)
 class LevelProgram:
     """A level, or the sources of level 0 that run together.
 
@@ -221,14 +241,14 @@ class LevelProgram:
     groupings: tuple[GroupingSpec, ...]
     waiting: tuple[WaitingSpec, ...]
     steps: tuple[StepSpec, ...]
-    writers: tuple[PacketWriterSpec | SpreadWriterSpec | SinkPagesSpec, ...]
+    writers: tuple[LevelWriter, ...]
     show_elements: bool = False
     recorded: int = 0
 
     @property
     def reaches(self) -> tuple[int, ...]:
         """The levels that packets go to: the next one always, so that time goes on there."""
-        beyond = {writer.level for writer in self.writers if not isinstance(writer, SinkPagesSpec)}
+        beyond = {writer.level for writer in self.writers if writer.level > 0}
         read = (self.reading,) if self.reading else ()
         roots: tuple[Any, ...] = (*self.sources, *read, *self.groupings, *self.waiting)
         beyond.update(level for root in roots for level in root.readers)

@@ -174,6 +174,6 @@ class SourceTask:
 
 def rows_of(outbox: Outbox, stage: StreamStage, shard: int) -> list[Row]:
     """What leaves a level: a packet for each shard, and pages for sinks, which pass later levels by in `shard`."""
-    pages = [(level, shard, page) for level, page in stage.sink_pages]
-    stage.sink_pages.clear()
+    pages = [(level, shard, page) for level, page in stage.sink_rows]
+    stage.sink_rows.clear()
     return [(level, to, dumps(packet)) for (level, to), packet in outbox.packets.items()] + pages

@@ -6,6 +6,8 @@ from collections.abc import Callable, Iterator, Mapping
 from contextlib import contextmanager
 from typing import Any
 
+import pyarrow as pa
+
 from penstock_spark.operators.batch import Batch, encode_page
 from penstock_spark.operators.failure import step_failed
 from penstock_spark.operators.pardo import DoFnStep
@@ -14,7 +16,7 @@ from penstock_spark.operators.pushing import Node, Quiet, Records
 from penstock_spark.operators.stage import Stage
 from penstock_spark.operators.views import ChangingContents, Contents, View
 from penstock_spark.shards.combining import packet_writer
-from penstock_spark.shards.program import LevelProgram, SinkPagesSpec, SpreadWriterSpec
+from penstock_spark.shards.program import LevelProgram, SinkPagesSpec, SinkRowsSpec, SpreadWriterSpec
 from penstock_spark.shards.spreading import SpreadWriter
 from penstock_spark.shards.writer import Outbox
 from penstock_spark.stream_plan import WaitingParDo
@@ -41,6 +43,49 @@ class SinkPages(Quiet):
         return iter(())
 
 
+class SinkRows(Quiet):
+    """Encodes elements as the rows that a sink is written with.
+
+    Args:
+        spec: Which sink.
+        rows: Takes (level, row).
+    """
+
+    def __init__(self, spec: SinkRowsSpec, rows: list[tuple[int, bytes]]) -> None:
+        self._spec = spec
+        self._rows = rows
+        self._encoder: Any = None
+
+    def setup(self) -> None:
+        """Makes the encoder."""
+        self._encoder = self._guarded(self._spec.make_encoder)
+
+    def start_bundle(self) -> None:
+        """The rows before the first element."""
+        self._keep(self._guarded(self._encoder.start))
+
+    def push(self, batch: Batch) -> Records:
+        """Takes a batch."""
+        self._keep(self._guarded(self._encoder.encode, batch.values))
+        return iter(())
+
+    def finish(self) -> Records:
+        """The rows after the last element."""
+        self._keep(self._guarded(self._encoder.finish))
+        return iter(())
+
+    def _guarded(self, call: Callable[..., Any], *arguments: Any) -> Any:
+        try:
+            return call(*arguments)
+        except Exception as error:
+            step_failed(error, self._spec.where)
+
+    def _keep(self, record: pa.RecordBatch | None) -> None:
+        if record is not None:
+            (column,) = record.columns
+            self._rows += [(self._spec.level, row) for row in column.cast(pa.binary()).to_pylist()]
+
+
 class StreamStage(Stage):
     """A level's steps and writers.
 
@@ -51,13 +96,13 @@ class StreamStage(Stage):
         views: Broadcasts of side inputs, by edge.
 
     Attributes:
-        sink_pages: What goes to sinks, as (level, page).
+        sink_rows: What goes to sinks, as (level, page or row).
         waiting: The steps that wait for side inputs, by label.
     """
 
     def __init__(self, level: LevelProgram, partition: int, outbox: Outbox, views: Mapping[int, Any]) -> None:
         self.outbox = outbox
-        self.sink_pages: list[tuple[int, bytes]] = []
+        self.sink_rows: list[tuple[int, bytes]] = []
         self.waiting: dict[str, DoFnStep] = {}
         program = Program(level.run, level.number, (), level.steps, level.writers)  # type: ignore[arg-type]
         super().__init__(program, partition, dict(views))
@@ -80,7 +125,9 @@ class StreamStage(Stage):
 
     def _writer(self, spec: Any) -> Node:
         if isinstance(spec, SinkPagesSpec):
-            return SinkPages(spec, self.sink_pages)
+            return SinkPages(spec, self.sink_rows)
+        if isinstance(spec, SinkRowsSpec):
+            return SinkRows(spec, self.sink_rows)
         if isinstance(spec, SpreadWriterSpec):
             return SpreadWriter(spec, self.outbox, self.partition)
         return packet_writer(self._owning(spec), self.outbox, self.container(spec.label))

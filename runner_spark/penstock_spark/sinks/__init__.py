@@ -15,9 +15,11 @@ from penstock_spark.sinks import (
     tables,
     text,
 )
-from penstock_spark.sinks.batches import BatchWriter, StreamSink
+from penstock_spark.sinks.batches import BatchWriter
+from penstock_spark.sinks.inside import encoders_inside
 from penstock_spark.sinks.micro_batch import MicroBatch, of_batch, prepare, takes_streams
 from penstock_spark.sinks.plan import Encoder, SinkPlan, plan_sink
+from penstock_spark.sinks.stream_sink import StreamSink
 
 __all__ = [
     "BatchWriter",
@@ -29,6 +31,7 @@ __all__ = [
     "batch_tables",
     "columns",
     "driver_list",
+    "encoders_inside",
     "frames",
     "of_batch",
     "on_driver",

@@ -110,8 +110,8 @@ def _naming(path_of: PathOf, batch: MicroBatch) -> Naming:
         lambda count: [path_of(batch.name, shard, count) for shard in range(count)],
         (lambda count: names_like(example)) if batch.may_be_again else None,
         old_beginning=_beginning(example),
-        # Readers of the folder leave out what begins with _.
-        temporary=f"_penstock-temp-{os.path.basename(path_of(batch.name, 0, 1))}",
+        # Readers of the folder leave out what begins with _. What writes to it need not know the micro-batch.
+        temporary=f"_penstock-temp-{os.path.basename(path_of('stream', 0, 1))}",
     )
 
 

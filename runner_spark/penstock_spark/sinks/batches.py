@@ -4,7 +4,6 @@ from __future__ import annotations
 
 import re
 from collections.abc import Callable, Collection, Sequence
-from dataclasses import dataclass
 from typing import Any
 
 from pyspark import StorageLevel
@@ -13,12 +12,13 @@ from pyspark.sql import DataFrame, SparkSession
 from pyspark.sql import functions as F
 
 from penstock.error import RunnerError
-from penstock.graph import Step, Write
 from penstock_spark.operators.failure import find_failure, step_failed
 from penstock_spark.operators.program import PageRoot, Program, SinkWriterSpec
 from penstock_spark.operators.stage import stage_function
-from penstock_spark.sinks.micro_batch import MicroBatch, of_batch, prepare
-from penstock_spark.sinks.plan import SinkPlan, plan_sink
+from penstock_spark.sinks.inside import rows_inside
+from penstock_spark.sinks.micro_batch import MicroBatch, prepare
+from penstock_spark.sinks.plan import SinkPlan
+from penstock_spark.sinks.stream_sink import StreamSink
 
 TASK_BYTES = 4 << 20
 """So many bytes of elements, at least, are worth a task, and a file, of their own."""
@@ -37,19 +37,6 @@ class QueryStopped(Exception):
     """Somebody has stopped the query while a micro-batch was written."""
 
 
-@dataclass(frozen=True, eq=False)
-class StreamSink:
-    """A sink of a streaming plan.
-
-    Attributes:
-        level: The level of its rows: -1, -2 and so on.
-        step: The graph's Write.
-    """
-
-    level: int
-    step: Step
-
-
 class BatchWriter:
     """Writes a micro-batch to all sinks: Spark calls it as ``foreachBatch`` wants.
 
@@ -58,6 +45,7 @@ class BatchWriter:
 
     Args:
         sinks: The sinks; rows have the columns ``level``, ``shard`` and ``payload``, a page of elements.
+        inside: The levels of those whose payloads are rows already: `encoders_inside` has their encoders.
         dumps: Pickles a program for the workers.
         metrics: A Spark accumulator that takes snapshots.
         run: Names the run.
@@ -72,6 +60,7 @@ class BatchWriter:
     def __init__(
         self,
         sinks: Sequence[StreamSink],
+        inside: Collection[int],
         dumps: Callable[[Any], bytes],
         metrics: Any,
         run: str,
@@ -79,6 +68,7 @@ class BatchWriter:
         app: str,
     ) -> None:
         self._sinks = tuple(sinks)
+        self._inside = frozenset(inside)
         self._dumps = dumps
         self._metrics = metrics
         self._run = run
@@ -101,7 +91,7 @@ class BatchWriter:
         """
         for sink in self._sinks:
             if labels is None or sink.step.label in labels:
-                prepare(_described(sink.step), spark, sink.step.where, self._streams[sink.level])
+                prepare(sink.sink, spark, sink.step.where, self._streams[sink.level])
 
     def __call__(self, frame: DataFrame, batch_id: int) -> None:
         """Writes a micro-batch; when it returns, Spark notes in the checkpoint that this is done."""
@@ -121,11 +111,14 @@ class BatchWriter:
             case []:
                 frame.write.format("noop").mode("overwrite").save()
             case [(sink, plan)] if plan.is_one_job:
+                if sink.level in self._inside:
+                    self._commit(sink, plan, rows_inside(frame, plan))
+                    return
                 rows = _pages_in(frame)
                 if plan.partitions is not None:
                     # With a shuffle: without one, the levels would run in so few tasks too.
                     rows = rows.repartition(plan.partitions)
-                self._commit(sink, plan, rows)
+                self._encode(sink, plan, rows)
             case _:
                 kept = frame.persist(StorageLevel.MEMORY_AND_DISK)
                 try:
@@ -140,25 +133,27 @@ class BatchWriter:
         for sink, plan in plans:
             rows = _rows_of(sink, kept)
             if sink.level in tasks:
-                self._commit(sink, plan, rows.coalesce(plan.partitions or tasks[sink.level]))
+                self._encode(sink, plan, rows.coalesce(plan.partitions or tasks[sink.level]))
             elif may_be_again:
                 # An earlier try may have left something that has to go.
-                self._commit(sink, plan, rows.limit(0))
+                self._encode(sink, plan, rows.limit(0))
 
     def _plan(self, sink: StreamSink, batch_id: int, may_be_again: bool) -> SinkPlan:
-        batch = MicroBatch(batch_id, self._streams[sink.level], may_be_again)
-        where = sink.step.where
-        return plan_sink(of_batch(_described(sink.step), batch, where), where)
+        return sink.planned(MicroBatch(batch_id, self._streams[sink.level], may_be_again))
+
+    def _encode(self, sink: StreamSink, plan: SinkPlan, pages: DataFrame) -> None:
+        """Writes the pages of one sink."""
+        (edge,) = sink.step.inputs
+        writer = SinkWriterSpec(edge, plan.make_encoder, sink.step.where)
+        program = Program(self._run, sink.level, (PageRoot(edge),), (), (writer,))
+        function = stage_function(self._dumps(program), {}, self._metrics, self._sys_path)
+        self._commit(sink, plan, pages.mapInArrow(function, plan.schema))
 
     def _commit(self, sink: StreamSink, plan: SinkPlan, rows: DataFrame) -> None:
         """Writes the rows of one sink; an error that no step has made names the sink's."""
         where = sink.step.where
-        (edge,) = sink.step.inputs
-        writer = SinkWriterSpec(edge, plan.make_encoder, where)
-        program = Program(self._run, sink.level, (PageRoot(edge),), (), (writer,))
         try:
-            function = stage_function(self._dumps(program), {}, self._metrics, self._sys_path)
-            plan.commit(rows.mapInArrow(function, plan.schema))
+            plan.commit(rows)
         except Exception as error:
             text = str(error)
             if find_failure(text) is not None or _is_stop(text):
@@ -178,16 +173,11 @@ def _streams(sinks: Sequence[StreamSink], app: str) -> dict[int, str]:
     """A name for what goes into each sink, by level: where it is written decides, since labels may change."""
     names: dict[int, str] = {}
     for sink in sinks:
-        name = f"{app}/{_described(sink.step).describe()}"
+        name = f"{app}/{sink.sink.describe()}"
         while name in names.values():
             name += " again"
         names[sink.level] = name
     return names
-
-
-def _described(step: Step) -> Any:
-    assert isinstance(step.primitive, Write)
-    return step.primitive.sink
 
 
 def _rows_of(sink: StreamSink, frame: DataFrame) -> DataFrame:

@@ -20,6 +20,7 @@ OPTIMISATIONS = {
     "early_combining": "elements of a stream are combined by the tasks that read them",
     "lifted_combiners": "what a GroupByKey's values are only combined from is combined before the shuffle",
     "window_columns": "simple groupings of a stream keep windows in columns, in the place of a machine for each key",
+    "inline_sinks": "the last step of a stream makes the rows of its only sink, without a step of Spark's between them",
     "native_sums": "Spark adds up sums and counts of known types",
     "native_columns": "Spark computes with the columns of a source by itself, where it can",
     "shortcuts": "workers take the elements of a window, or the sums of all windows, together",

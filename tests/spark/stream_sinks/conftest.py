@@ -35,6 +35,7 @@ def writer(spark: SparkSession) -> Callable[..., BatchWriter]:
         ]
         return BatchWriter(
             [StreamSink(-number, step) for number, step in enumerate(steps, 1)],
+            (),
             cloudpickle.dumps,
             accumulator_of(spark.sparkContext),
             "run",

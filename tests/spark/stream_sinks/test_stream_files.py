@@ -125,7 +125,7 @@ def test_a_program_that_dies_while_files_get_their_names_leaves_nothing_twice(
             writer(sink)(rows(["a", "b"]), 3)
     assert len(contents(tmp_path)) == 1
     # One that is killed cannot tidy up either.
-    abandoned = tmp_path / "_penstock-temp-o-batch-000003-00000-of-00001"
+    abandoned = tmp_path / "_penstock-temp-o-stream-00000-of-00001"
     abandoned.mkdir()
     (abandoned / "half").write_text("a")
     writer(sink)(rows(["a", "b"], partitions=1), 3)

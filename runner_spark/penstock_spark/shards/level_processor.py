@@ -1,0 +1,55 @@
+"""A level of a streaming query as Spark's stateful operator.
+
+Before the first micro-batch Spark unpickles the processor in a Python of its own, only to ask which state it has, and
+waits for that. So this module imports nothing that takes long; what does the work is imported with the first rows.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterator, Mapping
+from typing import Any
+
+from pyspark.sql.streaming import StatefulProcessor, StatefulProcessorHandle
+
+ROWS = "level int, shard int, payload binary"
+"""The columns between the operators of a query."""
+
+
+class LevelProcessor(StatefulProcessor):  # type: ignore[misc]
+    """A level as a stateful operator: its keys are shards, and one call is one shard's micro-batch.
+
+    Args:
+        program: The pickled `LevelProgram`.
+        shard_keys: What stands for each shard in rows.
+        views: Broadcasts of the pages of side inputs, by edge.
+        metrics: A Spark accumulator that takes snapshots.
+        sys_path: Folders that the driver imports from and the worker should too.
+    """
+
+    def __init__(
+        self,
+        program: bytes,
+        shard_keys: tuple[int, ...],
+        views: Mapping[int, Any],
+        metrics: Any,
+        sys_path: tuple[str, ...],
+    ) -> None:
+        self._program = program
+        self._shard_keys = shard_keys
+        self._views = views
+        self._metrics = metrics
+        self._sys_path = sys_path
+
+    def init(self, handle: StatefulProcessorHandle) -> None:
+        """Opens the state: a single variable, because Spark opens each of them anew with every micro-batch."""
+        self._pages = handle.getMapState("pages", "grouping string, page int", "page binary")
+
+    def handleInputRows(self, key: Any, rows: Iterator[Any], timerValues: Any) -> Iterator[Any]:
+        """One shard's micro-batch."""
+        from penstock_spark.shards.operator import prepared, run_shard
+
+        program = prepared(self._program, self._sys_path)
+        yield from run_shard(program, self._shard_keys, key[0], rows, self._pages, self._views, self._metrics)
+
+    def close(self) -> None:
+        """Nothing to close: Spark does."""
