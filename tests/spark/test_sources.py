@@ -6,6 +6,7 @@ import bz2
 import datetime
 import decimal
 import gzip
+import itertools
 import lzma
 import zlib
 from collections.abc import Callable, Iterator
@@ -35,15 +36,15 @@ WHERE = "at step 'Read' (game.py:41)"
 
 
 def elements(scan: Scan) -> list[Any]:
-    """Runs the decoder where the runner does: in each task, over the task's batches in order."""
-    make_decoder = scan.make_decoder
+    """Runs the reader where the runner does: in each task, over the task's batches in order."""
+    make_reader = scan.make_reader
 
-    def decode(batches: Iterator[pa.RecordBatch]) -> Iterator[pa.RecordBatch]:
-        decoder = make_decoder()
-        for batch in batches:
-            yield pa.RecordBatch.from_pydict({"e": [cloudpickle.dumps(value) for value in decoder(batch)]})
+    def run(batches: Iterator[pa.RecordBatch]) -> Iterator[pa.RecordBatch]:
+        read = make_reader()
+        for values in itertools.chain.from_iterable(map(read, batches)):
+            yield pa.RecordBatch.from_pydict({"e": [cloudpickle.dumps(value) for value in values]})
 
-    return [cloudpickle.loads(row.e) for row in scan.frame.mapInArrow(decode, "e binary").collect()]
+    return [cloudpickle.loads(row.e) for row in scan.frame.mapInArrow(run, "e binary").collect()]
 
 
 @pytest.fixture

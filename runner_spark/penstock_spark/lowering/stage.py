@@ -148,7 +148,7 @@ def _read(stage: Stage, plan: Plan, context: Context) -> tuple[DataFrame, tuple[
             return _inline(((_edge(step), context.written[step.label]),), context)
         case Scan(step):
             scan = context.scans[step.label]
-            return scan.frame, (ScanRoot(_edge(step), scan.make_decoder),), 1
+            return scan.frame, (ScanRoot(_edge(step), scan.make_reader),), 1
         case Query(step):
             computed, reader = lower_columns(stage.root.source, context.scans[step.label].frame)
             return computed, (ColumnsRoot(_edge(step), reader.read),), 1

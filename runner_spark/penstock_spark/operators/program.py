@@ -6,7 +6,7 @@ puts batches on its output edges; a writer turns the batches of its edge into ro
 
 from __future__ import annotations
 
-from collections.abc import Callable
+from collections.abc import Callable, Iterable
 from dataclasses import dataclass
 from typing import Any
 
@@ -29,10 +29,12 @@ class InlineRoot:
 
 @dataclass(frozen=True, eq=False)
 class ScanRoot:
-    """Rows of a source's frame; `make_decoder()` gives the function from an Arrow batch to values, once a task."""
+    """Rows of a source's frame; `make_reader()` gives the function from an Arrow batch to lists of values, once
+    a task.
+    """
 
     edge: int
-    make_decoder: Callable[[], Callable[[Any], list[Any]]]
+    make_reader: Callable[[], Callable[[Any], Iterable[list[Any]]]]
 
 
 @dataclass(frozen=True, eq=False)

@@ -277,11 +277,11 @@ class Stage:
 
     def _scan(self, scan: ScanRoot, records: Iterable[Any]) -> Iterator[tuple[Consumer, Batch]]:
         consumer = self.fan(scan.edge)
-        decode = scan.make_decoder()
+        read = scan.make_reader()
         for record in records:
-            values = decode(record)
-            if values:
-                yield consumer, Batch(values)
+            for values in read(record):
+                if values:
+                    yield consumer, Batch(values)
 
     def snapshot(self) -> Snapshot:
         """The metrics of all steps."""

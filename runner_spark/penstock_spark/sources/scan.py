@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import functools
-from collections.abc import Callable
+from collections.abc import Callable, Iterable
 from dataclasses import dataclass
 from typing import Any
 
@@ -14,6 +14,7 @@ from penstock.error import UnsupportedByRunner
 from penstock.graph import Source
 
 Decoder = Callable[[pa.RecordBatch], list[Any]]
+Reader = Callable[[pa.RecordBatch], Iterable[list[Any]]]
 
 
 @dataclass(frozen=True)
@@ -24,10 +25,28 @@ class Scan:
         frame: What Spark reads; its columns are the decoder's business.
         make_decoder: Called once in each task. Gives a function from each Arrow batch, which come in the
             order of the partition, to the list of its elements. It may keep state from batch to batch.
+        in_parts: Whether the function gives an iterator of such lists, since a row may stand for very many elements.
     """
 
     frame: DataFrame
+    make_decoder: Callable[[], Callable[[pa.RecordBatch], Any]]
+    in_parts: bool = False
+
+    @property
+    def make_reader(self) -> Callable[[], Reader]:
+        """Called once in each task: gives a function from each Arrow batch to lists of elements."""
+        return self.make_decoder if self.in_parts else _Whole(self.make_decoder)
+
+
+@dataclass(frozen=True)
+class _Whole:
+    """Makes a reader of a decoder, which gives one list for each batch."""
+
     make_decoder: Callable[[], Decoder]
+
+    def __call__(self) -> Reader:
+        decode = self.make_decoder()
+        return lambda batch: (decode(batch),)
 
 
 @functools.singledispatch

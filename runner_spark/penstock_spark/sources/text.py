@@ -1,5 +1,5 @@
-"""Text files: Spark's line reader where it means the same as Beam's, whole files cut in Python where it does
-not.
+"""Text files: plain ones on disks of the workers are read by the tasks, others by Spark's line reader where it means
+the same as Beam's, and as whole files where it does not.
 """
 
 from __future__ import annotations
@@ -18,10 +18,12 @@ from pyspark.sql import functions as F
 
 from penstock.error import three_parts
 from penstock.io.compression import CompressionTypes, resolve_compression
+from penstock.io.filesystems import FileSystems
 from penstock.io.records import records
 from penstock.io.text_source import TextSource
 from penstock_spark.sources.files import Namer, find_files
 from penstock_spark.sources.scan import Scan, open_source
+from penstock_spark.sources.splits import Split, blocks_of, splits_of
 
 # Hadoop reads these by the ending of the file's name.
 _READ_BY_SPARK = frozenset(
@@ -33,6 +35,9 @@ _READ_BY_SPARK = frozenset(
         CompressionTypes.ZSTD,
     }
 )
+_SPLITS_MAX = 2_000
+"""All tasks get to know all splits: where there are more of them, Spark had better tell each task its own."""
+
 _NOT_UTF8 = "pass a coder whose decode() knows the encoding, e.g. a subclass of coders.Coder"
 
 
@@ -42,6 +47,11 @@ def open_text(source: TextSource, spark: SparkSession, where: str) -> Scan:
     files = find_files(spark, source.file_pattern, where, validate=source.validate)
     if not files.paths:
         return Scan(spark.createDataFrame([], "value string"), lambda: _nothing)
+    if all(task_reads(source, path) for path in files.paths):
+        parts = splits_of(spark, files.paths, source.delimiter or b"\n", source.skip_header_lines)
+        if sum(map(len, parts)) <= _SPLITS_MAX:
+            reader = SplitReader(source, tuple(parts), where)
+            return Scan(spark.range(0, len(parts), 1, max(1, len(parts))), lambda: reader, in_parts=True)
     # A relative pattern is relative to the driver's folder, so the driver works the names out.
     namer = files.namer()
     if cuts_as_spark(source) and all(spark_unpacks(source, path) for path in files.paths):
@@ -53,6 +63,79 @@ def open_text(source: TextSource, spark: SparkSession, where: str) -> Scan:
 
 def _nothing(batch: pa.RecordBatch) -> list[Any]:
     return []
+
+
+def task_reads(source: TextSource, path: str) -> bool:
+    """Whether a task can read splits of a file, without Spark."""
+    return (
+        FileSystems.get_scheme(path) is None
+        and resolve_compression(path, source.compression_type) == CompressionTypes.UNCOMPRESSED
+        and source.strip_trailing_newlines
+        and source.escapechar is None
+        and len(source.delimiter or b"\n") == 1
+    )
+
+
+@dataclass(frozen=True)
+class SplitReader:
+    """Reads the splits of the tasks whose numbers are in a batch.
+
+    Attributes:
+        source: The description.
+        parts: The splits of each task.
+        where: The step, for errors.
+    """
+
+    source: TextSource
+    parts: tuple[tuple[Split, ...], ...]
+    where: str
+
+    def __call__(self, batch: pa.RecordBatch) -> Iterator[list[Any]]:
+        """The elements, in lists."""
+        delimiter = self.source.delimiter or b"\n"
+        for number in batch.column(0).to_pylist():
+            for split in self.parts[number]:
+                try:
+                    for block in blocks_of(split, delimiter):
+                        lines = self._lines(block, delimiter)
+                        yield [(split.name, line) for line in lines] if self.source.with_filename else lines
+                except OSError as error:
+                    raise _unreadable(error, split.name, self.where) from None
+
+    def _lines(self, block: bytes, delimiter: bytes) -> list[Any]:
+        """The records of a block, without their ends."""
+        decode = decode_of(self.source)
+        strips = self.source.delimiter is None and b"\r" in block
+        if decode is None and delimiter < b"\x80":
+            lines: list[Any] = self._text(block, delimiter).split(delimiter.decode())
+            end: Any = "\r"
+        else:
+            lines, end = block.split(delimiter), b"\r"
+        if not lines[-1]:
+            lines.pop()
+        if strips:
+            lines = [line[:-1] if line.endswith(end) else line for line in lines]
+        if decode is not None:
+            return list(map(decode, lines))
+        return lines if end == "\r" else [self._text(line, delimiter) for line in lines]
+
+    def _text(self, data: bytes, delimiter: bytes) -> str:
+        try:
+            return data.decode("utf-8")
+        except UnicodeDecodeError as error:
+            record = data[data.rfind(delimiter, 0, error.start) + 1 :].partition(delimiter)[0]
+            try:
+                record.decode("utf-8")
+            except UnicodeDecodeError as own:
+                error = own
+            raise not_utf8(error, self.where) from None
+
+
+def _unreadable(error: OSError, name: str, where: str) -> OSError:
+    what = f"{name} cannot be read: {error.strerror}"
+    return OSError(
+        error.errno, three_parts(what, where=where, hint="files stay as they are until all is read")
+    )
 
 
 def cuts_as_spark(source: TextSource) -> bool:

@@ -19,7 +19,7 @@ from penstock_spark.operators.batch import Batch, encode_page, loads
 from penstock_spark.operators.failure import step_failed
 from penstock_spark.shipping import import_like_driver
 from penstock_spark.sinks.hadoop import HadoopFolder, escaped
-from penstock_spark.sources.scan import Decoder, Scan
+from penstock_spark.sources.scan import Reader, Scan
 from penstock_spark.stream_sources.options import check_file_options, file_options
 
 PAGES = "value binary, last boolean"
@@ -70,7 +70,7 @@ def stage_bounded(
     place.make(folder)
     # What a task of a run that was cut off may still write goes to another folder than what this run writes.
     staged, pages = place.child(f"_staged-{uuid.uuid4().hex}"), place.child("pages")
-    program = dumps(_Paging(scan.make_decoder, where))
+    program = dumps(_Paging(scan.make_reader, where))
     frame = scan.frame.mapInArrow(_paging_function(program, sys_path), PAGES)
     frame.write.options(**_WRITER).parquet(staged)
     place.rename(staged, pages)
@@ -123,7 +123,7 @@ def _changed_millis(spark: SparkSession, folder: str) -> dict[str, int]:
 class _Paging:
     """What a worker needs to read a source."""
 
-    make_decoder: Callable[[], Decoder]
+    make_reader: Callable[[], Reader]
     where: str
 
 
@@ -132,10 +132,10 @@ def _paging_function(program: bytes, sys_path: tuple[str, ...]) -> Callable[[Any
         import_like_driver(sys_path)
         paging: _Paging = loads(program)
         try:
-            decode, pages = paging.make_decoder(), Pages()
+            read, pages = paging.make_reader(), Pages()
             for record in records:
-                for page in pages.add(decode(record)):
-                    yield _record(page)
+                for values in read(record):
+                    yield from map(_record, pages.add(values))
             for page in pages.rest():
                 yield _record(page)
         except Exception as error:

@@ -1,0 +1,130 @@
+"""Splits of plain files on the workers' disks, which a task reads by itself: Spark only says which are whose.
+
+Lines that Spark reads become rows, then columns, and travel from Java to Python before anything is done with them.
+"""
+
+from __future__ import annotations
+
+import os
+from collections.abc import Iterable, Iterator
+from typing import NamedTuple
+
+from pyspark.sql import SparkSession
+
+BLOCK_BYTES = 512 << 10
+"""So much is read at once: some ten thousand short lines, which fit into a processor's cache."""
+
+
+class Split(NamedTuple):
+    """A part of a file: the records that begin in it.
+
+    Attributes:
+        path: The file, from the root.
+        name: What the user calls it.
+        start: Its first byte.
+        end: The byte after its last.
+    """
+
+    path: str
+    name: str
+    start: int
+    end: int
+
+
+def splits_of(
+    spark: SparkSession, paths: Iterable[str], delimiter: bytes, headers: int = 0
+) -> list[tuple[Split, ...]]:
+    """The splits of files, those of a task together; as large, and put together, as Spark's own would be.
+
+    Args:
+        spark: Its settings ``spark.sql.files.*`` say how large a split may be.
+        paths: The files, as the user calls them.
+        delimiter: What ends a record: one byte.
+        headers: How many records at the beginning of each file are in no split.
+    """
+    whole = []
+    for name in paths:
+        path = os.path.abspath(name)
+        start = _end_of_records(path, delimiter, headers) if headers else 0
+        whole.append(Split(path, name, start, os.path.getsize(path)))
+    opening_bytes = _size(spark, "openCostInBytes")
+    parallelism = max(1, spark.sparkContext.defaultParallelism)
+    share = sum(split.end - split.start + opening_bytes for split in whole) // parallelism
+    limit = min(_size(spark, "maxPartitionBytes"), max(opening_bytes, share))
+    cut = [
+        split._replace(start=start, end=min(start + limit, split.end))
+        for split in whole
+        for start in range(split.start, split.end, limit)
+    ]
+    return _packed(cut, limit, opening_bytes)
+
+
+def _size(spark: SparkSession, name: str) -> int:
+    """A setting in bytes, at least one."""
+    text = spark.conf.get(f"spark.sql.files.{name}")
+    return max(1, int(spark._jvm.org.apache.spark.network.util.JavaUtils.byteStringAsBytes(text)))  # type: ignore[union-attr]
+
+
+def _packed(splits: list[Split], limit: int, opening_bytes: int) -> list[tuple[Split, ...]]:
+    """Small splits together, the largest first; opening a file counts as much as reading some bytes."""
+    tasks: list[list[Split]] = []
+    used = limit
+    for split in sorted(splits, key=lambda split: split.start - split.end):
+        if used + split.end - split.start > limit:
+            tasks.append([])
+            used = 0
+        tasks[-1].append(split)
+        used += split.end - split.start + opening_bytes
+    return list(map(tuple, tasks))
+
+
+def _end_of_records(path: str, delimiter: bytes, count: int) -> int:
+    """Where the first records of a file end; the file's end, if it has no more."""
+    end = 0
+    with open(path, "rb") as file:
+        while block := file.read(BLOCK_BYTES):
+            at = -1
+            while count and (at := block.find(delimiter, at + 1)) >= 0:
+                count -= 1
+                if not count:
+                    return end + at + 1
+            end += len(block)
+    return end
+
+
+def blocks_of(split: Split, delimiter: bytes) -> Iterator[bytes]:
+    """The records that begin in a split, with their delimiters, many at a time; a file's last one may have none.
+
+    Args:
+        split: The split.
+        delimiter: What ends a record: one byte.
+
+    Raises:
+        OSError: The file is gone, or cannot be read.
+    """
+    with open(split.path, "rb", buffering=0) as file:
+        # The first record begins behind a delimiter, which may be the last byte before the split.
+        reached = file.seek(max(split.start - 1, 0))
+        is_inside = split.start == 0
+        begun: list[bytes] = []
+        while block := file.read(BLOCK_BYTES):
+            last = max(split.end - 1 - reached, 0)
+            reached += len(block)
+            # The record that has the split's last byte is its last one.
+            end = block.find(delimiter, last) + 1 if reached >= split.end else 0
+            if end:
+                block = block[:end]
+            if not is_inside:
+                beginning = block.find(delimiter) + 1
+                is_inside = beginning > 0
+                block = block[beginning:] if is_inside else b""
+            cut = block.rfind(delimiter) + 1
+            if cut:
+                yield b"".join([*begun, block[:cut]])
+                begun = []
+            if cut < len(block):
+                begun.append(block[cut:])
+            if end:
+                return
+        if begun:
+            yield b"".join(begun)
