@@ -10,9 +10,14 @@ from collections.abc import Iterator, Mapping
 from typing import Any
 
 from pyspark.sql.streaming import StatefulProcessor, StatefulProcessorHandle
+from pyspark.sql.types import BinaryType, IntegerType, StringType, StructField, StructType
 
 ROWS = "level int, shard int, payload binary"
 """The columns between the operators of a query."""
+
+# Types and not their names, which Spark's processes would ask each other to read with every micro-batch.
+_KEYS = StructType([StructField("grouping", StringType()), StructField("page", IntegerType())])
+_PAGES = StructType([StructField("page", BinaryType())])
 
 
 class LevelProcessor(StatefulProcessor):  # type: ignore[misc]
@@ -42,7 +47,7 @@ class LevelProcessor(StatefulProcessor):  # type: ignore[misc]
 
     def init(self, handle: StatefulProcessorHandle) -> None:
         """Opens the state: a single variable, because Spark opens each of them anew with every micro-batch."""
-        self._pages = handle.getMapState("pages", "grouping string, page int", "page binary")
+        self._pages = handle.getMapState("pages", _KEYS, _PAGES)
 
     def handleInputRows(self, key: Any, rows: Iterator[Any], timerValues: Any) -> Iterator[Any]:
         """One shard's micro-batch."""
