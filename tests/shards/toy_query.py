@@ -25,6 +25,7 @@ from penstock_spark.shards.levels import play_shard
 from penstock_spark.shards.notices import Command, beat
 from penstock_spark.shards.reading import StreamReading
 from penstock_spark.shards.sources import SourceTask, play_sources
+from penstock_spark.sinks import StreamSink, encoders_inside
 from penstock_spark.stream_plan import Clock
 
 
@@ -60,11 +61,14 @@ class ToyQuery:
             without=settings.switched_off(),
             recorded=recorded,
         )
+        sinks = [StreamSink(self.plan.level_of[step.label], step) for step in self.plan.sinks]
+        encoders = encoders_inside(self.plan, sinks, context.without)
+        self._inside = frozenset(encoders)
         timeline, recorded = recorded_input(self.plan, events_per_batch)
         self.timeline = timeline
 
         def program(part: Any, reading: Any = None) -> bytes:
-            made = level_program(self.plan, part, timeline, recorded, reading, context, {})
+            made = level_program(self.plan, part, timeline, recorded, reading, context, encoders)
             return cloudpickle.dumps(made)
 
         self._played = program(self.plan.played) if self.plan.played else None
@@ -108,7 +112,8 @@ class ToyQuery:
         self.number += 1
         found: dict[str, list[Any]] = {sink.label: [] for sink in self.plan.sinks}
         for level, _, page in rows:
-            found[self.plan.sinks[-level - 1].label] += decode_page(page).values
+            values = loads(page) if level in self._inside else decode_page(page).values
+            found[self.plan.sinks[-level - 1].label] += values
         return found
 
     def _task(self, program: Any, task: int, values: list[Any], clock_micros: int) -> list[Any]:

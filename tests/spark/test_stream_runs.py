@@ -180,3 +180,21 @@ def test_a_source_that_is_faster_than_the_pipeline_is_read_bit_by_bit(spark, tmp
     result = sums(folder, found, windows=each, max_files_per_batch=2, ends=True)
     assert result.wait_until_finish() == "DONE"
     assert [element for element in found if element[1]] == [("red", 1)] * 6
+
+
+@pytest.mark.parametrize("files", [(), ("a\n", "", "b\n")], ids=["no file", "an empty file between others"])
+def test_a_finite_source_ends_when_there_is_nothing_more_to_read(spark, tmp_path, files: tuple[str, ...]):
+    for number, content in enumerate(files):
+        (tmp_path / f"{number}.txt").write_text(content)
+    read: list[Any] = []
+    counted: list[Any] = []
+    pipeline = beam.Pipeline(spark=spark, mode="streaming")
+    lines = pipeline | beam.io.ReadFromText(f"{tmp_path}/*.txt", validate=False).as_stream(
+        ends=True, max_files_per_batch=1
+    )
+    _ = lines | "Read" >> beam.io.WriteToMemory(read)
+    per_line = lines | beam.Map(lambda line: (line, 1)) | beam.WindowInto(FixedWindows(60))
+    _ = per_line | beam.CombinePerKey(sum) | "Counted" >> beam.io.WriteToMemory(counted)
+    pipeline.run().wait_until_finish()
+    assert sorted(read) == [line for content in files for line in content.split()]
+    assert sorted(counted) == [(line, 1) for line in sorted(read)]

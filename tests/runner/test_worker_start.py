@@ -1,0 +1,48 @@
+"""What a Python worker does before its first element, and what it leaves out."""
+
+from __future__ import annotations
+
+import gc
+import subprocess
+import sys
+from types import ModuleType
+
+import pytest
+
+from penstock_spark.operators.stage import collect_less_often
+
+
+def test_the_objects_of_modules_are_left_out_of_the_search_for_cycles(
+    monkeypatch: pytest.MonkeyPatch,
+) -> None:
+    thresholds = gc.get_threshold()
+    try:
+        gc.unfreeze()
+        collect_less_often()
+        before = gc.get_freeze_count()
+        assert before > 0
+        kept = [[] for _ in range(1_000)]  # type: ignore[var-annotated]
+        collect_less_often()
+        assert gc.get_freeze_count() <= before
+        monkeypatch.setitem(sys.modules, "a_module_that_a_task_imports", ModuleType("a"))
+        collect_less_often()
+        assert gc.get_freeze_count() >= before + len(kept)
+    finally:
+        gc.unfreeze()
+        gc.set_threshold(*thresholds)
+
+
+def test_the_processor_of_a_level_imports_nothing_that_takes_long() -> None:
+    # What it inherits from is Spark's, which imports pyarrow where that is needed.
+    program = (
+        "import sys, pyspark.sql.streaming, pyspark.sql.types\n"
+        "before = set(sys.modules)\n"
+        "import penstock_spark.shards.level_processor\n"
+        "print(*sorted(set(sys.modules) - before))"
+    )
+    run = subprocess.run([sys.executable, "-c", program], capture_output=True, text=True, check=True)
+    assert run.stdout.split() == [
+        "penstock_spark",
+        "penstock_spark.shards",
+        "penstock_spark.shards.level_processor",
+    ]
