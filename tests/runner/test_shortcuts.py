@@ -278,6 +278,50 @@ def test_an_error_of_a_map_with_a_window_and_of_a_sum_names_its_step(shortcuts):
     assert run(lambda pairs: pairs | "Sum" >> beam.CombinePerKey(sum)).startswith("TypeError at step 'Sum'")
 
 
+@pytest.fixture(name="written")
+def _written(monkeypatch):
+    """How many rows were written, flush by flush."""
+    written: list[int] = []
+    make = group_write.exchange_records
+
+    def noting(port, tag, keys, *columns):
+        written.append(len(keys))
+        return make(port, tag, keys, *columns)
+
+    monkeypatch.setattr(group_write, "exchange_records", noting)
+    return written
+
+
+def _sums_of_two(values: list[Any], keys: tuple[Any, Any] = ("a", "b")) -> None:
+    """Adds values up for two keys."""
+    pipeline = beam.Pipeline()
+    pairs = pipeline | beam.Create([(keys[n % 2], value) for n, value in enumerate(values)])
+    collect_timed(pairs | beam.CombinePerKey(sum))
+    run_plain(pipeline, Settings(partitions=1))
+
+
+@pytest.mark.parametrize("keys", [("a", "b"), (1, 2)], ids=str)
+def test_sums_of_numbers_are_written_once_however_many_values_there_are(written, keys):
+    _sums_of_two([1, 0.5] * 1000, keys)
+    assert written == [2]
+
+
+@pytest.mark.parametrize(
+    ("values", "keys"),
+    [
+        ([Decimal(1)] * 2000, ("a", "b")),
+        ([1] * 2000, (1.5, 2.5)),
+        ([1] * 2000, ("a" * 5_000, "b" * 5_000)),
+        ([1] * 1000 + [1 << 80_000] * 1000, ("a", "b")),
+    ],
+    ids=["values of any kind", "keys of any kind", "large keys", "large numbers"],
+)
+def test_sums_that_may_be_large_are_written_as_they_come(written, values, keys, monkeypatch):
+    monkeypatch.setattr(group_write, "FLUSH_BYTES", 10_000)
+    _sums_of_two(values, keys)
+    assert len(written) > 1
+
+
 def test_sums_over_sessions_are_written_once_a_session_where_they_are_whole_numbers(monkeypatch):
     written: list[int] = []
     make = group_write.exchange_records

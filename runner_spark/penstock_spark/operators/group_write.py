@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import sys
-from collections.abc import Callable, Iterable
+from collections.abc import Callable, Collection, Iterable, Iterator
 from functools import partial
 from typing import Any
 
@@ -28,6 +28,8 @@ _FIRST_FLUSH_ELEMENTS = 128
 _MOST_VALUES = 100_000
 _MOST_COMBINED = 1_000_000
 _MOST_NAMES = 200_000
+_NUMBERS = frozenset((int, float))
+_NUMBER_BYTES = sys.getsizeof(0)
 _NEVER_PAIRS = (str, bytes, dict, set, frozenset)
 
 
@@ -48,6 +50,19 @@ class FlushLimit:
         """Sets the limit so that the next flush takes about `FLUSH_BYTES`, growing at most fourfold at a time."""
         fitting = FLUSH_BYTES * max(elements, 1) // max(size_bytes, 1)
         self.elements = max(1, min(fitting, self.elements * 4, self.most_elements))
+
+    def stretch(self, elements: int, size_bytes: int) -> bool:
+        """Raises the limit where the elements that are held take at most half of the space, and says whether it did.
+
+        >>> limit = FlushLimit()
+        >>> limit.stretch(elements=1000, size_bytes=FLUSH_BYTES), limit.stretch(1000, 2000), limit.elements
+        (False, True, 4000)
+        """
+        if size_bytes > FLUSH_BYTES // 2:
+            return False
+        fitting = FLUSH_BYTES * elements // max(size_bytes, 1)
+        self.elements = max(1, min(fitting, elements * 4))
+        return True
 
 
 def split_pairs(batch: Batch, where: str) -> tuple[list[Any], list[Any]]:
@@ -100,7 +115,8 @@ class GroupWriter:
         self._plain_kinds = (str, int) if shortcuts else (str,)
         self.merges_early = self._in_columns and spec.windowing.windowfn.is_merging()
         self.adds_pairs = self._adds and self._rank is None and not self.merges_early
-        if kind in ("sum", "count"):
+        self._sums_up = self._adds or self._counts
+        if self._sums_up:
             # A number takes as much space, however many values it stands for: names alone fill the memory.
             self._limit.most_elements = sys.maxsize
         self._make_table: Callable[[], Table] = table_for(spec.combine)
@@ -235,8 +251,29 @@ class GroupWriter:
         if self._names_most >= _MOST_NAMES:
             # There are no more than was thought, and counting those of many windows takes its time.
             self._names_most = self._names_held()
-        if self._held >= self._limit.elements or self._names_most >= _MOST_NAMES:
+        if self._names_most >= _MOST_NAMES or (
+            self._held >= self._limit.elements and not (self._sums_up and self._stretched())
+        ):
             yield self._guard(self._flush)
+
+    def _stretched(self) -> bool:
+        """Whether more elements may be held, because what their sums take is known, and little."""
+        size_bytes = 0
+        for kind, names, numbers in self._sums_held():
+            if kind is None or not _NUMBERS.issuperset(map(type, numbers)):
+                return False
+            size_bytes += sum(map(sys.getsizeof, numbers)) - _NUMBER_BYTES * len(numbers)
+            size_bytes += sum(map(len, names)) if kind is str else sum(map(sys.getsizeof, names))
+        return self._limit.stretch(self._held, size_bytes)
+
+    def _sums_held(self) -> Iterator[tuple[type | None, Collection[Any], Collection[Any]]]:
+        """The names and the numbers of each table, with the type of the names."""
+        for (_, kind), table in self._tables.items():
+            numbers = table.numbers()
+            yield kind, numbers.keys(), numbers.values()
+        for kind, sessions in self._sessions.items():
+            names, _, _, totals = zip(*sessions.rows(), strict=True)
+            yield kind, names, totals
 
     def _names(self, keys: list[Any]) -> tuple[list[Any], type | None]:
         """What the tables call the keys, and the type of those that are called by themselves, as texts are.
