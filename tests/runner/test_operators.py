@@ -96,7 +96,8 @@ class Odd(WindowFn):
     ],
 )
 def test_a_batch_gets_the_windows_that_the_window_fn_assigns_one_by_one(windowfn, monkeypatch):
-    monkeypatch.setattr("penstock_spark.operators.windowing._CACHE_LIMIT", 5)
+    monkeypatch.setattr("penstock_spark.operators.windowing.CACHE_LIMIT", 5)
+    monkeypatch.setattr("penstock_spark.operators.fixed_windows.CACHE_LIMIT", 5)
     at = random.Random(11)
     times = [
         MIN_TIMESTAMP.micros,

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import random
 from decimal import Decimal
+from enum import StrEnum
 from typing import Any, NamedTuple
 
 import pytest
@@ -22,8 +23,8 @@ from penstock.transforms.window import (
     TimestampedValue,
 )
 from penstock.utils.timestamp import MAX_TIMESTAMP, MIN_TIMESTAMP
-from penstock_spark.operators import group_write, numbers, tables
-from penstock_spark.operators.failure import StepFailed
+from penstock_spark.operators import fixed_windows, group_write, numbers, pace, tables
+from penstock_spark.operators.failure import StepFailed, find_failure
 
 WINDOWS = (
     GlobalWindows(),
@@ -42,11 +43,19 @@ class Place(NamedTuple):
     column: str
 
 
+class Letter(StrEnum):
+    """A text that equals a plain one and is another key."""
+
+    A = "a"
+
+
 KEYS: tuple[tuple[Any, ...], ...] = (
     ("a", "b", "\ud800", ""),
     (1, 1.0, True, "1", "a", b"a", None, ("a", 1), ("a", 1.0), -5, 2**70),
     (("a", ("b", 1)), ("a", "b")),
     (Place(1, "a"), (1, "a"), Place(2, "b")),
+    (1, -5, 2**70, 0),
+    ("a", Letter.A, "b", 1),
 )
 VALUES: tuple[tuple[Any, ...], ...] = (
     (1, 2, -3, 0),
@@ -62,6 +71,13 @@ def _limits(request, monkeypatch):
         monkeypatch.setattr(group_write, "_MOST_NAMES", 3)
         monkeypatch.setattr(numbers, "_MOST_GROUPS", 2)
         monkeypatch.setattr(numbers, "_MOST_WINDOWS", 1)
+
+
+class Refusing:
+    """A value that cannot be added."""
+
+    def __radd__(self, other: Any) -> Any:
+        raise ValueError("refused")
 
 
 def _both(build) -> list[list[str]]:
@@ -104,6 +120,79 @@ def test_sums_are_the_same_with_shortcuts_and_without(windowfn, seed):
 
         with_shortcuts, without = _both(build)
         assert with_shortcuts == without
+
+
+@pytest.mark.parametrize("windowfn", [GlobalWindows(), FixedWindows(10), FixedWindows(7, offset=3)], ids=str)
+def test_pairs_that_are_no_tuples_are_added_up_beside_those_that_are(windowfn):
+    pairs = [("a", 1), ("b", 2), ["a", 3], Pair("a", 4), ("a", 5), Pair("c", 6), (1, 7), ("b", 8)]
+
+    def build(pipeline):
+        timed = _timed(pipeline, [(pair, 4 * n - 9) for n, pair in enumerate(pairs)])
+        yield timed | beam.WindowInto(windowfn) | beam.CombinePerKey(sum)
+
+    with_shortcuts, without = _both(build)
+    assert with_shortcuts == without
+
+
+class Pair(NamedTuple):
+    """A pair with names."""
+
+    key: str
+    value: int
+
+
+@pytest.mark.parametrize("shortcuts", [True, False])
+@pytest.mark.parametrize("windowfn", [GlobalWindows(), FixedWindows(10)], ids=str)
+@pytest.mark.parametrize(
+    ("elements", "wanted"),
+    [
+        ([("a", 1), ("a", "b"), "ab"], "not (key, value) pairs: str"),
+        ([("a", 1), ("a", 2, 3)], "not (key, value) pairs: tuple"),
+        ([("a", 1), ("a", "b"), ("a",)], "not (key, value) pairs: tuple"),
+        ([()], "not (key, value) pairs: tuple"),
+        ([("a", 1), ("a", "b"), (1, 2)], "unsupported operand"),
+        ([("a", 1), (object(), 2), ("a", "b")], "deterministic"),
+        ([("a", Refusing()), ("a", 1)], "refused"),
+    ],
+    ids=repr,
+)
+def test_what_cannot_be_summed_is_told_the_same_way(elements, wanted, windowfn, shortcuts):
+    pipeline = beam.Pipeline()
+    timed = _timed(pipeline, [(element, 1) for element in elements])
+    collect_timed(timed | beam.WindowInto(windowfn) | "Sum" >> beam.CombinePerKey(sum))
+    with pytest.raises(StepFailed) as caught:
+        run_plain(pipeline, Settings(partitions=1, without=set() if shortcuts else {"shortcuts"}))
+    failure = find_failure(str(caught.value))
+    assert wanted in failure.message
+    assert failure.where.startswith("at step 'Sum'")
+
+
+def test_sums_over_fixed_windows_ask_for_no_windows_of_elements(monkeypatch):
+    monkeypatch.setattr(fixed_windows.FixedAssigner, "__call__", None)
+    pipeline = beam.Pipeline()
+    pairs = _timed(pipeline, [((name, 1), time) for time in range(50) for name in ("a", "b")])
+    collected = collect_timed(pairs | beam.WindowInto(FixedWindows(10)) | beam.CombinePerKey(sum))
+    run_plain(pipeline)
+    assert len(collected) == 10
+    assert {element for element, *_ in collected} == {("a", 10), ("b", 10)}
+
+
+def test_names_are_counted_only_where_there_may_be_too_many(monkeypatch):
+    counted: list[int] = []
+    count = group_write.GroupWriter._names_held
+    monkeypatch.setattr(group_write, "_MOST_NAMES", 30)
+    for limit in ("_FIRST_ELEMENTS", "_MOST_ELEMENTS"):
+        monkeypatch.setattr(pace, limit, 10)
+    monkeypatch.setattr(
+        group_write.GroupWriter, "_names_held", lambda writer: counted.append(count(writer)) or counted[-1]
+    )
+    pipeline = beam.Pipeline()
+    pairs = pipeline | beam.Create([(str(n % 10), 1) for n in range(100)])
+    collected = collect_timed(pairs | beam.CombinePerKey(sum))
+    run_plain(pipeline, Settings(partitions=1))
+    assert {element for element, *_ in collected} == {(str(n), 10) for n in range(10)}
+    assert 1 <= len(counted) <= 5
+    assert set(counted) == {10}
 
 
 def test_sessions_at_the_ends_of_time_are_the_same_with_shortcuts_and_without():
@@ -187,6 +276,50 @@ def test_an_error_of_a_map_with_a_window_and_of_a_sum_names_its_step(shortcuts):
         "ZeroDivisionError at step 'First'"
     )
     assert run(lambda pairs: pairs | "Sum" >> beam.CombinePerKey(sum)).startswith("TypeError at step 'Sum'")
+
+
+@pytest.fixture(name="written")
+def _written(monkeypatch):
+    """How many rows were written, flush by flush."""
+    written: list[int] = []
+    make = group_write.exchange_records
+
+    def noting(port, tag, keys, *columns):
+        written.append(len(keys))
+        return make(port, tag, keys, *columns)
+
+    monkeypatch.setattr(group_write, "exchange_records", noting)
+    return written
+
+
+def _sums_of_two(values: list[Any], keys: tuple[Any, Any] = ("a", "b")) -> None:
+    """Adds values up for two keys."""
+    pipeline = beam.Pipeline()
+    pairs = pipeline | beam.Create([(keys[n % 2], value) for n, value in enumerate(values)])
+    collect_timed(pairs | beam.CombinePerKey(sum))
+    run_plain(pipeline, Settings(partitions=1))
+
+
+@pytest.mark.parametrize("keys", [("a", "b"), (1, 2)], ids=str)
+def test_sums_of_numbers_are_written_once_however_many_values_there_are(written, keys):
+    _sums_of_two([1, 0.5] * 1000, keys)
+    assert written == [2]
+
+
+@pytest.mark.parametrize(
+    ("values", "keys"),
+    [
+        ([Decimal(1)] * 2000, ("a", "b")),
+        ([1] * 2000, (1.5, 2.5)),
+        ([1] * 2000, ("a" * 5_000, "b" * 5_000)),
+        ([1] * 1000 + [1 << 80_000] * 1000, ("a", "b")),
+    ],
+    ids=["values of any kind", "keys of any kind", "large keys", "large numbers"],
+)
+def test_sums_that_may_be_large_are_written_as_they_come(written, values, keys, monkeypatch):
+    monkeypatch.setattr(group_write, "FLUSH_BYTES", 10_000)
+    _sums_of_two(values, keys)
+    assert len(written) > 1
 
 
 def test_sums_over_sessions_are_written_once_a_session_where_they_are_whole_numbers(monkeypatch):

@@ -3,17 +3,19 @@
 from __future__ import annotations
 
 import sys
-from collections.abc import Callable, Iterable
+from collections.abc import Callable, Collection, Iterable, Iterator
 from functools import partial
 from typing import Any
 
 from penstock.coders.deterministic import encode_keys
 from penstock.error import three_parts
-from penstock.metrics.execution import MetricsContainer
+from penstock.metrics.execution import MetricsContainer, set_current
 from penstock_spark.operators.batch import Batch, by_windows
 from penstock_spark.operators.failure import guarded, step_failed
+from penstock_spark.operators.fixed_windows import FixedAssigner
 from penstock_spark.operators.keys import keys_to_carry, payloads, rank_of, window_encoder
 from penstock_spark.operators.numbers import are_columns, travels_in_columns
+from penstock_spark.operators.pair_sums import Sums, add_pairs, add_pairs_by_time, kind_of_keys
 from penstock_spark.operators.program import GroupWriterSpec
 from penstock_spark.operators.pushing import Quiet, Records
 from penstock_spark.operators.session_sums import SessionTable, Spans, spans_of
@@ -26,6 +28,8 @@ _FIRST_FLUSH_ELEMENTS = 128
 _MOST_VALUES = 100_000
 _MOST_COMBINED = 1_000_000
 _MOST_NAMES = 200_000
+_NUMBERS = frozenset((int, float))
+_NUMBER_BYTES = sys.getsizeof(0)
 _NEVER_PAIRS = (str, bytes, dict, set, frozenset)
 
 
@@ -46,6 +50,19 @@ class FlushLimit:
         """Sets the limit so that the next flush takes about `FLUSH_BYTES`, growing at most fourfold at a time."""
         fitting = FLUSH_BYTES * max(elements, 1) // max(size_bytes, 1)
         self.elements = max(1, min(fitting, self.elements * 4, self.most_elements))
+
+    def stretch(self, elements: int, size_bytes: int) -> bool:
+        """Raises the limit where the elements that are held take at most half of the space, and says whether it did.
+
+        >>> limit = FlushLimit()
+        >>> limit.stretch(elements=1000, size_bytes=FLUSH_BYTES), limit.stretch(1000, 2000), limit.elements
+        (False, True, 4000)
+        """
+        if size_bytes > FLUSH_BYTES // 2:
+            return False
+        fitting = FLUSH_BYTES * elements // max(size_bytes, 1)
+        self.elements = max(1, min(fitting, elements * 4))
+        return True
 
 
 def split_pairs(batch: Batch, where: str) -> tuple[list[Any], list[Any]]:
@@ -86,6 +103,7 @@ class GroupWriter:
         self, spec: GroupWriterSpec, partition: int, metrics: MetricsContainer, shortcuts: bool = False
     ) -> None:
         self.spec = spec
+        self._metrics = metrics
         self._guard = partial(guarded, metrics, spec.where)
         self._encode_window = window_encoder(spec.windowing)
         self._rank = rank_of(spec.windowing)
@@ -94,8 +112,11 @@ class GroupWriter:
         kind = known(spec.combine) if shortcuts and spec.combine is not None else None
         self._in_columns = kind is not None and travels_in_columns(spec.windowing, spec.combine)
         self._counts, self._adds = kind == "count", kind == "sum"
+        self._plain_kinds = (str, int) if shortcuts else (str,)
         self.merges_early = self._in_columns and spec.windowing.windowfn.is_merging()
-        if kind in ("sum", "count"):
+        self.adds_pairs = self._adds and self._rank is None and not self.merges_early
+        self._sums_up = self._adds or self._counts
+        if self._sums_up:
             # A number takes as much space, however many values it stands for: names alone fill the memory.
             self._limit.most_elements = sys.maxsize
         self._make_table: Callable[[], Table] = table_for(spec.combine)
@@ -124,74 +145,155 @@ class GroupWriter:
             yield self._guard(self._flush)
 
     def _clear(self) -> None:
-        self._tables: dict[tuple[Any, bool], Table] = {}
-        self._sessions: dict[bool, SessionTable] = {}
+        self._tables: dict[tuple[Any, type | None], Table] = {}
+        self._sessions: dict[type | None, SessionTable] = {}
+        self._names_most = 0
         self._keys: dict[bytes, Any] = {}
         self._ranks: dict[tuple[Any, Any], int] = {}
         self._held = 0
 
     def push(self, batch: Batch) -> Records:
         """Takes a batch of pairs."""
-        keys, values = split_pairs(batch, self.spec.where)
-        yield from self.take(keys, values, batch)
+        windows, taken = batch.windows, 0
+        if self.adds_pairs and not isinstance(windows, list) and len(windows) == 1:
+            taken = self._leading(
+                batch, lambda kind: add_pairs(self._sums(kind, windows), batch.values, kind)
+            )
+        yield from self._take_rest(batch, taken)
+
+    def take_fixed(self, batch: Batch, windows: FixedAssigner) -> Records:
+        """Takes a batch of pairs with a list of timestamps, by which windows are found."""
+        times: Any = batch.timestamps
+
+        def add(kind: type) -> int:
+            def sums_at(start_micros: int) -> Sums:
+                return self._sums(kind, windows.windows_at(start_micros))
+
+            spacing = windows.size_micros, windows.offset_micros
+            return add_pairs_by_time(sums_at, *spacing, times, batch.values, kind)
+
+        taken = self._leading(batch, add)
+        if taken < len(batch.values):
+            batch = Batch(batch.values, times, windows(batch), batch.panes)
+        yield from self._take_rest(batch, taken)
+
+    def _leading(self, batch: Batch, add: Callable[[type], int]) -> int:
+        """Adds pairs at the beginning of a batch to sums, if one can; gives their number.
+
+        Args:
+            batch: The elements.
+            add: Adds those whose keys have the type that it is given, and gives their number.
+        """
+        kind = kind_of_keys(batch.values, self._plain_kinds)
+        if kind is None:
+            return 0
+        self._check_inserts(batch)
+        set_current(self._metrics)
+        try:
+            return add(kind)
+        except Exception as error:
+            # What is no pair, or has a key that cannot be one, is told before what cannot be added.
+            self._names(split_pairs(batch, self.spec.where)[0])
+            step_failed(error, self.spec.where)
+
+    def _take_rest(self, batch: Batch, taken: int) -> Records:
+        """Takes what is left of a batch of pairs, some of which were taken already."""
+        if taken:
+            yield from self._flush_if_full(taken)
+            batch = batch.sliced(taken, len(batch.values))
+        if batch.values:
+            keys, values = split_pairs(batch, self.spec.where)
+            yield from self.take(keys, values, batch)
+
+    def _check_inserts(self, batch: Batch) -> None:
+        if batch.retracts:
+            step_failed(unexpected_retraction(), self.spec.where)
 
     def take(self, keys: list[Any], values: list[Any], batch: Batch) -> Records:
         """Takes keys and values with the timestamps and windows of a batch."""
-        if batch.retracts:
-            step_failed(unexpected_retraction(), self.spec.where)
-        names, plain = self._names(keys)
+        self._check_inserts(batch)
+        names, kind = self._names(keys)
+        lengths = set(map(len, batch.windows)) if isinstance(batch.windows, list) else {len(batch.windows)}
         spans = spans_of(batch.windows, len(names)) if self.merges_early else None
         if spans is not None:
-            self._guard(self._add_to_sessions, plain, names, spans, values)
-        elif self._adds and isinstance(batch.windows, list) and set(map(len, batch.windows)) == {1}:
-            self._guard(add_by_window, partial(self._sums, plain), batch.windows, names, values)
+            self._guard(self._add_to_sessions, kind, names, spans, values)
+        elif self._adds and isinstance(batch.windows, list) and lengths == {1}:
+            self._guard(add_by_window, partial(self._sums, kind), batch.windows, names, values)
         else:
             for windows, some_names, some_values in by_windows(batch.windows, names, values):
                 for window in windows:
-                    self._guard(self._table(window, plain).add, some_names, some_values)
+                    self._guard(self._table(window, kind).add, some_names, some_values)
         if self._rank is not None:
             self._guard(self._note_ranks, batch, names)
-        yield from self._flush_if_full(len(values))
+        yield from self._flush_if_full(len(values), max(lengths, default=0))
 
     def take_sessions(self, batch: Batch, spans: Spans) -> Records:
         """Takes a batch of pairs, each in a session from a start to an end that its windows need not tell."""
         keys, values = split_pairs(batch, self.spec.where)
-        if batch.retracts:
-            step_failed(unexpected_retraction(), self.spec.where)
-        names, plain = self._names(keys)
-        self._guard(self._add_to_sessions, plain, names, spans, values)
+        self._check_inserts(batch)
+        names, kind = self._names(keys)
+        self._guard(self._add_to_sessions, kind, names, spans, values)
         yield from self._flush_if_full(len(values))
 
-    def _add_to_sessions(self, plain: bool, names: list[Any], spans: Spans, values: list[Any]) -> None:
-        table = self._sessions.get(plain)
+    def _add_to_sessions(self, kind: type | None, names: list[Any], spans: Spans, values: list[Any]) -> None:
+        table = self._sessions.get(kind)
         if table is None:
-            table = self._sessions[plain] = SessionTable(self.spec.windowing.windowfn)
+            table = self._sessions[kind] = SessionTable(self.spec.windowing.windowfn)
         table.add(names, *spans, [1] * len(values) if self._counts else values)
 
-    def _sums(self, plain: bool, windows: tuple[Any]) -> dict[Any, Any]:
-        sums: dict[Any, Any] = self._table(windows[0], plain).numbers()
+    def _sums(self, kind: type | None, windows: tuple[Any, ...]) -> Sums:
+        sums: Sums = self._table(windows[0], kind).numbers()
         return sums
 
-    def _flush_if_full(self, taken: int) -> Records:
+    def _flush_if_full(self, taken: int, windows_each: int = 1) -> Records:
         self._held += taken
-        if self._held >= self._limit.elements or self._names_held() >= _MOST_NAMES:
+        self._names_most += taken * windows_each
+        if self._names_most >= _MOST_NAMES:
+            # There are no more than was thought, and counting those of many windows takes its time.
+            self._names_most = self._names_held()
+        if self._names_most >= _MOST_NAMES or (
+            self._held >= self._limit.elements and not (self._sums_up and self._stretched())
+        ):
             yield self._guard(self._flush)
 
-    def _names(self, keys: list[Any]) -> tuple[list[Any], bool]:
-        """What the tables call the keys: texts are called by themselves, all others by their encoding.
+    def _stretched(self) -> bool:
+        """Whether more elements may be held, because what their sums take is known, and little."""
+        size_bytes = 0
+        for kind, names, numbers in self._sums_held():
+            if kind is None or not _NUMBERS.issuperset(map(type, numbers)):
+                return False
+            size_bytes += sum(map(sys.getsizeof, numbers)) - _NUMBER_BYTES * len(numbers)
+            size_bytes += sum(map(len, names)) if kind is str else sum(map(sys.getsizeof, names))
+        return self._limit.stretch(self._held, size_bytes)
 
-        Python finds 1, 1.0 and True equal, and so a table must not be keyed by them.
+    def _sums_held(self) -> Iterator[tuple[type | None, Collection[Any], Collection[Any]]]:
+        """The names and the numbers of each table, with the type of the names."""
+        for (_, kind), table in self._tables.items():
+            numbers = table.numbers()
+            yield kind, numbers.keys(), numbers.values()
+        for kind, sessions in self._sessions.items():
+            names, _, _, totals = zip(*sessions.rows(), strict=True)
+            yield kind, names, totals
+
+    def _names(self, keys: list[Any]) -> tuple[list[Any], type | None]:
+        """What the tables call the keys, and the type of those that are called by themselves, as texts are.
+
+        All others are called by their encoding: Python finds 1, 1.0 and True equal, and so no table has keys of several
+        types.
         """
-        if set(map(type, keys)) == {str}:
-            return keys, True
+        kinds = set(map(type, keys))
+        if len(kinds) == 1:
+            [kind] = kinds
+            if kind in self._plain_kinds:
+                return keys, kind
         names = self._guard(encode_keys, keys)
         self._keys.update(keys_to_carry(names, keys))
-        return names, False
+        return names, None
 
-    def _table(self, window: Any, plain: bool) -> Table:
-        table = self._tables.get((window, plain))
+    def _table(self, window: Any, kind: type | None) -> Table:
+        table = self._tables.get((window, kind))
         if table is None:
-            table = self._tables[window, plain] = self._make_table()
+            table = self._tables[window, kind] = self._make_table()
         return table
 
     def _names_held(self) -> int:
@@ -207,56 +309,60 @@ class GroupWriter:
     def _flush(self) -> Any:
         columns: list[list[Any]] = [[], [], [], [], [], [], []]
         write = self._add_numbers if self.spec.as_numbers else self._add_accumulators
-        for (window, plain), table in self._tables.items():
-            write(columns, window, plain, table)
-        for plain, sessions in self._sessions.items():
-            self._add_sessions(columns, plain, sessions)
+        for (window, kind), table in self._tables.items():
+            write(columns, window, kind, table)
+        for kind, sessions in self._sessions.items():
+            self._add_sessions(columns, kind, sessions)
         self._limit.learn(self._held, _size_bytes(columns))
         self._clear()
         return exchange_records(self.spec.port, self.spec.tag, *columns)
 
-    def _add_names(self, columns: list[list[Any]], window: Any, plain: bool, names: list[Any]) -> list[bytes]:
+    def _add_names(
+        self, columns: list[list[Any]], window: Any, kind: type | None, names: list[Any]
+    ) -> list[bytes]:
         """Adds the columns that say which key and window a row is of."""
-        encoded = encode_keys(names) if plain else names
+        encoded = encode_keys(names) if kind else names
         columns[0].extend(encoded)
         for column, bound in zip(columns[1:4], self._encode_window(window), strict=True):
             column.extend([bound] * len(names))
         return encoded
 
-    def _add_accumulators(self, columns: list[list[Any]], window: Any, plain: bool, table: Table) -> None:
+    def _add_accumulators(
+        self, columns: list[list[Any]], window: Any, kind: type | None, table: Table
+    ) -> None:
         if self._in_columns:
             numbers = table.numbers()
-            if self._are_columns(plain, numbers.values()):
-                self._add_names(columns, window, plain, list(numbers))
+            if self._are_columns(kind, numbers.values()):
+                self._add_names(columns, window, kind, list(numbers))
                 _add_columns(columns, list(numbers.values()))
                 return
         accumulators = table.accumulators()
-        encoded = self._add_names(columns, window, plain, list(accumulators))
+        encoded = self._add_names(columns, window, kind, list(accumulators))
         columns[4].extend([self._ranks.get((window, name), 0) for name in accumulators])
         self._add_payloads(columns, encoded, list(accumulators.values()))
 
-    def _add_sessions(self, columns: list[list[Any]], plain: bool, table: SessionTable) -> None:
+    def _add_sessions(self, columns: list[list[Any]], kind: type | None, table: SessionTable) -> None:
         names, starts, ends, totals = map(list, zip(*table.rows(), strict=True))
-        encoded = encode_keys(names) if plain else names
+        encoded = encode_keys(names) if kind else names
         for column, part in zip(columns, (encoded, starts, ends, [None] * len(encoded)), strict=False):
             column.extend(part)
-        if self._are_columns(plain, totals):
+        if self._are_columns(kind, totals):
             _add_columns(columns, totals)
             return
         columns[4].extend([0] * len(encoded))
         self._add_payloads(columns, encoded, accumulators_of(self.spec.combine, totals))
 
-    def _are_columns(self, plain: bool, numbers: Iterable[Any]) -> bool:
-        return are_columns(list(numbers), () if plain else self._keys.values())
+    def _are_columns(self, kind: type | None, numbers: Iterable[Any]) -> bool:
+        return are_columns(list(numbers), () if kind else self._keys.values())
 
     def _add_payloads(self, columns: list[list[Any]], encoded: list[bytes], held: list[Any]) -> None:
         columns[5].extend(range(self._sequence, self._sequence + len(encoded)))
         columns[6].extend(payloads(encoded, self._keys, held))
         self._sequence += len(encoded)
 
-    def _add_numbers(self, columns: list[list[Any]], window: Any, plain: bool, table: Table) -> None:
+    def _add_numbers(self, columns: list[list[Any]], window: Any, kind: type | None, table: Table) -> None:
         numbers = table.numbers()
-        self._add_names(columns, window, plain, list(numbers))
+        self._add_names(columns, window, kind, list(numbers))
         highs, lows = split_numbers(list(numbers.values()), self.spec.where)
         columns[4].extend(highs)
         columns[5].extend(lows)

@@ -13,7 +13,7 @@ import pyarrow as pa
 from penstock.graph import AssignWindows, ParDo, StatefulParDo
 from penstock.metrics.execution import MetricsContainer, Snapshot, merge_snapshots
 from penstock.transforms.counting import PairWithNothing
-from penstock.transforms.window import Sessions
+from penstock.transforms.window import FixedWindows, Sessions
 from penstock_spark.operators.batch import Batch, decode_page, dumps, loads
 from penstock_spark.operators.failure import show_elements
 from penstock_spark.operators.group_read import GroupReader, read_groups
@@ -47,7 +47,7 @@ from penstock_spark.operators.stateful import StatefulStep
 from penstock_spark.operators.stateful_read import StatefulReader
 from penstock_spark.operators.totals import TotalsReader
 from penstock_spark.operators.views import BroadcastContents, Contents
-from penstock_spark.operators.windowing import AssignStep, SessionStep
+from penstock_spark.operators.windowing import AssignStep, FixedStep, SessionStep
 from penstock_spark.operators.writers import PageWriter, SinkWriter
 from penstock_spark.shipping import import_like_driver
 
@@ -154,6 +154,8 @@ class Stage:
         writers = self._grouping_readers(spec)
         if writers and type(windowfn) is Sessions and all(writer.merges_early for writer in writers):
             return SessionStep(step, windowfn, writers)
+        if writers and type(windowfn) is FixedWindows and all(writer.adds_pairs for writer in writers):
+            return FixedStep(step, windowfn, writers)
         return step
 
     def _dofn(self, kind: type[_Step], spec: StepSpec) -> _Step:

@@ -11,10 +11,10 @@ from penstock.transforms.window import BoundedWindow, FixedWindows, GlobalWindow
 from penstock.utils.timestamp import MAX_TIMESTAMP, Timestamp
 from penstock_spark.operators.batch import GLOBAL, MIN_MICROS, Batch, Windows
 from penstock_spark.operators.failure import step_failed
+from penstock_spark.operators.fixed_windows import CACHE_LIMIT, FixedAssigner
 from penstock_spark.operators.group_write import GroupWriter
 from penstock_spark.operators.pushing import Consumer, Quiet, Records
 
-_CACHE_LIMIT = 10_000
 _MAX_MICROS: int = MAX_TIMESTAMP.micros
 
 
@@ -40,6 +40,24 @@ class AssignStep(Quiet):
             # Sliding windows with gaps between them leave elements in no window, and a grouping never sees those.
             self.metrics.inc(("penstock", "elements_in_no_window"), lost)
         yield from self.out.push(Batch(batch.values, batch.timestamps, windows, batch.panes))
+
+
+class FixedStep(Quiet):
+    """Puts pairs into fixed windows for sums alone, which find the window of each by its time."""
+
+    def __init__(self, general: AssignStep, windowfn: FixedWindows, writers: list[GroupWriter]) -> None:
+        self.general = general
+        self.windows = FixedAssigner(windowfn)
+        self.writers = writers
+
+    def push(self, batch: Batch) -> Records:
+        """Takes a batch."""
+        batch = batch.exploded()
+        if not isinstance(batch.timestamps, list):
+            yield from self.general.push(batch)
+            return
+        for writer in self.writers:
+            yield from writer.take_fixed(batch, self.windows)
 
 
 class SessionStep(Quiet):
@@ -72,47 +90,17 @@ def assigner(windowfn: Any) -> Callable[[Batch], Windows | list[Windows]]:
     if type(windowfn) is GlobalWindows:
         return lambda batch: GLOBAL
     if type(windowfn) is FixedWindows:
-        return _fixed(windowfn)
+        return FixedAssigner(windowfn)
     if hasattr(windowfn, "assign_micros") and type(windowfn).__module__.startswith("penstock."):
         return _by_timestamp(windowfn.assign_micros)
     return _by_context(windowfn)
-
-
-def _fixed(windowfn: FixedWindows) -> Callable[[Batch], Windows | list[Windows]]:
-    size, offset = windowfn.size_micros, windowfn.offset_micros
-    cache: dict[int, Windows] = {}
-
-    def windows_at(start: int) -> Windows:
-        if len(cache) > _CACHE_LIMIT:
-            cache.clear()
-        made = cache[start] = tuple(windowfn.assign_micros(start))
-        return made
-
-    def assign(batch: Batch) -> Windows | list[Windows]:
-        timestamps = batch.timestamps
-        if not isinstance(timestamps, list):
-            return tuple(windowfn.assign_micros(timestamps))
-        assigned: list[Windows] = []
-        add = assigned.append
-        start = end = 0
-        own: Windows = ()
-        for at in timestamps:
-            # What comes together is mostly of one window, and two comparisons are cheaper than a division.
-            if not start <= at < end:
-                start = at - (at - offset) % size
-                end = start + size
-                own = cache.get(start) or windows_at(start)
-            add(own)
-        return assigned
-
-    return assign
 
 
 def _by_timestamp(assign_micros: Callable[[int], Windows]) -> Callable[[Batch], Windows | list[Windows]]:
     cache: dict[int, Windows] = {}
 
     def windows_at(micros: int) -> Windows:
-        if len(cache) > _CACHE_LIMIT:
+        if len(cache) > CACHE_LIMIT:
             cache.clear()
         made = cache[micros] = tuple(assign_micros(micros))
         return made
