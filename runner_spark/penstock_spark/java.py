@@ -22,6 +22,7 @@ from dataclasses import dataclass
 from pathlib import Path
 
 from penstock.error import RunnerError
+from penstock_spark.unpacked import HOME
 from penstock_spark.user_cache import candidate_folders
 
 OLDEST_MAJOR = 17
@@ -30,6 +31,7 @@ OLDEST_MAJOR = 17
 _PROBE_SECONDS_MAX = 60
 
 _VECTOR_MODULE = "--add-modules=jdk.incubator.vector"
+_LAUNCHER = "org.apache.spark.launcher.Main"
 _REMOVED_PACKAGE = "--add-opens=java.base/sun.security.action=ALL-UNNAMED"
 _REMOVED_PACKAGE_MAJOR = 24
 """The Java that removed the package above, and warns about the argument."""
@@ -182,6 +184,10 @@ def wrapper_script(java: Java) -> str:
         *) set -- "$@" "$argument" ;;
       esac
     done
+    case " $* " in
+      *' org.apache.spark.launcher.Main '*) ;;
+      *) if [ -n "$PENSTOCK_SPARK_HOME" ]; then export SPARK_HOME="$PENSTOCK_SPARK_HOME"; fi ;;
+    esac
     exec '/opt/a java/bin/java' "$@"
     <BLANKLINE>
     """
@@ -197,6 +203,11 @@ def wrapper_script(java: Java) -> str:
         '    *) set -- "$@" "$argument" ;;',
         "  esac",
         "done",
+        # Java's launcher makes the class path, which has to have the names that the archive of classes has.
+        'case " $* " in',
+        f"  *' {_LAUNCHER} '*) ;;",
+        f'  *) if [ -n "${HOME}" ]; then export SPARK_HOME="${HOME}"; fi ;;',
+        "esac",
         f'exec {shlex.quote(java.executable)} "$@"',
         "",
     ]

@@ -16,6 +16,7 @@ from typing import TYPE_CHECKING, NoReturn
 from penstock.error import UnsupportedByRunner
 from penstock_spark.class_archive import archive_arguments, has_base_archive
 from penstock_spark.java import find_java, wrapped
+from penstock_spark.unpacked import HOME, unpacked_home
 
 if TYPE_CHECKING:
     from pyspark.sql import DataFrame, SparkSession
@@ -193,6 +194,7 @@ def _start_java(conf: dict[str, str], fast_start: bool) -> SparkSession:
         # The launcher is a Java that only builds a command line. Without SPARK_HOME, a Python looks for it.
         "SPARK_LAUNCHER_OPTS": os.environ.get("SPARK_LAUNCHER_OPTS", " ".join(_FAST_START)),
         "SPARK_HOME": spark_home,
+        HOME: (unpacked_home(spark_home) or "") if is_local(conf["spark.master"]) else "",
     }
     with _environment(launch):
         return SparkSession.builder.config(map=conf).getOrCreate()

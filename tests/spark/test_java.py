@@ -21,8 +21,9 @@ from pyspark.sql import functions as F
 from penstock_spark.session import SessionOptions, session_for
 
 def twice(batches):
-    import pyarrow
+    import pyarrow, pyspark
     for batch in batches:
+        assert pyspark.__cached__.endswith(".pyc"), "the package came from an archive"
         yield pyarrow.record_batch({"id": [2 * value.as_py() for value in batch["id"]]})
 
 spark = session_for(SessionOptions(master="local[2]", fast_start=True))

@@ -20,6 +20,7 @@ from penstock.io import ReadFromParquet, WriteToParquet, from_dataframe, to_data
 from penstock.io.primitive import SinkTransform
 from penstock.testing.test_pipeline import TestPipeline
 from penstock.transforms.window import FixedWindows
+from penstock_spark.sources.parquet_footers import schema_of_footers
 
 pytestmark = pytest.mark.spark
 
@@ -125,6 +126,10 @@ def test_columns_give_what_elements_give(path):
         assert len(own) > 5
     assert text.count("query of columns") == len(BUILDS)
     assert "query of columns" not in other
+
+
+def test_footers_tell_what_spark_finds(spark, path):
+    assert schema_of_footers([path]) == spark.read.option("mergeSchema", True).parquet(path).schema
 
 
 def test_a_typed_pipeline_writes_what_a_query_by_hand_writes_and_no_python_runs(spark, path, tmp_path):

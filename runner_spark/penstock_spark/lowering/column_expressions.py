@@ -36,30 +36,30 @@ class ColumnMaker:
 
     Args:
         fields: The table's fields.
-        inputs: The column of each field.
+        column_of: Gives the column of a field.
         where: The step, for errors.
     """
 
-    def __init__(self, fields: Fields, inputs: dict[str, Column], where: str) -> None:
+    def __init__(self, fields: Fields, column_of: Callable[[str], Column], where: str) -> None:
         self._fields = fields
-        self._inputs = inputs
+        self._column_of = column_of
         self._where = where
 
     def passed_on(self, expression: Expression) -> Column:
         """A field as it is, or the column of another expression."""
-        return self._inputs[expression.name] if isinstance(expression, Field) else self.column(expression)
+        return self._column_of(expression.name) if isinstance(expression, Field) else self.column(expression)
 
     def column(self, expression: Expression) -> Column:
         """The column of an expression; whole numbers have 64 bits, and other numbers too."""
         match expression:
             case Field(name):
                 own = _TYPES.get(kind(expression, self._fields))
-                return self._inputs[name].cast(own) if own else self._inputs[name]
+                return self._column_of(name).cast(own) if own else self._column_of(name)
             case Literal(value):
                 own = _TYPES.get(kind(expression, self._fields))
                 return F.lit(value).cast(own) if own else F.lit(value)
             case WindowBound():
-                return self._inputs[WINDOW_BOUNDS[expression.bound]]
+                return self._column_of(WINDOW_BOUNDS[expression.bound])
             case IsNull(operand):
                 return self.passed_on(operand).isNull()
             case Not(operand):

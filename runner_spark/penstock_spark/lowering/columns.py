@@ -6,7 +6,9 @@ microseconds, and ``w`` the start of the window.
 
 from __future__ import annotations
 
+from collections.abc import Iterable
 from dataclasses import dataclass
+from dataclasses import field as dataclass_field
 from typing import Any
 
 from pyspark.sql import Column, DataFrame
@@ -33,24 +35,42 @@ from penstock_spark.operators.column_read import ColumnReader
 from penstock_spark.operators.failure import marked
 
 _LOW_BITS = 31
+_LOW = (1 << _LOW_BITS) - 1
 _MICROS_PER_SECOND = 1_000_000
+_SECONDS_MAX = ((1 << 63) - 1) // _MICROS_PER_SECOND
 
 
 @dataclass(frozen=True, eq=False)
 class _Lowered:
-    """A frame, and the table that it holds."""
+    """A frame, and the table that it holds.
+
+    Columns of Spark's are made when they are first asked for, and once: each takes several calls of Java.
+    """
 
     frame: DataFrame
     table: Table
+    made: dict[str, Column] = dataclass_field(default_factory=dict)
+
+    def column(self, name: str) -> Column:
+        """A column of the frame."""
+        if name not in self.made:
+            self.made[name] = F.col(name)
+        return self.made[name]
+
+    def columns(self, names: Iterable[str]) -> list[Column]:
+        return [self.column(name) for name in names]
 
     def maker(self, where: str) -> ColumnMaker:
-        names = [name for name, _ in self.table.fields]
-        inputs = {name: F.col(f"c{place}") for place, name in enumerate(names)}
-        if self.table.windowfn is not None:
-            size = F.lit(self.table.windowfn.size_micros).cast("bigint")
-            inputs[WINDOW_BOUNDS["start"]] = F.timestamp_micros(F.col("w"))
-            inputs[WINDOW_BOUNDS["end"]] = F.timestamp_micros(F.col("w") + size)
-        return ColumnMaker(self.table.readable, inputs, where)
+        return ColumnMaker(self.table.readable, self._input, where)
+
+    def _input(self, name: str) -> Column:
+        """The column of a field, or of a bound of the window."""
+        if name == WINDOW_BOUNDS["start"]:
+            return F.timestamp_micros(self.column("w"))
+        if name == WINDOW_BOUNDS["end"]:
+            assert self.table.windowfn is not None
+            return F.expr(f"timestamp_micros(w + {self.table.windowfn.size_micros}L)")
+        return self.column(f"c{[each for each, _ in self.table.fields].index(name)}")
 
     @property
     def beside(self) -> list[str]:
@@ -60,9 +80,6 @@ class _Lowered:
     @property
     def names(self) -> list[str]:
         return [f"c{place}" for place in range(len(self.table.fields))]
-
-    def columns(self, names: list[str]) -> list[Column]:
-        return [F.col(name) for name in names]
 
 
 def lower_columns(source: ColumnsSource, frame: DataFrame) -> tuple[DataFrame, ColumnReader]:
@@ -100,7 +117,7 @@ def columns_for(source: ColumnsSource, frame: DataFrame, schema: StructType, whe
         if field.name not in places:
             column = F.lit(None).cast(field.dataType)
         else:
-            column = F.col(f"c{places[field.name]}").cast(field.dataType)
+            column = lowered.column(f"c{places[field.name]}").cast(field.dataType)
         if not field.nullable:
             column = _never_null(column, field.name, field.dataType, where)
         wanted.append(column.alias(field.name))
@@ -109,10 +126,11 @@ def columns_for(source: ColumnsSource, frame: DataFrame, schema: StructType, whe
 
 def _lowered(source: ColumnsSource, frame: DataFrame) -> _Lowered:
     assert source.table is not None
-    inputs = [F.col(_quoted(name)).alias(f"c{place}") for place, (name, _) in enumerate(source.table.fields)]
-    lowered = _Lowered(frame.select(inputs), source.table)
+    inputs = [f"{_quoted(name)} as c{place}" for place, (name, _) in enumerate(source.table.fields)]
+    lowered = _Lowered(frame.selectExpr(*inputs), source.table)
     for operation in source.operations:
-        lowered = _Lowered(_applied(operation, lowered), after(operation, lowered.table))
+        applied = _applied(operation, lowered)
+        lowered = _Lowered(applied, after(operation, lowered.table), lowered.made)
     return lowered
 
 
@@ -166,31 +184,31 @@ def _micros(make: ColumnMaker, moment: Expression, table: Table, where: str) -> 
         )
     )
     column = make.column(moment)
+    missing = failing(error, where, "bigint")
     if kind(moment, table.fields) == "instant":
-        micros = F.unix_micros(column)
-        return F.coalesce(micros, failing(error, where, "bigint"))
-    micros = F.try_multiply(column, F.lit(_MICROS_PER_SECOND).cast("bigint"))
-    missing = F.when(column.isNull(), failing(error, where, "bigint"))
-    return F.coalesce(micros, missing.otherwise(failing(too_many_bits(), where, "bigint")))
+        return F.coalesce(F.unix_micros(column), missing)
+    # The bounds are looked at, for that is cheaper than a multiplication that may fail.
+    is_small = column.between(-_SECONDS_MAX, _SECONDS_MAX)
+    known = F.when(is_small, column * _MICROS_PER_SECOND).when(column.isNull(), missing)
+    return known.otherwise(failing(too_many_bits(), where, "bigint"))
 
 
 def _windowed(before: _Lowered, windowfn: Any, table: Table) -> DataFrame:
-    time = F.col("t")
+    time = "t"
     if before.table.time == "end" and before.table.windowfn is not None:
-        time = F.col("w") + F.lit(before.table.windowfn.size_micros - 1)
-    made = before.columns(before.names)
+        time = f"w + {before.table.windowfn.size_micros - 1}L"
+    made = list(before.names)
     if table.time == "column":
-        made.append(time.alias("t"))
+        made.append(f"{time} as t")
     if windowfn is not None:
-        size, offset = (F.lit(each).cast("bigint") for each in (windowfn.size_micros, windowfn.offset_micros))
-        made.append((time - F.pmod(time - offset, size)).alias("w"))
-    return before.frame.select(made)
+        size, offset = f"{windowfn.size_micros}L", f"{windowfn.offset_micros}L"
+        made.append(f"{time} - pmod({time} - {offset}, {size}) as w")
+    return before.frame.selectExpr(*made)
 
 
 def _combined(operation: Combined, before: _Lowered, make: ColumnMaker) -> DataFrame:
     """Groups by the key's parts and the window, and puts the results behind them."""
-    names = [f"k{place}" for place in range(len(operation.keys))]
-    keys = [make.column(each).alias(name) for name, (_, each) in zip(names, operation.keys, strict=True)]
+    keys = [make.column(each).alias(f"c{place}") for place, (_, each) in enumerate(operation.keys)]
     window = before.columns(["w"]) if before.table.windowfn is not None else []
     partial: list[Column] = []
     results: list[Column] = []
@@ -199,8 +217,7 @@ def _combined(operation: Combined, before: _Lowered, make: ColumnMaker) -> DataF
         partial += made[0]
         results.append(made[1].alias(f"c{len(keys) + place}"))
     grouped = before.frame.groupBy([*keys, *window]).agg(*partial)
-    renamed = [F.col(name).alias(f"c{place}") for place, name in enumerate(names)]
-    return grouped.select([*renamed, *results, *window])
+    return grouped.select([*before.columns(f"c{place}" for place in range(len(keys))), *results, *window])
 
 
 def _sum(name: str, value: Column, where: str) -> tuple[list[Column], Column]:
@@ -208,10 +225,9 @@ def _sum(name: str, value: Column, where: str) -> tuple[list[Column], Column]:
     error = TypeError("unsupported operand type(s) for +: 'int' and 'NoneType'")
     number = F.coalesce(value, failing(error, where, "bigint"))
     high = F.sum(F.shiftright(number, _LOW_BITS)).alias(f"{name}h")
-    low = F.sum(number.bitwiseAND(F.lit((1 << _LOW_BITS) - 1).cast("bigint"))).alias(f"{name}l")
-    carried = F.col(f"{name}h") + F.shiftright(F.col(f"{name}l"), _LOW_BITS)
-    rest = F.col(f"{name}l").bitwiseAND(F.lit((1 << _LOW_BITS) - 1).cast("bigint"))
-    total = F.try_add(F.try_multiply(carried, F.lit(1 << _LOW_BITS).cast("bigint")), rest)
+    low = F.sum(number.bitwiseAND(_LOW)).alias(f"{name}l")
+    carried = f"{name}h + shiftright({name}l, {_LOW_BITS})"
+    total = F.expr(f"try_add(try_multiply({carried}, {_LOW + 1}L), {name}l & {_LOW}L)")
     return [high, low], F.coalesce(total, failing(too_many_bits(), where, "bigint"))
 
 

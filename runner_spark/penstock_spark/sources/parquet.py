@@ -11,8 +11,10 @@ from pyspark.sql import SparkSession
 from pyspark.sql.types import StructField, StructType
 
 from penstock.error import three_parts
+from penstock.io.filesystems import FileSystems
 from penstock.io.parquetio import ParquetSource, provide_row_groups
 from penstock_spark.sources.files import find_files
+from penstock_spark.sources.parquet_footers import schema_of_footers
 from penstock_spark.sources.scan import Decoder, Scan, open_source
 from penstock_spark.sources.values import to_dicts, to_rows, to_tables
 
@@ -42,10 +44,14 @@ def open_parquet(source: ParquetSource, spark: SparkSession, where: str) -> Scan
     decoder = DECODERS[source.elements]
     if not files.paths:
         return Scan(spark.createDataFrame([], "nothing int"), lambda: decoder)
-    frame = files.load(spark.read.option("mergeSchema", True), "parquet")
+    schema = schema_of_footers(files.paths) if FileSystems.get_scheme(files.pattern) is None else None
+    frame = None
+    if schema is None:
+        frame = files.load(spark.read.option("mergeSchema", True), "parquet")
+        schema = frame.schema
     if source.columns is not None:
-        frame = files.load(spark.read.schema(pruned(frame.schema, source.columns, where)), "parquet")
-    return Scan(frame, lambda: decoder)
+        frame, schema = None, pruned(schema, source.columns, where)
+    return Scan(frame or files.load(spark.read.schema(schema), "parquet"), lambda: decoder)
 
 
 def pruned(schema: StructType, columns: tuple[str, ...], where: str) -> StructType:

@@ -1,0 +1,95 @@
+"""The folder that lets Spark's workers import what is unpacked, and when there is none."""
+
+from __future__ import annotations
+
+import os
+import subprocess
+import sys
+from pathlib import Path
+
+import pytest
+from pyspark.find_spark_home import _find_spark_home
+
+from penstock_spark.java import Java, wrapper_script
+from penstock_spark.unpacked import HOME, SWITCH, unpacked_home
+
+
+@pytest.fixture(autouse=True)
+def cache(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Path:
+    monkeypatch.setenv("PENSTOCK_CACHE", str(tmp_path / "cache"))
+    monkeypatch.delenv(SWITCH, raising=False)
+    return tmp_path / "cache"
+
+
+def installed() -> str:
+    """Where Spark is, which pip has installed here."""
+    home = os.environ.get("SPARK_HOME") or _find_spark_home()
+    if not Path(home, "daemon.py").exists():
+        pytest.skip("this Spark was not installed with pip")
+    return home
+
+
+def test_a_python_imports_the_unpacked_packages_by_the_names_of_the_archives(cache: Path) -> None:
+    spark_home = installed()
+    home = unpacked_home(spark_home)
+    assert home is not None
+    assert cache in Path(home).parents
+    archives = sorted(Path(home, "python", "lib").iterdir())
+    assert [each.name for each in archives] == sorted(os.listdir(Path(spark_home, "python", "lib")))
+    told = "import py4j, pyspark.daemon; print(py4j.__file__, pyspark.daemon.__file__, sep='\\n')"
+    environment = {"PYTHONPATH": os.pathsep.join(map(str, archives))}
+    command = [sys.executable, "-S", "-c", told]
+    done = subprocess.run(command, env=environment, capture_output=True, text=True, check=True)
+    places = [Path(line) for line in done.stdout.split()]
+    assert [place.parent.parent for place in places] == archives
+    assert Path(home, "jars").samefile(Path(spark_home, "jars"))
+
+
+def test_the_folder_is_made_once() -> None:
+    home = unpacked_home(installed())
+    assert home is not None
+    assert unpacked_home(installed()) == home
+    assert [each.name for each in Path(home).parent.iterdir()] == [Path(home).name]
+
+
+@pytest.mark.parametrize("reason", ["switched off", "another Spark", "no cache", "a colon in the path"])
+def test_there_is_none_where_the_archives_have_to_do(
+    reason: str, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    spark_home = installed()
+    match reason:
+        case "switched off":
+            monkeypatch.setenv(SWITCH, "0")
+        case "another Spark":
+            other = tmp_path / "spark"
+            (other / "python").mkdir(parents=True)
+            (other / "python" / "lib").symlink_to(Path(spark_home, "python", "lib"))
+            spark_home = str(other)
+        case "no cache":
+            (tmp_path / "file").write_text("not a folder")
+            monkeypatch.setenv("PENSTOCK_CACHE", str(tmp_path / "file"))
+        case _:
+            monkeypatch.setenv("PENSTOCK_CACHE", str(tmp_path / "a:b"))
+    assert unpacked_home(spark_home) is None
+
+
+@pytest.mark.parametrize(
+    ("told", "main", "seen"),
+    [
+        ("/unpacked", "org.apache.spark.deploy.SparkSubmit", "/unpacked"),
+        ("/unpacked", "org.apache.spark.launcher.Main", "/spark"),
+        ("", "org.apache.spark.deploy.SparkSubmit", "/spark"),
+    ],
+)
+def test_java_takes_the_folder_for_sparks_home_but_makes_the_class_path_of_the_real_one(
+    tmp_path: Path, told: str, main: str, seen: str
+) -> None:
+    java = tmp_path / "java"
+    java.write_text('#!/bin/sh\necho "$SPARK_HOME"\n')
+    java.chmod(0o755)
+    script = tmp_path / "script"
+    script.write_text(wrapper_script(Java(str(java), "21.0.8")))
+    arguments = ["sh", str(script), "-cp", "jars/*", main, "org.apache.spark.deploy.SparkSubmit"]
+    environment = {**os.environ, "SPARK_HOME": "/spark", HOME: told}
+    done = subprocess.run(arguments, env=environment, capture_output=True, text=True, check=True)
+    assert done.stdout == f"{seen}\n"
