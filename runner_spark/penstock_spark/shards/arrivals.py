@@ -36,7 +36,7 @@ def arrive(keys: KeyTable, parts: Iterable[tuple[Part, Packet]], times: Times) -
     combined: list[tuple[Part, Packet]] = []
     for part, packet in parts:
         if part.counts is None:
-            yield from _one_by_one(keys, part, packet, times)
+            yield from keys.elements(part.names, part.batch.rows(), packet.carried, times)
         else:
             combined.append((part, packet))
     carried = {name: key for _, packet in combined for name, key in packet.carried.items()}
@@ -52,15 +52,6 @@ def elements_of(parts: Iterable[tuple[Part, Packet]]) -> Iterator[tuple[Any, Ele
         for name, (value, timestamp_micros, windows, pane) in zip(part.names, part.batch.rows(), strict=True):
             key = packet.carried[name] if name in packet.carried else decode_key(name)
             yield key, Element(value, timestamp_micros, windows, pane.kind)
-
-
-def _one_by_one(keys: KeyTable, part: Part, packet: Packet, times: Times) -> Iterator[Fired]:
-    carried = packet.carried
-    for name, (value, timestamp_micros, windows, pane) in zip(part.names, part.batch.rows(), strict=True):
-        element = Element(value, timestamp_micros, windows, pane.kind)
-        fired = keys.element(name, carried.get(name), element, times)
-        if fired[1]:
-            yield fired
 
 
 def _united(keys: KeyTable, parts: list[Part]) -> Iterator[tuple[bytes, Arrival]]:
