@@ -23,7 +23,7 @@ from penstock_spark.operators.batch import dumps, loads
 from penstock_spark.operators.keys import key_is_self_contained
 from penstock_spark.shards.moments import Moments
 from penstock_spark.shards.page_notes import NOTHING, Unread
-from penstock_spark.shards.pages import PAGE_BYTES, Found, Kept, Pages, size_of
+from penstock_spark.shards.pages import PAGE_BYTES, Found, KeptRow, Pages, size_of
 
 Machine = GroupingMachine | StatefulMachine
 Fired = tuple[Any, Sequence[Emitted | Reaction]]
@@ -97,21 +97,21 @@ class KeyTable:
             self._found.update(self.pages.find(number, asked))
 
     def elements(
-        self, names: Iterable[bytes], rows: Iterable[Any], keys: Mapping[bytes, Any], times: Times
+        self, names: Iterable[bytes], elements: Iterable[Element], keys: Mapping[bytes, Any], times: Times
     ) -> Iterator[Fired]:
         """Elements arrive, one by one; gives what comes of those of which anything does.
 
         Args:
             names: The encoded key of each.
-            rows: The value of each, its timestamp, windows and pane.
+            elements: The elements.
             keys: The keys that are not told by their names.
             times: The watermark and the clock.
         """
         known, unnoted, arrive = self.live, self._unnoted, self.machine.element
-        for name, (value, timestamp_micros, windows, pane) in zip(names, rows, strict=True):
+        for name, element in zip(names, elements, strict=True):
             live = known.get(name) or self._live(name, keys.get(name))
             unnoted[name] = live
-            emitted = arrive(live.state, Element(value, timestamp_micros, windows, pane.kind), times)
+            emitted = arrive(live.state, element, times)
             if emitted:
                 yield live.key, emitted
 
@@ -197,19 +197,30 @@ class KeyTable:
     def save(self) -> None:
         """Puts every key that has been read back into its page. Nothing else is asked of the table after that."""
         self._note_all()
-        put = self.pages.put
+        changes: dict[int, dict[bytes, KeptRow | None]] = {}
+        grown_bytes = more_keys = 0
         for name, live in self.live.items():
-            state = live.state
-            if not state.windows:
-                if live.before_bytes:
-                    put(live.page, name, None, live.before_bytes)
-                continue
-            stored = dumps(state.plain() if isinstance(state, StatefulKey) else state)
-            # Some keys are only looked at: a page that holds no others is not written anew.
-            if stored != live.before:
+            state, before_bytes, kept = live.state, live.before_bytes, None
+            if state.windows:
+                stored = dumps(state.plain() if isinstance(state, StatefulKey) else state)
+                # Some keys are only looked at: a page that holds no others is not written anew.
+                if stored == live.before:
+                    continue
                 carried = None if key_is_self_contained(name) else dumps(live.key)
-                put(live.page, name, Kept(stored, live.alarms, live.hold_micros, carried), live.before_bytes)
+                kept = stored, live.alarms, live.hold_micros, carried
+                grown_bytes += size_of(stored, carried)
+                more_keys += not before_bytes
+            elif before_bytes:
+                more_keys -= 1
+            else:
+                continue
+            grown_bytes -= before_bytes
+            if live.page in changes:
+                changes[live.page][name] = kept
+            else:
+                changes[live.page] = {name: kept}
         self.live = {}
+        self.pages.change(changes, grown_bytes, more_keys)
         self.pages.save()
 
     def _live(self, name: bytes, key: Any) -> LiveKey:

@@ -53,6 +53,10 @@ class Kept(NamedTuple):
     carried: bytes | None
 
 
+KeptRow = tuple[bytes, Mapping[Domain, int], int | None, bytes | None]
+"""What a `Kept` has."""
+
+
 class Page:
     """The keys of a page: what is kept of them, each thing by itself, by name, and all in the same order.
 
@@ -71,7 +75,7 @@ class Page:
         self.alarms: dict[Domain, dict[bytes, int]] = {}
         self.carried: dict[bytes, bytes] = {}
 
-    def change(self, changes: Mapping[bytes, Kept | None]) -> None:
+    def change(self, changes: Mapping[bytes, KeptRow | None]) -> None:
         """Keeps keys, instead of what was kept of them, and takes those out of which nothing is."""
         states, held, carried = self.states, self.hold_micros, self.carried
         columns = [*self.alarms.items()]
@@ -171,7 +175,7 @@ class Pages:
         self.store = store
         self.spread = spread
         self.loaded: dict[int, bytes | Page] = {}
-        self._changes: dict[int, dict[bytes, Kept | None]] = {}
+        self._changes: dict[int, dict[bytes, KeptRow | None]] = {}
         self._grown_bytes = 0
         if not len(notes):
             notes.add_pages(FIRST_PAGES)
@@ -234,25 +238,19 @@ class Pages:
             page.change(changes)
         return page
 
-    def put(self, number: int, name: bytes, kept: Kept | None, before_bytes: int) -> None:
-        """Puts a key into its page, which has been read. After that, nothing is looked for before pages are written.
+    def change(
+        self, changes: dict[int, dict[bytes, KeptRow | None]], grown_bytes: int, more_keys: int
+    ) -> None:
+        """Changes keys, in pages that have been read. After that, nothing is looked for before pages are written.
 
         Args:
-            number: The page.
-            name: The key.
-            kept: What is kept of it; None takes it out.
-            before_bytes: What `size_of` tells of what there was; 0 if there was nothing.
+            changes: What is kept of keys, by page; None takes them out.
+            grown_bytes: What that takes more than before, as `size_of` tells it.
+            more_keys: How many keys there are more.
         """
-        size_bytes = 0
-        if kept is not None:
-            state, _, _, carried = kept
-            size_bytes = size_of(state, carried)
-        self._grown_bytes += size_bytes - before_bytes
-        self.notes.keys += (size_bytes > 0) - (before_bytes > 0)
-        changes = self._changes.get(number)
-        if changes is None:
-            changes = self._changes[number] = {}
-        changes[name] = kept
+        self._changes = changes
+        self._grown_bytes = grown_bytes
+        self.notes.keys += more_keys
 
     def save(self) -> None:
         """Writes what has changed, after splitting pages if they are too large on average."""
