@@ -135,6 +135,10 @@ class Arguments:
                 return lambda row: function(one(row), two(row), three(row))
             case [one, two, three, four]:
                 return lambda row: function(one(row), two(row), three(row), four(row))
+            case [one, two, three, four, five]:
+                return lambda row: function(one(row), two(row), three(row), four(row), five(row))
+            case [one, two, three, four, five, six]:
+                return lambda row: function(one(row), two(row), three(row), four(row), five(row), six(row))
         return lambda row: function(*[get(row) for get in args])
 
     def _getter(self, value: Any) -> Callable[[Row], Any]:
