@@ -36,7 +36,9 @@ _PageEntry = tuple[int, int]
 def state_of(key: Any, stored: bytes) -> KeyState | StatefulKey:
     """The state of a key from what is stored of it: plain data, if it is that of a stateful DoFn."""
     state: Any = loads(stored)
-    return restored(key, state) if type(state) is tuple else state
+    if type(state) is not tuple:
+        return state  # type: ignore[no-any-return]
+    return StatefulKey(key, state) if len(state) == 2 else restored(key, state)
 
 
 class LiveKey:
@@ -51,10 +53,13 @@ class LiveKey:
     __slots__ = ("alarms", "before", "before_bytes", "hold_micros", "key", "page", "state")
 
     def __init__(self, found: Found, key: Any, state: KeyState | StatefulKey) -> None:
-        self.page, stored, carried = found
-        self.before_bytes = 0 if stored is None else size_of(stored, carried)
-        # What takes much memory is not held twice.
-        self.before = stored if self.before_bytes <= PAGE_BYTES else None
+        self.page, self.before, carried = found
+        self.before_bytes = 0
+        if self.before is not None:
+            self.before_bytes = size_of(self.before, carried)
+            if self.before_bytes > PAGE_BYTES:
+                # What takes much memory is not held twice.
+                self.before = None
         self.key = key
         self.state = state
         self.alarms: dict[Domain, int] = {}
@@ -109,7 +114,10 @@ class KeyTable:
         """
         known, unnoted, arrive = self.live, self._unnoted, self.machine.element
         for name, element in zip(names, elements, strict=True):
-            live = known.get(name) or self._live(name, keys.get(name))
+            live = known.get(name)
+            if live is None:
+                found = self._found.pop(name) if name in self._found else self._find(name)
+                live = self._opened(name, keys.get(name), found)
             unnoted[name] = live
             emitted = arrive(live.state, element, times)
             if emitted:
@@ -320,18 +328,17 @@ class KeyTable:
         unnoted, self._unnoted = self._unnoted, {}
         outlook, due, add_hold = self._outlook, self._due, self._holds.add
         for name, live in unnoted.items():
-            if live.state.changed:
+            state, before, held_before = live.state, live.alarms, live.hold_micros
+            live.alarms, live.hold_micros = alarms, hold_micros = outlook(state)
+            if state.changed:
                 self.changed[name] = None
-            before = live.alarms
-            live.alarms, hold_micros = outlook(live.state)
-            for domain, micros in live.alarms.items():
+            for domain, micros in alarms.items():
                 if before.get(domain) != micros:
                     if domain not in due:
                         due[domain] = Moments()
                     due[domain].add(micros, name)
-            if hold_micros is not None and hold_micros != live.hold_micros:
+            if hold_micros is not None and hold_micros != held_before:
                 add_hold(hold_micros, name)
-            live.hold_micros = hold_micros
 
     def _asked(self, state: KeyState) -> Outlook:
         """When a key of a grouping is next due, by domain, and what it holds back."""

@@ -276,16 +276,20 @@ class Pages:
 
     def _split(self, wanted: int) -> None:
         """Makes more pages, and gives them the keys that belong to them from now on."""
-        while (count := len(self.notes)) < wanted:
-            below = 1 << (count.bit_length() - 1)
-            until = min(wanted, below * 2)
-            self.load_many(range(count - below, until - below))
-            self.notes.add_pages(until - count)
-            for number in range(count, until):
-                page = self.page(number - below)
-                self.loaded[number] = page.move(self.by_number(page.states).get(number, ()))
-                # They have changed, whatever else is put into them.
-                self._changes.update({number - below: {}, number: {}})
+        count = len(self.notes)
+        if count >= wanted:
+            return
+        sources = sorted({place_of(number, count) for number in range(count, wanted)})
+        self.load_many(sources)
+        self.notes.add_pages(wanted - count)
+        for source in sources:
+            page = self.page(source)
+            # They have changed, whatever else is put into them.
+            self._changes[source] = {}
+            for number, names in self.by_number(page.states).items():
+                if number != source:
+                    self.loaded[number] = page.move(names)
+                    self._changes[number] = {}
 
 
 def size_of(state: bytes, carried: bytes | None) -> int:
