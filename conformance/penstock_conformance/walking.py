@@ -7,7 +7,8 @@ from typing import Any
 
 from penstock.graph import AssignWindows, Flatten, Graph, ParDo, StatefulParDo, Step
 from penstock.machines.records import Dropped, Element, Emitted, Pane, Times
-from penstock.machines.stateful import Reaction, StatefulKey, StatefulMachine
+from penstock.machines.stateful import Reaction, StatefulMachine
+from penstock.machines.stateful_keys import StatefulKey
 from penstock.machines.trigger_machine import Domain
 from penstock.pipeline import Pipeline
 from penstock.transforms.bounded_window import BoundedWindow

@@ -12,6 +12,7 @@ from penstock.coders import StrUtf8Coder, VarIntCoder
 from penstock.machines.cells import cell_of
 from penstock.machines.records import Dropped, DropReason, Element, Given, Times
 from penstock.machines.stateful import StatefulMachine
+from penstock.machines.stateful_keys import restored, window_of
 from penstock.machines.timers import Timers
 from penstock.machines.trigger_machine import CLOCK, WATERMARK
 from penstock.transforms.timeutil import TimeDomain
@@ -173,7 +174,7 @@ def test_a_window_in_which_nothing_is_kept_takes_no_room():
     assert state.windows
     machine.element(state, does("forget", window=GlobalWindow()), times())
     assert not state.windows
-    assert not len(state.timers)
+    assert not state.timers.settings
 
 
 STEPS = some.lists(
@@ -219,13 +220,13 @@ def test_to_store_and_restore_a_key_changes_nothing(steps):
 def test_the_earliest_of_many_settings_is_what_a_plain_list_says(settings_):
     timers, plain = Timers(), {}
     for window, tag, is_event_time, micros in settings_:
-        timers.set((window, "t", tag, is_event_time, micros, micros - 1))
+        timers.set((window, "t", tag), (is_event_time, micros, micros - 1))
         plain[window, tag] = (is_event_time, micros)
     for domain in (True, False):
         due = [micros for is_event_time, micros in plain.values() if is_event_time is domain]
         assert timers.earliest(domain) == min(due, default=None)
     assert timers.hold_micros() == min((micros - 1 for _, micros in plain.values()), default=None)
-    assert Timers(timers.settings()).earliest(True) == timers.earliest(True)
+    assert Timers({**timers.settings}).earliest(True) == timers.earliest(True)
 
 
 def test_cells_read_and_write_what_they_are_asked_for_only():
@@ -275,3 +276,28 @@ def test_cells_read_and_write_what_they_are_asked_for_only():
     bag.add("y")
     # What was read is what was there then.
     assert (list(seen), len(seen), list(bag.read())) == (["x"], 1, ["x", "y"])
+
+
+def test_what_was_stored_while_windows_had_numbers_is_read_as_before():
+    end_micros = 20 * SECOND
+    windows = (
+        (3, (0, end_micros), {"bag": [b"x"]}, end_micros),
+        (4, None, {}, None),
+    )
+    timers = (
+        (3, BY_WATERMARK.name, "tag", True, 9 * SECOND, 7 * SECOND),
+        (4, BY_CLOCK.name, "", False, 5 * SECOND, 6 * SECOND),
+    )
+    state = restored("k", (5, windows, timers))
+    assert {window_of(plain): cells for plain, cells in state.windows.items()} == {
+        WINDOW: {"bag": [b"x"]},
+        GlobalWindow(): {},
+    }
+    machine = StatefulMachine(WithEnd())
+    assert machine.outlook(state) == ({WATERMARK: 9 * SECOND, CLOCK: 5 * SECOND}, 6 * SECOND)
+    fired = machine.advance_watermark(state, Times(20 * SECOND, 0))
+    assert [one.results for one in fired] == [
+        ((BY_WATERMARK.name, "tag", 9, ["x"]),),
+        (("end", ["x"]),),
+    ]
+    assert restored("k", state.plain()).windows == {None: {}}

@@ -9,14 +9,15 @@ from hypothesis import given
 from hypothesis import strategies as some
 
 from penstock.machines import timers as module
-from penstock.machines.timers import FEW, Setting, Timers
+from penstock.machines.timers import FEW, HOLDS_NOTHING, Place, Setting, Timers
 
 PLACES = some.tuples(
     some.integers(0, 2), some.sampled_from(["", "a", "b"]), some.sampled_from(["", "x", "y"])
 )
+HOLDS = some.sampled_from([None, -1, HOLDS_NOTHING])
 STEPS = some.lists(
     some.one_of(
-        some.tuples(some.just("set"), PLACES, some.booleans(), some.integers(0, 9), some.booleans()),
+        some.tuples(some.just("set"), PLACES, some.booleans(), some.integers(0, 9), HOLDS),
         some.tuples(some.just("clear"), PLACES),
         some.tuples(some.just("clear_window"), some.integers(0, 2)),
         some.tuples(some.just("take"), some.booleans(), some.integers(0, 9)),
@@ -30,41 +31,41 @@ class PlainList:
     """The same as `Timers`, in the order in which they were set."""
 
     def __init__(self) -> None:
-        self.all: list[Setting] = []
+        self.all: list[tuple[Place, Setting]] = []
 
-    def set(self, setting: Setting) -> None:
-        self.clear(*setting[:3])
-        self.all.append(setting)
+    def set(self, place: Place, setting: Setting) -> None:
+        self.clear(place)
+        self.all.append((place, setting))
 
-    def clear(self, *place: Any) -> None:
-        self.all = [one for one in self.all if one[:3] != place]
+    def clear(self, place: Place) -> None:
+        self.all = [one for one in self.all if one[0] != place]
 
     def clear_window(self, window: int) -> None:
-        self.all = [one for one in self.all if one[0] != window]
+        self.all = [one for one in self.all if one[0][0] != window]
 
-    def take(self, is_event_time: bool, until_micros: int) -> Setting | None:
-        due = [one for one in self.all if one[3] is is_event_time and one[4] <= until_micros]
-        found = min(due, key=lambda one: one[4], default=None)
+    def take(self, is_event_time: bool, until_micros: int) -> tuple[Place, Setting] | None:
+        due = [one for one in self.all if one[1][0] is is_event_time and one[1][1] <= until_micros]
+        found = min(due, key=lambda one: one[1][1], default=None)
         self.all = [one for one in self.all if one is not found]
         return found
 
     def answers(self) -> list[Any]:
-        due = [[one[4] for one in self.all if one[3] is domain] for domain in (True, False)]
-        named = [one for one in self.all if one[1]]
+        settings = [setting for _, setting in self.all]
+        due = [[one[1] for one in settings if one[0] is domain] for domain in (True, False)]
+        held = [one[1] if one[2] is None else one[2] for one in settings if one[2] != HOLDS_NOTHING]
+        named = [(place[0], setting) for place, setting in self.all if place[1]]
         return [
-            len(self.all),
             *(min(micros, default=None) for micros in due),
             *(max(micros, default=None) for micros in due),
-            (hold := min((one[5] for one in self.all if one[5] is not None), default=None)),
+            (hold := min(held, default=None)),
             ({name: min(own) for name, own in zip((1.0, "clock"), due, strict=True) if own}, hold),
-            [any(one[0] == window for one in named) for window in range(3)],
-            [any(one[0] == window and one[3] and one[4] <= 5 for one in named) for window in range(3)],
+            [any(own == window for own, _ in named) for window in range(3)],
+            [any(own == window and one[0] and one[1] <= 5 for own, one in named) for window in range(3)],
         ]
 
 
 def answers(timers: Timers) -> list[Any]:
     return [
-        len(timers),
         *(timers.earliest(domain) for domain in (True, False)),
         *(timers.latest(domain) for domain in (True, False)),
         timers.hold_micros(),
@@ -78,18 +79,16 @@ def law(steps: list[Any]) -> None:
     timers, plain = Timers(), PlainList()
     for name, *arguments in steps:
         if name == "store":
-            timers = Timers(timers.settings())
+            timers = Timers({**timers.settings})
         elif name == "set":
-            place, is_event_time, micros, holds = arguments
-            setting = (*place, is_event_time, micros, micros - 1 if holds else None)
-            timers.set(setting)
-            plain.set(setting)
+            place, is_event_time, micros, held = arguments
+            setting = is_event_time, micros, micros - 1 if held == -1 else held
+            timers.set(place, setting)
+            plain.set(place, setting)
         else:
-            if name == "clear":
-                [arguments] = arguments
             assert getattr(timers, name)(*arguments) == getattr(plain, name)(*arguments)
         assert answers(timers) == plain.answers()
-        assert timers.settings() == plain.all
+        assert [*timers.settings.items()] == plain.all
 
 
 @given(STEPS)
@@ -105,13 +104,12 @@ def test_so_do_heaps_whenever_they_are_made(steps: list[Any]) -> None:
 
 
 def test_of_many_timers_only_those_that_are_next_are_looked_at() -> None:
-    timers = Timers((0, "t", str(number), True, number, number) for number in range(1_000))
-    assert len(timers) > FEW
+    timers = Timers({(0, "t", str(number)): (True, number, number) for number in range(1_000)})
+    assert len(timers.settings) > FEW
     # What would be looked through is not there.
-    settings, timers._settings = timers._settings, Unlistable(timers._settings)
+    timers.settings = Unlistable(timers.settings)
     for number in range(999):
-        taken = timers.take(True, 1_000)
-        assert taken == settings[0, "t", str(number)]
+        assert timers.take(True, 1_000) == ((0, "t", str(number)), (True, number, number))
         assert timers.earliest(is_event_time=True) == timers.hold_micros() == number + 1
 
 

@@ -51,7 +51,8 @@ def test_a_page_keeps_what_each_key_has_and_what_it_has_not() -> None:
         b"c": Kept(b"3", {1.0: 1 << 70, "clock": 9}, None, None),
     }
     for name, own in kept.items():
-        page.put(name, own)
+        page.change({name: own})
+    page.change({b"gone": None})
     encoded, earliest, hold_micros = page.encoded()
     assert (earliest, hold_micros) == ({"clock": 5, 1.0: NOTHING - 1}, 7)
     again = Page.decoded(encoded)

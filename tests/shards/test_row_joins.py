@@ -292,18 +292,26 @@ def test_what_is_left_of_the_result_is_the_join_of_what_is_left(events, kind, ev
     law(events, kind, events_per_batch)
 
 
+class NotAlone:
+    """A side on which there are rows."""
+
+    @staticmethod
+    def is_empty():
+        return False
+
+
 MUTANTS = {
     "a row that is alone is not noticed": (
         row_joins,
         "_effect",
-        lambda real: lambda kind, side, row, is_alone, other: real(kind, side, row, False, other),
+        lambda real: lambda kind, side, timed, own, other: real(kind, side, timed, NotAlone, other),
     ),
     "copies are one row": (
-        row_joins._Rows,
-        "__iter__",
-        lambda real: lambda self: iter({row.value: row for row in real(self)}.values()),
+        row_joins,
+        "_rows_in",
+        lambda real: lambda counts: iter({timed[0]: timed for timed in real(counts)}.values()),
     ),
-    "what is taken back stays": (row_joins._Rows, "take", lambda real: lambda self, row: row),
+    "what is taken back stays": (row_joins, "_take", lambda real: lambda counts, timed: timed),
 }
 
 

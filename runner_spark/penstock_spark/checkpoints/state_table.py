@@ -12,7 +12,7 @@ from pyspark.sql import DataFrame, SparkSession
 
 from penstock.coders.deterministic import decode_key
 from penstock.error import three_parts
-from penstock.machines.stateful import StatefulKey
+from penstock.machines.stateful_keys import StatefulKey, window_of
 from penstock.machines.states import KeyState, WindowState
 from penstock.machines.trigger_machine import CLOCK
 from penstock.transforms.bounded_window import BoundedWindow, GlobalWindow
@@ -207,13 +207,13 @@ def _unknown_class(label: str, error: Exception) -> ValueError:
 
 def _rows_of_cells(label: str, level: int, key: Any, state: StatefulKey) -> Iterator[StateRow]:
     """The rows of a DoFn with state: the value is what is in its cells, as their coders encode it."""
-    for held in state.windows.values():
+    for plain, cells in state.windows.items():
         yield StateRow(
             level=level,
             grouping=label,
             key=key,
-            window=held.window,
-            value=held.cells,
+            window=window_of(plain),
+            value=cells,
             new_elements=0,
             panes=0,
             hold=_moment(state.timers.hold_micros()),

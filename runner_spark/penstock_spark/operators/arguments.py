@@ -9,6 +9,7 @@ from typing import Any
 
 from penstock.graph import SideInputSlot
 from penstock.machines.cells import kind_of_cell
+from penstock.machines.user_state import UserTimer
 from penstock.transforms.params import kind_of
 from penstock.transforms.userstate import StateSpec, TimerSpec
 from penstock.utils.timestamp import Timestamp
@@ -30,11 +31,11 @@ _ROW_KINDS: dict[str, Callable[[Row], Any]] = {
 
 def _state_of(spec: StateSpec) -> Callable[[Any], Any]:
     make = kind_of_cell(spec)
-    return lambda row: make(spec, row[4].held.cells)
+    return lambda row: make(spec, row[4].cells)
 
 
 def _timer_of(spec: TimerSpec) -> Callable[[Any], Any]:
-    return lambda row: row[4].get_timer(spec)
+    return lambda row: UserTimer(spec, row[4])
 
 
 _STATE_KINDS: dict[str, Callable[[Any], Callable[[Any], Any]]] = {
@@ -120,9 +121,25 @@ class Arguments:
         """The function of the element with its metadata."""
         args = [self._getter(value) for value in self.args]
         kwargs = [(name, self._getter(value)) for name, value in self.kwargs]
-        if not kwargs:
-            return lambda row: function(*[get(row) for get in args])
-        return lambda row: function(*[get(row) for get in args], **{name: get(row) for name, get in kwargs})
+        if kwargs:
+            return lambda row: function(
+                *[get(row) for get in args], **{name: get(row) for name, get in kwargs}
+            )
+        # The calls that there are most of are written out: a list for each takes longer than what it holds.
+        match args:
+            case [one]:
+                return lambda row: function(one(row))
+            case [one, two]:
+                return lambda row: function(one(row), two(row))
+            case [one, two, three]:
+                return lambda row: function(one(row), two(row), three(row))
+            case [one, two, three, four]:
+                return lambda row: function(one(row), two(row), three(row), four(row))
+            case [one, two, three, four, five]:
+                return lambda row: function(one(row), two(row), three(row), four(row), five(row))
+            case [one, two, three, four, five, six]:
+                return lambda row: function(one(row), two(row), three(row), four(row), five(row), six(row))
+        return lambda row: function(*[get(row) for get in args])
 
     def _getter(self, value: Any) -> Callable[[Row], Any]:
         if isinstance(value, SideInputSlot):

@@ -43,7 +43,8 @@ class Outputs:
         for values, row in results:
             if values is None:
                 continue
-            for value in self._values(values):
+            # What is there already raises nothing.
+            for value in values if type(values) is tuple else self._values(values):
                 self.add(value, row)
                 count += 1
                 if count >= CHUNK_ELEMENTS:

@@ -87,10 +87,12 @@ class StatefulStep:
         self, key: Any, element: Element, window: BoundedWindow, state: UserStateContext
     ) -> Iterable[Any]:
         """Calls ``process``."""
-        pair, pane, windows = (key, element.value), unknown_pane(element.kind), element.windows
+        value, timestamp_micros, windows, kind = element
         if len(windows) > 1:
             windows = (window,)
-        return self._called(self._process, (pair, element.timestamp_micros, windows, pane, state, None))
+        return self._called(
+            self._process, ((key, value), timestamp_micros, windows, unknown_pane(kind), state, None)
+        )
 
     def on_timer(self, key: Any, ring: Ring, window: BoundedWindow, state: UserStateContext) -> Iterable[Any]:
         """Calls the method of a timer."""
@@ -124,9 +126,13 @@ class StatefulStep:
             step_failed(error, self.spec.where, row[:1])
 
     def _method(self, method: MethodSignature) -> _Call:
-        placeholders = tuple((one.name, one.default) for one in method.parameters if one.kind)
+        parameters = method.parameters
+        if all(one.kind and one.passed_by != "keyword" for one in parameters):
+            arguments = self._arguments([one.default for one in parameters], ())
+        else:
+            arguments = self._arguments((), [(one.name, one.default) for one in parameters if one.kind])
         owner = self._life.dofn.timer_owner()
-        call: _Call = self._guard(self._arguments((), placeholders).row_call, getattr(owner, method.name))
+        call: _Call = self._guard(arguments.row_call, getattr(owner, method.name))
         return call
 
     def _arguments(self, args: Iterable[Any], kwargs: Iterable[tuple[str, Any]]) -> Arguments:

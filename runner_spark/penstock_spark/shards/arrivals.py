@@ -3,11 +3,13 @@
 from __future__ import annotations
 
 from collections.abc import Iterable, Iterator
+from itertools import repeat
 from typing import Any
 
 from penstock.coders.deterministic import decode_key
 from penstock.machines.arrivals import united
 from penstock.machines.records import Arrival, Element, Times
+from penstock_spark.operators.batch import Batch
 from penstock_spark.operators.tables import accumulators_of
 from penstock_spark.shards.keys import Fired, KeyTable
 from penstock_spark.shards.packets import Packet, Part
@@ -36,7 +38,7 @@ def arrive(keys: KeyTable, parts: Iterable[tuple[Part, Packet]], times: Times) -
     combined: list[tuple[Part, Packet]] = []
     for part, packet in parts:
         if part.counts is None:
-            yield from _one_by_one(keys, part, packet, times)
+            yield from keys.elements(part.names, _elements(part.batch), packet.carried, times)
         else:
             combined.append((part, packet))
     carried = {name: key for _, packet in combined for name, key in packet.carried.items()}
@@ -49,18 +51,17 @@ def arrive(keys: KeyTable, parts: Iterable[tuple[Part, Packet]], times: Times) -
 def elements_of(parts: Iterable[tuple[Part, Packet]]) -> Iterator[tuple[Any, Element]]:
     """All elements that arrive one by one, each with its key."""
     for part, packet in parts:
-        for name, (value, timestamp_micros, windows, pane) in zip(part.names, part.batch.rows(), strict=True):
-            key = packet.carried[name] if name in packet.carried else decode_key(name)
-            yield key, Element(value, timestamp_micros, windows, pane.kind)
+        for name, element in zip(part.names, _elements(part.batch), strict=True):
+            yield packet.carried[name] if name in packet.carried else decode_key(name), element
 
 
-def _one_by_one(keys: KeyTable, part: Part, packet: Packet, times: Times) -> Iterator[Fired]:
-    carried = packet.carried
-    for name, (value, timestamp_micros, windows, pane) in zip(part.names, part.batch.rows(), strict=True):
-        element = Element(value, timestamp_micros, windows, pane.kind)
-        fired = keys.element(name, carried.get(name), element, times)
-        if fired[1]:
-            yield fired
+def _elements(batch: Batch) -> Iterator[Element]:
+    """The elements of a batch, one by one."""
+    full, panes = batch.expanded(), batch.panes
+    kinds = [pane.kind for pane in panes] if isinstance(panes, list) else repeat(panes.kind, len(full.values))
+    rows: Any = zip(full.values, full.timestamps, full.windows, kinds, strict=True)  # type: ignore[arg-type]
+    # To make a named tuple by its own constructor takes three times as long.
+    return map(tuple.__new__, repeat(Element), rows)
 
 
 def _united(keys: KeyTable, parts: list[Part]) -> Iterator[tuple[bytes, Arrival]]:

@@ -7,22 +7,23 @@ when the moment of the earliest comes: most keys are read just for being in the 
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterable, Iterator, Sequence
+from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from heapq import heappop, heappush, heapreplace
 from typing import Any
 
 from penstock.coders.deterministic import decode_key
 from penstock.machines.grouping import GroupingMachine
 from penstock.machines.records import Arrival, Element, Emitted, Times
-from penstock.machines.stateful import Reaction, StatefulKey, StatefulMachine, restored
+from penstock.machines.stateful import Reaction, StatefulMachine
+from penstock.machines.stateful_keys import StatefulKey, restored
 from penstock.machines.states import KeyState
 from penstock.machines.timers import Outlook
 from penstock.machines.trigger_machine import CLOCK, WATERMARK, Domain
 from penstock_spark.operators.batch import dumps, loads
 from penstock_spark.operators.keys import key_is_self_contained
-from penstock_spark.shards.moments import Entry, Moments
+from penstock_spark.shards.moments import Moments
 from penstock_spark.shards.page_notes import NOTHING, Unread
-from penstock_spark.shards.pages import PAGE_BYTES, Found, Kept, Pages, size_of
+from penstock_spark.shards.pages import PAGE_BYTES, Found, KeptRow, Pages, size_of
 
 Machine = GroupingMachine | StatefulMachine
 Fired = tuple[Any, Sequence[Emitted | Reaction]]
@@ -35,29 +36,30 @@ _PageEntry = tuple[int, int]
 def state_of(key: Any, stored: bytes) -> KeyState | StatefulKey:
     """The state of a key from what is stored of it: plain data, if it is that of a stateful DoFn."""
     state: Any = loads(stored)
-    return restored(key, state) if type(state) is tuple else state
+    if type(state) is not tuple:
+        return state  # type: ignore[no-any-return]
+    return StatefulKey(key, state) if len(state) == 2 else restored(key, state)
 
 
 class LiveKey:
     """A key whose state has been read.
 
     Args:
-        page: Its page.
-        found: What was stored of it; None if there was nothing.
+        found: What was stored of it, and its page.
         key: The key.
         state: Its machine's state.
     """
 
     __slots__ = ("alarms", "before", "before_bytes", "hold_micros", "key", "page", "state")
 
-    def __init__(self, page: int, found: Found | None, key: Any, state: KeyState | StatefulKey) -> None:
-        self.page = page
-        self.before: bytes | None = None
+    def __init__(self, found: Found, key: Any, state: KeyState | StatefulKey) -> None:
+        self.page, self.before, carried = found
         self.before_bytes = 0
-        if found is not None:
-            self.before_bytes = size_of(*found)
-            # What takes much memory is not held twice.
-            self.before = found[0] if self.before_bytes <= PAGE_BYTES else None
+        if self.before is not None:
+            self.before_bytes = size_of(self.before, carried)
+            if self.before_bytes > PAGE_BYTES:
+                # What takes much memory is not held twice.
+                self.before = None
         self.key = key
         self.state = state
         self.alarms: dict[Domain, int] = {}
@@ -80,7 +82,7 @@ class KeyTable:
         self._outlook: Callable[[Any], Outlook] = (
             machine.outlook if isinstance(machine, StatefulMachine) else self._asked
         )
-        self._found: dict[bytes, tuple[int, Found | None]] = {}
+        self._found: dict[bytes, Found] = {}
         self._unnoted: dict[bytes, LiveKey] = {}
         notes = pages.notes
         self._unread = {domain: Unread(moments) for domain, moments in notes.alarms.items()}
@@ -93,12 +95,33 @@ class KeyTable:
 
     def read(self, names: Iterable[bytes]) -> None:
         """Reads the pages of keys that are about to be asked for, all at once."""
-        live, found = self.live, self._found
-        wanted = self.pages.by_number({name for name in names if name not in live and name not in found})
+        new = {*names}.difference(self.live, self._found)
+        wanted = self.pages.by_number(new)
         self._read(wanted)
         for number, asked in wanted.items():
-            for name, kept in self.pages.find(number, asked):
-                found[name] = number, kept
+            self._found.update(self.pages.find(number, asked))
+
+    def elements(
+        self, names: Iterable[bytes], elements: Iterable[Element], keys: Mapping[bytes, Any], times: Times
+    ) -> Iterator[Fired]:
+        """Elements arrive, one by one; gives what comes of those of which anything does.
+
+        Args:
+            names: The encoded key of each.
+            elements: The elements.
+            keys: The keys that are not told by their names.
+            times: The watermark and the clock.
+        """
+        known, unnoted, arrive = self.live, self._unnoted, self.machine.element
+        for name, element in zip(names, elements, strict=True):
+            live = known.get(name)
+            if live is None:
+                found = self._found.pop(name) if name in self._found else self._find(name)
+                live = self._opened(name, keys.get(name), found)
+            unnoted[name] = live
+            emitted = arrive(live.state, element, times)
+            if emitted:
+                yield live.key, emitted
 
     def element(self, name: bytes, key: Any, element: Element, times: Times) -> Fired:
         """An element arrives.
@@ -134,14 +157,13 @@ class KeyTable:
             now_micros = times.horizon_micros if percentile == WATERMARK else times.percentile(percentile)
             for name, live in self._ring(percentile, now_micros):
                 yield live.key, self.machine.advance_watermark(live.state, times)
-                self._note(name, live)
+                self._unnoted[name] = live
 
     def advance_clock(self, times: Times) -> Iterator[Fired]:
         """The clock has moved: what is due by it, in order of time."""
-        self._note_all()
         for name, live in self._ring(CLOCK, times.clock_micros):
             yield live.key, self.machine.advance_clock(live.state, times)
-            self._note(name, live)
+            self._unnoted[name] = live
 
     def signal(self, signal: str, times: Times) -> Iterator[Fired]:
         """A signal arrives, for all keys that there are."""
@@ -150,7 +172,7 @@ class KeyTable:
         for name in sorted(self._all_names()):
             live = self._live(name, None)
             yield live.key, self.machine.signal(live.state, signal, times)
-            self._note(name, live)
+            self._unnoted[name] = live
 
     def end_round(self, times: Times) -> Iterator[Fired]:
         """A micro-batch ends, for all keys that changed in it."""
@@ -159,7 +181,7 @@ class KeyTable:
         for name in changed:
             live = self._live(name, None)
             yield live.key, self.machine.end_round(live.state, times)
-            self._note(name, live)
+            self._unnoted[name] = live
 
     def next_clock_alarm(self) -> int | None:
         """A moment before which nothing is due by the clock; None if nothing ever is."""
@@ -183,42 +205,56 @@ class KeyTable:
     def save(self) -> None:
         """Puts every key that has been read back into its page. Nothing else is asked of the table after that."""
         self._note_all()
-        put = self.pages.put
+        changes: dict[int, dict[bytes, KeptRow | None]] = {}
+        grown_bytes = more_keys = 0
         for name, live in self.live.items():
-            state = live.state
-            if not state.windows:
-                if live.before_bytes:
-                    put(live.page, name, None, live.before_bytes)
-                continue
-            stored = dumps(state.plain() if isinstance(state, StatefulKey) else state)
-            # Some keys are only looked at: a page that holds no others is not written anew.
-            if stored != live.before:
+            state, before_bytes, kept = live.state, live.before_bytes, None
+            if state.windows:
+                stored = dumps(state.plain() if isinstance(state, StatefulKey) else state)
+                # Some keys are only looked at: a page that holds no others is not written anew.
+                if stored == live.before:
+                    continue
                 carried = None if key_is_self_contained(name) else dumps(live.key)
-                put(live.page, name, Kept(stored, live.alarms, live.hold_micros, carried), live.before_bytes)
+                kept = stored, live.alarms, live.hold_micros, carried
+                grown_bytes += size_of(stored, carried)
+                more_keys += not before_bytes
+            elif before_bytes:
+                more_keys -= 1
+            else:
+                continue
+            grown_bytes -= before_bytes
+            if live.page in changes:
+                changes[live.page][name] = kept
+            else:
+                changes[live.page] = {name: kept}
         self.live = {}
+        self.pages.change(changes, grown_bytes, more_keys)
         self.pages.save()
 
     def _live(self, name: bytes, key: Any) -> LiveKey:
         live = self.live.get(name)
         if live is not None:
             return live
-        number, found = self._found.pop(name) if name in self._found else self._find(name)
-        if found is not None:
-            stored, carried = found
-            own = decode_key(name) if carried is None else loads(carried)
-            state: KeyState | StatefulKey = state_of(own, stored)
-        else:
-            own = decode_key(name) if key_is_self_contained(name) else key
-            state = self.machine.new_key(own)
-        live = self.live[name] = LiveKey(number, found, own, state)
+        found = self._found.pop(name) if name in self._found else self._find(name)
+        return self._opened(name, key, found)
+
+    def _opened(self, name: bytes, key: Any, found: Found) -> LiveKey:
+        """A key whose state has been found; `key` is None if it is stored or if its name tells it."""
+        _, stored, carried = found
+        if carried is not None:
+            key = loads(carried)
+        elif stored is not None or key_is_self_contained(name):
+            key = decode_key(name)
+        state = self.machine.new_key(key) if stored is None else state_of(key, stored)
+        live = self.live[name] = LiveKey(found, key, state)
         return live
 
-    def _find(self, name: bytes) -> tuple[int, Found | None]:
+    def _find(self, name: bytes) -> Found:
         number = self.pages.number_of(name)
         if number not in self.pages.loaded:
             self._read([number])
         [(_, found)] = self.pages.find(number, (name,))
-        return number, found
+        return found
 
     def _read(self, numbers: Iterable[int]) -> None:
         """Reads pages; those that are read for the first time take their places in the heaps."""
@@ -234,27 +270,36 @@ class KeyTable:
         if domain in self._unread:
             self._read(self._unread[domain].due(now_micros))
         while due := self._take_due(domain, now_micros):
-            for micros, name in due:
+            for micros, name, number in due:
                 live = self.live.get(name)
                 if live is None:
-                    live = self._live(name, None)
+                    page = self.pages.page(number)
+                    found = number, page.states[name], page.carried.get(name)
+                    live = self._opened(name, None, found)
                     # It is written back even if nothing has come of it: it may be due at another moment now.
                     live.before = None
                 elif live.alarms.get(domain) != micros:
                     continue
+                else:
+                    # The alarm is used up; it is noted anew if the machine still asks for it.
+                    del live.alarms[domain]
                 yield name, live
 
-    def _take_due(self, domain: Domain, now_micros: int) -> list[Entry]:
-        """The alarms by now, in order; those of keys that have machines may be out of date."""
-        due = self._due[domain].take(now_micros) if domain in self._due else []
+    def _take_due(self, domain: Domain, now_micros: int) -> list[tuple[int, bytes, int]]:
+        """The alarms by now, in order, as (moment, key, page); those of keys that have machines may be out of date."""
+        self._note_all()
+        due = []
+        if domain in self._due:
+            due = [(micros, name, -1) for micros, name in self._due[domain].take(now_micros)]
         pages, live = self._due_pages.get(domain, []), self.live
         while pages and pages[0][0] <= now_micros:
             _, number = heappop(pages)
-            column = self.pages.page(number).alarms.get(domain, {})
-            due += [
-                (micros, name) for name, micros in column.items() if micros <= now_micros and name not in live
-            ]
-            later = min((micros for micros in column.values() if micros > now_micros), default=NOTHING)
+            column, later = self.pages.page(number).alarms.get(domain, {}), NOTHING
+            for name, micros in column.items():
+                if micros > now_micros:
+                    later = micros if micros < later else later
+                elif name not in live:
+                    due.append((micros, name, number))
             if later != NOTHING:
                 heappush(pages, (later, number))
         due.sort()
@@ -276,26 +321,24 @@ class KeyTable:
         return NOTHING
 
     def _note_all(self) -> None:
-        """Notes the keys that elements have come for: once for each, before anybody asks."""
-        if self._unnoted:
-            unnoted, self._unnoted = self._unnoted, {}
-            for name, live in unnoted.items():
-                self._note(name, live)
+        """Notes the keys whose machines have been at work: once for each, before anybody asks.
 
-    def _note(self, name: bytes, live: LiveKey) -> None:
-        """Sees to it that a key is found when it is next due, and what it holds back."""
-        if live.state.changed:
-            self.changed[name] = None
-        before = live.alarms
-        live.alarms, hold_micros = self._outlook(live.state)
-        for domain, micros in live.alarms.items():
-            if before.get(domain) != micros:
-                if domain not in self._due:
-                    self._due[domain] = Moments()
-                self._due[domain].add(micros, name)
-        if hold_micros is not None and hold_micros != live.hold_micros:
-            self._holds.add(hold_micros, name)
-        live.hold_micros = hold_micros
+        A key is found when it is next due, and what it holds back is known.
+        """
+        unnoted, self._unnoted = self._unnoted, {}
+        outlook, due, add_hold = self._outlook, self._due, self._holds.add
+        for name, live in unnoted.items():
+            state, before, held_before = live.state, live.alarms, live.hold_micros
+            live.alarms, live.hold_micros = alarms, hold_micros = outlook(state)
+            if state.changed:
+                self.changed[name] = None
+            for domain, micros in alarms.items():
+                if before.get(domain) != micros:
+                    if domain not in due:
+                        due[domain] = Moments()
+                    due[domain].add(micros, name)
+            if hold_micros is not None and hold_micros != held_before:
+                add_hold(hold_micros, name)
 
     def _asked(self, state: KeyState) -> Outlook:
         """When a key of a grouping is next due, by domain, and what it holds back."""

@@ -10,7 +10,7 @@ from __future__ import annotations
 import pickle
 from array import array
 from collections.abc import Collection, Iterable, Iterator, Mapping, Sequence
-from typing import Any, NamedTuple, Protocol
+from typing import Any, NamedTuple, Protocol, TypeVar
 from zlib import crc32
 
 from penstock.machines.trigger_machine import Domain
@@ -21,6 +21,8 @@ PAGE_BYTES = 4 << 10
 _VERSION = 5
 # Roughly what a key takes in a page besides its state.
 _KEY_BYTES = 32
+
+T = TypeVar("T")
 
 
 class Store(Protocol):
@@ -51,6 +53,10 @@ class Kept(NamedTuple):
     carried: bytes | None
 
 
+KeptRow = tuple[bytes, Mapping[Domain, int], int | None, bytes | None]
+"""What a `Kept` has."""
+
+
 class Page:
     """The keys of a page: what is kept of them, each thing by itself, by name, and all in the same order.
 
@@ -69,32 +75,34 @@ class Page:
         self.alarms: dict[Domain, dict[bytes, int]] = {}
         self.carried: dict[bytes, bytes] = {}
 
-    def put(self, name: bytes, kept: Kept) -> None:
-        """Keeps a key, instead of what was kept of it."""
-        state, alarms, hold_micros, carried = kept
-        self.states[name] = state
-        self.hold_micros[name] = NOTHING if hold_micros is None else hold_micros
-        for domain in alarms:
-            if domain not in self.alarms:
-                self.alarms[domain] = dict.fromkeys(self.states, NOTHING)
-        for domain, column in self.alarms.items():
-            column[name] = alarms.get(domain, NOTHING)
-        if carried is not None:
-            self.carried[name] = carried
+    def change(self, changes: Mapping[bytes, KeptRow | None]) -> None:
+        """Keeps keys, instead of what was kept of them, and takes those out of which nothing is."""
+        states, held, carried = self.states, self.hold_micros, self.carried
+        columns = [*self.alarms.items()]
+        for name, kept in changes.items():
+            if kept is None:
+                for each in (states, held, carried, *self.alarms.values()):
+                    each.pop(name, None)  # type: ignore[attr-defined]
+                continue
+            state, alarms, hold_micros, own = kept
+            states[name] = state
+            held[name] = NOTHING if hold_micros is None else hold_micros
+            if not alarms.keys() <= self.alarms.keys():
+                for domain in alarms.keys() - self.alarms.keys():
+                    self.alarms[domain] = dict.fromkeys(states, NOTHING)
+                columns = [*self.alarms.items()]
+            for domain, column in columns:
+                column[name] = alarms.get(domain, NOTHING)
+            if own is not None:
+                carried[name] = own
 
-    def pop(self, name: bytes) -> None:
-        """Takes a key out, if it is there."""
-        for column in (self.states, self.hold_micros, *self.alarms.values(), self.carried):
-            column.pop(name, None)  # type: ignore[attr-defined]
-
-    def move(self, names: Iterable[bytes]) -> Page:
+    def move(self, names: Collection[bytes]) -> Page:
         """Moves keys to a new page."""
         page = Page()
-        for name in names:
-            held, carried = self.hold_micros[name], self.carried.get(name)
-            alarms = {domain: column[name] for domain, column in self.alarms.items()}
-            page.put(name, Kept(self.states[name], alarms, held, carried))
-            self.pop(name)
+        page.states = _moved(self.states, names)
+        page.hold_micros = _moved(self.hold_micros, names)
+        page.alarms = {domain: _moved(column, names) for domain, column in self.alarms.items()}
+        page.carried = _moved(self.carried, [name for name in names if name in self.carried])
         return page
 
     def encoded(self) -> tuple[bytes, dict[Domain, int], int]:
@@ -121,6 +129,10 @@ class Page:
         return page
 
 
+def _moved(column: dict[bytes, T], names: Iterable[bytes]) -> dict[bytes, T]:
+    return {name: column.pop(name) for name in names}
+
+
 def _array(moments: Collection[int]) -> array[int]:
     try:
         return array("q", moments)
@@ -145,8 +157,8 @@ def _content(stored: bytes) -> Any:
     return content
 
 
-Found = tuple[bytes, bytes | None]
-"""What a key's machine is made of: the state, and the pickled key."""
+Found = tuple[int, bytes | None, bytes | None]
+"""Of a key: the number of its page, its state, and the pickled key; the state is None if there is none."""
 
 
 class Pages:
@@ -163,7 +175,7 @@ class Pages:
         self.store = store
         self.spread = spread
         self.loaded: dict[int, bytes | Page] = {}
-        self._changes: dict[int, dict[bytes, Kept | None]] = {}
+        self._changes: dict[int, dict[bytes, KeptRow | None]] = {}
         self._grown_bytes = 0
         if not len(notes):
             notes.add_pages(FIRST_PAGES)
@@ -189,47 +201,56 @@ class Pages:
 
     def by_number(self, names: Iterable[bytes]) -> dict[int, list[bytes]]:
         """Keys by their pages."""
+        # This is `place_of`, once more: thousands of keys are asked for at once.
         count, spread = len(self.notes), self.spread
+        below = 1 << (count.bit_length() - 1)
+        mask = below * 2 - 1
         found: dict[int, list[bytes]] = {}
         for name in names:
-            found.setdefault(place_of(crc32(name) // spread, count), []).append(name)
+            place = crc32(name) // spread & mask
+            if place >= count:
+                place -= below
+            if place in found:
+                found[place].append(name)
+            else:
+                found[place] = [name]
         return found
 
-    def find(self, number: int, names: Iterable[bytes]) -> list[tuple[bytes, Found | None]]:
+    def find(self, number: int, names: Iterable[bytes]) -> list[tuple[bytes, Found]]:
         """Keys in a page that has been read; it stays as it was stored, because that takes less memory."""
         page = self.loaded[number]
         if not page:
-            return [(name, None) for name in names]
+            return [(name, (number, None, None)) for name in names]
         if isinstance(page, bytes):
             states, _, _, carried = _content(page)
         else:
             states, carried = page.states, page.carried
-        return [(name, (states[name], carried.get(name)) if name in states else None) for name in names]
+        state_of, carried_of = states.get, carried.get
+        return [(name, (number, state_of(name), carried_of(name))) for name in names]
 
     def page(self, number: int) -> Page:
         """A page that has been read, in the open, with what has been put into it."""
         page = self.loaded[number]
         if isinstance(page, bytes):
             page = self.loaded[number] = Page.decoded(page)
-        for name, kept in self._changes.pop(number, {}).items():
-            if kept is None:
-                page.pop(name)
-            else:
-                page.put(name, kept)
+        changes = self._changes.pop(number, None)
+        if changes:
+            page.change(changes)
         return page
 
-    def put(self, number: int, name: bytes, kept: Kept | None, before_bytes: int) -> None:
-        """Puts a key into its page, which has been read. After that, nothing is looked for before pages are written.
+    def change(
+        self, changes: dict[int, dict[bytes, KeptRow | None]], grown_bytes: int, more_keys: int
+    ) -> None:
+        """Changes keys, in pages that have been read. After that, nothing is looked for before pages are written.
 
         Args:
-            number: The page.
-            name: The key.
-            kept: What is kept of it; None takes it out.
-            before_bytes: What `size_of` tells of what there was; 0 if there was nothing.
+            changes: What is kept of keys, by page; None takes them out.
+            grown_bytes: What that takes more than before, as `size_of` tells it.
+            more_keys: How many keys there are more.
         """
-        self._grown_bytes += (0 if kept is None else size_of(kept.state, kept.carried)) - before_bytes
-        self.notes.keys += (kept is not None) - (before_bytes > 0)
-        self._changes.setdefault(number, {})[name] = kept
+        self._changes = changes
+        self._grown_bytes = grown_bytes
+        self.notes.keys += more_keys
 
     def save(self) -> None:
         """Writes what has changed, after splitting pages if they are too large on average."""
@@ -255,18 +276,20 @@ class Pages:
 
     def _split(self, wanted: int) -> None:
         """Makes more pages, and gives them the keys that belong to them from now on."""
-        while (count := len(self.notes)) < wanted:
-            below = 1 << (count.bit_length() - 1)
-            until = min(wanted, below * 2)
-            self.load_many(range(count - below, until - below))
-            self.notes.add_pages(until - count)
-            for number in range(count, until):
-                page = self.page(number - below)
-                self.loaded[number] = page.move(
-                    [name for name in page.states if self.number_of(name) == number]
-                )
-                # They have changed, whatever else is put into them.
-                self._changes.update({number - below: {}, number: {}})
+        count = len(self.notes)
+        if count >= wanted:
+            return
+        sources = sorted({place_of(number, count) for number in range(count, wanted)})
+        self.load_many(sources)
+        self.notes.add_pages(wanted - count)
+        for source in sources:
+            page = self.page(source)
+            # They have changed, whatever else is put into them.
+            self._changes[source] = {}
+            for number, names in self.by_number(page.states).items():
+                if number != source:
+                    self.loaded[number] = page.move(names)
+                    self._changes[number] = {}
 
 
 def size_of(state: bytes, carried: bytes | None) -> int:

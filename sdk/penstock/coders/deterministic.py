@@ -248,6 +248,20 @@ def _decode_long(data: bytes) -> int:
     return int.from_bytes(data[1:], "big", signed=True)
 
 
+def _decode_tuple(data: bytes) -> tuple[Any, ...]:
+    # This is `unframed` once more, as `_encode_tuple` is `framed`, where all parts are short and of a known form.
+    parts, position, end = [], 1, len(data)
+    while position < end:
+        size = data[position]
+        start = position + 1
+        position = start + size
+        decoder = _decoders.get(data[start]) if 0 < size < 128 and position <= end else None
+        if decoder is None:
+            return tuple(map(decode_key, unframed(data, 1)))
+        parts.append(decoder(data[start:position]))
+    return tuple(parts)
+
+
 def _decode_dict(data: bytes) -> dict[Any, Any]:
     parts = [decode_key(part) for part in unframed(data, 1)]
     return dict(zip(parts[::2], parts[1::2], strict=True))
@@ -258,7 +272,7 @@ _BUILT_IN_DECODERS: dict[bytes, Decoder] = {
     b"i": lambda data: _unpack_short(data, 1)[0],
     b"q": _decode_long,
     b"I": _decode_long,
-    b"(": lambda data: tuple(map(decode_key, unframed(data, 1))),
+    b"(": _decode_tuple,
     b"b": lambda data: bytes(data[1:]),
     b"f": lambda data: struct.unpack_from(">d", data, 1)[0],
     b"1": lambda data: True,

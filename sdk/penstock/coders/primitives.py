@@ -124,6 +124,8 @@ class VarIntCoder(_Primitive):
 
     def decode(self, encoded: bytes) -> int:
         """The number of the bytes."""
+        if len(encoded) == 1 and encoded[0] < 128:
+            return encoded[0]
         result = shift = 0
         for byte in encoded:
             result |= (byte & 127) << shift

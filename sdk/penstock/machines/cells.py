@@ -178,15 +178,13 @@ class MapCell(_Cell, MapRuntimeState):
 
     def entries(self) -> Iterable[tuple[Any, Any]]:
         """Pairs of a key and its value."""
-        return _Decoded(self._decoded_entry, tuple(self._cells.get(self._name, {}).items()))
+        decode_key, decode = self._spec.key_coder.decode, self._spec.coder.decode
+        stored = tuple(self._cells.get(self._name, {}).items())
+        return _Decoded(lambda entry: (decode_key(entry[0]), decode(entry[1])), stored)
 
     def read(self) -> Iterable[tuple[Any, Any]]:
         """The same as `entries`."""
         return self.entries()
-
-    def _decoded_entry(self, entry: tuple[bytes, bytes]) -> tuple[Any, Any]:
-        key, value = entry
-        return self._spec.key_coder.decode(key), self._spec.coder.decode(value)
 
     def _entries(self) -> dict[bytes, bytes]:
         entries: dict[bytes, bytes] = self._cells.setdefault(self._name, {})

@@ -2,8 +2,8 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterable
 from heapq import heapify, heappop, heappush
+from typing import Any
 
 from penstock.machines.trigger_machine import CLOCK, WATERMARK, Domain
 
@@ -13,59 +13,54 @@ FEW: int = 8
 END_OF_WINDOW = ""
 """The name of the timer for the end of a window."""
 
+HOLDS_NOTHING: int = (1 << 63) - 1
+"""Stands where a timer holds nothing back; it is later than all times."""
+
 _SPARE_ENTRIES = 8
 
-Setting = tuple[int, str, str, bool, int, int | None]
+Setting = tuple[bool, int, int | None]
 """One setting of a timer, as plain data:
 
-- the number of its window;
-- the timer's name, which is empty for the end of the window;
-- the tag that tells settings of one timer apart;
 - whether it goes by the watermark, or else by the clock;
 - when it is due, in microseconds;
-- the event time of what it will give, which the output's watermark may not pass before; None if it holds nothing back.
+- the event time of what it will give, which the output's watermark may not pass before; None if it is when it is due.
 """
 
 Outlook = tuple[dict[Domain, int], int | None]
 """When a key is next due, by domain, and what it holds back, if anything; in microseconds."""
 
-Place = tuple[int, str, str]
-"""A window's number, a timer's name and a tag: where a new setting replaces an old one."""
+Place = tuple[Any, str, str]
+"""Where a new setting replaces an old one: what tells its window apart; the timer's name, which is empty for the end of
+the window; and the tag that tells settings of one timer apart."""
 
 
 class Timers:
     """All timers of a key.
 
     Args:
-        settings: What is set, in the order in which it was.
+        settings: What is set, in the order in which it was. It is kept, and changed in place.
+
+    Attributes:
+        settings: The same.
 
     >>> timers = Timers()
-    >>> timers.set((0, "expiry", "", True, 20, 20))
-    >>> timers.set((0, "expiry", "", True, 10, 10))
+    >>> timers.set((0, "expiry", ""), (True, 20, None))
+    >>> timers.set((0, "expiry", ""), (True, 10, None))
     >>> timers.earliest(is_event_time=True), timers.hold_micros()
     (10, 10)
     >>> timers.take(True, until_micros=5), timers.take(True, until_micros=10)
-    (None, (0, 'expiry', '', True, 10, 10))
+    (None, ((0, 'expiry', ''), (True, 10, None)))
     """
 
-    __slots__ = ("_heaps", "_settings")
+    __slots__ = ("_heaps", "settings")
 
-    def __init__(self, settings: Iterable[Setting] = ()) -> None:
-        # In the order in which they were set.
-        self._settings: dict[Place, Setting] = {one[:3]: one for one in settings}
-        self._heaps = _Heaps(self._settings) if len(self._settings) > FEW else None
+    def __init__(self, settings: dict[Place, Setting] | None = None) -> None:
+        self.settings = {} if settings is None else settings
+        self._heaps = _Heaps(self.settings) if len(self.settings) > FEW else None
 
-    def __len__(self) -> int:
-        """The number of timers that are set."""
-        return len(self._settings)
-
-    def settings(self) -> list[Setting]:
-        """What is set, in the order in which it was."""
-        return [*self._settings.values()]
-
-    def set(self, setting: Setting) -> None:
-        """Sets a timer, instead of any earlier setting with its tag."""
-        place, settings, heaps = setting[:3], self._settings, self._heaps
+    def set(self, place: Place, setting: Setting) -> None:
+        """Sets a timer, instead of any earlier setting at its place."""
+        settings, heaps = self.settings, self._heaps
         was_set = settings.pop(place, None) is not None
         settings[place] = setting
         if heaps is not None:
@@ -75,37 +70,28 @@ class Timers:
         elif len(settings) > FEW:
             self._heaps = _Heaps(settings)
 
-    def clear(self, window: int, name: str, tag: str) -> None:
+    def clear(self, place: Place) -> None:
         """Unsets a timer, if it is set."""
-        place = window, name, tag
-        if self._settings.pop(place, None) is not None and self._heaps is not None:
+        if self.settings.pop(place, None) is not None and self._heaps is not None:
             self._heaps.drop(place)
 
-    def clear_window(self, window: int) -> None:
+    def clear_window(self, window: Any) -> None:
         """Unsets all timers of a window."""
-        settings = self._settings
-        if self._heaps is None and all(place[0] == window for place in settings):
-            settings.clear()
-            return
-        for place in [place for place in self._settings if place[0] == window]:
-            self.clear(*place)
+        for place in [place for place in self.settings if place[0] == window]:
+            self.clear(place)
 
-    def is_set(self, window: int, name: str, tag: str) -> bool:
-        """Whether a timer is set."""
-        return (window, name, tag) in self._settings
-
-    def has_any(self, window: int) -> bool:
+    def has_any(self, window: Any) -> bool:
         """Whether timers of a window are set besides its end."""
         heaps = self._heaps
         if heaps is not None:
             return heaps.counts.get(window, 0) > 0
-        return any(name and of_window == window for of_window, name, _ in self._settings)
+        return any(name and of_window == window for of_window, name, _ in self.settings)
 
-    def are_due(self, window: int, until_micros: int) -> bool:
+    def are_due(self, window: Any, until_micros: int) -> bool:
         """Whether timers of event time of a window are due by a moment besides its end."""
         return self.has_any(window) and any(
             of_window == window and name and is_event_time and micros <= until_micros
-            for of_window, name, _, is_event_time, micros, _ in self._settings.values()
+            for (of_window, name, _), (is_event_time, micros, _) in self.settings.items()
         )
 
     def earliest(self, is_event_time: bool) -> int | None:
@@ -114,14 +100,14 @@ class Timers:
         if heaps is not None:
             return heaps.first(heaps.due[is_event_time])
         earliest = None
-        for setting in self._settings.values():
-            if setting[3] is is_event_time and (earliest is None or setting[4] < earliest):
-                earliest = setting[4]
+        for of_event_time, micros, _ in self.settings.values():
+            if of_event_time is is_event_time and (earliest is None or micros < earliest):
+                earliest = micros
         return earliest
 
     def latest(self, is_event_time: bool) -> int | None:
         """When the last timer is due that is set now, in microseconds; None if none is set."""
-        due = (micros for _, _, _, domain, micros, _ in self._settings.values() if domain is is_event_time)
+        due = (micros for domain, micros, _ in self.settings.values() if domain is is_event_time)
         return max(due, default=None)
 
     def hold_micros(self) -> int | None:
@@ -129,17 +115,16 @@ class Timers:
         heaps = self._heaps
         if heaps is not None:
             return heaps.first(heaps.holds)
-        earliest = None
-        for setting in self._settings.values():
-            micros = setting[5]
-            if micros is not None and (earliest is None or micros < earliest):
-                earliest = micros
-        return earliest
+        held = min(
+            (fire if output is None else output for _, fire, output in self.settings.values()),
+            default=HOLDS_NOTHING,
+        )
+        return None if held == HOLDS_NOTHING else held
 
     def outlook(self) -> Outlook:
         """What `earliest` tells of the watermark and of the clock, where anything is due; and what `hold_micros` does.
 
-        >>> Timers([(0, "expiry", "", True, 20, 10), (0, "flush", "", False, 30, None)]).outlook()
+        >>> Timers({(0, "expiry", ""): (True, 20, 10), (0, "flush", ""): (False, 30, HOLDS_NOTHING)}).outlook()
         ({1.0: 20, 'clock': 30}, 10)
         """
         if self._heaps is not None:
@@ -149,34 +134,32 @@ class Timers:
             )
             return {domain: micros for domain, micros in asked if micros is not None}, self.hold_micros()
         alarms: dict[Domain, int] = {}
-        hold_micros = None
-        for _, _, _, is_event_time, fire_micros, output_micros in self._settings.values():
+        hold_micros = HOLDS_NOTHING
+        for is_event_time, fire_micros, output_micros in self.settings.values():
             domain = WATERMARK if is_event_time else CLOCK
             if domain not in alarms or fire_micros < alarms[domain]:
                 alarms[domain] = fire_micros
-            if output_micros is not None and (hold_micros is None or output_micros < hold_micros):
-                hold_micros = output_micros
-        return alarms, hold_micros
+            held_micros = fire_micros if output_micros is None else output_micros
+            if held_micros < hold_micros:
+                hold_micros = held_micros
+        return alarms, None if hold_micros == HOLDS_NOTHING else hold_micros
 
-    def take(self, is_event_time: bool, until_micros: int) -> Setting | None:
+    def take(self, is_event_time: bool, until_micros: int) -> tuple[Place, Setting] | None:
         """Unsets the next timer that is due by a moment; of those due at once, the one that was set first."""
-        settings, heaps = self._settings, self._heaps
-        if heaps is None:
-            found: Setting | None = None
-            for one in settings.values():
-                if one[3] is is_event_time and (found is None or one[4] < found[4]):
-                    found = one
-            if found is None or found[4] > until_micros:
+        settings, heaps = self.settings, self._heaps
+        if heaps is not None:
+            first_micros = self.earliest(is_event_time)
+            if first_micros is None or first_micros > until_micros:
                 return None
-            del settings[found[:3]]
-            return found
-        first_micros = self.earliest(is_event_time)
-        if first_micros is None or first_micros > until_micros:
-            return None
-        place = heaps.places[heaps.due[is_event_time][0][1]]
-        setting = settings[place]
-        self.clear(*place)
-        return setting
+            found = heaps.places[heaps.due[is_event_time][0][1]]
+            setting = settings[found]
+            self.clear(found)
+            return found, setting
+        next_place, next_micros = None, until_micros + 1
+        for place, (of_event_time, micros, _) in settings.items():
+            if of_event_time is is_event_time and micros < next_micros:
+                next_place, next_micros = place, micros
+        return None if next_place is None else (next_place, settings.pop(next_place))
 
 
 class _Heaps:
@@ -199,7 +182,7 @@ class _Heaps:
         self._next = 0
         self._numbers: dict[Place, int] = {}
         self.places: dict[int, Place] = {}
-        self.counts: dict[int, int] = {}
+        self.counts: dict[Any, int] = {}
         self.due: dict[bool, list[tuple[int, int]]] = {True: [], False: []}
         self.holds: list[tuple[int, int]] = []
         for place, setting in settings.items():
@@ -210,12 +193,14 @@ class _Heaps:
         number, self._next = self._next, self._next + 1
         self._numbers[place] = number
         self.places[number] = place
-        window, name, _, is_event_time, fire_micros, output_micros = setting
+        window, name, _ = place
+        is_event_time, fire_micros, output_micros = setting
         if name:
             self.counts[window] = self.counts.get(window, 0) + 1
         self._push(self.due[is_event_time], fire_micros, number)
-        if output_micros is not None:
-            self._push(self.holds, output_micros, number)
+        held_micros = fire_micros if output_micros is None else output_micros
+        if held_micros != HOLDS_NOTHING:
+            self._push(self.holds, held_micros, number)
 
     def drop(self, place: Place) -> None:
         """A timer is unset."""

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Iterator
+from collections.abc import Iterable, Iterator, Sequence
 from itertools import repeat
 from typing import Any, Final, NamedTuple
 
@@ -176,7 +176,11 @@ class Row(NamedTuple):
     micros: int
 
 
-def changes(key: Any, undone: list[Row], new: list[Row], window: Any) -> Iterator[WindowedValue]:
+Timed = tuple[Any, int]
+"""A row and its event time: what a `Row` has, in the form in which it is stored."""
+
+
+def changes(key: Any, undone: Sequence[Timed], new: Sequence[Timed], window: Any) -> Iterator[WindowedValue]:
     """One change of a result: first all that is taken back, then all that is given.
 
     >>> [(one.pane_info.kind.name, one.value) for one in changes("k", [Row(1, 0)], [Row(2, 0)], None)]
@@ -186,61 +190,50 @@ def changes(key: Any, undone: list[Row], new: list[Row], window: Any) -> Iterato
     after = ValueKind.UPDATE_AFTER if undone else ValueKind.INSERT
     for rows, kind in ((undone, before), (new, after)):
         pane = unknown_pane(kind)
-        for row in rows:
-            yield create((key, row.value), row.micros, (window,), pane)
+        for value, micros in rows:
+            yield create((key, value), micros, (window,), pane)
 
 
-class _Rows:
-    """The rows of one side: a bag.
-
-    Args:
-        counts: The cell with the number of copies of each pair of a row and its event time.
-    """
-
-    __slots__ = ("_counts",)
-
-    def __init__(self, counts: Any) -> None:
-        self._counts = counts
-
-    def is_empty(self) -> bool:
-        """Whether there are none."""
-        is_empty: bool = self._counts.is_empty()
-        return is_empty
-
-    def __iter__(self) -> Iterator[Row]:
-        for timed, count in self._counts.entries():
-            yield from repeat(Row(*timed), count)
-
-    def add(self, row: Row) -> None:
-        """Puts a copy in."""
-        timed = tuple(row)
-        if not self._counts.put_if_absent(timed, 1):
-            self._counts.put(timed, self._counts.get(timed) + 1)
-
-    def take(self, row: Row) -> Row:
-        """Takes a copy out: that of the same event time, if there is one.
-
-        Raises:
-            ValueError: There is no copy.
-        """
-        count = self._counts.get(tuple(row), 0)
-        if not count:
-            row = self._of_another_time(row)
-            count = self._counts.get(tuple(row))
-        if count > 1:
-            self._counts.put(tuple(row), count - 1)
+def _rows_in(counts: Any) -> Iterator[Timed]:
+    """The rows of a side, of the cell with the number of copies of each pair of a row and its event time."""
+    for timed, count in counts.entries():
+        if count == 1:
+            yield timed
         else:
-            self._counts.remove(tuple(row))
-        return row
+            yield from repeat(timed, count)
 
-    def _of_another_time(self, row: Row) -> Row:
-        encoded = ROW_CODER.encode(row.value)
-        for (value, micros), _ in self._counts.entries():
-            if ROW_CODER.encode(value) == encoded:
-                return Row(value, micros)
-        what = f"a row of type {type(row.value).__name__} is taken back, but it is not there"
-        hint = "steps before must make the same of a row when it comes and when it is taken back"
-        raise ValueError(three_parts(what, hint=hint))
+
+def _put(counts: Any, timed: Timed) -> None:
+    """Puts a copy of a row in."""
+    if not counts.put_if_absent(timed, 1):
+        counts.put(timed, counts.get(timed) + 1)
+
+
+def _take(counts: Any, timed: Timed) -> Timed:
+    """Takes a copy of a row out: that of the same event time, if there is one.
+
+    Raises:
+        ValueError: There is no copy.
+    """
+    count = counts.get(timed, 0)
+    if not count:
+        timed = _of_another_time(counts, timed[0])
+        count = counts.get(timed)
+    if count > 1:
+        counts.put(timed, count - 1)
+    else:
+        counts.remove(timed)
+    return timed
+
+
+def _of_another_time(counts: Any, value: Any) -> Timed:
+    encoded = ROW_CODER.encode(value)
+    for (own, micros), _ in counts.entries():
+        if ROW_CODER.encode(own) == encoded:
+            return own, micros
+    what = f"a row of type {type(value).__name__} is taken back, but it is not there"
+    hint = "steps before must make the same of a row when it comes and when it is taken back"
+    raise ValueError(three_parts(what, hint=hint))
 
 
 class JoinFn(DoFn):
@@ -275,21 +268,21 @@ class JoinFn(DoFn):
     ) -> Iterable[WindowedValue]:
         """What a row that comes, or is taken back, changes."""
         key, (side, value) = element
-        self._check(side, value)
-        sides = _Rows(lefts), _Rows(rights)
-        own, other = sides[side], sides[1 - side]
-        row = Row(value, at.micros)
+        if value is None:
+            self._check(side)
+        own, other = (lefts, rights) if side == LEFT else (rights, lefts)
+        timed = value, at.micros
         if pane.kind.is_retraction:
-            row = own.take(row)
-            undone, new = _effect(self._at_once, side, row, own.is_empty(), other)
+            timed = _take(own, timed)
+            undone, new = _effect(self._at_once, side, timed, own, other)
         else:
-            new, undone = _effect(self._at_once, side, row, own.is_empty(), other)
-            own.add(row)
-        return changes(key, undone, new, window)
+            new, undone = _effect(self._at_once, side, timed, own, other)
+            _put(own, timed)
+        return changes(key, undone, new, window) if new or undone else ()
 
-    def _check(self, side: int, value: Any) -> None:
+    def _check(self, side: int) -> None:
         """Refuses a row None where it would look as if the row were missing."""
-        if value is None and self._kind.pairs and self._kind.unmatched[1 - side]:
+        if self._kind.pairs and self._kind.unmatched[1 - side]:
             name = "left" if side == LEFT else "right"
             what = (
                 f"a {name} row is None, which in a join of the kind {self._name!r} means that there is none"
@@ -313,44 +306,50 @@ class JoinAtEndFn(JoinFn):
         rights: Any = DoFn.StateParam(JoinFn.RIGHTS),
     ) -> Iterator[Any]:
         """The rows of the side whose other one is empty."""
-        sides = _Rows(lefts), _Rows(rights)
+        sides = lefts, rights
         for side in (LEFT, RIGHT):
             if sides[1 - side].is_empty():
-                for row in _unmatched(self._kind, side, sides[side]):
-                    yield key, row.value
+                for value, _ in _unmatched(self._kind, side, _rows_in(sides[side])):
+                    yield key, value
 
 
-def _effect(kind: _Kind, side: int, row: Row, is_alone: bool, other: _Rows) -> tuple[list[Row], list[Row]]:
+def _effect(
+    kind: _Kind, side: int, timed: Timed, own: Any, other: Any
+) -> tuple[Sequence[Timed], Sequence[Timed]]:
     """What the result has only with a row, and what it has only without it.
 
     Args:
         kind: The kind of join.
         side: The row's side.
-        row: The row.
-        is_alone: Whether no other row is on its side.
-        other: The rows of the other side.
+        timed: The row.
+        own: The cell with the other rows of its side.
+        other: The cell with the rows of the other side.
     """
     if other.is_empty():
-        return _unmatched(kind, side, [row]), []
+        return _unmatched(kind, side, [timed]), ()
     if kind.pairs:
-        joined = [_pair(side, row, one) for one in other] if kind.matched else []
-        return joined, _unmatched(kind, 1 - side, other) if is_alone else []
+        joined = [_pair(side, timed, one) for one in _rows_in(other)] if kind.matched else ()
+        if not kind.unmatched[1 - side] or not own.is_empty():
+            return joined, ()
+        return joined, _unmatched(kind, 1 - side, _rows_in(other))
     # Left rows by themselves: a right row matters only if it is the first, or the last.
-    lefts = [row] if side == LEFT else list(other) if is_alone else []
+    lefts = [timed] if side == LEFT else [*_rows_in(other)] if own.is_empty() else []
     if kind.matched:
-        return lefts, []
-    return [], [] if side == LEFT else _unmatched(kind, LEFT, lefts)
+        return lefts, ()
+    return (), () if side == LEFT else _unmatched(kind, LEFT, lefts)
 
 
-def _unmatched(kind: _Kind, side: int, rows: Iterable[Row]) -> list[Row]:
+def _unmatched(kind: _Kind, side: int, rows: Iterable[Timed]) -> Sequence[Timed]:
     """Rows of a side as they are in the result if there are none on the other."""
     if not kind.unmatched[side]:
-        return []
-    return [_pair(side, row, None) for row in rows] if kind.pairs else list(rows)
+        return ()
+    return [_pair(side, timed, None) for timed in rows] if kind.pairs else [*rows]
 
 
-def _pair(side: int, row: Row, other: Row | None) -> Row:
+def _pair(side: int, timed: Timed, other: Timed | None) -> Timed:
     """A row of the result; its event time is the latest of its parts, so that it is the same when it is taken back."""
-    value = None if other is None else other.value
-    micros = row.micros if other is None else max(row.micros, other.micros)
-    return Row((row.value, value) if side == LEFT else (value, row.value), micros)
+    (value, micros), matching = timed, None
+    if other is not None:
+        matching, other_micros = other
+        micros = max(micros, other_micros)
+    return (value, matching) if side == LEFT else (matching, value), micros

@@ -300,6 +300,8 @@ class Timestamp(_Micros):
         return self.to_utc_datetime().isoformat() + "Z"
 
     def __add__(self, other: DurationTypes) -> Timestamp:
+        if type(other) is int:
+            return Timestamp.from_micros(self.micros + other * _MICROS_PER_SECOND)
         return Timestamp.from_micros(self.micros + Duration.of(other).micros)
 
     __radd__ = __add__

@@ -1,0 +1,119 @@
+"""Cells and timers as the methods of a stateful DoFn see them."""
+
+from __future__ import annotations
+
+from typing import Any
+
+from penstock.error import three_parts
+from penstock.machines.cells import Cells, cell_of
+from penstock.machines.stateful_keys import PlainWindow, window_of
+from penstock.machines.timers import Timers
+from penstock.transforms.timeutil import TimeDomain
+from penstock.transforms.userstate import BaseTimer, RuntimeState, StateSpec, TimerSpec, UserStateContext
+from penstock.utils.timestamp import Duration, Timestamp
+
+
+class UserState(UserStateContext):
+    """The cells and timers of one key and window, while a method is called for it.
+
+    Attributes:
+        window: The window, as plain data.
+        cells: What is in its cells.
+        timers: The timers of the key.
+        timestamp_micros: The event time of what the method works on.
+        expiry_micros: Where the watermark must be for the state to go; None if it goes now.
+        clock_micros: Processing time.
+    """
+
+    __slots__ = ("cells", "clock_micros", "expiry_micros", "timers", "timestamp_micros", "window")
+
+    def __init__(
+        self,
+        window: PlainWindow,
+        cells: Cells,
+        timers: Timers,
+        timestamp_micros: int,
+        expiry_micros: int | None,
+        clock_micros: int,
+    ) -> None:
+        self.window = window
+        self.cells = cells
+        self.timers = timers
+        self.timestamp_micros = timestamp_micros
+        self.expiry_micros = expiry_micros
+        self.clock_micros = clock_micros
+
+    def get_state(self, state_spec: StateSpec, key: Any = None, window: Any = None) -> RuntimeState:
+        """A cell."""
+        return cell_of(state_spec, self.cells)
+
+    def get_timer(
+        self,
+        timer_spec: TimerSpec,
+        key: Any = None,
+        window: Any = None,
+        timestamp: Any = None,
+        pane: Any = None,
+    ) -> BaseTimer:
+        """A timer."""
+        return UserTimer(timer_spec, self)
+
+    def commit(self) -> None:
+        """Does nothing: all is stored where it is written."""
+
+
+class UserTimer(BaseTimer):
+    """A timer as a method sees it."""
+
+    __slots__ = ("_context", "_is_event_time", "_spec")
+
+    def __init__(self, spec: TimerSpec, context: UserState) -> None:
+        self._spec = spec
+        self._context = context
+        self._is_event_time = spec.time_domain == TimeDomain.WATERMARK
+
+    def clear(self, dynamic_timer_tag: str = "") -> None:
+        """Unsets the timer."""
+        self._context.timers.clear((self._context.window, self._spec.name, dynamic_timer_tag))
+
+    def set_relative(self, duration: Any, dynamic_timer_tag: str = "") -> None:
+        """Sets the timer some time after now; see `BaseTimer`.
+
+        Raises:
+            ValueError: The state of the window goes.
+        """
+        context = self._context
+        now_micros = context.timestamp_micros if self._is_event_time else context.clock_micros
+        fire_micros = now_micros + Duration.of(duration).micros
+        if self._is_event_time and context.expiry_micros is not None:
+            fire_micros = min(fire_micros, context.expiry_micros)
+        self.set(Timestamp.from_micros(fire_micros), dynamic_timer_tag)
+
+    def set(self, timestamp: Any, dynamic_timer_tag: str = "", output_timestamp: Any = None) -> None:
+        """Sets the timer; see `BaseTimer`.
+
+        Raises:
+            ValueError: It is due after the state of its window has gone, or gives something after it is due.
+        """
+        context, is_event_time = self._context, self._is_event_time
+        fire_micros = timestamp.micros if type(timestamp) is Timestamp else Timestamp.of(timestamp).micros
+        if context.expiry_micros is None:
+            raise self._refused(timestamp, "is set while the state of its window goes", "set timers before")
+        if is_event_time and fire_micros > context.expiry_micros:
+            hint = "set it to the window's end at most, or allow more lateness"
+            raise self._refused(timestamp, "is due after the state of its window has gone", hint)
+        output_micros = None if is_event_time else context.timestamp_micros
+        if output_timestamp is not None:
+            output_micros = Timestamp.of(output_timestamp).micros
+            if is_event_time and output_micros > fire_micros:
+                raise self._refused(
+                    timestamp, "would give something later than it is due", "give an earlier time"
+                )
+        place = context.window, self._spec.name, dynamic_timer_tag
+        context.timers.set(place, (is_event_time, fire_micros, output_micros))
+
+    def _refused(self, timestamp: Any, what: str, hint: str) -> ValueError:
+        text = f"{self._spec!r} at {Timestamp.of(timestamp)!r} {what}"
+        return ValueError(
+            three_parts(text, where=f"in the window {window_of(self._context.window)}", hint=hint)
+        )
