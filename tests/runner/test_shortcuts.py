@@ -154,7 +154,7 @@ class Pair(NamedTuple):
         ([("a", 1), (object(), 2), ("a", "b")], "deterministic"),
         ([("a", Refusing()), ("a", 1)], "refused"),
     ],
-    ids=repr,
+    ids=["no pair last", "three", "one last", "none", "no number", "no key", "no addition"],
 )
 def test_what_cannot_be_summed_is_told_the_same_way(elements, wanted, windowfn, shortcuts):
     pipeline = beam.Pipeline()
