@@ -59,6 +59,12 @@ def splits_of(
     return _packed(cut, limit, opening_bytes)
 
 
+def leaves_files_out(spark: SparkSession) -> bool:
+    """Whether the session has Spark go on without files that are gone or broken: its own readers do that."""
+    names = ("ignoreMissingFiles", "ignoreCorruptFiles")
+    return any(spark.conf.get(f"spark.sql.files.{name}") == "true" for name in names)
+
+
 def _size(spark: SparkSession, name: str) -> int:
     """A setting in bytes, at least one."""
     text = spark.conf.get(f"spark.sql.files.{name}")

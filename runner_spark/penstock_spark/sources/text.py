@@ -23,7 +23,7 @@ from penstock.io.records import records
 from penstock.io.text_source import TextSource
 from penstock_spark.sources.files import Namer, find_files
 from penstock_spark.sources.scan import Scan, open_source
-from penstock_spark.sources.splits import Split, blocks_of, splits_of
+from penstock_spark.sources.splits import Split, blocks_of, leaves_files_out, splits_of
 
 # Hadoop reads these by the ending of the file's name.
 _READ_BY_SPARK = frozenset(
@@ -47,7 +47,7 @@ def open_text(source: TextSource, spark: SparkSession, where: str) -> Scan:
     files = find_files(spark, source.file_pattern, where, validate=source.validate)
     if not files.paths:
         return Scan(spark.createDataFrame([], "value string"), lambda: _nothing)
-    if all(task_reads(source, path) for path in files.paths):
+    if all(task_reads(source, path) for path in files.paths) and not leaves_files_out(spark):
         parts = splits_of(spark, files.paths, source.delimiter or b"\n", source.skip_header_lines)
         if sum(map(len, parts)) <= _SPLITS_MAX:
             reader = SplitReader(source, tuple(parts), where)
