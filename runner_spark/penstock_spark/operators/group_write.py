@@ -257,7 +257,12 @@ class GroupWriter:
             yield self._guard(self._flush)
 
     def _stretched(self) -> bool:
-        """Whether more elements may be held, because what their sums take is known, and little."""
+        """Whether more elements may be held, because what their sums take is known, and little.
+
+        Sessions are as good as never: there are nearly as many of them as elements, and measuring them takes its time.
+        """
+        if self._sessions:
+            return False
         size_bytes = 0
         for kind, names, numbers in self._sums_held():
             if kind is None or not _NUMBERS.issuperset(map(type, numbers)):
@@ -271,9 +276,6 @@ class GroupWriter:
         for (_, kind), table in self._tables.items():
             numbers = table.numbers()
             yield kind, numbers.keys(), numbers.values()
-        for kind, sessions in self._sessions.items():
-            names, _, _, totals = zip(*sessions.rows(), strict=True)
-            yield kind, names, totals
 
     def _names(self, keys: list[Any]) -> tuple[list[Any], type | None]:
         """What the tables call the keys, and the type of those that are called by themselves, as texts are.
