@@ -22,6 +22,7 @@ from penstock_spark.sinks import BatchWriter, StreamSink, encoders_inside
 from penstock_spark.spark_errors import raise_translated, translated
 from penstock_spark.stream_plan import Clock, StreamPlan
 
+_CHANGELOG = "spark.sql.streaming.stateStore.rocksdb.changelogCheckpointing.enabled"
 _FILE_MANAGER = "spark.sql.streaming.checkpointFileManagerClass"
 _FILE_CHECKSUM = "spark.sql.streaming.checkpoint.fileChecksum.enabled"
 _FILE_MANAGERS = "org.apache.spark.sql.execution.streaming.checkpointing"
@@ -63,6 +64,9 @@ def _started(plan: StreamPlan, context: Context, settings: SparkOptions) -> Stre
         # check sums beside each, which Hadoop's local file system has done already.
         context.spark.conf.set(_FILE_MANAGER, f"{_FILE_MANAGERS}.FileSystemBasedCheckpointFileManager")
         context.spark.conf.set(_FILE_CHECKSUM, "false")
+    if context.spark.conf.get(_CHANGELOG, None) is None:
+        # A micro-batch writes what has changed, and not its whole store.
+        context.spark.conf.set(_CHANGELOG, "true")
     query = build_query(plan, context, checkpoint, settings.events_per_batch, heartbeat, encoders)
     writer = query.frame.writeStream.queryName(f"penstock {context.run}")
     writer = writer.option("checkpointLocation", checkpoint.spark_location)

@@ -28,11 +28,6 @@ _SQL_CONF = {
     ),
 }
 
-_SQL_CONF_UNLESS_SET = {
-    # A micro-batch writes what has changed, and not its whole store.
-    "spark.sql.streaming.stateStore.rocksdb.changelogCheckpointing.enabled": "true",
-}
-
 
 def open_session(settings: SparkOptions, local_only: bool) -> SparkSession:
     """The session that a pipeline's options ask for.
@@ -85,13 +80,7 @@ class Opened:
     @functools.cached_property
     def session(self) -> SparkSession:
         """The runner's own session beside it."""
-        unset = {
-            name: value
-            for name, value in _SQL_CONF_UNLESS_SET.items()
-            if self.spark.conf.get(name, None) is None
-        }
-        own = {**_SQL_CONF, "spark.sql.shuffle.partitions": str(self.partitions)}
-        return runner_session(self.spark, unset | own)
+        return runner_session(self.spark, {**_SQL_CONF, "spark.sql.shuffle.partitions": str(self.partitions)})
 
     def table_of(self, step: Step, source: Source) -> Table:
         """The columns of a source, which is opened for it.

@@ -38,7 +38,7 @@ def state_of(key: Any, stored: bytes) -> KeyState | StatefulKey:
     state: Any = loads(stored)
     if type(state) is not tuple:
         return state  # type: ignore[no-any-return]
-    return StatefulKey(key, state) if len(state) == 2 else restored(key, state)
+    return restored(key, state)
 
 
 class LiveKey:

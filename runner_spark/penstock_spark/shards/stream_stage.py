@@ -11,10 +11,11 @@ import pyarrow as pa
 from penstock_spark.operators.batch import Batch, encode_page
 from penstock_spark.operators.failure import step_failed
 from penstock_spark.operators.pardo import DoFnStep
-from penstock_spark.operators.program import Program, StepSpec
+from penstock_spark.operators.program import Program, SinkWriterSpec, StepSpec
 from penstock_spark.operators.pushing import Node, Quiet, Records
 from penstock_spark.operators.stage import Stage
 from penstock_spark.operators.views import ChangingContents, Contents, View
+from penstock_spark.operators.writers import SinkWriter
 from penstock_spark.shards.combining import packet_writer
 from penstock_spark.shards.program import LevelProgram, SinkPagesSpec, SinkRowsSpec, SpreadWriterSpec
 from penstock_spark.shards.spreading import SpreadWriter
@@ -52,38 +53,32 @@ class SinkRows(Quiet):
     """
 
     def __init__(self, spec: SinkRowsSpec, rows: list[tuple[int, bytes]]) -> None:
-        self._spec = spec
+        self._level = spec.level
+        self._writer = SinkWriter(SinkWriterSpec(spec.edge, spec.make_encoder, spec.where))
         self._rows = rows
-        self._encoder: Any = None
 
     def setup(self) -> None:
         """Makes the encoder."""
-        self._encoder = self._guarded(self._spec.make_encoder)
+        self._writer.setup()
 
     def start_bundle(self) -> None:
         """The rows before the first element."""
-        self._keep(self._guarded(self._encoder.start))
+        self._keep(self._writer.start())
 
     def push(self, batch: Batch) -> Records:
         """Takes a batch."""
-        self._keep(self._guarded(self._encoder.encode, batch.values))
+        self._keep(self._writer.push(batch))
         return iter(())
 
     def finish(self) -> Records:
         """The rows after the last element."""
-        self._keep(self._guarded(self._encoder.finish))
+        self._keep(self._writer.finish())
         return iter(())
 
-    def _guarded(self, call: Callable[..., Any], *arguments: Any) -> Any:
-        try:
-            return call(*arguments)
-        except Exception as error:
-            step_failed(error, self._spec.where)
-
-    def _keep(self, record: pa.RecordBatch | None) -> None:
-        if record is not None:
+    def _keep(self, records: Records) -> None:
+        for record in records:
             (column,) = record.columns
-            self._rows += [(self._spec.level, row) for row in column.cast(pa.binary()).to_pylist()]
+            self._rows += [(self._level, row) for row in column.cast(pa.binary()).to_pylist()]
 
 
 class StreamStage(Stage):

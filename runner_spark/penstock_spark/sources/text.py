@@ -95,12 +95,15 @@ class SplitReader:
         delimiter = self.source.delimiter or b"\n"
         for number in batch.column(0).to_pylist():
             for split in self.parts[number]:
-                try:
-                    for block in blocks_of(split, delimiter):
-                        lines = self._lines(block, delimiter)
-                        yield [(split.name, line) for line in lines] if self.source.with_filename else lines
-                except OSError as error:
-                    raise _unreadable(error, split.name, self.where) from None
+                for block in self._blocks(split, delimiter):
+                    lines = self._lines(block, delimiter)
+                    yield [(split.name, line) for line in lines] if self.source.with_filename else lines
+
+    def _blocks(self, split: Split, delimiter: bytes) -> Iterator[bytes]:
+        try:
+            yield from blocks_of(split, delimiter)
+        except OSError as error:
+            raise _unreadable(error, split.name, self.where) from None
 
     def _lines(self, block: bytes, delimiter: bytes) -> list[Any]:
         """The records of a block, without their ends."""
