@@ -51,26 +51,42 @@ class Work:
     untimed: str = "on time"
 
 
-def compared(work: Work, runs: int, folder: Path, workers: dict[str, Worker]) -> dict[str, Any]:
-    """Has work done in turns, of which the first does not count, prints a table, and gives the numbers.
+def add_turns(parser: argparse.ArgumentParser, runs: int) -> None:
+    """Adds the options that say how often contenders run, with how many of the runs count unless it is said."""
+    parser.add_argument(
+        "--warming-seconds", type=int, default=60, help="for so long runs do not count at first"
+    )
+    parser.add_argument("--runs", type=int, default=runs, help="how many runs count")
 
-    A contender that the others have kept waiting has a run more that does not count: Spark ends Python workers that
-    have nothing to do for a minute, and a stream is not paused for a minute.
+
+def compared(work: Work, settings: argparse.Namespace, workers: dict[str, Worker]) -> dict[str, Any]:
+    """Has work done in turns, prints a table, and gives the numbers.
+
+    At first each contender works for a minute that does not count: so long Java compiles what micro-batches run, and a
+    stream goes on for days. One that the others have kept waiting has a run more that does not count: Spark ends
+    Python workers that have nothing to do for a minute, and a stream is not paused for a minute.
     """
     names = [name for name in work.contenders if name in workers]
     found: dict[str, list[dict[str, Any]]] = {name: [] for name in names}
-    ended: dict[str, float] = {}
-    for turn in range(runs + 1):
+    for name in names:
+        _warm_up(work, settings, workers[name])
+    ended = dict.fromkeys(names, -math.inf)
+    for _ in range(settings.runs):
         for name in names:
-            if time.monotonic() - ended.get(name, math.inf) > _IDLE_SECONDS_MAX:
-                _run(work, folder, workers[name])
-            run = _run(work, folder, workers[name])
+            if time.monotonic() - ended[name] > _IDLE_SECONDS_MAX:
+                _run(work, settings.folder, workers[name])
+            found[name].append(_run(work, settings.folder, workers[name]))
             ended[name] = time.monotonic()
-            if turn:
-                found[name].append(run)
     numbers = {"title": work.title, "contenders": {name: _summary(each) for name, each in found.items()}}
     print(table(numbers), end="\n\n", flush=True)
     return numbers
+
+
+def _warm_up(work: Work, settings: argparse.Namespace, worker: Worker) -> None:
+    start = time.monotonic()
+    _run(work, settings.folder, worker)
+    while time.monotonic() - start < settings.warming_seconds:
+        _run(work, settings.folder, worker)
 
 
 def _run(work: Work, folder: Path, worker: Worker) -> dict[str, Any]:

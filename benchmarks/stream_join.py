@@ -17,7 +17,7 @@ from keyed_inputs import each_order_paid, order_files
 from keyed_state import measured_bytes
 from options import parsed_settings
 from processes import running_workers
-from stream_comparison import Work, compared, write_comparison
+from stream_comparison import Work, add_turns, compared, write_comparison
 
 CONTENDERS = ("rows", "frames", "native_sql", "native_python", "penstock")
 UNASKED = ("frames", "native_python")
@@ -29,7 +29,7 @@ def main(given: Sequence[str] | None = None) -> None:
     parser.add_argument("--events", type=int, default=200_000, help="of both sides together")
     parser.add_argument("--orders", type=int, default=100_000, help="that are kept to measure the state")
     parser.add_argument("--files", type=int, default=5, help="how many files of each side")
-    parser.add_argument("--runs", type=int, default=2, help="how many runs count, after one that does not")
+    add_turns(parser, runs=2)
     settings = parsed_settings(parser, given, CONTENDERS, "stream_join.json", unasked=UNASKED)
     work = Work(
         title="orders joined with their payments in windows of ten minutes",
@@ -41,7 +41,7 @@ def main(given: Sequence[str] | None = None) -> None:
         untimed="pairs",
     )
     with running_workers(settings.contenders, settings.cores, settings.folder) as workers:
-        numbers = compared(work, settings.runs, settings.folder, workers)
+        numbers = compared(work, settings, workers)
         full = each_order_paid(settings.folder, settings.orders)
         numbers["state_bytes_per_key"] = measured_bytes(
             workers, CONTENDERS, "join_fill", full, settings.orders

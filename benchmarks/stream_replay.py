@@ -2,9 +2,9 @@
 
 Run it with ``python benchmarks/stream_replay.py``, and ``--scale=0.1`` for a first look.
 
-Each contender is a process of its own and runs each workload over and over, in turn with the others; the first turn is
-not counted. What a run writes is compared, total by total, with what plain Python finds. Speeds are relative to the
-first contender by hand: 0.5 means half as fast. With many keys all contenders get two fifths of the events.
+Each contender is a process of its own and runs each workload over and over, in turn with the others, after a minute
+that does not count. What a run writes is compared, total by total, with what plain Python finds. Speeds are relative to
+the first contender by hand: 0.5 means half as fast. With many keys all contenders get two fifths of the events.
 """
 
 from __future__ import annotations
@@ -14,7 +14,7 @@ from collections.abc import Sequence
 
 from options import parsed_settings
 from processes import running_workers
-from stream_comparison import TITLES, Work, compared, write_comparison
+from stream_comparison import TITLES, Work, add_turns, compared, write_comparison
 from stream_inputs import REPLAYS, Replay
 
 CONTENDERS = {
@@ -49,7 +49,7 @@ def main(given: Sequence[str] | None = None) -> None:
     parser.add_argument("--events", type=int, default=2_500_000, help="the full input")
     parser.add_argument("--files", type=int, default=50, help="how many files the full input is in")
     parser.add_argument("--files-per-batch", type=int, default=2)
-    parser.add_argument("--runs", type=int, default=3, help="how many runs count, after one that does not")
+    add_turns(parser, runs=3)
     parser.add_argument("--workloads", nargs="+", choices=CONTENDERS, default=list(CONTENDERS))
     settings = parsed_settings(parser, given, TITLES, "stream_replay.json")
     replays = [replay for replay in REPLAYS if replay.name in settings.workloads]
@@ -59,10 +59,7 @@ def main(given: Sequence[str] | None = None) -> None:
         if any(name in CONTENDERS[workload] for workload in settings.workloads)
     ]
     with running_workers(names, settings.cores, settings.folder) as workers:
-        workloads = {
-            replay.name: compared(work(replay, settings), settings.runs, settings.folder, workers)
-            for replay in replays
-        }
+        workloads = {replay.name: compared(work(replay, settings), settings, workers) for replay in replays}
     write_comparison(settings, workloads)
 
 

@@ -17,7 +17,7 @@ from keyed_inputs import each_user_once, user_files
 from keyed_state import measured_bytes
 from options import parsed_settings
 from processes import running_workers
-from stream_comparison import Work, compared, write_comparison
+from stream_comparison import Work, add_turns, compared, write_comparison
 
 CONTENDERS = ("rows", "frames", "penstock")
 
@@ -28,7 +28,7 @@ def main(given: Sequence[str] | None = None) -> None:
     parser.add_argument("--events", type=int, default=200_000)
     parser.add_argument("--users", type=int, default=100_000)
     parser.add_argument("--files", type=int, default=5, help="how many files, each a micro-batch")
-    parser.add_argument("--runs", type=int, default=2, help="how many runs count, after one that does not")
+    add_turns(parser, runs=2)
     settings = parsed_settings(parser, given, CONTENDERS, "stream_stateful.json", unasked=("frames",))
     work = Work(
         title=f"totals of {settings.users:,} users, each with a timer",
@@ -40,7 +40,7 @@ def main(given: Sequence[str] | None = None) -> None:
         untimed="expired",
     )
     with running_workers(settings.contenders, settings.cores, settings.folder) as workers:
-        numbers = compared(work, settings.runs, settings.folder, workers)
+        numbers = compared(work, settings, workers)
         full = each_user_once(settings.folder, settings.users)
         numbers["state_bytes_per_key"] = measured_bytes(
             workers, CONTENDERS, "stateful_fill", full, settings.users

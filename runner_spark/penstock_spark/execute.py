@@ -11,9 +11,10 @@ from pyspark.sql import SparkSession
 from penstock.graph import Graph
 from penstock.options.spark import SparkOptions
 from penstock.runners.runner import PipelineState
+from penstock_spark.accumulators import accumulator_of
 from penstock_spark.lowering.context import Context
 from penstock_spark.lowering.jobs import run_plan
-from penstock_spark.metrics import accumulator_of, take_snapshots
+from penstock_spark.metrics import take_snapshots
 from penstock_spark.opened import Opened
 from penstock_spark.plan import Plan
 from penstock_spark.result import SparkResult

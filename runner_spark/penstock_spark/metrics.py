@@ -8,43 +8,16 @@ last report counts.
 
 from __future__ import annotations
 
-import weakref
 from collections import Counter
-from collections.abc import Hashable, Mapping
+from collections.abc import Mapping
 from dataclasses import dataclass
 from typing import Any, NamedTuple
 
-from pyspark import SparkContext
-from pyspark.accumulators import Accumulator, AccumulatorParam
+from pyspark.accumulators import Accumulator
 
 from penstock.machines.records import MAX_MICROS, MIN_MICROS
 from penstock.metrics.execution import Snapshot, merge_snapshots
-
-Snapshots = dict[tuple[str, int, Hashable], Any]
-"""By run, stage and partition; for a streaming query the partition is (micro-batch, producer)."""
-
-
-class SnapshotParam(AccumulatorParam[Snapshots]):  # type: ignore[misc]
-    """Adds snapshots by replacing those of the same partition."""
-
-    def zero(self, value: Snapshots) -> Snapshots:
-        """No snapshots."""
-        return {}
-
-    def addInPlace(self, value1: Snapshots, value2: Snapshots) -> Snapshots:
-        """Both; of one partition, the later."""
-        value1.update(value2)
-        return value1
-
-
-_accumulators: weakref.WeakKeyDictionary[SparkContext, Accumulator[Snapshots]] = weakref.WeakKeyDictionary()
-
-
-def accumulator_of(context: SparkContext) -> Accumulator[Snapshots]:
-    """The one accumulator of a SparkContext: Spark keeps accumulators for ever, so runs share it."""
-    if context not in _accumulators:
-        _accumulators[context] = context.accumulator({}, SnapshotParam())
-    return _accumulators[context]
+from penstock_spark.accumulators import Snapshots
 
 
 def take_snapshots(accumulator: Accumulator[Snapshots], run: str) -> Snapshot:

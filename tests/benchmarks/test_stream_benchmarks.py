@@ -18,7 +18,8 @@ from benchmark_programs import TAKES_MINUTES, Load, numbers_of
 @pytest.mark.spark
 @TAKES_MINUTES
 def test_one_command_replays_files_with_all_contenders_and_compares_their_totals(tmp_path: Path) -> None:
-    options = ["--events=3000", "--files=4", "--runs=1", "--workloads", "sums", "team_panes"]
+    options = ["--events=3000", "--files=4", "--runs=1", "--warming-seconds=0"]
+    options += ["--workloads", "sums", "team_panes"]
     numbers, printed = numbers_of("stream_replay.py", tmp_path, *options)
     assert "| penstock " in printed
     workloads = numbers["workloads"]
@@ -78,7 +79,8 @@ def test_all_contenders_keep_something_for_each_key_and_give_the_same_totals(
     program: str, contenders: list[str], tmp_path: Path
 ) -> None:
     keys = "--users=300" if program == "stream_stateful" else "--orders=300"
-    options = ["--events=2000", "--files=2", "--runs=1", keys, "--contenders", *contenders]
+    options = ["--events=2000", "--files=2", "--runs=1", "--warming-seconds=0", keys]
+    options += ["--contenders", *contenders]
     numbers, _ = numbers_of(f"{program}.py", tmp_path, *options)
     [work] = numbers["workloads"].values()
     assert list(work["contenders"]) == contenders

@@ -25,8 +25,9 @@ import penstock as beam
 from penstock.graph import DriverList, Graph
 from penstock.io.primitive import SinkTransform
 from penstock.options.spark import SparkOptions
+from penstock_spark.accumulators import SnapshotParam
 from penstock_spark.lowering import context, jobs, stage
-from penstock_spark.metrics import SnapshotParam, take_snapshots
+from penstock_spark.metrics import take_snapshots
 from penstock_spark.operators import stage as worker
 from penstock_spark.passes import optimise
 from penstock_spark.passes.choose import choose

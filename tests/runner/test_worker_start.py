@@ -32,17 +32,19 @@ def test_the_objects_of_modules_are_left_out_of_the_search_for_cycles(
         gc.set_threshold(*thresholds)
 
 
-def test_the_processor_of_a_level_imports_nothing_that_takes_long() -> None:
-    # What it inherits from is Spark's, which imports pyarrow where that is needed.
+def test_what_spark_unpickles_before_a_query_imports_nothing_that_takes_long() -> None:
+    # The processor of a level, which inherits from Spark's, and the accumulator that it has.
     program = (
         "import sys, pyspark.sql.streaming, pyspark.sql.types\n"
         "before = set(sys.modules)\n"
-        "import penstock_spark.shards.level_processor\n"
+        "import penstock_spark.accumulators, penstock_spark.shards.level_processor\n"
         "print(*sorted(set(sys.modules) - before))"
     )
     run = subprocess.run([sys.executable, "-c", program], capture_output=True, text=True, check=True)
     assert run.stdout.split() == [
         "penstock_spark",
+        "penstock_spark.accumulators",
         "penstock_spark.shards",
         "penstock_spark.shards.level_processor",
+        "penstock_spark.worker_socket",
     ]

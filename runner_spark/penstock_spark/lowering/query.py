@@ -7,7 +7,7 @@ from dataclasses import dataclass
 from functools import reduce
 from typing import Any
 
-from pyspark.sql import DataFrame
+from pyspark.sql import Column, DataFrame
 from pyspark.sql import functions as F
 
 from penstock.graph import StatefulParDo
@@ -91,7 +91,7 @@ def build_query(
         frames[0] = frames[0].mapInArrow(played, ROWS)
     first_reading = len(frames)
     for part, reading in zip(plan.readings, opened, strict=True):
-        clocked = reading.frame.withColumn("clock", F.unix_micros(F.current_timestamp()))
+        clocked = reading.frame.withColumn("clock", F.unix_micros(_now()))
         frames.append(clocked.mapInArrow(function(reading_function, part, reading.spec), ROWS))
     frame = reduce(DataFrame.unionAll, frames)
     for level in plan.levels:
@@ -146,8 +146,8 @@ def _beats(plan: StreamPlan, context: Context, heartbeat: str, keys: tuple[int, 
         case _:
             seconds = stream.format("rate").options(rowsPerSecond=1, numPartitions=1).load()
             # After a pause all seconds that were missed come at once; the last ones will do.
-            beats = seconds.where(F.col("timestamp") > F.current_timestamp() - F.expr("INTERVAL 10 SECONDS"))
-    clock = F.unix_micros(F.current_timestamp()).cast("string")
+            beats = seconds.where(F.col("timestamp") > _now() - F.expr("INTERVAL 10 SECONDS"))
+    clock = F.unix_micros(_now()).cast("string")
     return [
         _to_shards(beats, F.concat(F.lit(BEAT), clock), [level.number for level in plan.levels[:1]], keys)
     ]
@@ -160,7 +160,7 @@ def _commands(
     if not plan.levels:
         return []
     lines = context.spark.readStream.format("text").load(checkpoint.control_location)
-    clock = F.unix_micros(F.current_timestamp()).cast("string")
+    clock = F.unix_micros(_now()).cast("string")
     text = F.concat(F.lit(COMMAND), clock, F.lit(" "), F.col("value"))
     return [_to_shards(lines, text, [level.number for level in plan.levels], keys)]
 
@@ -176,3 +176,12 @@ def _to_shards(frame: DataFrame, text: Any, levels: list[int], keys: tuple[int, 
         )
     exploded = frame.select(F.explode(F.array(*places)).alias("place"), text.cast("binary").alias("payload"))
     return exploded.select("place.level", "place.shard", "payload")
+
+
+def _now() -> Column:
+    """The moment of the micro-batch, for Spark's generated code to call, and not to contain.
+
+    In that code it would be a number, and so Spark, and Java's compilers, would compile the code anew for each
+    micro-batch. A sort by a function is the one way around them that Spark has for a timestamp.
+    """
+    return F.array_sort(F.array(F.current_timestamp()))[0]

@@ -50,6 +50,7 @@ from penstock_spark.operators.views import BroadcastContents, Contents
 from penstock_spark.operators.windowing import AssignStep, FixedStep, SessionStep
 from penstock_spark.operators.writers import PageWriter, SinkWriter
 from penstock_spark.shipping import import_like_driver
+from penstock_spark.worker_socket import promptly
 
 BUNDLE_ELEMENTS = 100_000
 """Bundles end after about so many elements of a root, so that what a DoFn gathers in one stays bounded."""
@@ -320,6 +321,7 @@ def stage_function(
     def run(records: Iterator[Any]) -> Iterator[pa.RecordBatch]:
         from pyspark import TaskContext
 
+        records = promptly(iter(records))
         collect_less_often()
         import_like_driver(sys_path)
         context = TaskContext.get()
@@ -329,7 +331,7 @@ def stage_function(
         # Every step below another one takes a few frames of Python's stack.
         sys.setrecursionlimit(max(sys.getrecursionlimit(), 1_000 + _FRAMES_PER_STEP * len(loaded.steps)))
         stage = Stage(loaded, partition, pages)
-        yield from stage.run(iter(records))
+        yield from stage.run(records)
         # Spark uses a worker again only if it has read all its input; in-memory values come with a row each.
         for _ in records:
             pass

@@ -12,6 +12,8 @@ from typing import Any
 from pyspark.sql.streaming import StatefulProcessor, StatefulProcessorHandle
 from pyspark.sql.types import BinaryType, IntegerType, StringType, StructField, StructType
 
+from penstock_spark.worker_socket import confirm_at_once
+
 ROWS = "level int, shard int, payload binary"
 """The columns between the operators of a query."""
 
@@ -44,6 +46,11 @@ class LevelProcessor(StatefulProcessor):  # type: ignore[misc]
         self._views = views
         self._metrics = metrics
         self._sys_path = sys_path
+
+    def __setstate__(self, state: dict[str, Any]) -> None:
+        """Comes before the first rows."""
+        self.__dict__.update(state)
+        confirm_at_once()
 
     def init(self, handle: StatefulProcessorHandle) -> None:
         """Opens the state: a single variable, because Spark opens each of them anew with every micro-batch."""

@@ -24,6 +24,7 @@ from penstock_spark.shards.page_store import PageStore
 from penstock_spark.shards.program import LevelProgram
 from penstock_spark.shards.sources import Row, SourceTask, play_sources
 from penstock_spark.shipping import import_like_driver
+from penstock_spark.worker_socket import promptly
 
 _SCHEMA = pa.schema([("level", pa.int32()), ("shard", pa.int32()), ("payload", pa.binary())])
 
@@ -58,7 +59,7 @@ def played_function(
 
     def run(records: Iterator[Any]) -> Iterator[pa.RecordBatch]:
         loaded = prepared(program, sys_path)
-        for record in records:
+        for record in promptly(iter(records)):
             for batch in record.column(0).to_pylist():
                 rows, snapshot = play_sources(loaded, batch, views)
                 _count(metrics, loaded, batch, 0, snapshot)
@@ -81,7 +82,7 @@ def reading_function(
     """
 
     def run(records: Iterator[Any]) -> Iterator[pa.RecordBatch]:
-        records = iter(records)
+        records = promptly(iter(records))
         first = next(records, None)
         if first is None:
             return

@@ -6,7 +6,6 @@ from collections.abc import Sequence
 from dataclasses import dataclass, field
 from typing import Any
 
-import pandas as pd
 import pyarrow as pa
 
 from penstock.error import UnsupportedByRunner, three_parts
@@ -126,6 +125,9 @@ class _Text:
                     hint="make it a Row, e.g. with beam.Select, or a NamedTuple",
                 )
             )
+        # Every program imports this module, and few write such files: pandas takes a fifth of a second.
+        import pandas as pd
+
         columns = list(self.columns or (records[0] if records else ()))
         # Columns of Python objects keep whole numbers whole where some are missing.
         table = pd.DataFrame(

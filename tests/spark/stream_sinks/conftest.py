@@ -13,7 +13,7 @@ import pytest
 from pyspark.sql import DataFrame, SparkSession
 
 from penstock.graph import Step, Write
-from penstock_spark.metrics import accumulator_of
+from penstock_spark.accumulators import accumulator_of
 from penstock_spark.operators.batch import Batch, encode_page
 from penstock_spark.session import runner_session
 from penstock_spark.sinks import BatchWriter, StreamSink
