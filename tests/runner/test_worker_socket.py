@@ -37,16 +37,23 @@ def test_messages_of_the_worker_go_out_as_they_are_and_the_socket_stays_open() -
         assert not _no_delay(spark)
 
 
-@pytest.mark.parametrize("kind", ["no worker", "a pipe", "a local socket", "bytes", "a closed file"])
+def _taken() -> list[int]:
+    return list(promptly(iter([1, 2])))
+
+
+@pytest.mark.parametrize(
+    "kind", ["no worker", "a name", "a pipe", "a local socket", "bytes", "a closed file"]
+)
 def test_what_is_no_socket_of_a_network_is_left_as_it_is(kind: str) -> None:
     first, second = socket.socketpair()
     reading, writing = os.pipe()
     closed = io.BytesIO()
     closed.close()
     with first, second, os.fdopen(reading, "rb") as pipe, os.fdopen(writing, "wb"):
-        held = {"a pipe": pipe, "a local socket": first, "bytes": io.BytesIO(), "a closed file": closed}
-        action = lambda: list(promptly(iter([1, 2])))  # noqa: E731
-        assert (action() if kind == "no worker" else main(held[kind], action)) == [1, 2]
+        held: dict[str, Any] = {"a name": "input.txt", "a pipe": pipe}
+        held |= {"a local socket": first, "bytes": io.BytesIO(), "a closed file": closed}
+        taken = _taken() if kind == "no worker" else main(held[kind], _taken)
+        assert taken == [1, 2]
         confirm_at_once()
         first.sendall(b"still open")
         assert second.recv(20) == b"still open"
