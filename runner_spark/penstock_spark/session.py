@@ -11,7 +11,7 @@ from collections.abc import Iterator, Mapping
 from contextlib import contextmanager
 from dataclasses import dataclass, field
 from pathlib import Path
-from typing import TYPE_CHECKING, NoReturn
+from typing import TYPE_CHECKING, Any, NoReturn
 
 from penstock.error import UnsupportedByRunner
 from penstock_spark.class_archive import archive_arguments, has_base_archive
@@ -20,6 +20,7 @@ from penstock_spark.unpacked import HOME, unpacked_home
 
 if TYPE_CHECKING:
     from pyspark.sql import DataFrame, SparkSession
+    from pyspark.sql.types import StructType
 
 DEFAULT_MASTER = "local[*]"
 
@@ -96,6 +97,20 @@ def moved(frame: DataFrame, spark: SparkSession) -> DataFrame:
     plan = frame._jdf.queryExecution().analyzed()
     dataset = getattr(spark.sparkContext._jvm, "org.apache.spark.sql.classic.Dataset")
     return DataFrame(dataset.ofRows(spark._jsparkSession, plan), spark)
+
+
+def empty_frame(spark: SparkSession, schema: StructType) -> DataFrame:
+    """A frame without rows, of a `runner_session` too: PySpark's own way would make that the user's active session.
+
+    Args:
+        spark: The session of the frame.
+        schema: Its columns.
+    """
+    from pyspark.sql import DataFrame
+
+    session: Any = spark._jsparkSession
+    rows = spark._jvm.java.util.ArrayList()  # type: ignore[union-attr]
+    return DataFrame(session.createDataFrame(rows, session.parseDataType(schema.json())), spark)
 
 
 def is_local(master: str) -> bool:

@@ -8,9 +8,10 @@ from pathlib import Path
 
 import pytest
 from pyspark.sql import SparkSession
+from pyspark.sql.types import ArrayType, LongType, StringType, StructField, StructType
 
 from penstock.error import UnsupportedByRunner
-from penstock_spark.session import SessionOptions, configured, moved, runner_session, session_for
+from penstock_spark.session import SessionOptions, configured, empty_frame, moved, runner_session, session_for
 
 
 def test_the_users_session_is_taken_as_it_is_from_any_thread(spark: SparkSession) -> None:
@@ -44,6 +45,19 @@ def test_the_runners_session_sees_the_users_settings_and_views_and_changes_neith
     finally:
         spark.conf.set("spark.sql.session.timeZone", "UTC")
         spark.catalog.dropTempView("three")
+
+
+def test_a_frame_without_rows_of_the_runners_session_leaves_the_users_the_active_one(
+    spark: SparkSession,
+) -> None:
+    runner = runner_session(spark, {})
+    schema = StructType(
+        [StructField("name", StringType(), nullable=False), StructField("ids", ArrayType(LongType()))]
+    )
+    empty = empty_frame(runner, schema)
+    assert empty.schema == schema
+    assert empty.collect() == []
+    assert SparkSession.getActiveSession() is spark
 
 
 def test_a_moved_frame_runs_with_the_settings_of_its_new_session(spark: SparkSession) -> None:

@@ -13,6 +13,7 @@ from pyspark.sql.types import StructField, StructType
 from penstock.error import three_parts
 from penstock.io.filesystems import FileSystems
 from penstock.io.parquetio import ParquetSource, provide_row_groups
+from penstock_spark.session import empty_frame
 from penstock_spark.sources.files import find_files
 from penstock_spark.sources.parquet_footers import schema_of_footers
 from penstock_spark.sources.scan import Decoder, Scan, open_source
@@ -43,7 +44,7 @@ def open_parquet(source: ParquetSource, spark: SparkSession, where: str) -> Scan
     files = find_files(spark, source.file_pattern, where, validate=source.validate)
     decoder = DECODERS[source.elements]
     if not files.paths:
-        return Scan(spark.createDataFrame([], "nothing int"), lambda: decoder)
+        return Scan(empty_frame(spark, StructType().add("nothing", "int")), lambda: decoder)
     schema = schema_of_footers(files.paths) if FileSystems.get_scheme(files.pattern) is None else None
     frame = None
     if schema is None:

@@ -15,12 +15,14 @@ import pyarrow as pa
 import pyarrow.compute as pc
 from pyspark.sql import Column, SparkSession
 from pyspark.sql import functions as F
+from pyspark.sql.types import StructType
 
 from penstock.error import three_parts
 from penstock.io.compression import CompressionTypes, resolve_compression
 from penstock.io.filesystems import FileSystems
 from penstock.io.records import records
 from penstock.io.text_source import TextSource
+from penstock_spark.session import empty_frame
 from penstock_spark.sources.files import Namer, find_files
 from penstock_spark.sources.scan import Scan, open_source
 from penstock_spark.sources.splits import Split, blocks_of, leaves_files_out, splits_of
@@ -46,7 +48,7 @@ def open_text(source: TextSource, spark: SparkSession, where: str) -> Scan:
     """Lines, or (file name, line) pairs."""
     files = find_files(spark, source.file_pattern, where, validate=source.validate)
     if not files.paths:
-        return Scan(spark.createDataFrame([], "value string"), lambda: _nothing)
+        return Scan(empty_frame(spark, StructType().add("value", "string")), lambda: _nothing)
     if all(task_reads(source, path) for path in files.paths) and not leaves_files_out(spark):
         parts = splits_of(spark, files.paths, source.delimiter or b"\n", source.skip_header_lines)
         if sum(map(len, parts)) <= _SPLITS_MAX:

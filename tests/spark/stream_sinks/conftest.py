@@ -15,7 +15,7 @@ from pyspark.sql import DataFrame, SparkSession
 from penstock.graph import Step, Write
 from penstock_spark.accumulators import accumulator_of
 from penstock_spark.operators.batch import Batch, encode_page
-from penstock_spark.session import runner_session
+from penstock_spark.session import moved, runner_session
 from penstock_spark.sinks import BatchWriter, StreamSink
 
 sys.path.insert(0, str(Path(__file__).parent))
@@ -58,7 +58,7 @@ def rows(spark: SparkSession) -> Callable[..., DataFrame]:
             for value in values
         ]
         pages = spark.sparkContext.parallelize(found, partitions)
-        frame = session.createDataFrame(pages, ROWS)
+        frame = moved(spark.createDataFrame(pages, ROWS), session)
         return frame if effects is None else frame.mapInArrow(_noting(effects), ROWS)
 
     return make
