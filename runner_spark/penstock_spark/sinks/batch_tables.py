@@ -19,12 +19,12 @@ from typing import Any
 from pyspark.errors import PySparkException
 from pyspark.sql import DataFrame, SparkSession
 from pyspark.sql.functions import lit
-from pyspark.sql.types import StructType
 
 from penstock.error import RunnerError, UnsupportedByRunner, three_parts
 from penstock.graph import Sink
 from penstock.io.sparkio import SparkSink
 from penstock_spark.session import empty_frame
+from penstock_spark.sinks.as_columns import schema_of
 from penstock_spark.sinks.hadoop import HadoopFolder
 from penstock_spark.sinks.micro_batch import MicroBatch, of_batch, prepare
 from penstock_spark.sinks.plan import SinkPlan, plan_sink
@@ -83,9 +83,7 @@ def prepare_table(sink: SparkSink, spark: SparkSession, where: str, stream: str)
         # Spark knows what there is: it refuses, or deletes, when it writes nothing in that mode.
         plan = plan_sink(sink, where)
         try:
-            schema = plan.schema
-            wanted = schema if isinstance(schema, StructType) else StructType.fromDDL(schema)
-            plan.commit(empty_frame(spark, wanted))
+            plan.commit(empty_frame(spark, schema_of(plan.schema)))
         except PySparkException as error:
             hint = "the cause is above; the mode says what to do with what is there"
             raise RunnerError(f"Spark failed: {error}", where=where, hint=hint) from error
