@@ -45,11 +45,13 @@ class Comparison:
         name: Its name on the command line, and of its file of numbers.
         title: For people.
         entrants: Who does it; the first one is what the others are compared with.
+        warming_turns: So many turns come first and do not count, since Java compiles meanwhile.
     """
 
     name: str
     title: str
     entrants: tuple[Entrant, ...]
+    warming_turns: int = 3
 
 
 def _peers(workload: Workload, title: str) -> Comparison:
@@ -83,6 +85,9 @@ _TYPED = Comparison(
         Entrant("native_sql", "Spark SQL, no Python", workloads.TYPED_SUMS, "native_sql", "typed_sums"),
         Entrant("penstock", "penstock", workloads.TYPED_SUMS, "penstock", "typed_sums"),
     ),
+    # All of it is Java, which goes on compiling for a dozen turns: before, two processes of one program differ more
+    # than these two do.
+    warming_turns=12,
 )
 _STATEFUL = Comparison(
     "user_hours",

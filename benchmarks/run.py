@@ -3,7 +3,7 @@
 Run it with ``python benchmarks/run.py``, one workload with ``python benchmarks/run.py team_sums``, and ``--quick`` for
 a first look.
 
-Each entrant of a comparison has its turn, over and over, in a process that stays; the first turn is not counted. What
+Each entrant of a comparison has its turn, over and over, in a process that stays; the first turns are not counted. What
 a run writes is compared, total by total, with what plain Python finds. Speeds are relative to the first entrant: 0.5
 means half as fast.
 """
@@ -34,12 +34,12 @@ def measure(comparison: Comparison, settings: argparse.Namespace) -> Numbers:
         for size in entrant.sizes(settings.scale)
     }
     with running_workers(names, settings.cores, settings.folder, "contender.py") as workers:
-        for turn in range(settings.runs + 1):
+        for turn in range(-comparison.warming_turns, settings.runs):
             for entrant in comparison.entrants:
                 sizes = entrant.sizes(settings.scale)
-                for size in sizes if turn else sizes[:1]:
+                for size in sizes if turn >= 0 else sizes[:1]:
                     took = _run(workers[entrant.worker], entrant, inputs[entrant.name, size], size)
-                    if turn:
+                    if turn >= 0:
                         times[entrant.name].append(took)
     return summary(comparison, settings.scale, {name: Measured(tuple(each)) for name, each in times.items()})
 

@@ -14,7 +14,7 @@ __all__ = ["WINDOW_SECONDS", "WORKLOADS", "Totals", "Workload"]
 WORD_COUNT = Workload("word_count", "bytes", 120_000_000, lines.text, totals.word_count)
 TEAM_SUMS = Workload("team_sums", "lines", 2_500_000, lines.scores, totals.team_sums)
 USER_SESSIONS = Workload("user_sessions", "lines", 2_000_000, lines.visits, totals.user_sessions)
-TYPED_SUMS = Workload("typed_sums", "rows", 5_000_000, lines.scores, totals.typed_sums, form="parquet")
+TYPED_SUMS = Workload("typed_sums", "rows", 20_000_000, lines.scores, totals.typed_sums, form="parquet")
 USER_HOURS = Workload("user_hours", "lines", 400_000, lines.scores, totals.user_hours)
 STEPPED = Workload("stepped", "lines", 1_000_000, lines.numbers, totals.stepped_sum)
 FEW_KEYS = Workload("few_keys", "lines", 500_000, lines.moments_of_few, totals.moment_counts)

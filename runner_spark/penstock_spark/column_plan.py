@@ -9,6 +9,7 @@ from pyspark.sql.types import DataType, LongType, TimestampType
 
 from penstock.graph import Source, Step
 from penstock.transforms.expressions import Expression, Field
+from penstock_spark.column_bounds import UNBOUNDED, Bounds
 from penstock_spark.column_kinds import WINDOW_BOUNDS, Fields, column_type
 
 Named = tuple[tuple[str, Expression], ...]
@@ -24,12 +25,14 @@ class Table:
         time: Where timestamps are: ``"start"``, all are the earliest there is; ``"column"``, in a column beside;
             ``"end"``, at the end of the window.
         windowfn: The FixedWindows that the elements are in; None for the global window.
+        bounds: How many rows there can be, and how large their numbers.
     """
 
     fields: Fields
     records: str
     time: str = "start"
     windowfn: Any = None
+    bounds: Bounds = UNBOUNDED
 
     @property
     def readable(self) -> Fields:
@@ -147,7 +150,8 @@ def after(operation: Operation, table: Table) -> Table:
     """The table that an operation gives."""
     match operation:
         case Projected(_, fields):
-            return replace(table, fields=_typed(fields, table), records="row")
+            bounds = table.bounds.projected(fields)
+            return replace(table, fields=_typed(fields, table), records="row", bounds=bounds)
         case Stamped():
             return replace(table, time="column")
         case Windowed(_, windowfn):
@@ -156,7 +160,9 @@ def after(operation: Operation, table: Table) -> Table:
             return replace(table, windowfn=windowfn, time="column" if left else table.time)
         case Combined(_, _, keys, combines):
             made = tuple((name, _combined_type(kind, each, table)) for name, kind, each in combines)
-            return replace(table, fields=(*_typed(keys, table), *made), records="result", time="end")
+            fields = (*_typed(keys, table), *made)
+            bounds = table.bounds.projected(keys)
+            return replace(table, fields=fields, records="result", time="end", bounds=bounds)
     return table
 
 

@@ -3,12 +3,14 @@
 from __future__ import annotations
 
 import functools
+from dataclasses import replace
 
 from pyspark.sql import SparkSession
 
 from penstock.error import UnsupportedByRunner
 from penstock.graph import Source, Step
 from penstock.options.spark import SparkOptions
+from penstock_spark.column_bounds import UNBOUNDED
 from penstock_spark.column_plan import Table
 from penstock_spark.session import SessionOptions, is_local, runner_session, session_for
 from penstock_spark.sources import Scan, open_source
@@ -94,4 +96,6 @@ class Opened:
                 self.scans[step.label] = open_source(source, self.session, step.where)
             except Exception as error:
                 raise_translated(error)
-        return table_of_schema(self.scans[step.label].frame.schema, records)
+        scan = self.scans[step.label]
+        bounds = UNBOUNDED if "column_bounds" in self._settings.switched_off() else scan.bounds
+        return replace(table_of_schema(scan.frame.schema, records), bounds=bounds)

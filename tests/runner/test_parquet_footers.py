@@ -10,7 +10,7 @@ import pyarrow.parquet as pq
 import pytest
 from pyspark.sql.types import StringType, StructType
 
-from penstock_spark.sources.parquet_footers import schema_of_footers
+from penstock_spark.sources.parquet_footers import read_footers
 
 FLAT = {
     "byte": pa.array([1], pa.int8()),
@@ -27,6 +27,11 @@ FLAT = {
     "millis": pa.array([1], pa.timestamp("ms", "UTC")),
 }
 """A column of each type that is known without Spark."""
+
+
+def schema_of_footers(paths):
+    footers = read_footers(paths)
+    return None if footers is None else footers.schema
 
 
 def written(path, columns, noted=None):

@@ -20,7 +20,7 @@ from penstock.io import ReadFromParquet, WriteToParquet, from_dataframe, to_data
 from penstock.io.primitive import SinkTransform
 from penstock.testing.test_pipeline import TestPipeline
 from penstock.transforms.window import FixedWindows
-from penstock_spark.sources.parquet_footers import schema_of_footers
+from penstock_spark.sources.parquet_footers import read_footers
 
 pytestmark = pytest.mark.spark
 
@@ -120,16 +120,19 @@ def answers(path: str, *options: str) -> tuple[list[list[str]], str]:
 
 def test_columns_give_what_elements_give(path):
     native, text = answers(path)
+    in_parts, _ = answers(path, "--without=column_bounds")
     plain, other = answers(path, "--without=native_columns")
-    for build, own, expected in zip(BUILDS, native, plain, strict=True):
-        assert own == expected, build.__name__
+    for build, own, same, expected in zip(BUILDS, native, in_parts, plain, strict=True):
+        assert own == same == expected, build.__name__
         assert len(own) > 5
     assert text.count("query of columns") == len(BUILDS)
     assert "query of columns" not in other
 
 
 def test_footers_tell_what_spark_finds(spark, path):
-    assert schema_of_footers([path]) == spark.read.option("mergeSchema", True).parquet(path).schema
+    footers = read_footers([path])
+    assert footers is not None
+    assert footers.schema == spark.read.option("mergeSchema", True).parquet(path).schema
 
 
 def test_a_typed_pipeline_writes_what_a_query_by_hand_writes_and_no_python_runs(spark, path, tmp_path):
@@ -152,6 +155,25 @@ def test_a_typed_pipeline_writes_what_a_query_by_hand_writes_and_no_python_runs(
         TestPipeline() | from_dataframe(frame) | beam.Select("text", m=M * 2), "text string, m bigint"
     )
     assert "Python" not in query._jdf.queryExecution().executedPlan().toString()
+
+
+@pytest.mark.parametrize(
+    ("value", "rows", "parts"),
+    [(N, 4, 1), (N * 2 - 1, 3, 1), (N * 4, 4, 2), (N, 8, 2)],
+    ids=["small", "computed", "large products", "many rows"],
+)
+def test_sums_have_one_part_where_the_footers_show_that_no_sum_is_too_large(tmp_path, value, rows, parts):
+    source = str(tmp_path / "numbers")
+    numbers = pa.array([1 << 60, -(1 << 60), 5, *[0] * (rows - 3)], pa.int64())
+    pq.write_table(pa.table({"text": ["a"] * rows, "n": numbers}), source)
+    for options, expected in (([], parts), (["--without=column_bounds"], 2)):
+        pipeline = TestPipeline(additional_pipeline_args=options)
+        rows_of = pipeline | ReadFromParquet(source, as_rows=True)
+        sums = rows_of | beam.GroupBy("text").aggregate_field(value, sum, "total")
+        frame = to_dataframe(sums, "text string, total bigint")
+        plan = frame._jdf.queryExecution().executedPlan().toString()
+        assert plan.count("partial_sum") == expected
+        assert [row.total for row in frame.collect()] == [sum(value({"n": n}) for n in numbers.to_pylist())]
 
 
 @pytest.mark.parametrize(

@@ -28,6 +28,7 @@ from penstock_spark.shards.pages import Kept, keys_of
 from penstock_spark.shards.waiting import KeptParcel, kept_in
 from penstock_spark.shards.waiting_state import label_of_waiting, waiting_label
 from penstock_spark.shipping import driver_sys_path, import_like_driver, ship_packages
+from penstock_spark.worker_socket import promptly
 
 _MOMENT = pa.timestamp("us", "UTC")
 _SCHEMA = pa.schema(
@@ -309,7 +310,7 @@ def _table_function(
 
     def run(records: Iterator[Any]) -> Iterator[pa.RecordBatch]:
         import_like_driver(sys_path)
-        for record in records:
+        for record in promptly(records):
             for label, page in zip(record.column(0), record.column(1), strict=True):
                 yield _record(rows_of_page(label.as_py(), page.as_py(), *groupings[label.as_py()]))
 

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import operator
 from collections.abc import Callable
 from typing import Any
 
@@ -20,13 +21,19 @@ from penstock.transforms.expressions import (
     Not,
 )
 from penstock.transforms.window_bounds import WindowBound
-from penstock_spark.column_kinds import WINDOW_BOUNDS, Fields, is_float_and_small_int, kind
+from penstock_spark.column_kinds import WINDOW_BOUNDS, is_float_and_small_int, kind
+from penstock_spark.column_plan import Table
 from penstock_spark.operators.failure import marked
 
 _EXACT: dict[str, Callable[[Column, Column], Column]] = {
     "+": F.try_add,
     "-": F.try_subtract,
     "*": F.try_multiply,
+}
+_PLAIN: dict[str, Callable[[Column, Column], Column]] = {
+    "+": operator.add,
+    "-": operator.sub,
+    "*": operator.mul,
 }
 _TYPES = {"int": "bigint", "float": "double"}
 
@@ -35,13 +42,14 @@ class ColumnMaker:
     """Makes columns of expressions over a table.
 
     Args:
-        fields: The table's fields.
+        table: The table.
         column_of: Gives the column of a field.
         where: The step, for errors.
     """
 
-    def __init__(self, fields: Fields, column_of: Callable[[str], Column], where: str) -> None:
-        self._fields = fields
+    def __init__(self, table: Table, column_of: Callable[[str], Column], where: str) -> None:
+        self._fields = table.readable
+        self._bounds = table.bounds
         self._column_of = column_of
         self._where = where
 
@@ -76,13 +84,14 @@ class ColumnMaker:
     def _arithmetic(self, expression: Arithmetic) -> Column:
         left, right = self.column(expression.left), self.column(expression.right)
         if kind(expression, self._fields) == "float":
-            left, right = left.cast("double"), right.cast("double")
-            return {"+": left + right, "-": left - right, "*": left * right}[expression.symbol]
+            return _PLAIN[expression.symbol](left.cast("double"), right.cast("double"))
         if expression.symbol == "%":
             return F.pmod(left, right)
         if expression.symbol == "//":
             # Towards zero, and one less where that was upwards.
             return F.call_function("div", left, right) - F.when(left % right < 0, 1).otherwise(0)
+        if self._bounds.range_of(expression) is not None:
+            return _PLAIN[expression.symbol](left, right)
         found = _EXACT[expression.symbol](left, right)
         is_lost = left.isNotNull() & right.isNotNull()
         return F.coalesce(found, F.when(is_lost, failing(too_many_bits(), self._where, "bigint")))

@@ -16,7 +16,7 @@ from pyspark.sql import functions as F
 from pyspark.sql.types import DataType, StructType
 
 from penstock.error import three_parts
-from penstock.transforms.expressions import Expression
+from penstock.transforms.expressions import Arithmetic, Expression, Literal
 from penstock_spark.column_kinds import WINDOW_BOUNDS, kind
 from penstock_spark.column_plan import (
     ColumnsSource,
@@ -61,7 +61,7 @@ class _Lowered:
         return [self.column(name) for name in names]
 
     def maker(self, where: str) -> ColumnMaker:
-        return ColumnMaker(self.table.readable, self._input, where)
+        return ColumnMaker(self.table, self._input, where)
 
     def _input(self, name: str) -> Column:
         """The column of a field, or of a bound of the window."""
@@ -187,6 +187,8 @@ def _micros(make: ColumnMaker, moment: Expression, table: Table, where: str) -> 
     missing = failing(error, where, "bigint")
     if kind(moment, table.fields) == "instant":
         return F.coalesce(F.unix_micros(column), missing)
+    if table.bounds.range_of(Arithmetic("*", moment, Literal(_MICROS_PER_SECOND))) is not None:
+        return F.coalesce(column * _MICROS_PER_SECOND, missing)
     # The bounds are looked at, for that is cheaper than a multiplication that may fail.
     is_small = column.between(-_SECONDS_MAX, _SECONDS_MAX)
     known = F.when(is_small, column * _MICROS_PER_SECOND).when(column.isNull(), missing)
@@ -213,7 +215,9 @@ def _combined(operation: Combined, before: _Lowered, make: ColumnMaker) -> DataF
     partial: list[Column] = []
     results: list[Column] = []
     for place, (_, combiner, each) in enumerate(operation.combines):
-        made = _PARTS[combiner](f"a{place}", make.column(each), operation.step.where)
+        is_small = combiner == "sum" and before.table.bounds.has_sums(each)
+        part = _small_sum if is_small else _PARTS[combiner]
+        made = part(f"a{place}", make.column(each), operation.step.where)
         partial += made[0]
         results.append(made[1].alias(f"c{len(keys) + place}"))
     grouped = before.frame.groupBy([*keys, *window]).agg(*partial)
@@ -222,13 +226,22 @@ def _combined(operation: Combined, before: _Lowered, make: ColumnMaker) -> DataF
 
 def _sum(name: str, value: Column, where: str) -> tuple[list[Column], Column]:
     """High and low parts are added up apart, so that only a total of more than 64 bits is too large."""
-    error = TypeError("unsupported operand type(s) for +: 'int' and 'NoneType'")
-    number = F.coalesce(value, failing(error, where, "bigint"))
+    number = _number(value, where)
     high = F.sum(F.shiftright(number, _LOW_BITS)).alias(f"{name}h")
     low = F.sum(number.bitwiseAND(_LOW)).alias(f"{name}l")
     carried = f"{name}h + shiftright({name}l, {_LOW_BITS})"
     total = F.expr(f"try_add(try_multiply({carried}, {_LOW + 1}L), {name}l & {_LOW}L)")
     return [high, low], F.coalesce(total, failing(too_many_bits(), where, "bigint"))
+
+
+def _small_sum(name: str, value: Column, where: str) -> tuple[list[Column], Column]:
+    """One part is enough where no sum of some of the values has more than 64 bits."""
+    return [F.sum(_number(value, where)).alias(name)], F.col(name)
+
+
+def _number(value: Column, where: str) -> Column:
+    error = TypeError("unsupported operand type(s) for +: 'int' and 'NoneType'")
+    return F.coalesce(value, failing(error, where, "bigint"))
 
 
 def _count(name: str, value: Column, where: str) -> tuple[list[Column], Column]:

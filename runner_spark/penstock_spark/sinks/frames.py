@@ -9,11 +9,11 @@ from typing import Any
 import pyarrow as pa
 from pyspark.sql import DataFrame
 from pyspark.sql.pandas.types import from_arrow_schema, to_arrow_schema
-from pyspark.sql.types import StructType
 
 from penstock.error import three_parts
 from penstock.io.columnar import field_names
 from penstock.io.sparkio import FrameSink
+from penstock_spark.sinks import as_columns
 from penstock_spark.sinks.plan import Encoder, SinkPlan, plan_sink
 from penstock_spark.sinks.records import column_of, field_of, schema_of
 from penstock_spark.sinks.tables import RecordRows
@@ -28,7 +28,7 @@ def plan_frame(sink: FrameSink, where: str) -> SinkPlan:
         return []
 
     if sink.schema is not None:
-        schema = sink.schema if isinstance(sink.schema, StructType) else StructType.fromDDL(sink.schema)
+        schema = as_columns.schema_of(sink.schema)
         columns, split = to_arrow_schema(schema, timezone="UTC"), _split_for(sink.element_type)
     else:
         columns, split = columns_of(sink.element_type, where)

@@ -16,6 +16,7 @@ from penstock.io.columnar import JsonSource
 from penstock.pvalue import Row
 from penstock_spark.sources.files import Files, Namer, find_files
 from penstock_spark.sources.scan import Scan, open_source
+from penstock_spark.worker_socket import promptly
 
 LINES = {"lineSep": "\n"}
 """Options of Spark's line reader."""
@@ -93,7 +94,7 @@ class _Survey:
     def __call__(self, batches: Iterator[pa.RecordBatch]) -> Iterator[pa.RecordBatch]:
         names: dict[str, tuple[int, str]] = {}
         problems: dict[str, str] = {}
-        for batch in batches:
+        for batch in promptly(batches):
             texts, files = batch.column(0).to_pylist(), batch.column(1).to_pylist()
             for text, file in zip(texts, files, strict=True):
                 try:

@@ -13,9 +13,10 @@ from pyspark.sql.types import StructField, StructType
 from penstock.error import three_parts
 from penstock.io.filesystems import FileSystems
 from penstock.io.parquetio import ParquetSource, provide_row_groups
+from penstock_spark.column_bounds import UNBOUNDED
 from penstock_spark.session import empty_frame
 from penstock_spark.sources.files import find_files
-from penstock_spark.sources.parquet_footers import schema_of_footers
+from penstock_spark.sources.parquet_footers import Footers, read_footers
 from penstock_spark.sources.scan import Decoder, Scan, open_source
 from penstock_spark.sources.values import to_dicts, to_rows, to_tables
 
@@ -45,14 +46,16 @@ def open_parquet(source: ParquetSource, spark: SparkSession, where: str) -> Scan
     decoder = DECODERS[source.elements]
     if not files.paths:
         return Scan(empty_frame(spark, StructType().add("nothing", "int")), lambda: decoder)
-    schema = schema_of_footers(files.paths) if FileSystems.get_scheme(files.pattern) is None else None
+    footers = read_footers(files.paths) if FileSystems.get_scheme(files.pattern) is None else None
     frame = None
-    if schema is None:
+    if footers is None:
         frame = files.load(spark.read.option("mergeSchema", True), "parquet")
-        schema = frame.schema
+        footers = Footers(frame.schema, UNBOUNDED)
+    schema = footers.schema
     if source.columns is not None:
         frame, schema = None, pruned(schema, source.columns, where)
-    return Scan(frame or files.load(spark.read.schema(schema), "parquet"), lambda: decoder)
+    frame = frame or files.load(spark.read.schema(schema), "parquet")
+    return Scan(frame, lambda: decoder, bounds=footers.bounds)
 
 
 def pruned(schema: StructType, columns: tuple[str, ...], where: str) -> StructType:

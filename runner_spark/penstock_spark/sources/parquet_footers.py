@@ -1,9 +1,10 @@
-"""The columns of a few Parquet files on a local disk, read from their footers: Spark runs a job for that."""
+"""What the footers of a few Parquet files on a local disk tell: Spark runs a job for their columns alone."""
 
 from __future__ import annotations
 
 import json
 from collections.abc import Sequence
+from dataclasses import dataclass
 
 import pyarrow as pa
 import pyarrow.parquet as pq
@@ -15,6 +16,7 @@ from pyspark.sql.types import (
     DoubleType,
     FloatType,
     IntegerType,
+    IntegralType,
     LongType,
     ShortType,
     StringType,
@@ -23,8 +25,13 @@ from pyspark.sql.types import (
     TimestampType,
 )
 
+from penstock_spark.column_bounds import UNBOUNDED, Bounds, Range
+
 _FILES_MAX = 16
 """With more files, a job that reads their footers side by side is no slower."""
+
+_STATISTICS_MAX = 10_000
+"""Each takes microseconds, and some files have thousands of columns."""
 
 _NOTED = b"org.apache.spark.sql.parquet.row.metadata"
 
@@ -46,8 +53,21 @@ _KINDS: dict[tuple[str, str], DataType] = {
 _INSTANTS = tuple(f"Timestamp(isAdjustedToUTC=true, timeUnit={unit}seconds" for unit in ("micro", "milli"))
 
 
-def schema_of_footers(paths: Sequence[str]) -> StructType | None:
-    """The schema that all files have, as Spark would find it; None if that is left to Spark.
+@dataclass(frozen=True, eq=False)
+class Footers:
+    """What the footers of some files tell.
+
+    Attributes:
+        schema: The schema that all files have, as Spark would find it.
+        bounds: How many rows they have, and how large the numbers in their columns are.
+    """
+
+    schema: StructType
+    bounds: Bounds
+
+
+def read_footers(paths: Sequence[str]) -> Footers | None:
+    """What the footers of files tell; None if that is left to Spark.
 
     Args:
         paths: The files.
@@ -55,10 +75,37 @@ def schema_of_footers(paths: Sequence[str]) -> StructType | None:
     if len(paths) > _FILES_MAX:
         return None
     try:
-        first, *others = (_schema_of(pq.read_metadata(path)) for path in paths)
+        footers = [pq.read_metadata(path) for path in paths]
+        first, *others = map(_schema_of, footers)
     except (OSError, pa.ArrowException, ValueError, KeyError):
         return None
-    return first if all(other == first for other in others) else None
+    if first is None or any(other != first for other in others):
+        return None
+    return Footers(first, _bounds(footers, first))
+
+
+def _bounds(footers: Sequence[pq.FileMetaData], schema: StructType) -> Bounds:
+    whole = [field.name for field in schema if isinstance(field.dataType, IntegralType)]
+    if len(whole) * sum(footer.num_row_groups for footer in footers) > _STATISTICS_MAX:
+        return UNBOUNDED
+    ranges = {name: _range(name, footers) for name in whole}
+    rows = sum(footer.num_rows for footer in footers)
+    return Bounds(rows, {name: found for name, found in ranges.items() if found is not None})
+
+
+def _range(name: str, footers: Sequence[pq.FileMetaData]) -> Range | None:
+    """The range of a column in all row groups that have rows; None if one of them does not tell."""
+    ends: list[int] = []
+    for footer in footers:
+        place = footer.schema.names.index(name)
+        for group in map(footer.row_group, range(footer.num_row_groups)):
+            found = group.column(place).statistics
+            if found is not None and found.has_min_max:
+                ends += (found.min, found.max)
+            elif found is None or not found.has_null_count or found.null_count < group.num_rows:
+                return None
+    # Values of a type that is no whole number to everybody are not believed.
+    return Range(min(ends), max(ends)) if ends and all(type(end) is int for end in ends) else None
 
 
 def _schema_of(footer: pq.FileMetaData) -> StructType | None:

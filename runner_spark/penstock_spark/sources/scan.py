@@ -12,6 +12,7 @@ from pyspark.sql import DataFrame, SparkSession
 
 from penstock.error import UnsupportedByRunner
 from penstock.graph import Source
+from penstock_spark.column_bounds import UNBOUNDED, Bounds
 
 Decoder = Callable[[pa.RecordBatch], list[Any]]
 Reader = Callable[[pa.RecordBatch], Iterable[list[Any]]]
@@ -26,11 +27,13 @@ class Scan:
         make_decoder: Called once in each task. Gives a function from each Arrow batch, which come in the
             order of the partition, to the list of its elements. It may keep state from batch to batch.
         in_parts: Whether the function gives an iterator of such lists, since a row may stand for very many elements.
+        bounds: How many rows the frame has, and how large the numbers in its columns are, as far as files tell.
     """
 
     frame: DataFrame
     make_decoder: Callable[[], Callable[[pa.RecordBatch], Any]]
     in_parts: bool = False
+    bounds: Bounds = UNBOUNDED
 
     @property
     def make_reader(self) -> Callable[[], Reader]:

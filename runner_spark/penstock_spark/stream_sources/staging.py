@@ -21,6 +21,7 @@ from penstock_spark.shipping import import_like_driver
 from penstock_spark.sinks.hadoop import HadoopFolder, escaped
 from penstock_spark.sources.scan import Reader, Scan
 from penstock_spark.stream_sources.options import check_file_options, file_options
+from penstock_spark.worker_socket import promptly
 
 PAGES = "value binary, last boolean"
 """The columns of the files: a page, or null in the last row of all, which is the mark of the end."""
@@ -133,7 +134,7 @@ def _paging_function(program: bytes, sys_path: tuple[str, ...]) -> Callable[[Any
         paging: _Paging = loads(program)
         try:
             read, pages = paging.make_reader(), Pages()
-            for record in records:
+            for record in promptly(records):
                 for values in read(record):
                     yield from map(_record, pages.add(values))
             for page in pages.rest():

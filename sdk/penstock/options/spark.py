@@ -23,6 +23,7 @@ OPTIMISATIONS = {
     "inline_sinks": "the last step of a stream makes the rows of its only sink, without a step of Spark's between them",
     "native_sums": "Spark adds up sums and counts of known types",
     "native_columns": "Spark computes with the columns of a source by itself, where it can",
+    "column_bounds": "columns whose numbers are small, as footers of files tell, are added up as they are",
     "shortcuts": "workers take the elements of a window, or the sums of all windows, together",
     "whole_batches": "batches go as they are from one `process_batch` to the next, also where there is a `process`",
 }

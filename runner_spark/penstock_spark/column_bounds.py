@@ -1,0 +1,99 @@
+"""How large the whole numbers of a table can be: where 64 bits are enough, nobody has to see whether they were."""
+
+from __future__ import annotations
+
+import itertools
+from collections.abc import Iterable, Mapping
+from dataclasses import dataclass, field
+
+from penstock.transforms.expressions import Arithmetic, Expression, Field, Literal
+
+_LEAST, _GREATEST = -(1 << 63), (1 << 63) - 1
+
+
+@dataclass(frozen=True)
+class Range:
+    """Whole numbers from `least` to `greatest`, both included; None may be among them."""
+
+    least: int
+    greatest: int
+
+    @property
+    def farthest(self) -> int:
+        """The greatest distance from 0."""
+        return max(abs(self.least), abs(self.greatest))
+
+
+@dataclass(frozen=True)
+class Bounds:
+    """What is known of the numbers in a table, without reading it.
+
+    Attributes:
+        rows_max: The table has no more rows; None if that is not known.
+        ranges: The fields whose range is known.
+    """
+
+    rows_max: int | None = None
+    ranges: Mapping[str, Range] = field(default_factory=dict)
+
+    def range_of(self, expression: Expression) -> Range | None:
+        """The range of an expression; None if it, or a part of it, is not known to have 64 bits.
+
+        >>> bounds = Bounds(10, {"points": Range(-5, 20)})
+        >>> bounds.range_of(Field("points") * 3 - 1)
+        Range(least=-16, greatest=59)
+        >>> bounds.range_of(Field("points") * (1 << 60))
+        """
+        match expression:
+            case Field(name):
+                return self.ranges.get(name)
+            case Literal(int() as value) if not isinstance(value, bool):
+                return _in_64_bits([value])
+            case Arithmetic(symbol, left, right):
+                of_left, of_right = self.range_of(left), self.range_of(right)
+                return None if of_left is None or of_right is None else _computed(symbol, of_left, of_right)
+        return None
+
+    def has_sums(self, expression: Expression) -> bool:
+        """Whether every sum of an expression's values, of whichever rows, has 64 bits.
+
+        >>> Bounds(1 << 32, {"points": Range(0, 1 << 30)}).has_sums(Field("points"))
+        True
+        >>> Bounds(None, {"points": Range(0, 1)}).has_sums(Field("points"))
+        False
+        """
+        found = self.range_of(expression)
+        return found is not None and self.rows_max is not None and self.rows_max * found.farthest <= _GREATEST
+
+    def projected(self, fields: Iterable[tuple[str, Expression]]) -> Bounds:
+        """The bounds of a table of such expressions, row for row."""
+        found = {name: self.range_of(each) for name, each in fields}
+        return Bounds(self.rows_max, {name: each for name, each in found.items() if each is not None})
+
+
+UNBOUNDED = Bounds()
+"""Nothing is known."""
+
+
+def _computed(symbol: str, left: Range, right: Range) -> Range | None:
+    match symbol:
+        case "+":
+            return _in_64_bits([left.least + right.least, left.greatest + right.greatest])
+        case "-":
+            return _in_64_bits([left.least - right.greatest, left.greatest - right.least])
+        case "*":
+            return _in_64_bits([one * other for one, other in _corners(left, right)])
+        case "%" if right.least > 0:
+            return Range(0, right.greatest - 1)
+        case "//" if right.least > 0:
+            return _in_64_bits([one // other for one, other in _corners(left, right)])
+    return None
+
+
+def _corners(left: Range, right: Range) -> Iterable[tuple[int, int]]:
+    return itertools.product((left.least, left.greatest), (right.least, right.greatest))
+
+
+def _in_64_bits(values: list[int]) -> Range | None:
+    found = Range(min(values), max(values))
+    return found if found.least >= _LEAST and found.greatest <= _GREATEST else None
