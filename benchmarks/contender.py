@@ -27,7 +27,6 @@ def _penstock(cores: int) -> Run:
     import penstock
     import pipelines
     import shapes
-    import typed
 
     spark = spark_session(cores)
 
@@ -35,10 +34,8 @@ def _penstock(cores: int) -> Run:
         pipeline = penstock.Pipeline(spark=spark)
         if job in pipelines.JOBS:
             pipelines.run(penstock, pipeline, job, **files)
-        elif job in shapes.JOBS:
-            shapes.run(pipeline, job, **files)
         else:
-            typed.run(pipeline, **files)
+            shapes.run(pipeline, job, **files)
 
     return run
 
@@ -53,6 +50,23 @@ def _native_sql(cores: int) -> Run:
     import native_sql
 
     return partial(native_sql.run, spark_session(cores))
+
+
+def _columns(cores: int) -> Run:
+    """Both sides of the comparison without Python: alone, two Javas compile one query into code of unlike speed."""
+    import native_sql
+    import penstock
+    import typed
+
+    spark = spark_session(cores)
+
+    def run(job: str, **files: str) -> None:
+        if job == "by_hand":
+            native_sql.typed_sums(spark, **files)
+        else:
+            typed.run(penstock.Pipeline(spark=spark), **files)
+
+    return run
 
 
 def _rdd(cores: int) -> Run:
@@ -81,6 +95,7 @@ CONTENDERS = {
     "penstock": _penstock,
     "handwritten": _handwritten,
     "native_sql": _native_sql,
+    "columns": _columns,
     "rdd": _rdd,
     "beam": _beam,
     "plain": _plain,

@@ -22,7 +22,7 @@ from penstock_spark.session import SessionOptions, session_for
 from processes import tree_cpu_seconds
 from stream_report import markdown
 
-_WARMING_RUNS = 6
+_WARMING_RUNS = 30
 _PROFILE_LINES = 40
 
 Run = Callable[[], None]

@@ -11,10 +11,7 @@ from totals import WINDOW_SECONDS
 
 def run(spark: SparkSession, job: str, source: str, target: str) -> None:
     """Runs a workload from a file to a folder of files."""
-    if job == "typed_sums":
-        typed_sums(spark.read.parquet(source)).write.parquet(target)
-    else:
-        JOBS[job](spark.read.text(source)).write.text(target)
+    JOBS[job](spark.read.text(source)).write.text(target)
 
 
 def word_count(lines: DataFrame) -> DataFrame:
@@ -34,10 +31,11 @@ def user_sessions(lines: DataFrame) -> DataFrame:
     return session_sums(_fields(lines))
 
 
-def typed_sums(scores: DataFrame) -> DataFrame:
-    """Sums the scores of each team in each two minutes of event time, from columns."""
+def typed_sums(spark: SparkSession, source: str, target: str) -> None:
+    """Sums the scores of each team in each two minutes of event time, from Parquet to Parquet."""
+    scores = spark.read.parquet(source)
     sums = scores.groupBy("team", _start("at")).agg(F.sum("score").alias("total"))
-    return sums.select("team", "total")
+    sums.select("team", "total").write.parquet(target)
 
 
 def _fields(lines: DataFrame) -> DataFrame:

@@ -101,6 +101,9 @@ class SparkRunner(PipelineRunner):
         step = Step("to_dataframe", sink, inputs=(edge,), location=caller())
         settings = self._settings(pipeline.options)
         opened = Opened(settings, self.local_only)
+        if isinstance(schema, str):
+            # Only Spark itself can read it.
+            _ = opened.session
         plan = self.plan(leading_to(graph, step), settings, opened.table_of)
         if isinstance(plan, StreamPlan):
             what = "a PCollection of a streaming pipeline is no DataFrame"

@@ -2,10 +2,8 @@
 
 from __future__ import annotations
 
-import itertools
 import os
 import re
-import shlex
 import sys
 from collections.abc import Iterator, Mapping
 from contextlib import contextmanager
@@ -15,6 +13,8 @@ from typing import TYPE_CHECKING, Any, NoReturn
 
 from penstock.error import UnsupportedByRunner
 from penstock_spark.class_archive import archive_arguments, has_base_archive
+from penstock_spark.collector import collector
+from penstock_spark.configuration import configuration_folder, configured
 from penstock_spark.java import find_java, wrapped
 from penstock_spark.unpacked import HOME, unpacked_home
 
@@ -26,9 +26,8 @@ DEFAULT_MASTER = "local[*]"
 
 _LOG_SETTINGS = Path(__file__).with_name("log4j2.properties")
 
-_FAST_START = ("-XX:TieredStopAtLevel=1", "-XX:+UseSerialGC")
-"""Only the quick compiler and the simplest memory manager: a start takes half the CPU, a long job is
-slower."""
+_QUICK_COMPILER = "-XX:TieredStopAtLevel=1"
+"""Without the slow compiler a start takes half the processor time, and a long job more."""
 
 
 @dataclass(frozen=True)
@@ -199,15 +198,18 @@ def _start_java(conf: dict[str, str], fast_start: bool) -> SparkSession:
     if is_local(conf["spark.master"]):
         if has_base_archive(java):
             arguments += archive_arguments(java, Path(spark_home, "jars"))
-        arguments += _FAST_START if fast_start else ()
+        arguments += [_QUICK_COMPILER] if fast_start else []
+        arguments += collector(conf, fast_start)
         arguments += _log_arguments(conf)
     defaults = "spark.driver.defaultJavaOptions"
     given = conf.get(defaults) or configured(defaults) or ""
     conf = conf | {defaults: " ".join([*map(_quoted, arguments), given]).strip()}
+    # The launcher is a Java that only builds a command line.
+    launcher = [_QUICK_COMPILER, *collector({}, fast_start=True)]
     launch = {
         "JAVA_HOME": wrapped(java),
-        # The launcher is a Java that only builds a command line. Without SPARK_HOME, a Python looks for it.
-        "SPARK_LAUNCHER_OPTS": os.environ.get("SPARK_LAUNCHER_OPTS", " ".join(_FAST_START)),
+        "SPARK_LAUNCHER_OPTS": os.environ.get("SPARK_LAUNCHER_OPTS", " ".join(launcher)),
+        # Without it, a Python looks for it.
         "SPARK_HOME": spark_home,
         HOME: (unpacked_home(spark_home) or "") if is_local(conf["spark.master"]) else "",
     }
@@ -243,33 +245,10 @@ def _python_environment(conf: Mapping[str, str]) -> dict[str, str]:
 def _log_arguments(conf: Mapping[str, str]) -> list[str]:
     """Quiet logging, unless the user has set up logging."""
     own = conf.get("spark.driver.extraJavaOptions", "") + (configured("spark.driver.extraJavaOptions") or "")
-    folder = _conf_folder()
+    folder = configuration_folder()
     if "log4j" in own or (folder is not None and any(folder.glob("log4j2*"))) or not _LOG_SETTINGS.is_file():
         return []
     return [f"-Dlog4j2.configurationFile={_LOG_SETTINGS.as_uri()}"]
-
-
-def configured(name: str) -> str | None:
-    """A Spark property from ``PYSPARK_SUBMIT_ARGS`` or ``spark-defaults.conf``; None if it is in neither."""
-    words = shlex.split(os.environ.get("PYSPARK_SUBMIT_ARGS", ""))
-    for flag, value in itertools.pairwise(words):
-        if flag == "--conf" and value.partition("=")[0] == name:
-            return value.partition("=")[2]
-        if flag == "--master" and name == "spark.master":
-            return value
-    folder = _conf_folder()
-    defaults = folder / "spark-defaults.conf" if folder else None
-    if defaults is None or not defaults.is_file():
-        return None
-    match = re.search(rf"^[ \t]*{re.escape(name)}[ \t=:]+(.*?)[ \t]*$", defaults.read_text(), re.MULTILINE)
-    return match[1] if match else None
-
-
-def _conf_folder() -> Path | None:
-    if own := os.environ.get("SPARK_CONF_DIR"):
-        return Path(own)
-    home = os.environ.get("SPARK_HOME")
-    return Path(home, "conf") if home else None
 
 
 def _quoted(argument: str) -> str:

@@ -60,8 +60,8 @@ def test_the_pipelines_find_the_totals(load: Load, sides: Callable[[str], list[S
         (Path(target) / "part-0").write_text("".join(f"{line}\n" for line in written))
 
     ours = sides("penstock")
-    assert {job for job, *_ in ours} == {*bodies, "typed_sums"}
-    _check(load, [side for side in ours if side[0] != "typed_sums"], run)
+    assert {job for job, *_ in ours} == set(bodies)
+    _check(load, ours, run)
 
 
 def test_plain_python_finds_the_totals(load: Load, sides: Callable[[str], list[Side]]) -> None:
@@ -76,7 +76,7 @@ def test_beam_finds_the_totals(load: Load, sides: Callable[[str], list[Side]]) -
 
 @pytest.mark.spark
 @TAKES_MINUTES
-@pytest.mark.parametrize("worker", ["penstock", "handwritten", "native_sql", "rdd"])
+@pytest.mark.parametrize("worker", ["penstock", "handwritten", "native_sql", "columns", "rdd"])
 def test_what_spark_runs_finds_the_totals(
     load: Load,
     sides: Callable[[str], list[Side]],

