@@ -176,6 +176,16 @@ def test_sums_have_one_part_where_the_footers_show_that_no_sum_is_too_large(tmp_
         assert [row.total for row in frame.collect()] == [sum(value({"n": n}) for n in numbers.to_pylist())]
 
 
+def test_none_among_small_numbers_is_refused_as_in_python(tmp_path):
+    source = str(tmp_path / "numbers")
+    pq.write_table(pa.table({"text": ["a", "a"], "n": [1, None]}), source)
+    pipeline = TestPipeline()
+    rows = pipeline | ReadFromParquet(source, as_rows=True)
+    rows | beam.GroupBy("text").aggregate_field(N, sum, "total") | beam.Map(repr)
+    with pytest.raises(TypeError, match=r"unsupported.*while running .*Combine"):
+        pipeline.run()
+
+
 @pytest.mark.parametrize(
     ("transform", "error", "message"),
     [
