@@ -6,19 +6,18 @@ import bz2
 import datetime
 import decimal
 import gzip
-import itertools
 import lzma
 import zlib
 from collections.abc import Callable, Iterator
 from pathlib import Path
 from typing import Any
 
-import cloudpickle
 import pyarrow as pa
 import pyarrow.parquet as pq
 import pytest
 from pyspark.errors import PythonException
 from pyspark.sql import SparkSession
+from scanned import WHERE, elements
 
 from penstock.coders import coders
 from penstock.io import (
@@ -30,21 +29,7 @@ from penstock.io import (
 )
 from penstock.io.sparkio import DataFrameSource
 from penstock.pvalue import Row
-from penstock_spark.sources import Scan, open_source
-
-WHERE = "at step 'Read' (game.py:41)"
-
-
-def elements(scan: Scan) -> list[Any]:
-    """Runs the reader where the runner does: in each task, over the task's batches in order."""
-    make_reader = scan.make_reader
-
-    def run(batches: Iterator[pa.RecordBatch]) -> Iterator[pa.RecordBatch]:
-        read = make_reader()
-        for values in itertools.chain.from_iterable(map(read, batches)):
-            yield pa.RecordBatch.from_pydict({"e": [cloudpickle.dumps(value) for value in values]})
-
-    return [cloudpickle.loads(row.e) for row in scan.frame.mapInArrow(run, "e binary").collect()]
+from penstock_spark.sources import open_source
 
 
 @pytest.fixture
