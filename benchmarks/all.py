@@ -7,6 +7,7 @@ streams and Nexmark.
 from __future__ import annotations
 
 import argparse
+import shlex
 import subprocess
 import sys
 import time
@@ -14,8 +15,10 @@ from collections.abc import Sequence
 from pathlib import Path
 
 from comparisons import COMPARISONS
+from outcome import FOLDER
 
 _HERE = Path(__file__).parent
+_REPLAYED = shlex.quote(str(FOLDER / "stream_replay.json"))
 
 PROGRAMS = (
     *("construction.py", "open_windows.py", "latency.py", "startup.py"),
@@ -23,7 +26,7 @@ PROGRAMS = (
 )
 STREAMS = (
     # The slower of the two per-key contenders would take as long as all the others.
-    "stream_replay.py --runs 2 --contenders native_sql native_python rows penstock",
+    f"stream_replay.py --runs 2 --contenders native_sql native_python rows penstock --results {_REPLAYED}",
     "stream_latency.py",
     "stream_empty_batches.py",
     "stream_state.py",
@@ -48,7 +51,7 @@ def _runs(program: str) -> bool:
     """Whether a program did what it had to."""
     print(f"== {program}", flush=True)
     start = time.monotonic()
-    name, *arguments = program.split()
+    name, *arguments = shlex.split(program)
     done = subprocess.run([sys.executable, str(_HERE / name), *arguments])
     print(f"== {program} took {time.monotonic() - start:.0f} s", end="\n\n", flush=True)
     return done.returncode == 0
