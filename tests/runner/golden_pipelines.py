@@ -254,6 +254,19 @@ def columns_that_end(p):
     out(scores(p, "Triggered") | "Early" >> beam.WindowInto(beam.window.FixedWindows(60)), "Windows")
 
 
+def a_fan_out(p):
+    out(pairs(p) | "Sum" >> beam.CombinePerKey(sum).with_hot_key_fanout(8))
+
+
+def a_fan_out_of_all(p):
+    out(numbers(p) | "Sum" >> beam.CombineGlobally(sum).with_fanout(8))
+
+
+def a_fan_out_whose_windows_fire_early(p):
+    counted = triggered(pairs(p), Repeatedly(AfterCount(2)), mode=AccumulationMode.DISCARDING)
+    out(counted | "Sum" >> beam.CombinePerKey(sum).with_hot_key_fanout(lambda key: 8))
+
+
 CASES: dict[str, tuple[Build, ...]] = {
     "prune": (unread_steps_without_user_code, unread_user_code, read_as_a_side_input_only),
     "lift_combiners": (
@@ -261,6 +274,7 @@ CASES: dict[str, tuple[Build, ...]] = {
         some_other_step_after_a_group,
         groups_whose_windows_show_what_they_hold,
     ),
+    "one_round": (a_fan_out, a_fan_out_of_all, a_fan_out_whose_windows_fire_early),
     "spread_writes": (a_wanted_number_of_files,),
     "record_groupings": (combine_after_a_group, a_group_with_two_readers),
     "columns": (columns_from_a_source_to_a_sink, columns_that_python_goes_on_with, columns_that_end),

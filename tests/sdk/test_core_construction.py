@@ -15,7 +15,7 @@ from penstock.io.primitive import SourceTransform
 from penstock.options.pipeline_options import PipelineOptions
 from penstock.transforms.combine import DefaultingCombineFn
 from penstock.transforms.combinefn import curry_combine_fn
-from penstock.transforms.fanout import _PostCombineFn, _PreCombineFn
+from penstock.transforms.fanout import PostCombineFn, _PreCombineFn
 from penstock.transforms.trigger import AccumulationMode, AfterCount, AfterWatermark, Repeatedly
 from penstock.transforms.window import FixedWindows, GlobalWindows, Sessions, TimestampCombiner
 from penstock.transforms.windowing import Windowing, default_windowing
@@ -289,7 +289,7 @@ def test_the_marker_of_an_empty_collection_is_no_value():
 
 def test_two_rounds_of_combining_give_what_one_gives():
     mean = beam.combiners.MeanCombineFn()
-    first, second = _PreCombineFn(mean), _PostCombineFn(mean)
+    first, second = _PreCombineFn(mean), PostCombineFn(mean)
     parts = [run(first, [1, 2]), run(first, [3]), (False, 10)]
     assert run(second, parts) == 4
 

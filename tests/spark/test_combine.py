@@ -151,8 +151,9 @@ def test_a_global_result_is_at_the_start_of_time_in_the_global_window():
         assert_that(with_time, equal_to([(3, MIN_TIMESTAMP)]))
 
 
-def test_fan_out_gives_the_same_results_as_one_round():
-    with TestPipeline() as p:
+@pytest.mark.parametrize("options", [[], ["--without=one_round"]], ids=["one round", "two rounds"])
+def test_fan_out_gives_the_same_results_as_one_round(options):
+    with TestPipeline(additional_pipeline_args=options) as p:
         numbers = p | beam.Create(range(1000))
         fanned = numbers | "Fanned" >> beam.CombineGlobally(sum).with_fanout(7)
         assert_that(fanned, equal_to([sum(range(1000))]), label="globally")

@@ -9,10 +9,13 @@ from collections.abc import Set
 
 from penstock.graph import Graph, Step
 from penstock_spark.passes.lift_combiners import lift_combiners
+from penstock_spark.passes.one_round import one_round
 from penstock_spark.passes.prune import prune
 from penstock_spark.passes.spread_writes import spread_writes
 
-GRAPH_PASSES = (prune, lift_combiners, spread_writes)
+GRAPH_PASSES = (prune, one_round, lift_combiners, spread_writes)
+_SWITCHES = {one_round: "one_round", lift_combiners: "lifted_combiners"}
+_FOR_BATCH = (one_round, spread_writes)
 
 
 def leading_to(graph: Graph, last: Step) -> Graph:
@@ -28,7 +31,10 @@ def leading_to(graph: Graph, last: Step) -> Graph:
 
 
 def optimise(graph: Graph, is_stream: bool = False, without: Set[str] = frozenset()) -> Graph:
-    """The graph after all passes; the sinks of a stream spread what they write by themselves.
+    """The graph after all passes that are for it.
+
+    The sinks of a stream spread what they write by themselves, and what it combines is kept from micro-batch to
+    micro-batch, where a fan-out has its use.
 
     Args:
         graph: The graph.
@@ -36,7 +42,6 @@ def optimise(graph: Graph, is_stream: bool = False, without: Set[str] = frozense
         without: The optimisations that are switched off.
     """
     for run_pass in GRAPH_PASSES:
-        is_off = run_pass is lift_combiners and "lifted_combiners" in without
-        if not (is_off or (is_stream and run_pass is spread_writes)):
+        if not (_SWITCHES.get(run_pass) in without or (is_stream and run_pass in _FOR_BATCH)):
             graph = run_pass(graph)
     return graph

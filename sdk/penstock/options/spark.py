@@ -18,6 +18,7 @@ _SWITCHES = {
 
 OPTIMISATIONS = {
     "early_combining": "elements of a stream are combined by the tasks that read them",
+    "one_round": "a fan-out of hot keys is left out in batch, where values are combined before the shuffle anyway",
     "lifted_combiners": "what a GroupByKey's values are only combined from is combined before the shuffle",
     "window_columns": "simple groupings of a stream keep windows in columns, in the place of a machine for each key",
     "inline_sinks": "the last step of a stream makes the rows of its only sink, without a step of Spark's between them",

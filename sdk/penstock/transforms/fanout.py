@@ -17,7 +17,7 @@ from penstock.transforms.trigger import AccumulationMode
 from penstock.transforms.windowing import WindowInto
 from penstock.typehints import typehints
 
-__all__ = ["CombinePerKeyWithFanout"]
+__all__ = ["CombinePerKeyWithFanout", "PostCombineFn"]
 
 
 class CombinePerKeyWithFanout(PTransform[Any, Any]):
@@ -53,7 +53,7 @@ class CombinePerKeyWithFanout(PTransform[Any, Any]):
             | "StripPart" >> Map(_without_part)
         )
         parts._windowing = pcoll.windowing
-        combine = CombinePerKey(_PostCombineFn(self._combine_fn)).with_output_types(
+        combine = CombinePerKey(PostCombineFn(self._combine_fn)).with_output_types(
             typehints.KV[key_type, output]
         )
         return (cold, parts) | Flatten() | "PostCombine" >> combine
@@ -114,8 +114,12 @@ class _PreCombineFn(CombineFn):
         return True, accumulator
 
 
-class _PostCombineFn(CombineFn):
-    """The second round: takes values and accumulators."""
+class PostCombineFn(CombineFn):
+    """The second round: takes values and accumulators.
+
+    Attributes:
+        fn: The CombineFn that both rounds are of.
+    """
 
     def __init__(self, fn: CombineFn) -> None:
         super().__init__()
