@@ -8,6 +8,7 @@ import random
 import pyarrow as pa
 import pyarrow.parquet as pq
 import pytest
+from pyspark.sql.types import StructType
 
 from penstock.transforms.expressions import Expression, Literal, field
 from penstock_spark.column_bounds import Bounds, Range
@@ -110,6 +111,14 @@ def test_a_column_whose_footer_does_not_tell_has_no_range(tmp_path):
         found = read_footers([written(tmp_path / name, numbers)])
         assert found is not None
         assert found.bounds.ranges == {}
+
+
+def test_a_column_that_only_the_note_of_spark_names_has_no_range(tmp_path):
+    noted = {"org.apache.spark.sql.parquet.row.metadata": StructType().add("was", "long").json()}
+    pq.write_table(pa.table({"n": [1]}).replace_schema_metadata(noted), tmp_path / "a")
+    found = read_footers([str(tmp_path / "a")])
+    assert found is not None
+    assert (found.schema.names, found.bounds.ranges) == (["was"], {})
 
 
 def test_more_numbers_in_footers_than_are_worth_reading_are_not_read(tmp_path):

@@ -97,6 +97,9 @@ def _range(name: str, footers: Sequence[pq.FileMetaData]) -> Range | None:
     """The range of a column in all row groups that have rows; None if one of them does not tell."""
     ends: list[int] = []
     for footer in footers:
+        # Who renamed the columns of a file of Spark's may have left Spark's note as it was.
+        if name not in footer.schema.names:
+            return None
         place = footer.schema.names.index(name)
         for group in map(footer.row_group, range(footer.num_row_groups)):
             found = group.column(place).statistics
