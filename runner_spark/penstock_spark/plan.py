@@ -73,9 +73,15 @@ class PortReference:
 
 @dataclass(frozen=True, eq=False)
 class Inline:
-    """Values of the program, dealt out to partitions."""
+    """Values of the program.
+
+    Attributes:
+        reads: What reads them.
+        by_driver: Whether the driver makes the rows of the stage; otherwise the values are dealt out to tasks.
+    """
 
     reads: tuple[Step, ...]
+    by_driver: bool = False
 
 
 @dataclass(frozen=True, eq=False)

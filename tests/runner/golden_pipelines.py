@@ -267,6 +267,50 @@ def a_fan_out_whose_windows_fire_early(p):
     out(counted | "Sum" >> beam.CombinePerKey(sum).with_hot_key_fanout(lambda key: 8))
 
 
+def groupings_of_a_few_values(p):
+    """Not combined, combined by what the runner knows, and for a machine."""
+    out(pairs(p, "Grouped") | "Group" >> beam.GroupByKey(), "Groups")
+    counted = pairs(p, "Counted") | beam.WindowInto(beam.window.FixedWindows(60))
+    out(counted | "Count" >> beam.combiners.Count.PerKey(), "Counts")
+    out(triggered(pairs(p, "Early"), Repeatedly(AfterCount(2))) | "Max" >> beam.CombinePerKey(max), "Maxima")
+
+
+def a_marker_for_nothing(p):
+    points = scores(p) | beam.Filter(field("points") > 0) | "Points" >> beam.Map(double)
+    out(points | "Total" >> beam.CombineGlobally(sum))
+
+
+def a_side_input_of_a_few_values(p):
+    out(scores(p) | "Use" >> beam.Map(plus, AsSingleton(numbers(p))))
+
+
+def values_that_the_user_sees_first(p):
+    out(numbers(p, "For a sink"), "Sink")
+    out(numbers(p, "For a map") | "Pair" >> beam.Map(pair) | "Group" >> beam.GroupByKey(), "Groups")
+
+
+def values_that_the_user_combines(p):
+    out(pairs(p) | "Own" >> beam.CombinePerKey(len))
+
+
+def values_in_windows_of_the_user(p):
+    class Own(beam.window.FixedWindows):
+        pass
+
+    out(pairs(p) | beam.WindowInto(Own(60)) | "Group" >> beam.GroupByKey())
+
+
+def values_of_a_class_of_the_user(p):
+    class Own(str):
+        pass
+
+    out(p | beam.Create([("a", Own("x"))]) | "Group" >> beam.GroupByKey())
+
+
+def many_values(p):
+    out(p | beam.Create([("a", number) for number in range(101)]) | "Group" >> beam.GroupByKey())
+
+
 CASES: dict[str, tuple[Build, ...]] = {
     "prune": (unread_steps_without_user_code, unread_user_code, read_as_a_side_input_only),
     "lift_combiners": (
@@ -278,6 +322,11 @@ CASES: dict[str, tuple[Build, ...]] = {
     "spread_writes": (a_wanted_number_of_files,),
     "record_groupings": (combine_after_a_group, a_group_with_two_readers),
     "columns": (columns_from_a_source_to_a_sink, columns_that_python_goes_on_with, columns_that_end),
+    "driver_rows": (
+        *(groupings_of_a_few_values, a_marker_for_nothing, a_side_input_of_a_few_values),
+        *(values_that_the_user_sees_first, values_that_the_user_combines, values_in_windows_of_the_user),
+        *(values_of_a_class_of_the_user, many_values),
+    ),
     "fuse": (
         *(word_count, a_diamond, a_side_input_from_elsewhere, a_side_input_made_of_the_main_input),
         *(several_outputs, a_reshuffle_and_what_is_after_a_write),

@@ -26,7 +26,7 @@ from penstock.graph import DriverList, Graph
 from penstock.io.primitive import SinkTransform
 from penstock.options.spark import SparkOptions
 from penstock_spark.accumulators import SnapshotParam
-from penstock_spark.lowering import context, jobs, stage
+from penstock_spark.lowering import context, driver_rows, jobs, stage
 from penstock_spark.metrics import take_snapshots
 from penstock_spark.operators import stage as worker
 from penstock_spark.passes import optimise
@@ -134,6 +134,10 @@ def _mask(values: list[Any], wanted: Any) -> pa.Array:
     return pa.array([value == wanted for value in values], pa.bool_())
 
 
+def _frame_of_rows(rows: pa.Table, spark: _Session) -> Frame:
+    return Frame(lambda: [rows], spark.settings)
+
+
 def _select(frame: Frame, names: tuple[str, ...]) -> Frame:
     return frame._then(lambda tables: [table.select(names) for table in tables])
 
@@ -207,6 +211,7 @@ def _without_spark() -> Iterator[None]:
         for owner, name, stand_in in (
             (types.StructType, "fromDDL", staticmethod(_struct)),
             (context, "select", _select),
+            (driver_rows, "frame_of_rows", _frame_of_rows),
             (stage, "select", _select),
             (stage, "partition_by", _partition_by),
             (stage, "sort_partitions", _sort_partitions),

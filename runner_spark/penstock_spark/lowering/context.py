@@ -68,10 +68,10 @@ class Context:
             self.sinks[step.label] = plan_sink(step.primitive.sink, step.where)
         return self.sinks[step.label]
 
-    def keep(self, stage: int, frame: DataFrame, ports: int) -> None:
-        """Notes a stage's frame; one that is read more than once is computed now, and kept."""
+    def keep(self, stage: int, frame: DataFrame, ports: int, is_made: bool = False) -> None:
+        """Notes a stage's frame; one that is read more than once, and not made yet, is computed now, and kept."""
         self.ports[stage] = ports
-        if ports > 1:
+        if ports > 1 and not is_made:
             frame = frame.persist(StorageLevel.MEMORY_AND_DISK)
             self.tidy.append(frame.unpersist)
             run_only(frame)

@@ -9,12 +9,15 @@ from __future__ import annotations
 import weakref
 from typing import Any
 
+import pyarrow as pa
 from pyspark import SparkContext
-from pyspark.sql import DataFrame
+from pyspark.sql import DataFrame, SparkSession
 from pyspark.sql.functions import col
 from pyspark.sql.functions import sum as sum_of
 
 from penstock_spark.rows import GROUP_COLUMNS, NUMBER_COLUMNS
+
+_SQL_TYPES = {"int32": "INT", "int64": "BIGINT", "binary": "BINARY"}
 
 _kept: weakref.WeakKeyDictionary[SparkContext, dict[tuple[str, tuple[str, ...]], Any]] = (
     weakref.WeakKeyDictionary()
@@ -51,3 +54,27 @@ def add_up(frame: DataFrame) -> DataFrame:
     """The sums of the number columns for each group; Spark's hash aggregate needs no sorting."""
     sums = [sum_of(name).alias(name) for name in NUMBER_COLUMNS]
     return frame.groupBy(*GROUP_COLUMNS).agg(*sums)
+
+
+def frame_of_rows(rows: pa.Table, spark: SparkSession) -> DataFrame:
+    """A frame of a few rows between stages.
+
+    Spark's parser makes a relation of literals: one call, and no code to be compiled, which any other way costs more.
+    """
+    names, types = rows.schema.names, [_SQL_TYPES[str(kind)] for kind in rows.schema.types]
+    lines = (f"({', '.join(map(_literal, row.values()))})" for row in rows.to_pylist())
+    columns = (f"CAST(`{name}` AS {kind}) AS `{name}`" for name, kind in zip(names, types, strict=True))
+    quoted = ", ".join(f"`{name}`" for name in names)
+    text = f"SELECT {', '.join(columns)} FROM VALUES {', '.join(lines)} AS rows({quoted})"
+    return DataFrame(spark._jsparkSession.sql(text), spark)
+
+
+def _literal(value: Any) -> str:
+    """A number, bytes or None in SQL.
+
+    >>> [_literal(value) for value in (-5, b"ab", None)]
+    ['-5L', "X'6162'", 'NULL']
+    """
+    if value is None:
+        return "NULL"
+    return f"X'{value.hex()}'" if isinstance(value, bytes) else f"{value}L"

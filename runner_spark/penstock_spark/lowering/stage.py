@@ -24,6 +24,7 @@ from penstock.graph import (
 from penstock.transforms.batch_types import BatchTypes, batch_types_of
 from penstock_spark.lowering.columns import columns_for, lower_columns
 from penstock_spark.lowering.context import Context
+from penstock_spark.lowering.driver_rows import rows_by_driver
 from penstock_spark.lowering.frames import add_up, partition_by, select, sort_partitions
 from penstock_spark.operators.program import (
     ColumnsRoot,
@@ -92,6 +93,11 @@ def lower_stage(stage: Stage, plan: Plan, context: Context) -> None:
         show_elements=context.show_elements,
         shortcuts="shortcuts" not in context.without,
     )
+    if isinstance(stage.root, Inline) and stage.root.by_driver:
+        made = rows_by_driver(program, len(stage.ports), context)
+        if made is not None:
+            context.keep(stage.number, made, len(stage.ports), is_made=True)
+            return
     schema = _schema(stage, context)
     views = {side.edge: context.views[side.edge] for step in stage.steps for side in step.side_inputs}
     function = stage_function(_pickled(program, stage, context), views, context.metrics, context.sys_path)

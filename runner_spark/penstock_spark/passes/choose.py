@@ -12,6 +12,7 @@ from dataclasses import dataclass, field
 from penstock.graph import Graph, Grouping, InlineValues, Read, Reshuffle, Step, Write
 from penstock_spark.column_plan import ColumnsSource
 from penstock_spark.native import hosted_groupings
+from penstock_spark.passes.driver_rows import on_driver
 from penstock_spark.passes.fuse import Relay, Unit
 from penstock_spark.plan import (
     Aggregate,
@@ -110,7 +111,10 @@ def choose(graph: Graph, units: tuple[Unit, ...], without: Set[str] = frozenset(
         )
         for edge in view_edges
     ]
-    return Plan(tuple(_ordered(graph, drafts, views, hosted)), graph)
+    nodes = _ordered(graph, drafts, views, hosted)
+    if "driver_rows" not in without:
+        nodes = (on_driver(graph, node) for node in nodes)
+    return Plan(tuple(nodes), graph)
 
 
 def _drafts(units: tuple[Unit, ...], hosted: dict[str, Hosting]) -> list[_Draft]:

@@ -25,6 +25,7 @@ OPTIMISATIONS = {
     "native_sums": "Spark adds up sums and counts of known types",
     "native_columns": "Spark computes with the columns of a source by itself, where it can",
     "column_bounds": "columns whose numbers are small, as footers of files tell, are added up as they are",
+    "driver_rows": "the driver makes rows of a few values of the program by itself, without a task of Python",
     "shortcuts": "workers take the elements of a window, or the sums of all windows, together",
     "whole_batches": "batches go as they are from one `process_batch` to the next, also where there is a `process`",
 }

@@ -1,0 +1,42 @@
+"""The rows of a stage that the driver makes by itself, as a frame that Spark reads without a task of Python."""
+
+from __future__ import annotations
+
+from dataclasses import replace
+
+import pyarrow as pa
+from pyspark.sql import DataFrame
+
+from penstock.metrics.execution import set_current
+from penstock_spark.lowering.context import Context
+from penstock_spark.lowering.frames import frame_of_rows
+from penstock_spark.operators.program import Program
+from penstock_spark.operators.stage import Stage
+
+_ONLY_SLICE = pa.record_batch({"id": [0]})
+
+
+def rows_by_driver(program: Program, ports: int, context: Context) -> DataFrame | None:
+    """The frame of a stage's rows.
+
+    Args:
+        program: A stage that starts with values of the program.
+        ports: How many ports it has.
+        context: The run's.
+
+    Returns:
+        The frame; None if the stage fails, or a port has no row. Tasks then do what there is to do: their errors are
+        those that users know, and a frame without rows would have no task at all for whatever reads it.
+    """
+    stage = Stage(replace(program, partitions=1), 0, {})
+    try:
+        records = list(stage.run(iter([_ONLY_SLICE])))
+    except Exception:
+        return None
+    finally:
+        set_current(None)
+    if {port for record in records for port in record.column("port").to_pylist()} != set(range(ports)):
+        return None
+    if snapshot := stage.snapshot():
+        context.metrics.add({(context.run, program.stage, 0): snapshot})
+    return frame_of_rows(pa.Table.from_batches(records), context.spark)
