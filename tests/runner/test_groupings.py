@@ -23,6 +23,7 @@ from penstock.transforms.window import (
 )
 from penstock.utils.timestamp import MAX_TIMESTAMP, MIN_TIMESTAMP, Duration, Timestamp
 from penstock_spark.operators import (
+    flush_limit,
     group_read,
     group_write,
     inline,
@@ -33,7 +34,8 @@ from penstock_spark.operators import (
 )
 
 TINY = {
-    group_write: {"FLUSH_BYTES": 200, "_FIRST_FLUSH_ELEMENTS": 4, "_MOST_NAMES": 3},
+    flush_limit: {"FLUSH_BYTES": 200, "FIRST_ELEMENTS": 4},
+    group_write: {"_MOST_NAMES": 3},
     tables: {"_FOLD_ELEMENTS": 3},
     group_read: {"BUFFER_BYTES": 1, "_MOST_GROUPS": 2, "_MERGE_ACCUMULATORS": 2},
     stage: {"BUNDLE_ELEMENTS": 5},

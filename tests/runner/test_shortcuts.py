@@ -23,7 +23,7 @@ from penstock.transforms.window import (
     TimestampedValue,
 )
 from penstock.utils.timestamp import MAX_TIMESTAMP, MIN_TIMESTAMP
-from penstock_spark.operators import fixed_windows, group_write, numbers, pace, tables
+from penstock_spark.operators import fixed_windows, flush_limit, group_write, numbers, pace, tables
 from penstock_spark.operators.failure import StepFailed, find_failure
 
 WINDOWS = (
@@ -122,7 +122,10 @@ def test_sums_are_the_same_with_shortcuts_and_without(windowfn, seed):
         assert with_shortcuts == without
 
 
-@pytest.mark.parametrize("windowfn", [GlobalWindows(), FixedWindows(10), FixedWindows(7, offset=3)], ids=str)
+PAIRED = [GlobalWindows(), FixedWindows(10), FixedWindows(7, offset=3), Sessions(9)]
+
+
+@pytest.mark.parametrize("windowfn", PAIRED, ids=str)
 def test_pairs_that_are_no_tuples_are_added_up_beside_those_that_are(windowfn):
     pairs = [("a", 1), ("b", 2), ["a", 3], Pair("a", 4), ("a", 5), Pair("c", 6), (1, 7), ("b", 8)]
 
@@ -142,7 +145,7 @@ class Pair(NamedTuple):
 
 
 @pytest.mark.parametrize("shortcuts", [True, False])
-@pytest.mark.parametrize("windowfn", [GlobalWindows(), FixedWindows(10)], ids=str)
+@pytest.mark.parametrize("windowfn", [GlobalWindows(), FixedWindows(10), Sessions(10)], ids=str)
 @pytest.mark.parametrize(
     ("elements", "wanted"),
     [
@@ -317,7 +320,7 @@ def test_sums_of_numbers_are_written_once_however_many_values_there_are(written,
     ids=["values of any kind", "keys of any kind", "large keys", "large numbers"],
 )
 def test_sums_that_may_be_large_are_written_as_they_come(written, values, keys, monkeypatch):
-    monkeypatch.setattr(group_write, "FLUSH_BYTES", 10_000)
+    monkeypatch.setattr(flush_limit, "FLUSH_BYTES", 10_000)
     _sums_of_two(values, keys)
     assert len(written) > 1
 

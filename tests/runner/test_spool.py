@@ -80,8 +80,8 @@ def test_grouped_values_that_somebody_kept_are_read_to_the_end_and_others_are_no
 
 def test_a_large_group_that_a_step_keeps_over_the_next_ones_is_whole(monkeypatch):
     monkeypatch.setattr("penstock_spark.operators.group_read.BUFFER_BYTES", 1)
-    monkeypatch.setattr("penstock_spark.operators.group_write._FIRST_FLUSH_ELEMENTS", 2)
-    monkeypatch.setattr("penstock_spark.operators.group_write.FLUSH_BYTES", 1)
+    monkeypatch.setattr("penstock_spark.operators.flush_limit.FIRST_ELEMENTS", 2)
+    monkeypatch.setattr("penstock_spark.operators.flush_limit.FLUSH_BYTES", 1)
 
     class KeepAll(beam.DoFn):
         def start_bundle(self):

@@ -5,6 +5,7 @@ from __future__ import annotations
 import sys
 from collections.abc import Callable, Collection, Iterable, Iterator
 from functools import partial
+from itertools import repeat
 from typing import Any
 
 from penstock.coders.deterministic import encode_keys
@@ -13,6 +14,7 @@ from penstock.metrics.execution import MetricsContainer, set_current
 from penstock_spark.operators.batch import Batch, by_windows
 from penstock_spark.operators.failure import guarded, step_failed
 from penstock_spark.operators.fixed_windows import FixedAssigner
+from penstock_spark.operators.flush_limit import FlushLimit
 from penstock_spark.operators.keys import keys_to_carry, payloads, rank_of, window_encoder
 from penstock_spark.operators.numbers import are_columns, travels_in_columns
 from penstock_spark.operators.pair_sums import Sums, add_pairs, add_pairs_by_time, kind_of_keys
@@ -23,46 +25,12 @@ from penstock_spark.operators.tables import Table, accumulators_of, add_by_windo
 from penstock_spark.operators.totals import split_numbers
 from penstock_spark.rows import exchange_records
 
-FLUSH_BYTES = 8 << 20
-_FIRST_FLUSH_ELEMENTS = 128
 _MOST_VALUES = 100_000
 _MOST_COMBINED = 1_000_000
 _MOST_NAMES = 200_000
 _NUMBERS = frozenset((int, float))
 _NUMBER_BYTES = sys.getsizeof(0)
 _NEVER_PAIRS = (str, bytes, dict, set, frozenset)
-
-
-class FlushLimit:
-    """How many elements to hold before writing rows: learned from the bytes that the last ones took.
-
-    >>> limit = FlushLimit()
-    >>> limit.learn(elements=1000, size_bytes=800_000_000)
-    >>> limit.elements
-    10
-    """
-
-    def __init__(self, most_elements: int = _MOST_VALUES) -> None:
-        self.most_elements = most_elements
-        self.elements = _FIRST_FLUSH_ELEMENTS
-
-    def learn(self, elements: int, size_bytes: int) -> None:
-        """Sets the limit so that the next flush takes about `FLUSH_BYTES`, growing at most fourfold at a time."""
-        fitting = FLUSH_BYTES * max(elements, 1) // max(size_bytes, 1)
-        self.elements = max(1, min(fitting, self.elements * 4, self.most_elements))
-
-    def stretch(self, elements: int, size_bytes: int) -> bool:
-        """Raises the limit where the elements that are held take at most half of the space, and says whether it did.
-
-        >>> limit = FlushLimit()
-        >>> limit.stretch(elements=1000, size_bytes=FLUSH_BYTES), limit.stretch(1000, 2000), limit.elements
-        (False, True, 4000)
-        """
-        if size_bytes > FLUSH_BYTES // 2:
-            return False
-        fitting = FLUSH_BYTES * elements // max(size_bytes, 1)
-        self.elements = max(1, min(fitting, elements * 4))
-        return True
 
 
 def split_pairs(batch: Batch, where: str) -> tuple[list[Any], list[Any]]:
@@ -216,7 +184,7 @@ class GroupWriter:
         lengths = set(map(len, batch.windows)) if isinstance(batch.windows, list) else {len(batch.windows)}
         spans = spans_of(batch.windows, len(names)) if self.merges_early else None
         if spans is not None:
-            self._guard(self._add_to_sessions, kind, names, spans, values)
+            self._guard(self._add_to_sessions, names, kind, spans, values)
         elif self._adds and isinstance(batch.windows, list) and lengths == {1}:
             self._guard(add_by_window, partial(self._sums, kind), batch.windows, names, values)
         else:
@@ -229,17 +197,30 @@ class GroupWriter:
 
     def take_sessions(self, batch: Batch, spans: Spans) -> Records:
         """Takes a batch of pairs, each in a session from a start to an end that its windows need not tell."""
-        keys, values = split_pairs(batch, self.spec.where)
-        self._check_inserts(batch)
-        names, kind = self._names(keys)
-        self._guard(self._add_to_sessions, kind, names, spans, values)
-        yield from self._flush_if_full(len(values))
+        taken = 0
+        if self._adds:
+            taken = self._leading(
+                batch, lambda kind: self._session_table(kind).add(spans, batch.values, kind)
+            )
+            yield from self._flush_if_full(taken)
+        if taken < len(batch.values):
+            rest = batch.sliced(taken, len(batch.values))
+            keys, values = split_pairs(rest, self.spec.where)
+            self._check_inserts(rest)
+            self._guard(
+                self._add_to_sessions, *self._names(keys), tuple(part[taken:] for part in spans), values
+            )
+            yield from self._flush_if_full(len(values))
 
-    def _add_to_sessions(self, kind: type | None, names: list[Any], spans: Spans, values: list[Any]) -> None:
+    def _session_table(self, kind: type | None) -> SessionTable:
         table = self._sessions.get(kind)
         if table is None:
             table = self._sessions[kind] = SessionTable(self.spec.windowing.windowfn)
-        table.add(names, *spans, [1] * len(values) if self._counts else values)
+        return table
+
+    def _add_to_sessions(self, names: list[Any], kind: type | None, spans: Spans, values: list[Any]) -> None:
+        pairs = list(zip(names, repeat(1) if self._counts else values, strict=False))
+        self._session_table(kind).add(spans, pairs, kind or bytes)
 
     def _sums(self, kind: type | None, windows: tuple[Any, ...]) -> Sums:
         sums: Sums = self._table(windows[0], kind).numbers()
@@ -344,7 +325,7 @@ class GroupWriter:
         self._add_payloads(columns, encoded, list(accumulators.values()))
 
     def _add_sessions(self, columns: list[list[Any]], kind: type | None, table: SessionTable) -> None:
-        names, starts, ends, totals = map(list, zip(*table.rows(), strict=True))
+        names, starts, ends, totals = table.columns()
         encoded = encode_keys(names) if kind else names
         for column, part in zip(columns, (encoded, starts, ends, [None] * len(encoded)), strict=False):
             column.extend(part)

@@ -2,7 +2,8 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterable
+from itertools import chain
+from operator import length_hint
 from typing import Any
 
 from penstock.transforms.window import IntervalWindow, Sessions
@@ -32,43 +33,82 @@ class SessionTable:
     tasks have seen.
 
     >>> table = SessionTable(Sessions(10))
-    >>> table.add(["a", "b", "a", "a"], [0, 0, 5, 90], [10, 10, 15, 100], [1, 1, 2, 4])
-    >>> list(table.rows())
+    >>> table.add(([0, 0, 5, 90], [10, 10, 15, 100]), [("a", 1), ("b", 1), ("a", 2), ("a", 4)], str)
+    4
+    >>> list(zip(*table.columns()))
     [('a', 0, 15, 3), ('a', 90, 100, 4), ('b', 0, 10, 1)]
     """
 
     def __init__(self, windowfn: Sessions) -> None:
-        # Whole microseconds: to touch is to overlap by one more.
+        # Whole microseconds: to touch is to overlap by one more. Where it counts, sessions here end one later.
         self._reach = int(windowfn.merge_touching)
         self._open: dict[Any, list[Any]] = {}
-        self._closed: list[tuple[Any, int, int, Any]] = []
+        self._closed: tuple[list[Any], list[int], list[int], list[Any]] = ([], [], [], [])
 
     def __len__(self) -> int:
         """The number of sessions."""
-        return len(self._open) + len(self._closed)
+        return len(self._open) + len(self._closed[0])
 
-    def add(self, names: list[Any], starts: list[int], ends: list[int], values: Iterable[Any]) -> None:
-        """Takes one value, in the window from a start to an end in microseconds, for each name; names repeat."""
-        opened, closed, reach = self._open, self._closed, self._reach
-        for name, start, end, value in zip(names, starts, ends, values, strict=True):
-            held = opened.get(name)
-            if held is None:
+    def add(self, spans: Spans, pairs: list[Any], kind: type) -> int:
+        """Takes the value of each pair for its key.
+
+        Args:
+            spans: The window of each pair.
+            pairs: The pairs, and perhaps other things; it stops at the first that is no pair or has another key.
+            kind: The type of the keys.
+
+        Returns:
+            How many pairs were taken.
+
+        Raises:
+            ValueError: A tuple has more or fewer than two parts.
+        """
+        opened, close = self._open, self._close
+        starts, ends = spans
+        if self._reach:
+            ends = [end + self._reach for end in ends]
+        rest = iter(pairs)
+        for start, end, pair in zip(starts, ends, rest, strict=True):
+            if type(pair) is not tuple:
+                break
+            name, value = pair
+            if type(name) is not kind:
+                break
+            if name not in opened:
                 opened[name] = [start, end, 0 + value]
-            elif start >= held[1] + reach:
-                closed.append((name, *held))
-                opened[name] = [start, end, 0 + value]
-            elif end + reach <= held[0]:
-                closed.append((name, start, end, 0 + value))
+                continue
+            held = opened[name]
+            first, last, total = held
+            if start >= last:
+                close(name, first, last, total)
+                held[:] = start, end, 0 + value
+            elif end <= first:
+                close(name, start, end, 0 + value)
             else:
-                if start < held[0]:
-                    held[0] = start
-                if end > held[1]:
-                    held[1] = end
                 # Not `+=`: that would change a value which belongs to the user.
-                held[2] = held[2] + value
+                held[2] = total + value
+                if end > last:
+                    held[1] = end
+                if start < first:
+                    held[0] = start
+        else:
+            return len(pairs)
+        return len(pairs) - length_hint(rest) - 1
 
-    def rows(self) -> Iterable[tuple[Any, int, int, Any]]:
+    def _close(self, name: Any, start: int, end: int, total: Any) -> None:
+        names, starts, ends, totals = self._closed
+        names.append(name)
+        starts.append(start)
+        ends.append(end)
+        totals.append(total)
+
+    def columns(self) -> tuple[list[Any], list[int], list[int], list[Any]]:
         """Name, start, end and sum of each session."""
-        yield from self._closed
-        for name, held in self._open.items():
-            yield name, *held
+        names, starts, ends, totals = self._closed
+        held = self._open.values()
+        return (
+            [*names, *self._open],
+            [*starts, *(start for start, _, _ in held)],
+            [end - self._reach for end in chain(ends, (end for _, end, _ in held))],
+            [*totals, *(total for _, _, total in held)],
+        )
