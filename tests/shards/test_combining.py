@@ -21,7 +21,13 @@ from penstock.machines.records import Arrive, Dropped, EndRound, Event, Pane, Pl
 from penstock.metrics.execution import MetricsContainer
 from penstock.transforms.combinefn import CombineFn
 from penstock.transforms.trigger import AccumulationMode, AfterCount, AfterWatermark
-from penstock.transforms.window import FixedWindows, Sessions, SlidingWindows, TimestampCombiner
+from penstock.transforms.window import (
+    FixedWindows,
+    GlobalWindows,
+    Sessions,
+    SlidingWindows,
+    TimestampCombiner,
+)
 from penstock.transforms.windowing import Windowing
 from penstock.utils.windowed_value import ValueKind, unknown_pane
 from penstock_spark.operators.batch import Batch, dumps, loads
@@ -203,16 +209,42 @@ def test_what_several_tasks_combined_of_late_data_gives_one_pane_and_what_is_dro
     assert [(pane.value, str(pane.window)) for pane in panes] == [(3 * PRODUCERS, "[10.0, 20.0)")]
 
 
+SUM = CombineFn.from_callable(sum)
+WINDOW_FNS = FixedWindows(10), SlidingWindows(10, 5), SlidingWindows(1, 4), GlobalWindows()
+
+
+@pytest.mark.parametrize("windowfn", WINDOW_FNS, ids=str)
+@pytest.mark.parametrize("seed", range(5))
+def test_sums_of_pairs_that_are_added_as_they_come_are_those_of_tables(windowfn: Any, seed: int) -> None:
+    windowing = Windowing(windowfn)
+    random = Random(seed)
+    keys = ["a", "b", "c", *random.choice([[], [1], [True, 1.0, ("a", 1)]])]
+    values = random.choice([[1, 2, -(2**70)], [1, 0.5], [True, 3]])
+    batches = []
+    for _ in range(random.randint(1, 5)):
+        some = [(random.choice(keys), random.choice(values), random.randint(-20, 40) / 2) for _ in range(20)]
+        batch = pairs(windowing, *some[: random.randint(0, 20)])
+        if random.random() < 0.3:
+            batch = batch.with_values([random.choice([list, tuple])(pair) for pair in batch.values])
+        batches.append(batch)
+    tables = writer_of(windowing, SUM)
+    assert tables._adds
+    tables._adds = False
+    found, expected = (written(writer, *batches) for writer in (writer_of(windowing, SUM), tables))
+    assert sorted(map(repr, entries(found))) == sorted(map(repr, entries(expected)))
+
+
+@pytest.mark.parametrize("combine", [Sum(), SUM])
 @pytest.mark.parametrize(("limit", "most"), [("_MOST_ENTRIES", 10), ("_MOST_ELEMENTS", 15)])
 def test_a_writer_that_holds_too_much_gives_several_parts_that_come_to_the_same(
-    limit: str, most: int, monkeypatch: pytest.MonkeyPatch
+    limit: str, most: int, combine: CombineFn, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     batches = [pairs(TENS, *[(f"key{key}", key, 10 * (key % 3)) for key in range(10)])] * 4
-    whole = written(writer_of(TENS, Sum()), *batches)
+    whole = written(writer_of(TENS, combine), *batches)
     monkeypatch.setattr(combining, limit, most)
-    divided = written(writer_of(TENS, Sum()), *batches)
+    divided = written(writer_of(TENS, combine), *batches)
     assert len(divided.parts[GROUPING]) > len(whole.parts[GROUPING]) == 3
-    assert fired(TENS, Sum(), divided) == fired(TENS, Sum(), whole)
+    assert fired(TENS, combine, divided) == fired(TENS, combine, whole)
 
 
 class Noted(Listing):
@@ -247,7 +279,12 @@ def taken_back(batch: Batch) -> Batch:
     [
         (None, Batch(["no pair"]), "not .key, value. pairs"),
         (None, taken_back(pairs(TENS, ("a", 1, 0))), "take earlier ones back"),
-        (CombineFn.from_callable(sum), pairs(TENS, ("a", "text", 0)), "unsupported operand"),
+        (SUM, pairs(TENS, ("a", "text", 0)), "unsupported operand"),
+        (SUM, pairs(TENS, ("a", 1, 0), (1, "text", 0)), "unsupported operand"),
+        (SUM, Batch([("a", 1), ("a", "text"), "no pair"]), "not .key, value. pairs"),
+        (SUM, Batch([("a", 1), "no pair"]), "not .key, value. pairs"),
+        (SUM, Batch([("a", 1), ("a", 2, 3)]), "not .key, value. pairs"),
+        (SUM, Batch([("a", "text"), (frozenset(), 1)]), "frozenset"),
         (None, pairs(TENS, (frozenset(), 1, 0)), "frozenset"),
     ],
 )

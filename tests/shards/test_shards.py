@@ -10,8 +10,20 @@ import pytest
 from generated_events import random_case
 from shard_streams import Stream
 
+from penstock.machines.grouping import GroupingMachine
 from penstock.machines.playing import play
-from penstock.machines.records import Dropped, EndRound, Event, Pane
+from penstock.machines.records import (
+    MAX_MICROS,
+    MIN_MICROS,
+    AdvanceWatermark,
+    Arrive,
+    Dropped,
+    EndRound,
+    Event,
+    Pane,
+)
+from penstock.transforms.window import FixedWindows, TimestampCombiner
+from penstock.transforms.windowing import Windowing
 
 CASES = 150
 
@@ -74,3 +86,18 @@ def test_micro_batches_are_rounds(seed):
     expected, expected_dropped = of_machine(case, "micro_batch")
     assert panes == expected, case
     assert sorted(dropped, key=repr) == sorted(expected_dropped, key=repr)
+
+
+@pytest.mark.parametrize(("micro_batch", "held_micros"), [(False, 2_000_000), (True, 7_000_000)])
+def test_watermarks_stay_where_they_are_while_nothing_takes_place(micro_batch, held_micros):
+    """A round gives what it has, and holds nothing back."""
+    machine = GroupingMachine(
+        Windowing(FixedWindows(10, 0), timestamp_combiner=TimestampCombiner.OUTPUT_AT_EARLIEST)
+    )
+    stream = Stream(machine, shards=1, micro_batch=micro_batch)
+    stream.batch([])
+    stream.batch([Arrive("key", 2_000_000, 1), AdvanceWatermark(7_000_000)])
+    stream.batch([])
+    stream.batch([], ends=True)
+    stream.batch([])
+    assert stream.outputs == [MIN_MICROS, held_micros, held_micros, MAX_MICROS, MAX_MICROS]

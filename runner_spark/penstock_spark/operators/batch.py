@@ -73,6 +73,12 @@ class Batch:
             return any(pane.kind.is_retraction for pane in panes)
         return bool(panes.kind.is_retraction)
 
+    @property
+    def has_one_window_each(self) -> bool:
+        """Whether every element is in exactly one window."""
+        windows = self.windows
+        return set(map(len, windows)) <= {1} if isinstance(windows, list) else len(windows) == 1
+
     def with_values(self, values: list[Any]) -> Batch:
         """The same metadata for other values: one for one, or any number where the metadata is shared."""
         return Batch(values, self.timestamps, self.windows, self.panes)
@@ -132,8 +138,7 @@ class Batch:
         >>> Batch(["a", "b"], 0, [("v", "w"), ("v",)]).exploded().values
         ['a', 'a', 'b']
         """
-        windows = self.windows
-        if set(map(len, windows)) <= {1} if isinstance(windows, list) else len(windows) == 1:
+        if self.has_one_window_each:
             return self
         full = self.expanded()
         single = [(window,) for own in full.windows for window in own]

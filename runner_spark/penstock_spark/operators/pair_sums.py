@@ -110,3 +110,59 @@ def add_pairs_by_time(
     else:
         return len(pairs)
     return len(pairs) - length_hint(rest) - 1
+
+
+def add_and_count(
+    held_of: Callable[[Any], dict[Any, list[Any]]], windows: list[Any], pairs: list[Any], kind: type
+) -> tuple[int, int]:
+    """Adds the value of each pair to the sum of its key in its window, and counts it.
+
+    Args:
+        held_of: Gives the sum and the number of values of each key, for what an element has as windows; asked once for
+            each distinct object.
+        windows: What each pair has as windows.
+        pairs: The pairs, and perhaps other things.
+        kind: The type of the keys.
+
+    Returns:
+        How many pairs were added, and how many sums are new.
+
+    Raises:
+        ValueError: A tuple has more or fewer than two parts.
+
+    >>> held = {("v",): {}, ("w",): {}}
+    >>> first, second = held
+    >>> add_and_count(held.get, [first, second, first, first], [("a", 1), ("a", 2), ("a", 3), "ab"], str)
+    (3, 2)
+    >>> held
+    {('v',): {'a': [4, 2]}, ('w',): {'a': [2, 1]}}
+    """
+    found: dict[int, dict[Any, list[Any]]] = {}
+    last = None
+    held: dict[Any, list[Any]] = {}
+    new = 0
+    rest = iter(pairs)
+    for own, pair in zip(windows, rest, strict=True):
+        if type(pair) is not tuple:
+            break
+        name, value = pair
+        if type(name) is not kind:
+            break
+        # Neighbours mostly share a window, whose tuple a step before keeps.
+        if own is not last:
+            last, place = own, id(own)
+            if place in found:
+                held = found[place]
+            else:
+                held = found[place] = held_of(own)
+        if name in held:
+            both = held[name]
+            # Not `+=`: that would change a value which belongs to the user.
+            both[0] = both[0] + value
+            both[1] += 1
+        else:
+            held[name] = [0 + value, 1]
+            new += 1
+    else:
+        return len(pairs), new
+    return len(pairs) - length_hint(rest) - 1, new

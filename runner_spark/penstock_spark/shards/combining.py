@@ -16,8 +16,9 @@ from penstock_spark.operators.batch import Batch, Windows, by_windows
 from penstock_spark.operators.failure import guarded, step_failed
 from penstock_spark.operators.group_write import split_pairs, unexpected_retraction
 from penstock_spark.operators.keys import keys_to_carry
+from penstock_spark.operators.pair_sums import add_and_count, kind_of_keys
 from penstock_spark.operators.pushing import Quiet, Records
-from penstock_spark.operators.tables import Table, table_for
+from penstock_spark.operators.tables import Table, accumulators_of, known, table_for
 from penstock_spark.shards.grouping_state import kind_of
 from penstock_spark.shards.packets import Moment, Part
 from penstock_spark.shards.program import PacketWriterSpec
@@ -105,6 +106,13 @@ class CombiningWriter(Quiet):
         self._output_times = output_times_of(spec.windowing)
         merges = isinstance(spec.windowing.windowfn, Sessions)
         self._are_numbers = not merges and bool(kind_of(spec.combine))
+        # Nothing has to be known of the values of a key but their sum.
+        self._adds = (
+            not merges
+            and self._output_times.together is None
+            and spec.combine is not None
+            and known(spec.combine) == "sum"
+        )
         self._are_plain = True
         self._clear()
 
@@ -137,28 +145,52 @@ class CombiningWriter(Quiet):
         self._elements = 0
 
     def _take(self, batch: Batch) -> None:
-        keys, values = split_pairs(batch, self.spec.where)
-        # Texts are called by themselves, all others by their encoding: Python finds 1, 1.0 and True equal.
-        are_plain = set(map(type, keys)) == {str}
-        if are_plain != self._are_plain:
-            self._flush()
-            self._are_plain = are_plain
-        names: list[Any] = keys
-        if not are_plain:
-            names = encode_keys(keys)
-            self._carried.update(keys_to_carry(names, keys))
-        gathering = self._gatherings.get(self.outbox.now)
-        if gathering is None:
-            gathering = self._gatherings[self.outbox.now] = self._gathering()
-        self._entries += gathering.add(names, values, batch)
-        self._elements += len(values)
+        taken = self._take_sums(batch) if self._adds else 0
+        if taken < len(batch.values):
+            self._take_any(batch.sliced(taken, len(batch.values)))
+        self._elements += len(batch.values)
         if self._entries >= _MOST_ENTRIES or self._elements >= _MOST_ELEMENTS:
             self._flush()
 
-    def _gathering(self) -> _Gathering:
+    def _take_sums(self, batch: Batch) -> int:
+        """Takes the pairs at the beginning whose keys are texts, if each is in one window; returns how many."""
+        if kind_of_keys(batch.values, (str,)) is None or not batch.has_one_window_each:
+            return 0
+        gathering: _SumsByWindow = self._gathering(are_plain=True)
+        try:
+            taken, entries = gathering.add_pairs(batch, str)
+        except Exception:
+            # What is no pair, or has a key that cannot be one, is told before what cannot be added.
+            encode_keys(split_pairs(batch, self.spec.where)[0])
+            raise
+        self._entries += entries
+        return taken
+
+    def _take_any(self, batch: Batch) -> None:
+        keys, values = split_pairs(batch, self.spec.where)
+        # Texts are called by themselves, all others by their encoding: Python finds 1, 1.0 and True equal.
+        are_plain = set(map(type, keys)) == {str}
+        names: list[Any] = keys if are_plain else encode_keys(keys)
+        gathering = self._gathering(are_plain)
+        if not are_plain:
+            self._carried.update(keys_to_carry(names, keys))
+        self._entries += gathering.add(names, values, batch)
+
+    def _gathering(self, are_plain: bool) -> Any:
+        """What has come at this moment, with keys that are called by themselves or by their encodings."""
+        if are_plain != self._are_plain:
+            self._flush()
+            self._are_plain = are_plain
+        if self.outbox.now not in self._gatherings:
+            self._gatherings[self.outbox.now] = self._new_gathering()
+        return self._gatherings[self.outbox.now]
+
+    def _new_gathering(self) -> _Gathering:
         windowfn = self.spec.windowing.windowfn
         if isinstance(windowfn, Sessions):
             return _BySession(self.spec.combine, self._output_times, windowfn.merge_touching)
+        if self._adds:
+            return _SumsByWindow(self.spec.combine, self._are_numbers)
         return _ByWindow(self.spec.combine, self._output_times, self._are_numbers)
 
     def _flush(self) -> None:
@@ -255,6 +287,40 @@ class _ByWindow:
             return None
         nothing: set[int] = set()
         return [self._output_times.needed(self._timestamps.get((window, name), nothing)) for name in names]
+
+
+class _SumsByWindow:
+    """Sums by window and key, each with the number of its values; windows do not merge."""
+
+    def __init__(self, fn: Any, are_numbers: bool) -> None:
+        self._fn = fn
+        self._are_numbers = are_numbers
+        self._held: dict[Any, dict[Any, list[Any]]] = {}
+
+    def add(self, names: list[Any], values: list[Any], batch: Batch) -> int:
+        """Takes elements; returns how many more entries there are."""
+        own = batch.with_values(list(zip(names, values, strict=True))).exploded()
+        return self.add_pairs(own, type(names[0]))[1]
+
+    def add_pairs(self, batch: Batch, kind: type) -> tuple[int, int]:
+        """Takes pairs, each in one window, up to the first whose key has another type; returns how many, and how many
+        more entries there are.
+        """
+        windows = batch.windows if isinstance(batch.windows, list) else [batch.windows] * len(batch.values)
+        return add_and_count(self._held_of, windows, batch.values, kind)
+
+    def _held_of(self, windows: Windows) -> dict[Any, list[Any]]:
+        [window] = windows
+        return self._held.setdefault(window, {})
+
+    def groups(self) -> Iterator[_Group]:
+        """What there is by now, at the end: a group for each window."""
+        for window, held in self._held.items():
+            sums, counts = map(list, zip(*held.values(), strict=True))
+            yield _Group((window,), list(held), self._sent(sums), counts, None)
+
+    def _sent(self, sums: list[Any]) -> list[Any]:
+        return sums if self._are_numbers else accumulators_of(self._fn, sums)
 
 
 class _BySession:

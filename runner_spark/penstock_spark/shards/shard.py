@@ -60,6 +60,9 @@ class Shard:
             for table in self.tables.values():
                 yield from table.end_round()
             self._send_marks(inbox.moments[-1])
+        if not inbox.moments:
+            # Nothing takes place, and the watermarks are where they were.
+            self.outputs = {label: _leaving_micros(table) for label, table in self.tables.items()}
 
     def watermarks(self) -> dict[str, tuple[int, int]]:
         """Where the watermarks of input and output are, by label, in microseconds."""
@@ -162,13 +165,15 @@ class Shard:
     def _send_marks(self, moment: Moment) -> None:
         """Tells those that read what the level gives where its watermarks are by now."""
         for label, table in self.tables.items():
-            hold_micros = table.hold_micros()
-            micros = table.times.horizon_micros
-            if hold_micros is not None:
-                micros = min(micros, hold_micros)
-            micros = self.outputs[label] = max(micros, self.outputs[label])
+            micros = self.outputs[label] = max(_leaving_micros(table), self.outputs[label])
             for level in table.readers:
                 if micros > self.header.sent.get((label, level), MIN_MICROS - 1):
                     self.header.sent[label, level] = micros
                     for packet in self.outbox.to_level(level):
                         packet.marks.append(Mark(moment, label, self.number, micros))
+
+
+def _leaving_micros(table: Table) -> int:
+    """The watermark of what a table gives: that of its input, unless something holds it."""
+    hold_micros, micros = table.hold_micros(), table.times.horizon_micros
+    return micros if hold_micros is None else min(micros, hold_micros)
