@@ -7,8 +7,9 @@ ports is computed once and kept. Views and writes are jobs of their own.
 from __future__ import annotations
 
 from dataclasses import dataclass
+from typing import Any
 
-from penstock.graph import Edge, Graph, Read, Step, Write, describe
+from penstock.graph import Edge, Graph, InlineValues, Read, Step, Write, describe
 from penstock_spark.column_plan import ColumnsSource
 
 
@@ -82,6 +83,17 @@ class Inline:
 
     reads: tuple[Step, ...]
     by_driver: bool = False
+
+    @property
+    def values(self) -> tuple[tuple[Any, ...], ...]:
+        """The values of each read."""
+        return tuple(map(_values_of, self.reads))
+
+
+def _values_of(read: Step) -> tuple[Any, ...]:
+    assert isinstance(read.primitive, Read)
+    assert isinstance(read.primitive.source, InlineValues)
+    return read.primitive.source.values
 
 
 @dataclass(frozen=True, eq=False)

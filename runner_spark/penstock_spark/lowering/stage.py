@@ -13,9 +13,7 @@ from penstock.graph import (
     CombinePerKey,
     Flatten,
     Graph,
-    InlineValues,
     ParDo,
-    Read,
     Reshuffle,
     StatefulParDo,
     Step,
@@ -148,8 +146,8 @@ def _read(stage: Stage, plan: Plan, context: Context) -> tuple[DataFrame, tuple[
     """The frame that a stage reads, how the worker reads it, and the number of partitions of in-memory values."""
     match stage.root:
         case Inline(reads):
-            values = [_inline_values(step) for step in reads]
-            return _inline(tuple(zip((_edge(step) for step in reads), values, strict=True)), context)
+            edges = (_edge(step) for step in reads)
+            return _inline(tuple(zip(edges, stage.root.values, strict=True)), context)
         case Written(step):
             return _inline(((_edge(step), context.written[step.label]),), context)
         case Scan(step):
@@ -186,12 +184,6 @@ def _inline(
     count = max(1, min(most, context.partitions))
     roots = tuple(InlineRoot(edge, values) for edge, values in reads)
     return context.spark.range(0, count, 1, count), roots, count
-
-
-def _inline_values(step: Step) -> tuple[Any, ...]:
-    assert isinstance(step.primitive, Read)
-    assert isinstance(step.primitive.source, InlineValues)
-    return step.primitive.source.values
 
 
 def _edge(step: Step) -> int:

@@ -202,14 +202,14 @@ class GroupWriter:
             taken = self._leading(
                 batch, lambda kind: self._session_table(kind).add(spans, batch.values, kind)
             )
+        if taken:
             yield from self._flush_if_full(taken)
-        if taken < len(batch.values):
-            rest = batch.sliced(taken, len(batch.values))
-            keys, values = split_pairs(rest, self.spec.where)
-            self._check_inserts(rest)
-            self._guard(
-                self._add_to_sessions, *self._names(keys), tuple(part[taken:] for part in spans), values
-            )
+            batch = batch.sliced(taken, len(batch.values))
+            spans = spans[0][taken:], spans[1][taken:]
+        if batch.values:
+            keys, values = split_pairs(batch, self.spec.where)
+            self._check_inserts(batch)
+            self._guard(self._add_to_sessions, *self._names(keys), spans, values)
             yield from self._flush_if_full(len(values))
 
     def _session_table(self, kind: type | None) -> SessionTable:

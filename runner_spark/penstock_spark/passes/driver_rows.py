@@ -9,10 +9,10 @@ from __future__ import annotations
 import io
 import pickle
 from dataclasses import replace
-from itertools import chain
+from itertools import chain, islice
 from typing import Any
 
-from penstock.graph import AssignWindows, CombinePerKey, Flatten, Graph, InlineValues, Read, Step, Write
+from penstock.graph import AssignWindows, CombinePerKey, Flatten, Graph, Step, Write
 from penstock.transforms.combine import DefaultingCombineFn
 from penstock.transforms.window import FixedWindows, GlobalWindows, Sessions, SlidingWindows
 from penstock_spark.operators.tables import known
@@ -31,19 +31,14 @@ def on_driver(graph: Graph, node: Stage | ViewNode | WriteNode) -> Stage | ViewN
     if not isinstance(node, Stage) or not isinstance(node.root, Inline) or not node.ports:
         return node
     writings = (writing for port in node.ports for writing in port.writings)
-    values = (_values(step) for step in node.root.reads)
+    # The values of a large pipeline are not looked at.
+    values = tuple(islice(chain.from_iterable(node.root.values), MOST_VALUES + 1))
     suits = (
         all(_is_ours(graph, step) for step in node.steps)
         and not any(map(_asks_user, writings))
-        and are_few_and_plain(tuple(chain.from_iterable(values)))
+        and are_few_and_plain(values)
     )
     return replace(node, root=replace(node.root, by_driver=True), reason=_REASON) if suits else node
-
-
-def _values(read: Step) -> tuple[Any, ...]:
-    assert isinstance(read.primitive, Read)
-    assert isinstance(read.primitive.source, InlineValues)
-    return read.primitive.source.values
 
 
 def _is_ours(graph: Graph, step: Step) -> bool:

@@ -145,10 +145,13 @@ class CombiningWriter(Quiet):
         self._elements = 0
 
     def _take(self, batch: Batch) -> None:
+        count = len(batch.values)
         taken = self._take_sums(batch) if self._adds else 0
-        if taken < len(batch.values):
-            self._take_any(batch.sliced(taken, len(batch.values)))
-        self._elements += len(batch.values)
+        if taken:
+            batch = batch.sliced(taken, count)
+        if batch.values:
+            self._take_any(batch)
+        self._elements += count
         if self._entries >= _MOST_ENTRIES or self._elements >= _MOST_ELEMENTS:
             self._flush()
 

@@ -56,13 +56,13 @@ class Shard:
             self.header.last = moment
             yield from self._clock_before(moment)
             yield from self._at(moment, inbox)
-        if self.micro_batch and inbox.moments:
-            for table in self.tables.values():
-                yield from table.end_round()
-            self._send_marks(inbox.moments[-1])
         if not inbox.moments:
             # Nothing takes place, and the watermarks are where they were.
             self.outputs = {label: _leaving_micros(table) for label, table in self.tables.items()}
+        elif self.micro_batch:
+            for table in self.tables.values():
+                yield from table.end_round()
+            self._send_marks(inbox.moments[-1])
 
     def watermarks(self) -> dict[str, tuple[int, int]]:
         """Where the watermarks of input and output are, by label, in microseconds."""
