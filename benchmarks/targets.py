@@ -1,18 +1,22 @@
-"""Where a run writes: always to the same place, which is empty before each run."""
+"""Where a run writes: in a folder that no run had before."""
 
 from __future__ import annotations
 
 import shutil
+import time
 from pathlib import Path
 
 
 def empty_target(folder: Path, name: str) -> Path:
-    """Where a run of that name writes, and, beside it, what it has for a checkpoint; neither is there yet."""
-    target = folder / "written" / name
-    for old in (target, checkpoint_of(target)):
-        shutil.rmtree(old, ignore_errors=True)
-    target.parent.mkdir(parents=True, exist_ok=True)
-    return target
+    """Where a run of that name writes; its checkpoint is beside it, and what earlier runs of that name wrote goes.
+
+    No folder comes twice, since one that was removed can be there again: once a minute Spark writes down state that
+    it holds, and may be at it when the query has ended.
+    """
+    own = folder / "written" / name
+    shutil.rmtree(own, ignore_errors=True)
+    own.mkdir(parents=True, exist_ok=True)
+    return own / str(time.time_ns())
 
 
 def checkpoint_of(target: Path) -> Path:

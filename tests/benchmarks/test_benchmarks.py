@@ -46,6 +46,18 @@ def test_a_wrong_missing_or_second_total_is_found(load: Load, tmp_path: Path) ->
             load("workload").check(source, tmp_path)
 
 
+def test_no_run_writes_where_another_wrote_even_if_that_folder_comes_back(load: Load, tmp_path: Path) -> None:
+    targets = load("targets")
+    first = targets.empty_target(tmp_path, "sums")
+    (targets.checkpoint_of(first) / "spark").mkdir(parents=True)
+    second = targets.empty_target(tmp_path, "sums")
+    assert not targets.checkpoint_of(first).exists()
+    (targets.checkpoint_of(first) / "spark").mkdir(parents=True)
+    assert second.parent.is_dir()
+    assert not second.exists()
+    assert not targets.checkpoint_of(second).exists()
+
+
 def test_inputs_are_the_same_every_time_and_smaller_ones_are_the_beginning_of_larger_ones(
     load: Load, tmp_path: Path
 ) -> None:
