@@ -5,7 +5,7 @@ from __future__ import annotations
 from dataclasses import dataclass, replace
 from typing import Any
 
-from pyspark.sql.types import DataType, LongType, TimestampType
+from pyspark.sql.types import DataType, DoubleType, LongType, TimestampType
 
 from penstock.graph import Source, Step
 from penstock.transforms.expressions import Expression, Field
@@ -82,7 +82,7 @@ class Combined:
         step: The CombinePerKey, for errors.
         around: The steps before and behind it, which make keys and results.
         keys: The parts of the key.
-        combines: Name, kind (``sum``, ``count``, ``min`` or ``max``) and expression of each result.
+        combines: Name, kind (``sum``, ``count``, ``mean``, ``min`` or ``max``) and expression of each result.
     """
 
     step: Step
@@ -178,7 +178,12 @@ def type_of(expression: Expression, table: Table) -> DataType:
 
 
 def _combined_type(kind: str, expression: Expression, table: Table) -> DataType:
-    return LongType() if kind in ("sum", "count") else column_type(expression, table.fields)
+    match kind:
+        case "sum" | "count":
+            return LongType()
+        case "mean":
+            return DoubleType()
+    return column_type(expression, table.fields)
 
 
 __all__ = [

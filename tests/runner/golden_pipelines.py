@@ -243,7 +243,7 @@ def columns_that_python_goes_on_with(p):
 
 
 def columns_that_end(p):
-    total = beam.GroupBy("team").aggregate_field(field("points") + 1, beam.combiners.MeanCombineFn(), "mean")
+    total = beam.GroupBy("team").aggregate_field("weight", beam.combiners.MeanCombineFn(), "mean")
     out(scores(p) | total)
     out(scores(p, "Whole") | "Keep" >> beam.Filter(field("weight") > field("points")), "Kept")
     out(scores(p, "Nested") | beam.Select("tags"), "Tags")

@@ -129,7 +129,10 @@ def grouped(*fields, combine=sum, **named):
         (beam.GroupBy("n").aggregate_field("x", sum, "out"), "out is a sum of float"),
         (beam.GroupBy("n").aggregate_field("yes", sum, "out"), "out is a sum of bool"),
         (beam.GroupBy("n").aggregate_field("x", max, "out"), "out is the max of float"),
-        (grouped("n", combine=beam.combiners.MeanCombineFn()), "out is a mean"),
+        (
+            beam.GroupBy("n").aggregate_field("x", beam.combiners.MeanCombineFn(), "out"),
+            "out is a mean of float",
+        ),
         (beam.GroupBy("n").aggregate_field("n", sum, "from"), "not those of a named tuple"),
         (beam.GroupBy("n"), "only Python can call"),
     ],

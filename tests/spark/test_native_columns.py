@@ -78,6 +78,7 @@ def sums_in_windows(rows):
         beam.GroupBy("text", "yes", odd=M % 2 == 1)
         .aggregate_field(M * 1_000_000_007, sum, "total")
         .aggregate_field("x", beam.combiners.CountCombineFn(), "count")
+        .aggregate_field("m", beam.combiners.MeanCombineFn(), "mean")
         .aggregate_field("m", min, "least")
         .aggregate_field("moment", max, "last")
     )
@@ -174,6 +175,45 @@ def test_sums_have_one_part_where_the_footers_show_that_no_sum_is_too_large(tmp_
         plan = frame._jdf.queryExecution().executedPlan().toString()
         assert plan.count("partial_sum") == expected
         assert [row.total for row in frame.collect()] == [sum(value({"n": n}) for n in numbers.to_pylist())]
+
+
+def numbers_of_groups() -> dict[int, list[int]]:
+    """Whole numbers whose means are near the middle of two floats, or of many bits, or at the ends."""
+    chance = random.Random(11)
+    least, greatest = -(1 << 63), (1 << 63) - 1
+    groups = [[least], [least] * 3, [greatest] * 5, [least, greatest], [0, 0], [1, 2, 2], [-1, -2, -2]]
+    for count in (1, 2, 3, 7, 10):
+        for bits in range(50, 63):
+            # A float of so many bits, the middle of it and the next, and what is least beside that.
+            middle = (1 << bits) + (1 << max(bits - 53, 0))
+            for beside in (-1, 0, 1):
+                sign = chance.choice((-1, 1))
+                groups.append([sign * middle] * (count - 1) + [sign * (middle + beside)])
+    groups += [
+        [chance.randrange(-(1 << bits), 1 << bits) for _ in range(chance.randrange(1, 9))]
+        for bits in chance.choices(range(2, 64), k=300)
+    ]
+    return dict(enumerate(groups))
+
+
+@pytest.mark.parametrize("bits_max", [31, 53, 58, 63])
+def test_means_of_whole_numbers_are_rounded_once_as_in_python(spark, tmp_path, bits_max):
+    groups = {
+        key: numbers
+        for key, numbers in numbers_of_groups().items()
+        if all(-(1 << bits_max) <= number < 1 << bits_max for number in numbers)
+    }
+    keys = [key for key, numbers in groups.items() for _ in numbers]
+    numbers = pa.array([number for each in groups.values() for number in each], pa.int64())
+    pq.write_table(pa.table({"key": keys, "n": numbers}), tmp_path / "numbers")
+    expected = {key: sum(each) / len(each) for key, each in groups.items()}
+    mean = beam.GroupBy("key").aggregate_field("n", beam.combiners.MeanCombineFn(), "mean")
+    loaded = spark.read.parquet(str(tmp_path / "numbers"))
+    for source in (ReadFromParquet(str(tmp_path / "numbers"), as_rows=True), from_dataframe(loaded)):
+        frame = to_dataframe(TestPipeline() | source | mean, "key bigint, mean double")
+        assert "Python" not in frame._jdf.queryExecution().executedPlan().toString()
+        assert {row["key"]: row["mean"] for row in frame.collect()} == expected
+    assert len(expected) > 30
 
 
 def test_none_among_small_numbers_is_refused_as_in_python(tmp_path):

@@ -31,6 +31,7 @@ from penstock_spark.column_plan import (
     after,
 )
 from penstock_spark.lowering.column_expressions import ColumnMaker, failing, too_many_bits
+from penstock_spark.lowering.exact_division import quotient
 from penstock_spark.operators.column_read import ColumnReader
 from penstock_spark.operators.failure import marked
 
@@ -215,9 +216,8 @@ def _combined(operation: Combined, before: _Lowered, make: ColumnMaker) -> DataF
     partial: list[Column] = []
     results: list[Column] = []
     for place, (_, combiner, each) in enumerate(operation.combines):
-        is_small = combiner == "sum" and before.table.bounds.has_sums(each)
-        part = _small_sum if is_small else _PARTS[combiner]
-        made = part(f"a{place}", make.column(each), operation.step.where)
+        parts = _SMALL_PARTS if before.table.bounds.has_sums(each) else _PARTS
+        made = parts[combiner](f"a{place}", make.column(each), operation.step.where)
         partial += made[0]
         results.append(made[1].alias(f"c{len(keys) + place}"))
     grouped = before.frame.groupBy([*keys, *window]).agg(*partial)
@@ -226,12 +226,16 @@ def _combined(operation: Combined, before: _Lowered, make: ColumnMaker) -> DataF
 
 def _sum(name: str, value: Column, where: str) -> tuple[list[Column], Column]:
     """High and low parts are added up apart, so that only a total of more than 64 bits is too large."""
-    number = _number(value, where)
-    high = F.sum(F.shiftright(number, _LOW_BITS)).alias(f"{name}h")
-    low = F.sum(number.bitwiseAND(_LOW)).alias(f"{name}l")
     carried = f"{name}h + shiftright({name}l, {_LOW_BITS})"
     total = F.expr(f"try_add(try_multiply({carried}, {_LOW + 1}L), {name}l & {_LOW}L)")
-    return [high, low], F.coalesce(total, failing(too_many_bits(), where, "bigint"))
+    return _high_and_low(name, value, where), F.coalesce(total, failing(too_many_bits(), where, "bigint"))
+
+
+def _high_and_low(name: str, value: Column, where: str) -> list[Column]:
+    """The sums of high and of low parts, of whole numbers."""
+    number = _number(value, where)
+    high = F.sum(F.shiftright(number, _LOW_BITS)).alias(f"{name}h")
+    return [high, F.sum(number.bitwiseAND(_LOW)).alias(f"{name}l")]
 
 
 def _small_sum(name: str, value: Column, where: str) -> tuple[list[Column], Column]:
@@ -242,6 +246,19 @@ def _small_sum(name: str, value: Column, where: str) -> tuple[list[Column], Colu
 def _number(value: Column, where: str) -> Column:
     error = TypeError("unsupported operand type(s) for +: 'int' and 'NoneType'")
     return F.coalesce(value, failing(error, where, "bigint"))
+
+
+def _mean(name: str, value: Column, where: str) -> tuple[list[Column], Column]:
+    """The mean of whole numbers, whose sum may have more than 64 bits."""
+    partial = [*_high_and_low(name, value, where), F.count(F.lit(1)).alias(f"{name}n")]
+    total = f"(cast({name}h as decimal(20, 0)) * {_LOW + 1}L + {name}l)"
+    return partial, F.expr(quotient(total, f"{name}n"))
+
+
+def _small_mean(name: str, value: Column, where: str) -> tuple[list[Column], Column]:
+    """The mean of whole numbers, whose sum has no more than 64 bits."""
+    partial = [F.sum(_number(value, where)).alias(name), F.count(F.lit(1)).alias(f"{name}n")]
+    return partial, F.expr(quotient(f"cast({name} as decimal(20, 0))", f"{name}n"))
 
 
 def _count(name: str, value: Column, where: str) -> tuple[list[Column], Column]:
@@ -268,4 +285,6 @@ def _extreme(name: str, found: Column, value: Column, text: str, where: str) -> 
     return parts, F.when(is_mixed, F.raise_error(F.lit(marked(error, where)))).otherwise(F.col(name))
 
 
-_PARTS = {"sum": _sum, "count": _count, "min": _least, "max": _greatest}
+_PARTS = {"sum": _sum, "count": _count, "mean": _mean, "min": _least, "max": _greatest}
+_SMALL_PARTS = {**_PARTS, "sum": _small_sum, "mean": _small_mean}
+"""Where no sum of some of the values has more than 64 bits."""

@@ -281,15 +281,13 @@ def _checked(combiner: str | None, dest: str, each: Expression, table: Table) ->
     match combiner:
         case "count":
             return combiner
-        case "sum" if found == "int":
+        case "sum" | "mean" if found == "int":
             return combiner
-        case "sum":
+        case "sum" | "mean":
             # A sum of floats depends on the order.
-            raise NotInColumns(f"{dest} is a sum of {found}, not of int")
+            raise NotInColumns(f"{dest} is a {combiner} of {found}, not of int")
         case "min" | "max" if found in _EXTREME_KINDS:
             return combiner
         case "min" | "max":
             raise NotInColumns(f"{dest} is the {combiner} of {found}, which may be NaN or are not ordered")
-        case "mean":
-            raise NotInColumns(f"{dest} is a mean, which Spark rounds twice")
     raise NotInColumns(f"{dest} is combined by a function that only Python can call")

@@ -1,0 +1,29 @@
+"""Divides whole numbers as Python does, in Spark's SQL: the result is the float that is nearest to the quotient."""
+
+from __future__ import annotations
+
+_UNIT = 1 << 62
+_FLOATS = 1 << 53
+"""Up to this, every whole number is a float."""
+
+
+def quotient(total: str, count: str) -> str:
+    """The SQL of a quotient, a double.
+
+    Floats divide well where both numbers are floats. Where the total is none, the quotient is at least 1: with 62 bits
+    of its fraction, and a last bit that tells whether there is more, it has more bits than a float, and is rounded
+    once, when it becomes one.
+
+    Args:
+        total: The SQL of a decimal without a fraction.
+        count: The SQL of a bigint above 0 and at most 2^53; the quotient must have 64 bits.
+    """
+    whole = f"cast({total} div {count} as decimal(19, 0))"
+    rest = f"cast({total} - {whole} * {count} as decimal(19, 0))"
+    fraction = f"cast(({rest} * {_UNIT}BD) div {count} as decimal(19, 0))"
+    more = f"cast(sign({rest} * {_UNIT}BD - {fraction} * {count}) as int)"
+    bits = f"cast({whole} * {2 * _UNIT}BD + 2 * {fraction} + {more} as decimal(38, 0))"
+    return (
+        f"if(abs({total}) <= {_FLOATS}BD, cast({total} as double) / cast({count} as double), "
+        f"cast({bits} as double) / {2 * _UNIT}D)"
+    )
