@@ -6,10 +6,14 @@ and so a query is a chain: sources, level 1, level 2 and so on, sinks.
 
 from __future__ import annotations
 
+from collections.abc import Iterator
 from dataclasses import dataclass
 from enum import Enum
 
-from penstock.graph import Graph, ParDo, Step, describe
+from penstock.graph import Graph, ParDo, Read, Step, describe
+from penstock.io.parquetio import ParquetSource
+from penstock.io.sparkio import DataFrameSource, SparkSource
+from penstock.io.streams import StreamSource
 from penstock_spark.plan import Plan, show_plan
 
 
@@ -104,13 +108,8 @@ def show_stream_plan(plan: StreamPlan) -> str:
         kind = "one stateful operator" if part.number else "played" if part is plan.played else "one source"
         lines.append(f"level {part.number}: {kind}")
         for root in part.roots:
-            waits = ", ".join(feed.label for feed in plan.feeds.get(root.label, ()))
-            sides = ", ".join(feed.label for feed in plan.side_feeds.get(root.label, {}).values())
-            lines.append(
-                f"  {root.label} = {describe(root.primitive)}"
-                + (f"  # watermark of {waits}" if waits else "")
-                + (f"; waits for {sides}" if sides else "")
-            )
+            notes = "; ".join(_notes(plan, root))
+            lines.append(f"  {root.label} = {describe(root.primitive)}" + (f"  # {notes}" if notes else ""))
         lines += [f"    {step.label} = {describe(step.primitive)}" for step in part.steps]
         lines += [f"  -> level {plan.level_of[step.label]}: {step.label}" for _, step in part.writes]
         lines += [
@@ -121,3 +120,14 @@ def show_stream_plan(plan: StreamPlan) -> str:
     if plan.views is not None:
         lines += ["side inputs, before the query starts", show_plan(plan.views)]
     return "\n".join(lines)
+
+
+def _notes(plan: StreamPlan, root: Step) -> Iterator[str]:
+    """What there is to say of a source or a grouping."""
+    match root.primitive:
+        case Read(source=StreamSource(source=ParquetSource() | SparkSource() | DataFrameSource())):
+            yield "columns end here: the watermark of a stream sees each element, in Python"
+    if waits := plan.feeds.get(root.label):
+        yield f"watermark of {', '.join(feed.label for feed in waits)}"
+    if sides := plan.side_feeds.get(root.label):
+        yield f"waits for {', '.join(feed.label for feed in sides.values())}"

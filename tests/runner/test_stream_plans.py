@@ -20,7 +20,7 @@ from penstock.transforms.trigger import AccumulationMode, AfterCount, AfterWater
 from penstock.transforms.window import FixedWindows
 from penstock_spark.lowering.query import heartbeat_of
 from penstock_spark.runner import SparkRunner
-from penstock_spark.stream_plan import Clock, StreamPlan
+from penstock_spark.stream_plan import Clock, StreamPlan, show_stream_plan
 
 
 def plan_of(pipeline: beam.Pipeline, mode: str = "streaming") -> StreamPlan:
@@ -162,3 +162,13 @@ def test_an_interval_must_be_a_length_of_time(interval):
     _ = pipeline | beam.Create([1]) | WriteToMemory([])
     with pytest.raises(ValueError, match="trigger_interval"):
         pipeline.run()
+
+
+def test_explain_says_why_a_stream_of_columns_is_python_s():
+    pipeline = beam.Pipeline()
+    columns = beam.io.ReadFromParquet("/in/*.parquet", validate=False, as_rows=True).as_stream()
+    _ = pipeline | columns | "Few" >> beam.Filter(beam.field("n") > 0) | "Write columns" >> WriteToMemory([])
+    _ = pipeline | lines() | "Write lines" >> WriteToMemory([])
+    text = show_stream_plan(plan_of(pipeline))
+    assert "ReadFromParquet = Read(stream of parquet /in/*.parquet, IngressTime)  # columns end here" in text
+    assert text.count("columns end here") == 1
