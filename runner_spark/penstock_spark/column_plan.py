@@ -8,11 +8,16 @@ from typing import Any
 from pyspark.sql.types import DataType, DoubleType, LongType, TimestampType
 
 from penstock.graph import Source, Step
+from penstock.io.parquetio import ParquetSource
+from penstock.io.sparkio import DataFrameSource, SparkSource
 from penstock.transforms.expressions import Expression, Field
 from penstock_spark.column_bounds import UNBOUNDED, Bounds
 from penstock_spark.column_kinds import WINDOW_BOUNDS, Fields, column_type
 
 Named = tuple[tuple[str, Expression], ...]
+
+COLUMNAR = (ParquetSource, SparkSource, DataFrameSource)
+"""The sources that have columns."""
 
 
 @dataclass(frozen=True, eq=False)
@@ -187,6 +192,7 @@ def _combined_type(kind: str, expression: Expression, table: Table) -> DataType:
 
 
 __all__ = [
+    "COLUMNAR",
     "ColumnsSource",
     "Combined",
     "Kept",

@@ -11,9 +11,8 @@ from dataclasses import dataclass
 from enum import Enum
 
 from penstock.graph import Graph, ParDo, Read, Step, describe
-from penstock.io.parquetio import ParquetSource
-from penstock.io.sparkio import DataFrameSource, SparkSource
 from penstock.io.streams import StreamSource
+from penstock_spark.column_plan import COLUMNAR
 from penstock_spark.plan import Plan, show_plan
 
 
@@ -125,7 +124,7 @@ def show_stream_plan(plan: StreamPlan) -> str:
 def _notes(plan: StreamPlan, root: Step) -> Iterator[str]:
     """What there is to say of a source or a grouping."""
     match root.primitive:
-        case Read(source=StreamSource(source=ParquetSource() | SparkSource() | DataFrameSource())):
+        case Read(source=StreamSource(source=source)) if isinstance(source, COLUMNAR):
             yield "columns end here: the watermark of a stream sees each element, in Python"
     if waits := plan.feeds.get(root.label):
         yield f"watermark of {', '.join(feed.label for feed in waits)}"

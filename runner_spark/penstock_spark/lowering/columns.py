@@ -250,14 +250,14 @@ def _number(value: Column, where: str) -> Column:
 
 def _mean(name: str, value: Column, where: str) -> tuple[list[Column], Column]:
     """The mean of whole numbers, whose sum may have more than 64 bits."""
-    partial = [*_high_and_low(name, value, where), F.count(F.lit(1)).alias(f"{name}n")]
+    partial = _high_and_low(name, value, where) + _count(f"{name}n", value, where)[0]
     total = f"(cast({name}h as decimal(20, 0)) * {_LOW + 1}L + {name}l)"
     return partial, F.expr(quotient(total, f"{name}n"))
 
 
 def _small_mean(name: str, value: Column, where: str) -> tuple[list[Column], Column]:
     """The mean of whole numbers, whose sum has no more than 64 bits."""
-    partial = [F.sum(_number(value, where)).alias(name), F.count(F.lit(1)).alias(f"{name}n")]
+    partial = _small_sum(name, value, where)[0] + _count(f"{name}n", value, where)[0]
     return partial, F.expr(quotient(f"cast({name} as decimal(20, 0))", f"{name}n"))
 
 

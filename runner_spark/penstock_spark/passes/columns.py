@@ -19,8 +19,6 @@ from penstock.graph import (
     Write,
     describe,
 )
-from penstock.io.parquetio import ParquetSource
-from penstock.io.sparkio import DataFrameSource, SparkSource
 from penstock.transforms.combiners import TupleCombineFn
 from penstock.transforms.dofn import FilterDoFn, MapDoFn
 from penstock.transforms.expressions import Expression, Field
@@ -29,6 +27,7 @@ from penstock.transforms.window import FixedWindows, GlobalWindows, TimestampCom
 from penstock.transforms.window_bounds import RowInWindow
 from penstock_spark.column_kinds import NotInColumns, is_flat, kind
 from penstock_spark.column_plan import (
+    COLUMNAR,
     ColumnsSource,
     Combined,
     Kept,
@@ -49,7 +48,6 @@ from penstock_spark.windowing import windowing_of
 TableOf = Callable[[Step, Source], Table]
 """The columns of a Read's source; it raises `NotInColumns` if they are not known or not Python's elements."""
 
-_COLUMNAR = (ParquetSource, SparkSource, DataFrameSource)
 _KEY_KINDS = ("int", "str", "bool", "bytes")
 _EXTREME_KINDS = ("int", "str", "bool", "date", "instant")
 
@@ -84,7 +82,7 @@ def columns(graph: Graph, table_of: TableOf) -> Graph:
     reads: dict[str, Step] = {}
     absorbed: set[str] = set()
     for step in graph.steps:
-        if isinstance(step.primitive, Read) and isinstance(step.primitive.source, _COLUMNAR):
+        if isinstance(step.primitive, Read) and isinstance(step.primitive.source, COLUMNAR):
             found, source = _behind(graph, step, step.primitive.source, table_of)
             reads[step.label] = replace(step, primitive=Read(source), outputs=(Output(None, found.last),))
             absorbed.update(gone.label for gone in source.steps)
