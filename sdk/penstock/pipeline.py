@@ -12,6 +12,7 @@ from typing import Any
 
 from penstock import graph, pvalue
 from penstock.applied import AppliedPTransform, PipelineVisitor, PTransformOverride, encode_annotations
+from penstock.captured import refuse_captured
 from penstock.error import three_parts
 from penstock.options.pipeline_options import PipelineOptions, StandardOptions, TypeOptions
 from penstock.pipeline_arguments import checked_arguments, hints_of, own_options
@@ -217,7 +218,9 @@ class Pipeline(HasDisplayData):
         self._stack.append(node)
         try:
             self._check_inputs(node)
-            return self._expand(node, pvalueish)
+            result = self._expand(node, pvalueish)
+            refuse_captured(node)
+            return result
         except BaseException:
             # What was applied inside goes too, labels and all, so that the user can try again.
             parent.parts.remove(node)
