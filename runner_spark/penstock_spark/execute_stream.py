@@ -5,6 +5,7 @@ from __future__ import annotations
 import shutil
 import tempfile
 from collections.abc import Callable, Collection, Mapping, Sequence
+from functools import partial
 
 from penstock.error import three_parts
 from penstock.io.filesystems import FileSystems
@@ -15,6 +16,7 @@ from penstock_spark.lowering.context import Context
 from penstock_spark.lowering.query import build_query, heartbeat_of
 from penstock_spark.metrics import forget_reports
 from penstock_spark.opened import Opened
+from penstock_spark.operators.reporting import reports_of
 from penstock_spark.result import StreamResult
 from penstock_spark.running import Running
 from penstock_spark.session import is_local
@@ -38,10 +40,11 @@ def start(plan: StreamPlan, settings: SparkOptions, local_only: bool = False) ->
     opened = Opened(settings, local_only)
     context = context_for(plan.graph, opened, settings)
     try:
-        return _started(plan, context, settings)
+        with reports_of(context.reporting):
+            return _started(plan, context, settings)
     except Exception as error:
         context.tidy_up()
-        raise_translated(error)
+        raise_translated(error, context.reporting)
 
 
 def _started(plan: StreamPlan, context: Context, settings: SparkOptions) -> StreamResult:
@@ -103,7 +106,7 @@ def _running(
         len(plan.levels) * context.partitions,
         context.metrics,
         context.run,
-        translated,
+        partial(translated, reporting=context.reporting),
         lambda: _tidy(context),
     )
     return StreamResult(running, plan.mode, plan.clock is Clock.LIVE, settings.checkpoint_location)

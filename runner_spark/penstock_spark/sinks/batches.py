@@ -14,6 +14,7 @@ from pyspark.sql import functions as F
 from penstock.error import RunnerError
 from penstock_spark.operators.failure import find_failure, step_failed
 from penstock_spark.operators.program import PageRoot, Program, SinkWriterSpec
+from penstock_spark.operators.reporting import reporting_now, reports_of
 from penstock_spark.operators.stage import stage_function
 from penstock_spark.sinks.inside import rows_inside
 from penstock_spark.sinks.micro_batch import MicroBatch, prepare
@@ -78,6 +79,7 @@ class BatchWriter:
         self._sys_path = sys_path
         self._streams = _streams(self._sinks, app)
         self._last_begun: int | None = None
+        self._reporting = reporting_now()
         for sink in self._sinks:
             self._plan(sink, 0, may_be_again=True)
 
@@ -102,12 +104,14 @@ class BatchWriter:
         # After its first micro-batch, this process knows whether it has begun one before.
         may_be_again = self._last_begun is None or batch_id <= self._last_begun
         self._last_begun = batch_id
-        try:
-            self._write(frame, batch_id, may_be_again)
-        except Exception as error:
-            if _is_stop(str(error)):
-                raise QueryStopped(_SPARKS_WORDS) from None
-            raise
+        # Spark calls from a thread of its own.
+        with reports_of(self._reporting):
+            try:
+                self._write(frame, batch_id, may_be_again)
+            except Exception as error:
+                if _is_stop(str(error)):
+                    raise QueryStopped(_SPARKS_WORDS) from None
+                raise
 
     def _write(self, frame: DataFrame, batch_id: int, may_be_again: bool) -> None:
         plans = [(sink, self._plan(sink, batch_id, may_be_again)) for sink in self._sinks]

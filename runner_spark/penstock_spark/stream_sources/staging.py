@@ -6,7 +6,7 @@ import io
 import time
 import uuid
 from collections.abc import Callable, Iterable, Iterator
-from dataclasses import dataclass
+from dataclasses import dataclass, field
 from typing import Any
 
 import cloudpickle
@@ -17,6 +17,7 @@ from pyspark.sql import DataFrame, SparkSession
 from penstock.error import RunnerError
 from penstock_spark.operators.batch import Batch, encode_page, loads
 from penstock_spark.operators.failure import step_failed
+from penstock_spark.operators.reporting import Reporting, report_with, reporting_now
 from penstock_spark.shipping import import_like_driver
 from penstock_spark.sinks.hadoop import HadoopFolder, escaped
 from penstock_spark.sources.scan import Reader, Scan
@@ -126,12 +127,14 @@ class _Paging:
 
     make_reader: Callable[[], Reader]
     where: str
+    reporting: Reporting = field(default_factory=reporting_now)
 
 
 def _paging_function(program: bytes, sys_path: tuple[str, ...]) -> Callable[[Any], Any]:
     def run(records: Iterator[pa.RecordBatch]) -> Iterator[pa.RecordBatch]:
         import_like_driver(sys_path)
         paging: _Paging = loads(program)
+        report_with(paging.reporting)
         try:
             read, pages = paging.make_reader(), Pages()
             for record in promptly(records):
