@@ -22,12 +22,12 @@ from penstock_spark.running import Running
 from penstock_spark.session import is_local
 from penstock_spark.sinks import BatchWriter, Encoder, StreamSink, encoders_inside
 from penstock_spark.spark_errors import raise_translated, translated
+from penstock_spark.spark_versions import checkpoint_file_manager
 from penstock_spark.stream_plan import Clock, StreamPlan
 
 _CHANGELOG = "spark.sql.streaming.stateStore.rocksdb.changelogCheckpointing.enabled"
 _FILE_MANAGER = "spark.sql.streaming.checkpointFileManagerClass"
 _FILE_CHECKSUM = "spark.sql.streaming.checkpoint.fileChecksum.enabled"
-_FILE_MANAGERS = "org.apache.spark.sql.execution.streaming.checkpointing"
 
 
 def start(plan: StreamPlan, settings: SparkOptions, local_only: bool = False) -> StreamResult:
@@ -86,7 +86,7 @@ def _running(
     if FileSystems.get_scheme(checkpoint.spark_location) in (None, "file"):
         # By default Spark starts more processes for each file that it writes to a local disk; and writes a file of
         # check sums beside each, which Hadoop's local file system has done already.
-        context.spark.conf.set(_FILE_MANAGER, f"{_FILE_MANAGERS}.FileSystemBasedCheckpointFileManager")
+        context.spark.conf.set(_FILE_MANAGER, checkpoint_file_manager())
         context.spark.conf.set(_FILE_CHECKSUM, "false")
     if context.spark.conf.get(_CHANGELOG, None) is None:
         # A micro-batch writes what has changed, and not its whole store.

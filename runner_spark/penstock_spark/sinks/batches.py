@@ -20,6 +20,7 @@ from penstock_spark.sinks.inside import rows_inside
 from penstock_spark.sinks.micro_batch import MicroBatch, prepare
 from penstock_spark.sinks.plan import SinkPlan
 from penstock_spark.sinks.stream_sink import StreamSink
+from penstock_spark.workers_python import map_in_arrow
 
 TASK_BYTES = 4 << 20
 """So many bytes of elements, at least, are worth a task, and a file, of their own."""
@@ -155,7 +156,7 @@ class BatchWriter:
         writer = SinkWriterSpec(edge, plan.make_encoder, sink.step.where)
         program = Program(self._run, sink.level, (PageRoot(edge),), (), (writer,))
         function = stage_function(self._dumps(program), {}, self._metrics, self._sys_path)
-        self._commit(sink, plan, pages.mapInArrow(function, plan.schema))
+        self._commit(sink, plan, map_in_arrow(pages, function, plan.schema))
 
     def _commit(self, sink: StreamSink, plan: SinkPlan, rows: DataFrame) -> None:
         """Writes the rows of one sink; an error that no step has made names the sink's."""
