@@ -94,7 +94,8 @@ def open_staged(spark: SparkSession, folder: str, options: Iterable[tuple[str, A
     """
     check_file_options(options, f"at the folder {folder}")
     reader = spark.readStream.format("parquet").schema(PAGES).options(**file_options(options))
-    return reader.load(f"{escaped(folder)}/pages")
+    pages = reader.load(f"{escaped(folder)}/pages")
+    return pages.select("value", "last", "_metadata.file_name", "_metadata.file_block_start")
 
 
 def _write_end(spark: SparkSession, place: HadoopFolder, pages: str, where: str) -> None:
