@@ -18,7 +18,9 @@ hypothesis.settings.load_profile("penstock")
 
 
 def pytest_addoption(parser: pytest.Parser) -> None:
-    parser.addoption("--beam-suite", action="store_true", help="run all of Beam's own tests, which takes long")
+    parser.addoption(
+        "--beam-suite", action="store_true", help="run all of Beam's own tests, which takes long"
+    )
 
 
 def pytest_collection_modifyitems(config: pytest.Config, items: list[pytest.Item]) -> None:
