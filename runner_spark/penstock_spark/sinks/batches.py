@@ -51,6 +51,7 @@ class BatchWriter:
         run: Names the run.
         sys_path: Folders that the driver imports from and the workers should too.
         app: Names the checkpoint: the same after a restart, and never that of another checkpoint.
+        check: Called before a micro-batch is written: it raises if another run holds the checkpoint.
 
     Raises:
         UnsupportedByRunner: A sink takes no stream, or not all that is asked of it.
@@ -66,7 +67,9 @@ class BatchWriter:
         run: str,
         sys_path: tuple[str, ...],
         app: str,
+        check: Callable[[], None],
     ) -> None:
+        self._check = check
         self._sinks = tuple(sinks)
         self._inside = frozenset(inside)
         self._dumps = dumps
@@ -95,6 +98,7 @@ class BatchWriter:
 
     def __call__(self, frame: DataFrame, batch_id: int) -> None:
         """Writes a micro-batch; when it returns, Spark notes in the checkpoint that this is done."""
+        self._check()
         # After its first micro-batch, this process knows whether it has begun one before.
         may_be_again = self._last_begun is None or batch_id <= self._last_begun
         self._last_begun = batch_id

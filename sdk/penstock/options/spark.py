@@ -12,6 +12,7 @@ MODES = ("batch", "micro_batch", "streaming")
 _SWITCHES = {
     "fast_start": "Starts a local Spark in half the time, at the cost of long jobs; for tests.",
     "show_elements_in_errors": "Puts the failing element into the error's text.",
+    "take_over": "Ends another run that holds the checkpoint, and goes on from where it was.",
 }
 
 OPTIMISATIONS = {
@@ -49,6 +50,7 @@ class SparkOptions(PipelineOptions):
         without: The names of optimisations to switch off, of `OPTIMISATIONS`, or ``all``.
         record_events: How many elements and panes of each grouping are recorded, for ``result.figure``; None for none.
         drop_state: The labels of groupings whose state in the checkpoint may go, since the pipeline has them no more.
+        take_over: Ends another run that holds the checkpoint, and goes on from where that one was.
         fast_start: Starts a local Spark in half the time, at the cost of long jobs; for tests.
         show_elements_in_errors: Puts the failing element into the error's text; off, since elements may be
             private.
@@ -140,6 +142,11 @@ class SparkOptions(PipelineOptions):
         if interval is not None and not (isinstance(interval, int | float) and 0 < interval < 86_400):
             errors.append(
                 three_parts(f"trigger_interval is {interval!r}", hint="use a number of seconds, such as 0.5")
+            )
+        if self.take_over and not self.checkpoint_location:
+            what = "take_over is set, and there is no checkpoint_location"
+            errors.append(
+                three_parts(what, hint="name the folder of the checkpoint that is to be taken over")
             )
         try:
             self.properties()
