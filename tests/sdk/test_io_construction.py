@@ -24,7 +24,6 @@ from penstock.io.compression import inflate
 from penstock.io.filesystem import BeamIOError, CompressionTypes
 from penstock.io.filesystems import FileSystems
 from penstock.io.records import records
-from penstock.io.text_sink import Shards
 from penstock.io.text_source import TextSource
 from penstock.transforms.window import GlobalWindow, IntervalWindow
 
@@ -98,22 +97,6 @@ def test_descriptions_survive_pickling_and_say_what_they_are() -> None:
         assert cloudpickle.loads(cloudpickle.dumps(transform.source)) == transform.source
         assert "/a" in transform.source.describe()
     assert textio.ReadFromText("/a", validate=False, coder=coders.StrUtf8Coder()).source.coder is None
-
-
-@pytest.mark.parametrize(
-    ("shards", "first", "old", "other"),
-    [
-        (Shards("/o/a", ".t"), "/o/a-00000-of-00002.t", "a-00009-of-00002.t", "a-00000-of-00003.t"),
-        (Shards("/o/a", shard_name_template=""), "/o/a", "a", "ab"),
-        (Shards("/o/a.", shard_name_template="SSNN"), "/o/a.0002", "a.x02", "aX0002"),
-    ],
-)
-def test_templates_give_names_and_the_names_to_replace(
-    shards: Shards, first: str, old: str, other: str
-) -> None:
-    assert shards.check().name(0, 2) == first
-    assert shards.old_names(2).match(old)
-    assert not shards.old_names(2).match(other)
 
 
 @pytest.mark.parametrize("size", [1, 2, 3, 7, 100])

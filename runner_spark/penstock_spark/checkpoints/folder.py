@@ -29,6 +29,8 @@ from penstock_spark.checkpoints.compare import Comparison, Signature, compare, n
 from penstock_spark.checkpoints.holder import this_holder
 from penstock_spark.checkpoints.lease import HOLDERS, CheckpointTaken, Lease, take_lease
 from penstock_spark.checkpoints.place import HadoopPlace, Place
+from penstock_spark.checkpoints.privacy import check_writers, make_private
+from penstock_spark.session import is_local
 
 PLAN, ENDED = "plan.json", "ended.json"
 _SPARK, _CONTROL, _INPUTS = "spark", "control", "inputs"
@@ -172,6 +174,10 @@ def open_checkpoint(
         Exception: What `prepare` raises.
     """
     place = HadoopPlace(spark, location)
+    if is_local(spark.sparkContext.master):
+        # On a cluster, the workers may be other users.
+        make_private(place.location)
+    check_writers(place.location)
     if run is None:
         return open_at(place, signature, drop_state, prepare)
     _refuse_strangers(place)
@@ -190,8 +196,10 @@ def find_checkpoint(spark: SparkSession, location: str | os.PathLike[str]) -> Ch
 
     Raises:
         ValueError: There is none.
+        RunnerError: Everybody may write to it.
     """
     place = HadoopPlace(spark, location)
+    check_writers(place.location)
     plans = _plans(place)
     if not plans:
         raise ValueError(_no_checkpoint(place.location, place.names()))
