@@ -23,6 +23,11 @@ class Process:
     pid: int
     started: str
 
+    @property
+    def host(self) -> str:
+        """The name of the machine, for people."""
+        return self.machine.partition(" ")[0]
+
     def to_json(self) -> bytes:
         """As text, for `from_json`."""
         return json.dumps(asdict(self)).encode()
@@ -58,7 +63,12 @@ class Process:
 
 def this_process() -> Process:
     """The process that runs this."""
-    return Process(_machine(), os.getpid(), _started(os.getpid()))
+    return process_of(os.getpid())
+
+
+def process_of(pid: int) -> Process:
+    """The process of this machine that has a number now."""
+    return Process(_machine(), pid, _started(pid))
 
 
 def _machine() -> str:
@@ -72,6 +82,8 @@ def _machine() -> str:
 def _started(pid: int) -> str:
     try:
         # The name of the program, in parentheses, may hold anything; the moment is the 20th field behind it.
-        return Path(f"/proc/{pid}/stat").read_text().rpartition(")")[2].split()[19]
+        state, *fields = Path(f"/proc/{pid}/stat").read_text().rpartition(")")[2].split()
     except OSError:
         return ""
+    # A process that has ended may stay in the table until its parent has asked how it ended.
+    return "" if state in "ZX" else fields[18]
