@@ -170,11 +170,12 @@ class MetricsContainer:
         for name, (total, count, least, most) in dict(other.distributions).items():
             cell = self.distributions.setdefault(name, [0, 0, least, most])
             cell[:] = cell[0] + total, cell[1] + count, min(cell[2], least), max(cell[3], most)
-        for own, others in (
+        kinds: tuple[tuple[dict[Any, Any], dict[Any, Any]], ...] = (
             (self.gauges, other.gauges),
             (self.histograms, other.histograms),
             (self.many, other.many),
-        ):
+        )
+        for own, others in kinds:
             for key, data in dict(others).items():
                 own[key] = _combine(data, own.get(key))
         for (kind, name), items in dict(other.waiting).items():
