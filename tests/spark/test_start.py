@@ -38,7 +38,9 @@ def program(tmp_path: Path) -> list[str]:
 
 def _family(process: subprocess.Popen[str]) -> list[str]:
     """The command lines of the processes of a session."""
-    listed = subprocess.run(["ps", "-ww", "-eo", "sid=,args="], capture_output=True, text=True, check=True).stdout
+    listed = subprocess.run(
+        ["ps", "-ww", "-eo", "sid=,args="], capture_output=True, text=True, check=True
+    ).stdout
     found = [line.strip().partition(" ") for line in listed.splitlines()]
     return [args for session, _, args in found if session == str(process.pid) and "<defunct>" not in args]
 
