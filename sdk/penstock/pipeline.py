@@ -7,7 +7,7 @@ import logging
 import uuid
 from collections.abc import Iterable, Iterator, Mapping
 from types import TracebackType
-from typing import TYPE_CHECKING, Any
+from typing import Any
 
 from penstock import graph, pvalue
 from penstock.annotations import current_annotations, transform_annotations
@@ -20,9 +20,6 @@ from penstock.transforms.ptransform_base import NamedPTransform, PTransform, get
 from penstock.typehints import typehints
 from penstock.typehints.decorators import TypeCheckError
 from penstock.where import Location, caller
-
-if TYPE_CHECKING:
-    from penstock.runtime_checks import RuntimeChecks
 
 __all__ = [
     "AppliedPTransform",
@@ -151,7 +148,7 @@ class Pipeline(HasDisplayData):
 
         return graph_of(self._root_transform(), self._runtime_checks())
 
-    def _runtime_checks(self) -> RuntimeChecks | None:
+    def _runtime_checks(self) -> Any:
         every = bool(self._type_options.runtime_type_check)
         if not every and not self._type_options.performance_runtime_type_check:
             return None
