@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from dataclasses import replace
 from typing import TYPE_CHECKING, Any
 
 from penstock import graph, pvalue
@@ -9,11 +10,14 @@ from penstock.error import TransformError
 
 if TYPE_CHECKING:
     from penstock.applied import AppliedPTransform
+    from penstock.runtime_checks import RuntimeChecks
 
 __all__ = ["graph_of", "graph_with_edge"]
 
+_CHECKED = (graph.ParDo, graph.StatefulParDo, graph.CombinePerKey)
 
-def graph_of(root: AppliedPTransform) -> graph.Graph:
+
+def graph_of(root: AppliedPTransform, checks: RuntimeChecks | None = None) -> graph.Graph:
     """The graph below a node of the pipeline's tree.
 
     Steps come in the order in which the transforms were applied, and no transform can be applied before
@@ -21,6 +25,7 @@ def graph_of(root: AppliedPTransform) -> graph.Graph:
 
     Args:
         root: The pipeline's root.
+        checks: Makes steps that check elements against type hints; None adds none.
 
     Returns:
         The graph.
@@ -28,17 +33,18 @@ def graph_of(root: AppliedPTransform) -> graph.Graph:
     Raises:
         TransformError: If a transform makes an output of its own, but is no primitive.
     """
-    return _built(root).graph()
+    return _built(root, checks).graph()
 
 
 def graph_with_edge(pcoll: pvalue.PCollection[Any]) -> tuple[graph.Graph, int]:
     """The graph of a PCollection's pipeline, and the number of the edge that the PCollection became."""
-    builder = _built(pcoll.pipeline._root_transform())
+    pipeline = pcoll.pipeline
+    builder = _built(pipeline._root_transform(), pipeline._runtime_checks())
     return builder.graph(), builder.numbers[id(pcoll)]
 
 
-def _built(root: AppliedPTransform) -> _Builder:
-    builder = _Builder()
+def _built(root: AppliedPTransform, checks: RuntimeChecks | None) -> _Builder:
+    builder = _Builder(checks)
     for leaf in root.leaves():
         if leaf.transform is not None:
             builder.add(leaf)
@@ -48,7 +54,8 @@ def _built(root: AppliedPTransform) -> _Builder:
 class _Builder:
     """The steps and edges so far, and the edge of each PCollection."""
 
-    def __init__(self) -> None:
+    def __init__(self, checks: RuntimeChecks | None) -> None:
+        self.checks = checks
         self.steps: list[graph.Step] = []
         self.edges: list[graph.Edge] = []
         self.numbers: dict[int, int] = {}
@@ -71,6 +78,9 @@ class _Builder:
         inputs = tuple(
             self._edge(leaf, value) for value in leaf.inputs if not isinstance(value, pvalue.PBegin)
         )
+        checked = isinstance(primitive, _CHECKED)
+        if self.checks and checked:
+            inputs = (self._checked(leaf, "input", self.checks.of_input(leaf), inputs[0]), *inputs[1:])
         sides = tuple(
             graph.SideInput(self._edge(leaf, side.pvalue), side.view, side.default)
             for side in leaf.side_inputs
@@ -86,6 +96,21 @@ class _Builder:
         self.steps.append(
             graph.Step(leaf.full_label, primitive, inputs, sides, outputs, leaf.location, hints)
         )
+        main = leaf.outputs.get(None)
+        if self.checks and checked and isinstance(main, pvalue.PCollection):
+            check = self.checks.of_output(leaf)
+            self.numbers[id(main)] = self._checked(leaf, "output", check, self.numbers[id(main)])
+
+    def _checked(self, leaf: AppliedPTransform, side: str, check: Any, edge: int) -> int:
+        """The edge with the elements of an edge that a step has checked; the edge itself without a check."""
+        if check is None:
+            return edge
+        new = replace(self.edges[edge], id=len(self.edges))
+        self.edges.append(new)
+        label = f"{leaf.full_label}/Check of the {side}"
+        outputs = (graph.Output(None, new.id),)
+        self.steps.append(graph.Step(label, graph.ParDo(check, (), ()), (edge,), (), outputs, leaf.location))
+        return new.id
 
     def _new_edge(self, pcoll: pvalue.PCollection[Any]) -> int:
         from penstock.typehints import typehints

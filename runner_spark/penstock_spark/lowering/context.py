@@ -16,6 +16,9 @@ from penstock_spark.plan import PortReference
 from penstock_spark.sinks import SinkPlan, plan_sink
 from penstock_spark.sources import Scan as Source
 
+INLINE_VALUES = 1_000
+"""The number of in-memory values for which a further task is worth its start."""
+
 
 @dataclass
 class Context:
@@ -28,6 +31,7 @@ class Context:
         partitions: The number of partitions of every shuffle.
         dumps: Pickles a program for the workers.
         reporting: How the run's tasks report.
+        inline_values: Up to so many in-memory values are one bundle.
         without: The optimisations that are switched off.
         recorded: How many elements and panes of each grouping a worker writes down in a micro-batch.
         sys_path: Folders that local workers should import from too.
@@ -45,6 +49,7 @@ class Context:
     metrics: Any
     partitions: int
     dumps: Callable[[Any], bytes]
+    inline_values: int = INLINE_VALUES
     reporting: Reporting = field(default_factory=Reporting)
     without: Set[str] = frozenset()
     recorded: int = 0
