@@ -137,9 +137,9 @@ class Pipeline(HasDisplayData):
 
     def to_graph(self) -> graph.Graph:
         """The pipeline as the compiler's input: steps over primitives, and edges."""
-        from penstock.graph_of import graph_of
+        from penstock.graph_of import graph_of, type_checks
 
-        return graph_of(self._root_transform())
+        return graph_of(self._root_transform(), type_checks(self._options))
 
     def __enter__(self) -> Pipeline:
         return self
