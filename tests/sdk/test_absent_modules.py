@@ -26,7 +26,7 @@ def test_an_import_fails_with_what_to_do_instead(module):
 
 def test_every_way_to_import_has_the_hint():
     with pytest.raises(ModuleNotFoundError, match=KAFKA):
-        import penstock.io.kafka
+        import penstock.io.kafka as _
     with pytest.raises(ModuleNotFoundError, match=KAFKA):
         from penstock.io.kafka import ReadFromKafka  # noqa: F401
     with pytest.raises(ImportError, match=f"cannot import name 'kafka' from 'penstock.io'{KAFKA}") as caught:
