@@ -173,7 +173,7 @@ def test_in_the_end_all_is_of_the_sessions_that_are_left(
 
 
 def test_the_law_finds_a_watermark_that_passes_what_is_owed(monkeypatch):
-    monkeypatch.setattr(merging, "_owed_by", lambda *arguments: None)
+    monkeypatch.setattr(merging, "owed_by", lambda *arguments: None)
     cases = st.just("CombinePerKey"), punctual(), *map(st.just, (2, 0, "streaming", 1))
     find = settings(max_examples=300, derandomize=True, database=None, phases=[Phase.generate])(
         given(*cases)(in_time_law)
