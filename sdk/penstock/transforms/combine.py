@@ -311,7 +311,9 @@ class CombineGlobally(PTransform[Any, Any]):
                 | "DoOnce" >> Create([(None, NoValue.MARKER)]).with_output_types(typehints.Any)
                 | "WindowDefault" >> WindowInto(pcoll.windowing)
             )
-            keyed = (keyed, marker) | "WithDefault" >> Flatten().with_output_types(typehints.Any)
+            # The CombineFn never sees the marker.
+            flatten = Flatten().with_output_types(typehints.KV[None, element_type])
+            keyed = (keyed, marker) | "WithDefault" >> flatten
         combine: PTransform[Any, Any] = CombinePerKey(combine_fn, *self.args, **self.kwargs)
         if self.fanout:
             combine = CombinePerKey(combine_fn, *self.args, **self.kwargs).with_hot_key_fanout(self.fanout)
@@ -371,6 +373,11 @@ class DefaultingCombineFn(CombineFn):
             if hasattr(fn, name):
                 setattr(self, name, getattr(fn, name))
         self.takes_retractions = fn.takes_retractions
+
+    @staticmethod
+    def is_marker(value: Any) -> bool:
+        """Whether a value is the marker."""
+        return value is _NoValue.MARKER
 
     def default_label(self) -> str:
         """The label of the one inside."""
