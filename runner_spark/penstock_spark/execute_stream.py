@@ -48,7 +48,7 @@ def _started(plan: StreamPlan, context: Context, settings: SparkOptions) -> Stre
     location = settings.checkpoint_location or _temporary(context)
     interval = settings.trigger_interval
     heartbeat = heartbeat_of(plan, interval is not None)
-    signature = signature_of(plan, context.partitions, heartbeat)
+    signature = {"spark": context.spark.version, **signature_of(plan, context.partitions, heartbeat)}
     sinks = tuple(StreamSink(plan.level_of[step.label], step) for step in plan.sinks)
     encoders = encoders_inside(plan, sinks, context.without)
     writers: list[BatchWriter] = []
