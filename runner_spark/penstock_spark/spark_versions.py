@@ -43,10 +43,10 @@ def check_version(text: str, whose: str) -> None:
       in the installed package pyspark
       hint: pip install 'pyspark>=4.0,<4.4'
     """
-    from penstock.error import UnsupportedByRunner
-
     if OLDEST <= version_of(text) <= NEWEST:
         return
+    from penstock.error import UnsupportedByRunner
+
     oldest, newest = (".".join(map(str, each)) for each in (OLDEST, NEWEST))
     raise UnsupportedByRunner(
         f"penstock runs on Spark {oldest} to {newest}, and this is Spark {text}",

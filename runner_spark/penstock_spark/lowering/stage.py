@@ -90,7 +90,6 @@ def lower_stage(stage: Stage, plan: Plan, context: Context) -> None:
             _writer(port, writing, plan, context) for port in stage.ports for writing in port.writings
         ),
         partitions=partitions,
-        show_elements=context.show_elements,
         shortcuts="shortcuts" not in context.without,
     )
     if isinstance(stage.root, Inline) and stage.root.by_driver:

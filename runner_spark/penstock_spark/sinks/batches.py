@@ -14,6 +14,7 @@ from pyspark.sql import functions as F
 from penstock.error import RunnerError
 from penstock_spark.operators.failure import find_failure, step_failed
 from penstock_spark.operators.program import PageRoot, Program, SinkWriterSpec
+from penstock_spark.operators.reporting import reporting_now, reports_of
 from penstock_spark.operators.stage import stage_function
 from penstock_spark.sinks.inside import rows_inside
 from penstock_spark.sinks.micro_batch import MicroBatch, prepare
@@ -52,6 +53,7 @@ class BatchWriter:
         run: Names the run.
         sys_path: Folders that the driver imports from and the workers should too.
         app: Names the checkpoint: the same after a restart, and never that of another checkpoint.
+        check: Called before a micro-batch is written: it raises if another run holds the checkpoint.
 
     Raises:
         UnsupportedByRunner: A sink takes no stream, or not all that is asked of it.
@@ -67,7 +69,9 @@ class BatchWriter:
         run: str,
         sys_path: tuple[str, ...],
         app: str,
+        check: Callable[[], None],
     ) -> None:
+        self._check = check
         self._sinks = tuple(sinks)
         self._inside = frozenset(inside)
         self._dumps = dumps
@@ -76,6 +80,7 @@ class BatchWriter:
         self._sys_path = sys_path
         self._streams = _streams(self._sinks, app)
         self._last_begun: int | None = None
+        self._reporting = reporting_now()
         for sink in self._sinks:
             self._plan(sink, 0, may_be_again=True)
 
@@ -96,15 +101,18 @@ class BatchWriter:
 
     def __call__(self, frame: DataFrame, batch_id: int) -> None:
         """Writes a micro-batch; when it returns, Spark notes in the checkpoint that this is done."""
+        self._check()
         # After its first micro-batch, this process knows whether it has begun one before.
         may_be_again = self._last_begun is None or batch_id <= self._last_begun
         self._last_begun = batch_id
-        try:
-            self._write(frame, batch_id, may_be_again)
-        except Exception as error:
-            if _is_stop(str(error)):
-                raise QueryStopped(_SPARKS_WORDS) from None
-            raise
+        # Spark calls from a thread of its own.
+        with reports_of(self._reporting):
+            try:
+                self._write(frame, batch_id, may_be_again)
+            except Exception as error:
+                if _is_stop(str(error)):
+                    raise QueryStopped(_SPARKS_WORDS) from None
+                raise
 
     def _write(self, frame: DataFrame, batch_id: int, may_be_again: bool) -> None:
         plans = [(sink, self._plan(sink, batch_id, may_be_again)) for sink in self._sinks]

@@ -18,7 +18,7 @@ from pyspark.sql import functions as F
 from pyspark.sql.types import StructType
 
 from penstock.error import three_parts
-from penstock.io.compression import CompressionTypes, resolve_compression
+from penstock.io.compression import CompressionTypes, inflate, resolve_compression
 from penstock.io.filesystems import FileSystems
 from penstock.io.records import records
 from penstock.io.text_source import TextSource
@@ -337,7 +337,7 @@ def decompress(content: bytes, compression: str, name: str, where: str) -> bytes
             case CompressionTypes.LZMA:
                 return lzma.decompress(content)
             case CompressionTypes.DEFLATE:
-                return zlib.decompress(content)
+                return inflate(content)
             case CompressionTypes.GZIP | CompressionTypes.ZSTD:
                 with pa.input_stream(pa.py_buffer(content), compression=compression) as stream:
                     return bytes(stream.read())

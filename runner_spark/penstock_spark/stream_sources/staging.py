@@ -6,7 +6,7 @@ import io
 import time
 import uuid
 from collections.abc import Callable, Iterable, Iterator
-from dataclasses import dataclass
+from dataclasses import dataclass, field
 from typing import Any
 
 import cloudpickle
@@ -17,6 +17,7 @@ from pyspark.sql import DataFrame, SparkSession
 from penstock.error import RunnerError
 from penstock_spark.operators.batch import Batch, encode_page, loads
 from penstock_spark.operators.failure import step_failed
+from penstock_spark.operators.reporting import Reporting, report_with, reporting_now
 from penstock_spark.shipping import import_like_driver
 from penstock_spark.sinks.hadoop import HadoopFolder, escaped
 from penstock_spark.sources.scan import Reader, Scan
@@ -93,7 +94,8 @@ def open_staged(spark: SparkSession, folder: str, options: Iterable[tuple[str, A
     """
     check_file_options(options, f"at the folder {folder}")
     reader = spark.readStream.format("parquet").schema(PAGES).options(**file_options(options))
-    return reader.load(f"{escaped(folder)}/pages")
+    pages = reader.load(f"{escaped(folder)}/pages")
+    return pages.select("value", "last", "_metadata.file_name", "_metadata.file_block_start")
 
 
 def _write_end(spark: SparkSession, place: HadoopFolder, pages: str, where: str) -> None:
@@ -127,12 +129,14 @@ class _Paging:
 
     make_reader: Callable[[], Reader]
     where: str
+    reporting: Reporting = field(default_factory=reporting_now)
 
 
 def _paging_function(program: bytes, sys_path: tuple[str, ...]) -> Callable[[Any], Any]:
     def run(records: Iterator[pa.RecordBatch]) -> Iterator[pa.RecordBatch]:
         import_like_driver(sys_path)
         paging: _Paging = loads(program)
+        report_with(paging.reporting)
         try:
             read, pages = paging.make_reader(), Pages()
             for record in promptly(records):

@@ -19,7 +19,7 @@ tag             value
 the state
                 of an object with ``__setstate__``
 ``r``           Row: names and values in turn
-``t w g``       Timestamp, IntervalWindow (microseconds), GlobalWindow
+``t T w g``     Timestamp (microseconds, or nanoseconds), IntervalWindow (microseconds), GlobalWindow
 ``D u y m``     Decimal, UUID, date, datetime (wall clock, fold, zone)
 ``c``           the class's name and the bytes of the coder that the user registered for it
 ==============  =====================================================================================

@@ -108,6 +108,8 @@ def library_encoder(kind: type, encode_key: Encoder) -> Encoder | None:
     match f"{kind.__module__.partition('.')[0]}.{kind.__qualname__}":
         case "penstock.Timestamp":
             return lambda value: b"t" + _pack_micros(value.micros)
+        case "penstock.PreciseTimestamp":
+            return _encode_precise
         case "penstock.IntervalWindow":
             return lambda value: b"w" + _pack_interval(value.start_micros, value.end_micros)
         case "penstock.GlobalWindow":
@@ -128,6 +130,14 @@ def library_encoder(kind: type, encode_key: Encoder) -> Encoder | None:
                 )
             )
     return None
+
+
+def _encode_precise(value: Any) -> bytes:
+    # Timestamps that are equal are one key, whatever their precision.
+    nanos: int = value.nanos
+    if nanos % 1000:
+        return b"T" + nanos.to_bytes(nanos.bit_length() // 8 + 1, "big", signed=True)
+    return b"t" + _pack_micros(nanos // 1000)
 
 
 def _zone_parts(zone: datetime.tzinfo | None) -> object:
@@ -262,6 +272,12 @@ def _timestamp(data: bytes) -> Any:
     return Timestamp.from_micros(int.from_bytes(data[1:], "big", signed=True))
 
 
+def _precise_timestamp(data: bytes) -> Any:
+    from penstock.utils.timestamp import Timestamp
+
+    return Timestamp(subseconds=int.from_bytes(data[1:], "big", signed=True), precision=9)
+
+
 def _interval(data: bytes) -> Any:
     from penstock.transforms.window import IntervalWindow
     from penstock.utils.timestamp import Timestamp
@@ -295,6 +311,7 @@ def _date(data: bytes) -> datetime.date:
 
 _PLAIN_FORMS: dict[bytes, Decoder] = {
     b"t": _timestamp,
+    b"T": _precise_timestamp,
     b"w": _interval,
     b"g": _global,
     b"D": _decimal,
