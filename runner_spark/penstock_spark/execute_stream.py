@@ -50,7 +50,7 @@ def start(plan: StreamPlan, settings: SparkOptions, local_only: bool = False) ->
 def _started(plan: StreamPlan, context: Context, settings: SparkOptions) -> StreamResult:
     location = settings.checkpoint_location or _temporary(context)
     heartbeat = heartbeat_of(plan, settings.trigger_interval is not None)
-    signature = signature_of(plan, context.partitions, heartbeat)
+    signature = {"spark": context.spark.version, **signature_of(plan, context.partitions, heartbeat)}
     sinks = tuple(StreamSink(plan.level_of[step.label], step) for step in plan.sinks)
     encoders = encoders_inside(plan, sinks, context.without)
     writers: list[BatchWriter] = []

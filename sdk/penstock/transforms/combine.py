@@ -377,7 +377,7 @@ class DefaultingCombineFn(CombineFn):
     @staticmethod
     def is_marker(value: Any) -> bool:
         """Whether a value is the marker."""
-        return value is _NoValue.MARKER
+        return value is NoValue.MARKER
 
     def default_label(self) -> str:
         """The label of the one inside."""
