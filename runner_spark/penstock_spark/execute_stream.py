@@ -11,6 +11,7 @@ from penstock.io.filesystems import FileSystems
 from penstock.options.spark import SparkOptions
 from penstock_spark.checkpoints import Checkpoint, open_checkpoint, signature_of
 from penstock_spark.execute import context_for
+from penstock_spark.interrupts import put_off_signals
 from penstock_spark.lowering.context import Context
 from penstock_spark.lowering.query import build_query, heartbeat_of
 from penstock_spark.metrics import forget_reports
@@ -39,9 +40,11 @@ def start(plan: StreamPlan, settings: SparkOptions, local_only: bool = False) ->
     context = context_for(plan.graph, opened, settings)
     try:
         return _started(plan, context, settings)
-    except Exception as error:
+    except BaseException as error:
         context.tidy_up()
-        raise_translated(error)
+        if isinstance(error, Exception):
+            raise_translated(error)
+        raise
 
 
 def _started(plan: StreamPlan, context: Context, settings: SparkOptions) -> StreamResult:
@@ -95,18 +98,32 @@ def _running(
         writer = writer.trigger(processingTime=f"{float(interval)} seconds")
     # Without a sink there is something to call for each micro-batch only where another run may take over.
     is_called = bool(plan.sinks) or checkpoint.lease is not None
-    started = (writer.foreachBatch(batch_writer) if is_called else writer.format("noop")).start()
-    running = Running(
-        started,
-        query,
-        checkpoint,
-        len(plan.levels) * context.partitions,
-        context.metrics,
-        context.run,
-        translated,
-        lambda: _tidy(context),
+    called = writer.foreachBatch(batch_writer) if is_called else writer.format("noop")
+    running: Running | None = None
+    try:
+        # Once Spark runs the query, there must be something that can stop it.
+        with put_off_signals():
+            running = Running(
+                called.start(),
+                query,
+                checkpoint,
+                len(plan.levels) * context.partitions,
+                context.metrics,
+                context.run,
+                translated,
+                lambda: _tidy(context),
+            )
+    except BaseException:
+        if running is not None:
+            running.cancel()
+        raise
+    return StreamResult(
+        running,
+        plan.mode,
+        plan.clock is Clock.LIVE,
+        settings.checkpoint_location,
+        bool(settings.drain_on_signal),
     )
-    return StreamResult(running, plan.mode, plan.clock is Clock.LIVE, settings.checkpoint_location)
 
 
 def _batch_writer(

@@ -4,9 +4,11 @@ from __future__ import annotations
 
 import json
 import os
-import socket
 from dataclasses import asdict, dataclass
 from pathlib import Path
+
+_PROCESSES = Path("/proc")
+_BOOT = _PROCESSES / "sys/kernel/random/boot_id"
 
 
 @dataclass(frozen=True)
@@ -14,9 +16,9 @@ class Process:
     """A process, told from all others, also from a later one with the same number.
 
     Attributes:
-        machine: The machine, when it was started, and which of its tables of processes counts: a container has its own.
+        machine: What `this_machine` says there.
         pid: The number.
-        started: When it began, as the system counts; "" where that cannot be asked.
+        started: What `started_at` says of it.
     """
 
     machine: str
@@ -45,33 +47,33 @@ class Process:
         >>> this_process().has_ended(), Process("elsewhere", 1, "").has_ended()
         (False, None)
         """
-        if self.machine != _machine():
+        if not self.machine or self.machine != this_machine():
             return None
-        try:
-            os.kill(self.pid, 0)
-        except ProcessLookupError:
-            return True
-        except OSError:
-            pass  # Somebody else's process: it is there.
-        return self.started != _started(self.pid)
+        return started_at(self.pid) != self.started
 
 
 def this_process() -> Process:
     """The process that runs this."""
-    return Process(_machine(), os.getpid(), _started(os.getpid()))
+    return Process(this_machine(), os.getpid(), started_at(os.getpid()))
 
 
-def _machine() -> str:
+def this_machine() -> str:
+    """This start of this machine, and the processes that are visible from here: containers may share a machine.
+
+    Empty where that is not known.
+    """
     try:
-        boot = Path("/proc/sys/kernel/random/boot_id").read_text().strip()
-        return f"{socket.gethostname()} {boot} {os.readlink('/proc/self/ns/pid')}"
-    except OSError:
-        return socket.gethostname()
-
-
-def _started(pid: int) -> str:
-    try:
-        # The name of the program, in parentheses, may hold anything; the moment is the 20th field behind it.
-        return Path(f"/proc/{pid}/stat").read_text().rpartition(")")[2].split()[19]
+        return f"{_BOOT.read_text().strip()}/{os.readlink(_PROCESSES / 'self/ns/pid')}"
     except OSError:
         return ""
+
+
+def started_at(number: int) -> str:
+    """When a process was started, in ticks since the start of the machine; empty if it is gone."""
+    try:
+        status = (_PROCESSES / str(number) / "stat").read_text()
+    except OSError:
+        return ""
+    # The name in parentheses may have blanks and parentheses of its own; the start is the 20th field behind it.
+    state, *fields = status.rpartition(")")[2].split()
+    return "" if state in "ZX" else fields[18]

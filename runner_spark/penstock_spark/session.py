@@ -16,6 +16,7 @@ from penstock_spark.collector import collector
 from penstock_spark.configuration import configuration_folder, configured
 from penstock_spark.environment import environment
 from penstock_spark.gateway import started_java
+from penstock_spark.interrupts import kept_handlers
 from penstock_spark.java import find_java, wrapped
 from penstock_spark.unpacked import HOME, unpacked_home
 
@@ -193,7 +194,7 @@ def _start(options: SessionOptions) -> SparkSession:
             conf |= _local_conf(master)
     conf["spark.app.name"] = options.app_name or os.path.basename(sys.argv[0]) or "penstock"
     conf |= options.conf
-    with environment(_python_environment(options.conf)):
+    with environment(_python_environment(options.conf)), kept_handlers():
         if submitted:
             return _classic(SparkSession.builder.config(map=conf).getOrCreate())
         return _start_java(conf, options.fast_start)

@@ -6,11 +6,9 @@ import datetime
 import os
 import socket
 from dataclasses import asdict, dataclass
-from pathlib import Path
 from typing import Any
 
-_PROCESSES = Path("/proc")
-_BOOT = _PROCESSES / "sys/kernel/random/boot_id"
+from penstock_spark.processes import started_at, this_machine
 
 
 @dataclass(frozen=True)
@@ -38,9 +36,9 @@ class Holder:
 
     def is_dead(self) -> bool:
         """Whether its processes are known to be gone; False where this machine cannot know."""
-        if not self.machine or self.machine != _machine():
+        if not self.machine or self.machine != this_machine():
             return False
-        return all(_started_at(number) != start for number, start in self.processes)
+        return all(started_at(number) != start for number, start in self.processes)
 
     def as_json(self) -> dict[str, Any]:
         """It as plain data."""
@@ -64,25 +62,6 @@ def this_holder(run: str, *others: int) -> Holder:
         run: The run's name.
         others: The numbers of further processes of the driver, such as Java's.
     """
-    processes = tuple((number, _started_at(number)) for number in (os.getpid(), *others))
+    processes = tuple((number, started_at(number)) for number in (os.getpid(), *others))
     since = datetime.datetime.now(datetime.UTC).strftime("%Y-%m-%d %H:%M:%S UTC")
-    return Holder(run, socket.gethostname(), _machine(), processes, since)
-
-
-def _machine() -> str:
-    """This start of this machine, and the processes that are visible from here: containers may share a machine."""
-    try:
-        return f"{_BOOT.read_text().strip()}/{os.readlink(_PROCESSES / 'self/ns/pid')}"
-    except OSError:
-        return ""
-
-
-def _started_at(number: int) -> str:
-    """When a process was started, in ticks since the start of the machine; empty if it is gone."""
-    try:
-        status = (_PROCESSES / str(number) / "stat").read_text()
-    except OSError:
-        return ""
-    # The name in parentheses may have blanks and parentheses of its own; the start is the 20th field behind it.
-    state, *fields = status.rpartition(")")[2].split()
-    return "" if state in "ZX" else fields[18]
+    return Holder(run, socket.gethostname(), this_machine(), processes, since)

@@ -1,0 +1,78 @@
+"""Whether Java is still there, and what to say when it has died under a run."""
+
+from __future__ import annotations
+
+import signal
+import subprocess
+from typing import Any
+
+from penstock.error import RunnerError
+
+_WAIT_SECONDS = 2.0
+"""So long it takes, at most, until a process that has hung up is known to have ended."""
+
+
+def java_death(error: BaseException, where: str | None = None) -> RunnerError | None:
+    """The error to raise in the place of one that came of Java's death; None if Java lives.
+
+    Java is forgotten then, so that the next run starts another one.
+
+    Args:
+        error: What was raised.
+        where: The middle part of the text.
+    """
+    from py4j.protocol import Py4JError, Py4JJavaError, Py4JNetworkError  # type: ignore[import-untyped]
+
+    if isinstance(error, Py4JJavaError):
+        return None  # It speaks.
+    hung_up = isinstance(error, Py4JNetworkError | ConnectionError)
+    status = _ended(_WAIT_SECONDS if isinstance(error, Py4JError | ConnectionError) else 0.0)
+    if status is None and not hung_up:
+        return None
+    _forget_java()
+    died = RunnerError(
+        f"Spark's Java process has died{_how(status)}, and the run with it",
+        where=where or "in the driver",
+        hint="its last words are above, or in the system's log if it was killed for its memory: then raise "
+        "spark.driver.memory; a stream goes on from its checkpoint, and a batch is run again",
+    )
+    died.__cause__ = error
+    return died
+
+
+def java_is_dead() -> bool:
+    """Whether the process of this program's Spark is known to have ended, or was forgotten."""
+    from pyspark import SparkContext
+
+    return SparkContext._gateway is None or _ended(0.0) is not None
+
+
+def _ended(seconds: float) -> int | None:
+    """The status with which Java has ended; None if it lives, or is not this program's child."""
+    from pyspark import SparkContext
+
+    process = getattr(SparkContext._gateway, "proc", None)
+    if process is None:
+        return None
+    try:
+        return int(process.wait(seconds))
+    except subprocess.TimeoutExpired:
+        return None
+
+
+def _how(status: int | None) -> str:
+    if status is None:
+        return ""
+    if status < 0:
+        return f", killed by {signal.Signals(-status).name}"
+    return f" with the status {status}"
+
+
+def _forget_java() -> None:
+    from pyspark import SparkContext
+    from pyspark.sql import SparkSession
+
+    context: Any = SparkContext
+    context._gateway = context._jvm = context._active_spark_context = None
+    session: Any = SparkSession
+    session._instantiatedSession = None
