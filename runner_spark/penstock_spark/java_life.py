@@ -2,14 +2,21 @@
 
 from __future__ import annotations
 
+import logging
 import signal
 import subprocess
-from typing import Any
+from typing import TYPE_CHECKING, Any
 
 from penstock.error import RunnerError
 
+if TYPE_CHECKING:
+    from pyspark import SparkContext
+
+_ECHO_SECONDS = 0.5
 _WAIT_SECONDS = 2.0
-"""So long it takes, at most, until a process that has hung up is known to have ended."""
+"""So long it may take until a process that has hung up is known to have ended."""
+
+_LOGGER = logging.getLogger(__name__)
 
 
 def java_death(error: BaseException, where: str | None = None) -> RunnerError | None:
@@ -25,26 +32,49 @@ def java_death(error: BaseException, where: str | None = None) -> RunnerError | 
 
     if isinstance(error, Py4JJavaError):
         return None  # It speaks.
-    hung_up = isinstance(error, Py4JNetworkError | ConnectionError)
     status = _ended(_WAIT_SECONDS if isinstance(error, Py4JError | ConnectionError) else 0.0)
-    if status is None and not hung_up:
+    if status is None and not isinstance(error, Py4JNetworkError):
         return None
     _forget_java()
-    died = RunnerError(
+    _LOGGER.debug("Java has died: %s", error, exc_info=error)
+    return RunnerError(
         f"Spark's Java process has died{_how(status)}, and the run with it",
         where=where or "in the driver",
         hint="its last words are above, or in the system's log if it was killed for its memory: then raise "
         "spark.driver.memory; a stream goes on from its checkpoint, and a batch is run again",
     )
-    died.__cause__ = error
-    return died
 
 
-def java_is_dead() -> bool:
-    """Whether the process of this program's Spark is known to have ended, or was forgotten."""
+def quiet_about_death(context: SparkContext) -> None:
+    """Has PySpark and Py4J print no traces of theirs where Java has died: there is one error that says so.
+
+    Args:
+        context: A SparkContext that was just made.
+    """
+    logging.getLogger().addFilter(_is_no_echo)
+    server = context._accumulatorServer
+    told = server.handle_error
+
+    def handle_error(*args: Any) -> None:
+        if not java_is_dead(_ECHO_SECONDS):
+            told(*args)
+
+    vars(server)["handle_error"] = handle_error
+
+
+def _is_no_echo(record: logging.LogRecord) -> bool:
+    return record.msg != "Exception while sending command." or not java_is_dead(_ECHO_SECONDS)
+
+
+def java_is_dead(seconds: float = 0.0) -> bool:
+    """Whether the process of this program's Spark is known to have ended, or was forgotten.
+
+    Args:
+        seconds: How long to wait for that.
+    """
     from pyspark import SparkContext
 
-    return SparkContext._gateway is None or _ended(0.0) is not None
+    return SparkContext._gateway is None or _ended(seconds) is not None
 
 
 def _ended(seconds: float) -> int | None:

@@ -7,6 +7,7 @@ import time
 from pathlib import Path
 
 import penstock as beam
+from penstock.error import RunnerError
 from penstock.io.external.generate_sequence import GenerateSequence
 from penstock.transforms.window import FixedWindows
 
@@ -31,4 +32,15 @@ def main(kind: str, folder: str, *options: str) -> None:
 
 
 if __name__ == "__main__":
-    main(*sys.argv[1:])
+    try:
+        main(*sys.argv[1:])
+    except RunnerError:
+        # A program, or a notebook, may go on.
+        with beam.Pipeline(argv=["--master=local[1]", "--fast_start"]) as small:
+            _ = (
+                small
+                | beam.Create([1, 2])
+                | beam.CombineGlobally(sum)
+                | beam.Map(lambda total: print("sum", total))
+            )
+        raise

@@ -153,3 +153,5 @@ def test_the_death_of_java_is_one_clear_error(tmp_path: Path, kind: str) -> None
     assert "Spark's Java process has died, killed by SIGKILL" in said
     assert "hint: " in said
     assert "Py4J" not in said, said
+    # Another Java is started for what follows.
+    assert "sum 3" in said
