@@ -5,6 +5,7 @@ from __future__ import annotations
 import shutil
 import tempfile
 from collections.abc import Callable, Collection, Mapping, Sequence
+from functools import partial
 
 from penstock.error import three_parts
 from penstock.io.filesystems import FileSystems
@@ -16,17 +17,18 @@ from penstock_spark.lowering.context import Context
 from penstock_spark.lowering.query import build_query, heartbeat_of
 from penstock_spark.metrics import forget_reports
 from penstock_spark.opened import Opened
+from penstock_spark.operators.reporting import reports_of
 from penstock_spark.result import StreamResult
 from penstock_spark.running import Running
 from penstock_spark.session import is_local
 from penstock_spark.sinks import BatchWriter, Encoder, StreamSink, encoders_inside
 from penstock_spark.spark_errors import raise_translated, translated
+from penstock_spark.spark_versions import checkpoint_file_manager
 from penstock_spark.stream_plan import Clock, StreamPlan
 
 _CHANGELOG = "spark.sql.streaming.stateStore.rocksdb.changelogCheckpointing.enabled"
 _FILE_MANAGER = "spark.sql.streaming.checkpointFileManagerClass"
 _FILE_CHECKSUM = "spark.sql.streaming.checkpoint.fileChecksum.enabled"
-_FILE_MANAGERS = "org.apache.spark.sql.execution.streaming.checkpointing"
 
 
 def start(plan: StreamPlan, settings: SparkOptions, local_only: bool = False) -> StreamResult:
@@ -39,11 +41,12 @@ def start(plan: StreamPlan, settings: SparkOptions, local_only: bool = False) ->
     opened = Opened(settings, local_only)
     context = context_for(plan.graph, opened, settings)
     try:
-        return _started(plan, context, settings)
+        with reports_of(context.reporting):
+            return _started(plan, context, settings)
     except BaseException as error:
         context.tidy_up()
         if isinstance(error, Exception):
-            raise_translated(error)
+            raise_translated(error, context.reporting)
         raise
 
 
@@ -86,7 +89,7 @@ def _running(
     if FileSystems.get_scheme(checkpoint.spark_location) in (None, "file"):
         # By default Spark starts more processes for each file that it writes to a local disk; and writes a file of
         # check sums beside each, which Hadoop's local file system has done already.
-        context.spark.conf.set(_FILE_MANAGER, f"{_FILE_MANAGERS}.FileSystemBasedCheckpointFileManager")
+        context.spark.conf.set(_FILE_MANAGER, checkpoint_file_manager())
         context.spark.conf.set(_FILE_CHECKSUM, "false")
     if context.spark.conf.get(_CHANGELOG, None) is None:
         # A micro-batch writes what has changed, and not its whole store.
@@ -110,7 +113,7 @@ def _running(
                 len(plan.levels) * context.partitions,
                 context.metrics,
                 context.run,
-                translated,
+                partial(translated, reporting=context.reporting),
                 lambda: _tidy(context),
             )
     except BaseException:

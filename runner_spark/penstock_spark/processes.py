@@ -4,11 +4,9 @@ from __future__ import annotations
 
 import json
 import os
+import socket
 from dataclasses import asdict, dataclass
 from pathlib import Path
-
-_PROCESSES = Path("/proc")
-_BOOT = _PROCESSES / "sys/kernel/random/boot_id"
 
 
 @dataclass(frozen=True)
@@ -16,14 +14,19 @@ class Process:
     """A process, told from all others, also from a later one with the same number.
 
     Attributes:
-        machine: What `this_machine` says there.
+        machine: The machine, when it was started, and which of its tables of processes counts: a container has its own.
         pid: The number.
-        started: What `started_at` says of it.
+        started: When it began, as the system counts; "" where that cannot be asked.
     """
 
     machine: str
     pid: int
     started: str
+
+    @property
+    def host(self) -> str:
+        """The name of the machine, for people."""
+        return self.machine.partition(" ")[0]
 
     def to_json(self) -> bytes:
         """As text, for `from_json`."""
@@ -47,33 +50,40 @@ class Process:
         >>> this_process().has_ended(), Process("elsewhere", 1, "").has_ended()
         (False, None)
         """
-        if not self.machine or self.machine != this_machine():
+        if self.machine != _machine():
             return None
-        return started_at(self.pid) != self.started
+        try:
+            os.kill(self.pid, 0)
+        except ProcessLookupError:
+            return True
+        except OSError:
+            pass  # Somebody else's process: it is there.
+        return self.started != _started(self.pid)
 
 
 def this_process() -> Process:
     """The process that runs this."""
-    return Process(this_machine(), os.getpid(), started_at(os.getpid()))
+    return process_of(os.getpid())
 
 
-def this_machine() -> str:
-    """This start of this machine, and the processes that are visible from here: containers may share a machine.
+def process_of(pid: int) -> Process:
+    """The process of this machine that has a number now."""
+    return Process(_machine(), pid, _started(pid))
 
-    Empty where that is not known.
-    """
+
+def _machine() -> str:
     try:
-        return f"{_BOOT.read_text().strip()}/{os.readlink(_PROCESSES / 'self/ns/pid')}"
+        boot = Path("/proc/sys/kernel/random/boot_id").read_text().strip()
+        return f"{socket.gethostname()} {boot} {os.readlink('/proc/self/ns/pid')}"
+    except OSError:
+        return socket.gethostname()
+
+
+def _started(pid: int) -> str:
+    try:
+        # The name of the program, in parentheses, may hold anything; the moment is the 20th field behind it.
+        state, *fields = Path(f"/proc/{pid}/stat").read_text().rpartition(")")[2].split()
     except OSError:
         return ""
-
-
-def started_at(number: int) -> str:
-    """When a process was started, in ticks since the start of the machine; empty if it is gone."""
-    try:
-        status = (_PROCESSES / str(number) / "stat").read_text()
-    except OSError:
-        return ""
-    # The name in parentheses may have blanks and parentheses of its own; the start is the 20th field behind it.
-    state, *fields = status.rpartition(")")[2].split()
+    # A process that has ended may stay in the table until its parent has asked how it ended.
     return "" if state in "ZX" else fields[18]

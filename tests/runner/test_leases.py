@@ -21,7 +21,8 @@ QUICK = Timing(beat_seconds=0.02, silence_seconds=0.5)
 
 def elsewhere(run: str) -> Holder:
     """A run on another machine, whose processes cannot be seen from here."""
-    return replace(this_holder(run), machine="another", host="far-away")
+    holder = this_holder(run)
+    return replace(holder, processes=tuple(replace(each, machine="far-away 1") for each in holder.processes))
 
 
 def left_behind(place: DiskPlace, holder: Holder) -> None:
@@ -77,8 +78,8 @@ def test_a_run_whose_processes_are_gone_is_replaced_at_once(tmp_path: Path) -> N
 
 
 def test_a_process_that_got_the_number_of_another_is_not_taken_for_it() -> None:
-    [(number, _)] = this_holder("run").processes
-    assert replace(this_holder("run"), processes=((number, "12"),)).is_dead()
+    [process] = this_holder("run").processes
+    assert replace(this_holder("run"), processes=(replace(process, started="12"),)).is_dead()
 
 
 def test_a_run_elsewhere_is_dead_if_it_gives_no_sign_of_life_while_somebody_watches(tmp_path: Path) -> None:

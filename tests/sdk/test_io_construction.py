@@ -20,6 +20,7 @@ from penstock import graph
 from penstock.coders import coders
 from penstock.io import fileio, filesystem, iobase, parquetio, range_trackers, restriction_trackers, textio
 from penstock.io.columnar import field_names
+from penstock.io.compression import inflate
 from penstock.io.filesystem import BeamIOError, CompressionTypes
 from penstock.io.filesystems import FileSystems
 from penstock.io.records import records
@@ -136,6 +137,14 @@ def test_files_are_written_and_read_through_their_compression(
     Path(path).write_bytes(compress(b"h\nc\n"))
     assert list(TextSource("", skip_header_lines=1, with_filename=True).read_file(path)) == [(path, "c")]
     assert CompressionTypes.detect_compression_type(path) == kind
+    Path(path).write_bytes(compress(b"h\nc\n") + compress(b"d\n"))
+    assert list(TextSource("", skip_header_lines=1).read_file(path)) == ["c", "d"]
+
+
+@pytest.mark.parametrize("cut", [b"", zlib.compress(b"a" * 99)[:-1], zlib.compress(b"a") + b"tail"])
+def test_deflate_that_is_cut_short_or_followed_by_something_else_is_an_error(cut: bytes) -> None:
+    with pytest.raises(zlib.error):
+        inflate(cut)
 
 
 def test_local_files_can_be_matched_moved_copied_and_deleted(tmp_path: Path) -> None:

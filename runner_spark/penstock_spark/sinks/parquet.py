@@ -13,7 +13,7 @@ import pyarrow as pa
 import pyarrow.parquet as pq
 from pyspark.errors import PySparkException
 from pyspark.sql import DataFrame
-from pyspark.sql.pandas.types import from_arrow_schema, to_arrow_schema
+from pyspark.sql.pandas.types import from_arrow_schema
 from pyspark.sql.types import StructType
 
 from penstock.error import UnsupportedByRunner, three_parts
@@ -26,6 +26,7 @@ from penstock_spark.sinks.records import schema_of, to_batch
 from penstock_spark.sinks.shard_files import local_plan
 from penstock_spark.sinks.tables import RecordRows
 from penstock_spark.sinks.text import refuse_streaming, shard_naming
+from penstock_spark.spark_versions import to_arrow_schema
 
 _TIMESTAMP_SETTING = "spark.sql.parquet.outputTimestampType"
 
@@ -82,7 +83,7 @@ def _of_columns(sink: ParquetSink, naming: Naming, empty: int, where: str) -> Si
     own = replace(naming, path_of=absolute, result=result)
     try:
         # What Spark has no type of its own for, such as milliseconds, pyarrow writes as it is.
-        has_types = to_arrow_schema(_spark_schema(schema, where), timezone="UTC").types == schema.types
+        has_types = to_arrow_schema(_spark_schema(schema, where)).types == schema.types
         return _plan_on_hadoop(sink, schema, own, empty, where, folder) if has_types else None
     except UnsupportedByRunner:
         return None
@@ -176,7 +177,7 @@ def _plan_on_hadoop(
         )
     kind = _spark_schema(schema, where)
     # The columns as Spark has them, e.g. text with 32-bit offsets and instants in UTC.
-    columns = to_arrow_schema(kind, timezone="UTC")
+    columns = to_arrow_schema(kind)
     empty_file = io.BytesIO()
     pq.write_table(columns.empty_table(), empty_file, compression=sink.codec)
 
