@@ -85,18 +85,11 @@ def _running(
     batch_writer: BatchWriter,
 ) -> StreamResult:
     """Starts the query on its open checkpoint."""
-    interval = settings.trigger_interval
-    if FileSystems.get_scheme(checkpoint.spark_location) in (None, "file"):
-        # By default Spark starts more processes for each file that it writes to a local disk; and writes a file of
-        # check sums beside each, which Hadoop's local file system has done already.
-        context.spark.conf.set(_FILE_MANAGER, checkpoint_file_manager())
-        context.spark.conf.set(_FILE_CHECKSUM, "false")
-    if context.spark.conf.get(_CHANGELOG, None) is None:
-        # A micro-batch writes what has changed, and not its whole store.
-        context.spark.conf.set(_CHANGELOG, "true")
+    _configure(context, checkpoint)
     query = build_query(plan, context, checkpoint, settings.events_per_batch, heartbeat, encoders)
     writer = query.frame.writeStream.queryName(f"penstock {context.run}")
     writer = writer.option("checkpointLocation", checkpoint.spark_location)
+    interval = settings.trigger_interval
     if interval is not None:
         writer = writer.trigger(processingTime=f"{float(interval)} seconds")
     # Without a sink there is something to call for each micro-batch only where another run may take over.
@@ -127,6 +120,18 @@ def _running(
         settings.checkpoint_location,
         bool(settings.drain_on_signal),
     )
+
+
+def _configure(context: Context, checkpoint: Checkpoint) -> None:
+    """Settings that a query takes from its session when it starts."""
+    if FileSystems.get_scheme(checkpoint.spark_location) in (None, "file"):
+        # By default Spark starts more processes for each file that it writes to a local disk; and writes a file of
+        # check sums beside each, which Hadoop's local file system has done already.
+        context.spark.conf.set(_FILE_MANAGER, checkpoint_file_manager())
+        context.spark.conf.set(_FILE_CHECKSUM, "false")
+    if context.spark.conf.get(_CHANGELOG, None) is None:
+        # A micro-batch writes what has changed, and not its whole store.
+        context.spark.conf.set(_CHANGELOG, "true")
 
 
 def _batch_writer(

@@ -28,12 +28,11 @@ def java_death(error: BaseException, where: str | None = None) -> RunnerError | 
         error: What was raised.
         where: The middle part of the text.
     """
-    from py4j.protocol import Py4JError, Py4JJavaError, Py4JNetworkError  # type: ignore[import-untyped]
-
-    if isinstance(error, Py4JJavaError):
+    kinds = {kind.__name__ for kind in type(error).__mro__ if kind.__module__ == "py4j.protocol"}
+    if "Py4JJavaError" in kinds:
         return None  # It speaks.
-    status = _ended(_WAIT_SECONDS if isinstance(error, Py4JError | ConnectionError) else 0.0)
-    if status is None and not isinstance(error, Py4JNetworkError):
+    status = _ended(_WAIT_SECONDS if kinds or isinstance(error, ConnectionError) else 0.0)
+    if status is None and "Py4JNetworkError" not in kinds:
         return None
     _forget_java()
     _LOGGER.debug("Java has died: %s", error, exc_info=error)
