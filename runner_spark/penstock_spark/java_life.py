@@ -45,7 +45,7 @@ def java_death(error: BaseException, where: str | None = None) -> RunnerError | 
 
 
 def quiet_about_death(context: SparkContext) -> None:
-    """Has PySpark and Py4J print no traces of theirs where Java has died: there is one error that says so.
+    """Has PySpark and Py4J print no traces of their own of Java's death and of Ctrl-C: there is one error that says so.
 
     Args:
         context: A SparkContext that was just made.
@@ -62,6 +62,8 @@ def quiet_about_death(context: SparkContext) -> None:
 
 
 def _is_no_echo(record: logging.LogRecord) -> bool:
+    if record.msg == "KeyboardInterrupt while sending command.":
+        return False  # Who has pressed it knows, and the run says what became of it.
     return record.msg != "Exception while sending command." or not java_is_dead(_ECHO_SECONDS)
 
 
