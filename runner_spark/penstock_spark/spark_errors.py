@@ -7,6 +7,7 @@ from typing import NoReturn
 from pyspark.errors import PySparkException
 
 from penstock.error import RunnerError
+from penstock_spark.java_life import java_death
 from penstock_spark.operators.failure import find_failure, to_exception
 from penstock_spark.operators.reporting import Reporting, reporting_now, reports_of
 
@@ -25,6 +26,9 @@ def translated(error: Exception, reporting: Reporting | None = None) -> BaseExce
         failure = find_failure(str(error))
     if failure is not None:
         return to_exception(failure)
+    died = java_death(error)
+    if died is not None:
+        return died
     if isinstance(error, PySparkException):
         what = RunnerError(
             f"Spark failed: {error}", hint="the cause is above; explain() tells which steps a stage runs"

@@ -10,6 +10,7 @@ from pyspark import StorageLevel
 from pyspark.sql import DataFrame, SparkSession
 
 from penstock.graph import Step, Write
+from penstock_spark.java_life import java_is_dead
 from penstock_spark.lowering.frames import select
 from penstock_spark.operators.reporting import Reporting
 from penstock_spark.plan import PortReference
@@ -65,7 +66,12 @@ class Context:
     def tidy_up(self) -> None:
         """Lets go of what the run has made."""
         while self.tidy:
-            self.tidy.pop()()
+            try:
+                self.tidy.pop()()
+            except Exception:
+                # With Java, all that it had for the run is gone.
+                if not java_is_dead():
+                    raise
 
     def sink(self, step: Step) -> SinkPlan:
         """The plan of a Write's sink."""
