@@ -5,6 +5,7 @@ from __future__ import annotations
 import shutil
 import tempfile
 from collections.abc import Collection, Sequence
+from dataclasses import replace
 from functools import partial
 
 from penstock.error import three_parts
@@ -21,7 +22,7 @@ from penstock_spark.result import StreamResult
 from penstock_spark.running import Running
 from penstock_spark.session import is_local
 from penstock_spark.sinks import BatchWriter, StreamSink, encoders_inside
-from penstock_spark.spark_errors import raise_translated, translated
+from penstock_spark.spark_errors import raise_translated, translated, translating
 from penstock_spark.stream_plan import Clock, StreamPlan
 
 _CHANGELOG = "spark.sql.streaming.stateStore.rocksdb.changelogCheckpointing.enabled"
@@ -44,7 +45,8 @@ def start(plan: StreamPlan, settings: SparkOptions, local_only: bool = False) ->
             return _started(plan, context, settings)
     except Exception as error:
         context.tidy_up()
-        raise_translated(error, context.reporting)
+        known = replace(context.surroundings(plan.graph), checkpoint=settings.checkpoint_location)
+        raise_translated(error, known)
 
 
 def _started(plan: StreamPlan, context: Context, settings: SparkOptions) -> StreamResult:
@@ -76,14 +78,15 @@ def _started(plan: StreamPlan, context: Context, settings: SparkOptions) -> Stre
     if interval is not None:
         writer = writer.trigger(processingTime=f"{float(interval)} seconds")
     started = (writer.foreachBatch(writers[0]) if plan.sinks else writer.format("noop")).start()
+    surroundings = replace(context.surroundings(plan.graph), checkpoint=checkpoint.place.location, places=())
     running = Running(
         started,
         query,
         len(plan.levels) * context.partitions,
         context.metrics,
         context.run,
-        checkpoint.command,
-        partial(translated, reporting=context.reporting),
+        translating(surroundings)(checkpoint.command),
+        partial(translated, surroundings=surroundings),
         lambda: _tidy(context),
     )
     return StreamResult(running, plan.mode, plan.clock is Clock.LIVE, settings.checkpoint_location)
@@ -92,9 +95,8 @@ def _started(plan: StreamPlan, context: Context, settings: SparkOptions) -> Stre
 def _batch_writer(
     sinks: Sequence[StreamSink], inside: Collection[int], context: Context, checkpoint: Checkpoint
 ) -> BatchWriter:
-    return BatchWriter(
-        sinks, inside, context.dumps, context.metrics, context.run, context.sys_path, checkpoint.plan["id"]
-    )
+    parts = (context.dumps, context.metrics, context.run, context.sys_path)
+    return BatchWriter(sinks, inside, *parts, checkpoint.plan["id"], checkpoint.place.location)
 
 
 def _temporary(context: Context) -> str:

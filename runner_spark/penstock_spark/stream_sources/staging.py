@@ -75,6 +75,7 @@ def stage_bounded(
     program = dumps(_Paging(scan.make_reader, where))
     frame = scan.frame.mapInArrow(_paging_function(program, sys_path), PAGES)
     frame.write.options(**_WRITER).parquet(staged)
+    scan.check()
     place.rename(staged, pages)
     _write_end(spark, place, pages, where)
     place.write(place.child(_COMPLETE), b"")
