@@ -18,6 +18,7 @@ from penstock_spark.metrics import take_snapshots
 from penstock_spark.opened import Opened
 from penstock_spark.operators.reporting import Reporting, reports_of
 from penstock_spark.plan import Plan
+from penstock_spark.registrations import WithRegistrations, pickled_registrations, registered_objects
 from penstock_spark.result import SparkResult
 from penstock_spark.session import is_local
 from penstock_spark.shipping import driver_sys_path, ship_packages
@@ -66,11 +67,16 @@ def context_for(graph: Graph, opened: Opened, settings: SparkOptions) -> Context
     local = is_local(spark.sparkContext.master)
     if not local:
         ship_packages(spark)
-    modules = () if local else pickle_by_value_modules(graph_objects(graph))
+    modules = () if local else pickle_by_value_modules([*graph_objects(graph), *registered_objects()])
 
-    def dumps(value: Any) -> bytes:
+    def pickled(value: Any) -> bytes:
         with by_value(modules):
             return bytes(cloudpickle.dumps(value))
+
+    registrations = pickled_registrations(pickled)
+
+    def dumps(value: Any) -> bytes:
+        return pickled(WithRegistrations(registrations, value) if registrations else value)
 
     return Context(
         spark=opened.session,

@@ -20,6 +20,7 @@ from penstock_spark.sinks.micro_batch import MicroBatch, prepare
 from penstock_spark.sinks.plan import SinkPlan
 from penstock_spark.sinks.stream_sink import StreamSink
 from penstock_spark.spark_errors import Surroundings, translated
+from penstock_spark.workers_python import map_in_arrow
 
 TASK_BYTES = 4 << 20
 """So many bytes of elements, at least, are worth a task, and a file, of their own."""
@@ -52,6 +53,7 @@ class BatchWriter:
         run: Names the run.
         sys_path: Folders that the driver imports from and the workers should too.
         app: Names the checkpoint: the same after a restart, and never that of another checkpoint.
+        check: Called before a micro-batch is written: it raises if another run holds the checkpoint.
         location: The folder of the checkpoint, for errors.
 
     Raises:
@@ -68,8 +70,10 @@ class BatchWriter:
         run: str,
         sys_path: tuple[str, ...],
         app: str,
+        check: Callable[[], None],
         location: str | None = None,
     ) -> None:
+        self._check = check
         self._sinks = tuple(sinks)
         self._inside = frozenset(inside)
         self._dumps = dumps
@@ -100,6 +104,7 @@ class BatchWriter:
 
     def __call__(self, frame: DataFrame, batch_id: int) -> None:
         """Writes a micro-batch; when it returns, Spark notes in the checkpoint that this is done."""
+        self._check()
         # After its first micro-batch, this process knows whether it has begun one before.
         may_be_again = self._last_begun is None or batch_id <= self._last_begun
         self._last_begun = batch_id
@@ -154,7 +159,7 @@ class BatchWriter:
         writer = SinkWriterSpec(edge, plan.make_encoder, sink.step.where)
         program = Program(self._run, sink.level, (PageRoot(edge),), (), (writer,))
         function = stage_function(self._dumps(program), {}, self._metrics, self._sys_path)
-        self._commit(sink, plan, pages.mapInArrow(function, plan.schema))
+        self._commit(sink, plan, map_in_arrow(pages, function, plan.schema))
 
     def _commit(self, sink: StreamSink, plan: SinkPlan, rows: DataFrame) -> None:
         """Writes the rows of one sink; an error that no step has made names the sink's."""
@@ -169,9 +174,11 @@ class BatchWriter:
         """Raises an error in the terms of the pipeline; one that a step has made, as it is."""
         if find_failure(str(error)) is not None:
             raise error
+        where = places[0] if places else "in a stream without a sink"
         if isinstance(error, OSError):
-            step_failed(unwritable(error, places[0]), places[0])
-        step_failed(translated(error, Surroundings(places=places, checkpoint=self._location)), places[0])
+            step_failed(unwritable(error, where), where)
+        known = Surroundings(places=places or (where,), checkpoint=self._location)
+        step_failed(translated(error, known), where)
 
 
 def _is_stop(text: str) -> bool:

@@ -23,6 +23,7 @@ from penstock_spark.sinks.hadoop import HadoopFolder, escaped
 from penstock_spark.sources.scan import Reader, Scan
 from penstock_spark.stream_sources.options import check_file_options, file_options
 from penstock_spark.worker_socket import promptly
+from penstock_spark.workers_python import map_in_arrow
 
 PAGES = "value binary, last boolean"
 """The columns of the files: a page, or null in the last row of all, which is the mark of the end."""
@@ -73,7 +74,7 @@ def stage_bounded(
     # What a task of a run that was cut off may still write goes to another folder than what this run writes.
     staged, pages = place.child(f"_staged-{uuid.uuid4().hex}"), place.child("pages")
     program = dumps(_Paging(scan.make_reader, where))
-    frame = scan.frame.mapInArrow(_paging_function(program, sys_path), PAGES)
+    frame = map_in_arrow(scan.frame, _paging_function(program, sys_path), PAGES)
     frame.write.options(**_WRITER).parquet(staged)
     scan.check()
     place.rename(staged, pages)
@@ -94,7 +95,8 @@ def open_staged(spark: SparkSession, folder: str, options: Iterable[tuple[str, A
     """
     check_file_options(options, f"at the folder {folder}")
     reader = spark.readStream.format("parquet").schema(PAGES).options(**file_options(options))
-    return reader.load(f"{escaped(folder)}/pages")
+    pages = reader.load(f"{escaped(folder)}/pages")
+    return pages.select("value", "last", "_metadata.file_name", "_metadata.file_block_start")
 
 
 def _write_end(spark: SparkSession, place: HadoopFolder, pages: str, where: str) -> None:
