@@ -38,7 +38,7 @@ def execute(plan: Plan, settings: SparkOptions, opened: Opened) -> SparkResult:
         with reports_of(context.reporting), cancelled_by_signals(context.spark, context.run):
             run_plan(plan, context)
     except Exception as error:
-        raise_translated(error, context.reporting)
+        raise_translated(error, context.surroundings(plan.graph))
     finally:
         snapshot = take_snapshots(context.metrics, context.run)
         context.tidy_up()
@@ -58,7 +58,7 @@ def lower_only(plan: Plan, settings: SparkOptions, opened: Opened) -> SparkSessi
         with reports_of(context.reporting):
             run_plan(plan, context)
     except Exception as error:
-        raise_translated(error, context.reporting)
+        raise_translated(error, context.surroundings(plan.graph))
     return opened.spark
 
 

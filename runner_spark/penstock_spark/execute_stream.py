@@ -5,6 +5,7 @@ from __future__ import annotations
 import shutil
 import tempfile
 from collections.abc import Callable, Collection, Mapping, Sequence
+from dataclasses import replace
 from functools import partial
 
 from penstock.error import three_parts
@@ -46,7 +47,8 @@ def start(plan: StreamPlan, settings: SparkOptions, local_only: bool = False) ->
     except BaseException as error:
         context.tidy_up()
         if isinstance(error, Exception):
-            raise_translated(error, context.reporting)
+            known = replace(context.surroundings(plan.graph), checkpoint=settings.checkpoint_location)
+            raise_translated(error, known)
         raise
 
 
@@ -95,6 +97,7 @@ def _running(
     # Without a sink there is something to call for each micro-batch only where another run may take over.
     is_called = bool(plan.sinks) or checkpoint.lease is not None
     called = writer.foreachBatch(batch_writer) if is_called else writer.format("noop")
+    surroundings = replace(context.surroundings(plan.graph), checkpoint=checkpoint.place.location, places=())
     running: Running | None = None
     try:
         # Once Spark runs the query, there must be something that can stop it.
@@ -106,7 +109,7 @@ def _running(
                 len(plan.levels) * context.partitions,
                 context.metrics,
                 context.run,
-                partial(translated, reporting=context.reporting),
+                partial(translated, surroundings=surroundings),
                 lambda: _tidy(context),
             )
     except BaseException:
@@ -137,10 +140,8 @@ def _configure(context: Context, checkpoint: Checkpoint) -> None:
 def _batch_writer(
     sinks: Sequence[StreamSink], inside: Collection[int], context: Context, checkpoint: Checkpoint
 ) -> BatchWriter:
-    app = checkpoint.plan["id"]
-    return BatchWriter(
-        sinks, inside, context.dumps, context.metrics, context.run, context.sys_path, app, checkpoint.check
-    )
+    parts = (context.dumps, context.metrics, context.run, context.sys_path, checkpoint.plan["id"])
+    return BatchWriter(sinks, inside, *parts, checkpoint.check, checkpoint.place.location)
 
 
 def _temporary(context: Context) -> str:

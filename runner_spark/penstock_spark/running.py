@@ -112,7 +112,10 @@ class Running:
 
     def signal(self, name: str) -> None:
         """Sends a signal to all groupings."""
-        self._checkpoint.command("signal", name)
+        try:
+            self._checkpoint.command("signal", name)
+        except Exception as error:
+            raise self._translate(error) from None
 
     def snapshot(self) -> Snapshot:
         """The metrics of all finished micro-batches."""

@@ -25,6 +25,9 @@ if TYPE_CHECKING:
     from pyspark.sql import DataFrame, SparkSession
     from pyspark.sql.types import StructType
 
+FAULT_HANDLER = "spark.python.worker.faulthandler.enabled"
+"""Spark's setting with which workers that die leave what `penstock_spark.operators.at_work` writes down."""
+
 DEFAULT_MASTER = "local[*]"
 
 _LOG_SETTINGS = Path(__file__).with_name("log4j2.properties")
@@ -188,7 +191,7 @@ def _start(options: SessionOptions) -> SparkSession:
     master = options.master or options.conf.get("spark.master")
     if master is None and not submitted:
         master = configured("spark.master") or os.environ.get("MASTER") or DEFAULT_MASTER
-    conf = {"spark.sql.session.timeZone": "UTC"}
+    conf = {"spark.sql.session.timeZone": "UTC", FAULT_HANDLER: "true"}
     if master is not None:
         conf["spark.master"] = master
         if is_local(master):

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import logging
 from collections.abc import Callable, Set
 from dataclasses import dataclass, field
 from typing import Any
@@ -9,13 +10,15 @@ from typing import Any
 from pyspark import StorageLevel
 from pyspark.sql import DataFrame, SparkSession
 
-from penstock.graph import Step, Write
-from penstock_spark.java_life import java_is_dead
+from penstock.graph import Graph, Step, Write
 from penstock_spark.lowering.frames import select
 from penstock_spark.operators.reporting import Reporting
 from penstock_spark.plan import PortReference
 from penstock_spark.sinks import SinkPlan, plan_sink
 from penstock_spark.sources import Scan as Source
+from penstock_spark.spark_errors import Surroundings
+
+_LOGGER = logging.getLogger(__name__)
 
 INLINE_VALUES = 1_000
 """The number of in-memory values for which a further task is worth its start."""
@@ -43,6 +46,7 @@ class Context:
         views: Broadcast side inputs, by edge.
         written: What each write gave, by label.
         tidy: What to call when the run is over.
+        places: The steps that Spark is at work for, as the second lines of errors.
     """
 
     spark: SparkSession
@@ -62,16 +66,19 @@ class Context:
     views: dict[int, Any] = field(default_factory=dict)
     written: dict[str, tuple[Any, ...]] = field(default_factory=dict)
     tidy: list[Callable[[], Any]] = field(default_factory=list)
+    places: tuple[str, ...] = ()
 
     def tidy_up(self) -> None:
-        """Lets go of what the run has made."""
+        """Lets go of what the run has made; what can no longer be let go of, such as that of a dead Java, is gone."""
         while self.tidy:
             try:
                 self.tidy.pop()()
-            except Exception:
-                # With Java, all that it had for the run is gone.
-                if not java_is_dead():
-                    raise
+            except Exception as error:
+                _LOGGER.debug("what a run had made could not be let go of: %s", error)
+
+    def surroundings(self, graph: Graph) -> Surroundings:
+        """What an error is read with that Spark raises now."""
+        return Surroundings(self.reporting, graph, self.places)
 
     def sink(self, step: Step) -> SinkPlan:
         """The plan of a Write's sink."""

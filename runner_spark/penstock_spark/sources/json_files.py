@@ -29,13 +29,14 @@ _FOUND = "number long, name string, file string, problem string"
 def open_json(source: JsonSource, spark: SparkSession, where: str) -> Scan:
     """Rows that all have every field of the data; finding the fields reads the data once."""
     files = find_files(spark, source.file_pattern, where)
+    check = files.unchanged(where)
     frame = _texts(spark, files, source)
     fields, problems = _surveyed(frame, source, files)
     if problems:
         file, problem = problems[0]
         more = f", and more of this in {len(problems)} places" if problems[1:] else ""
         raise malformed_text(problem, file + more, where)
-    return Scan(frame, lambda: JsonDecoder(source, fields))
+    return Scan(frame, lambda: JsonDecoder(source, fields), check=check)
 
 
 def fields_of(spark: SparkSession, source: JsonSource, files: Files) -> tuple[str, ...]:

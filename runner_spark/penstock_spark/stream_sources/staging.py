@@ -76,6 +76,7 @@ def stage_bounded(
     program = dumps(_Paging(scan.make_reader, where))
     frame = map_in_arrow(scan.frame, _paging_function(program, sys_path), PAGES)
     frame.write.options(**_WRITER).parquet(staged)
+    scan.check()
     place.rename(staged, pages)
     _write_end(spark, place, pages, where)
     place.write(place.child(_COMPLETE), b"")
