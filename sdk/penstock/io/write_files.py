@@ -11,7 +11,7 @@ from penstock.io.file_naming import default_file_naming
 from penstock.io.filesystem import CompressionTypes
 from penstock.io.filesystems import FileSystems
 from penstock.io.paths import check_path, known_path
-from penstock.pvalue import TaggedOutput
+from penstock.pvalue import PCollection, TaggedOutput
 from penstock.transforms.core import DoFn, Flatten, GroupByKey, Map, ParDo
 from penstock.transforms.ptransform import PTransform
 from penstock.utils.windowed_value import WindowedValue
@@ -126,7 +126,7 @@ class WriteToFiles(PTransform[Any, Any]):
         self._temp_directory = temp_directory
         self._max_writers = max_writers_per_bundle
 
-    def expand(self, pcoll: Any) -> Any:
+    def expand(self, pcoll: Any) -> PCollection[FileResult]:
         """Write open files, shuffle what did not fit, move all to their names."""
         folder = known_path(self.path) or str(self.path)
         temporary = self._temp_directory or FileSystems.join(folder, f".temp{uuid.uuid4()}")
@@ -140,13 +140,14 @@ class WriteToFiles(PTransform[Any, Any]):
             | "GroupByShard" >> GroupByKey()
             | "WriteShards" >> ParDo(_WriteShard(temporary, self.sink_fn, self.shards))
         )
-        return (
+        result: PCollection[FileResult] = (
             (first[_WRITTEN], second)
             | Flatten()
             | "ByDestination" >> Map(_with_destination)
             | "GroupByDestination" >> GroupByKey()
             | "Move" >> ParDo(_Move(folder, self.file_naming_fn)).with_output_types(FileResult)
         )
+        return result
 
 
 def _sink_function(sink: Any) -> Callable[[Any], FileSink]:

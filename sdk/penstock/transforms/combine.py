@@ -8,7 +8,9 @@ from collections.abc import Callable, Iterable, Sequence
 from typing import Any
 
 from penstock import graph, pvalue
+from penstock.applicable import K
 from penstock.error import three_parts
+from penstock.pvalue import PCollection
 from penstock.transforms.combinefn import CombineFn, curry_combine_fn
 from penstock.transforms.create import Create
 from penstock.transforms.dofn import DoFn
@@ -21,6 +23,7 @@ from penstock.transforms.trigger_walks import can_fire_early
 from penstock.transforms.window import GlobalWindows, TimestampedValue
 from penstock.transforms.windowing import Windowing, WindowInto
 from penstock.typehints import typehints
+from penstock.typehints.unions import without_none
 from penstock.utils.timestamp import MIN_TIMESTAMP
 
 __all__ = ["CombineGlobally", "CombinePerKey", "CombineValues", "CombineValuesDoFn", "DefaultingCombineFn"]
@@ -116,7 +119,7 @@ class CombinePerKey(PTransformWithSideInputs):
             return None
         return graph.CombinePerKey(curry_combine_fn(self.fn, self.args, self.kwargs))
 
-    def expand(self, pcoll: Any) -> Any:
+    def expand(self, pcoll: PCollection[tuple[K, Any]]) -> PCollection[tuple[K, Any]]:
         """The results; with side inputs, by way of groups, since views are only there after the grouping."""
         check_combine_fn(self, pcoll)
         if self.side_inputs:
@@ -136,8 +139,11 @@ def _result_type(fn: Any, value_type: Any) -> Any:
         return _result_type(function, value_type)
     if function in (any, all):
         return bool
-    keeps_type = function in (min, max) or (function is sum and value_type in (int, float))
-    return value_type if keeps_type else typehints.Any
+    if function is sum:
+        # With None among the numbers there is no sum.
+        value_type = without_none(value_type)
+        return value_type if value_type in (int, float) else typehints.Any
+    return value_type if function in (min, max) else typehints.Any
 
 
 class CombineValues(PTransformWithSideInputs):
@@ -161,7 +167,7 @@ class CombineValues(PTransformWithSideInputs):
         """Those of the DoFn that does it."""
         return CombineValuesDoFn(None, self.fn, False).get_type_hints()
 
-    def expand(self, pcoll: Any) -> Any:
+    def expand(self, pcoll: PCollection[tuple[K, Any]]) -> PCollection[tuple[K, Any]]:
         """The results."""
         args, kwargs = self.raw_side_inputs
         key_type, _ = key_value_types(self, pcoll.element_type)
@@ -270,12 +276,16 @@ class CombineGlobally(PTransform[Any, Any]):
         """The same, with no result for an empty PCollection."""
         return self.with_defaults(False)
 
-    def as_singleton_view(self) -> CombineGlobally:
+    def as_singleton_view(self) -> PTransform[Any, pvalue.AsSingleton]:
         """The same, giving a `penstock.pvalue.AsSingleton` for use as a side input."""
         return self._with(as_view=True)
 
-    def expand(self, pcoll: Any) -> Any:
+    def expand(self, pcoll: Any) -> PCollection[Any]:
         """The result as a PCollection, or as a view of it."""
+        result: PCollection[Any] = self._result(pcoll)
+        return result
+
+    def _result(self, pcoll: Any) -> Any:
         self._check_pcollection(pcoll)
         combine_fn = CombineFn.maybe_from_callable(self.fn, bool(self.args or self.kwargs))
         if not self.has_defaults or self.as_view:
