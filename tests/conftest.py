@@ -17,6 +17,19 @@ hypothesis.settings.register_profile("penstock", deadline=None, derandomize=True
 hypothesis.settings.load_profile("penstock")
 
 
+def pytest_addoption(parser: pytest.Parser) -> None:
+    parser.addoption(
+        "--beam-suite", action="store_true", help="run all of Beam's own tests, which takes long"
+    )
+
+
+def pytest_collection_modifyitems(config: pytest.Config, items: list[pytest.Item]) -> None:
+    if not config.getoption("--beam-suite"):
+        for item in items:
+            if item.get_closest_marker("beam_suite"):
+                item.add_marker(pytest.mark.skip(reason="only with --beam-suite: it takes long"))
+
+
 @pytest.fixture(scope="session")
 def spark(tmp_path_factory: pytest.TempPathFactory) -> Iterator[SparkSession]:
     """The one session of a test run; pipelines find it without being told, as the active session."""

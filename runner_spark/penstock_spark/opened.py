@@ -16,6 +16,8 @@ from penstock_spark.session import SessionOptions, is_local, runner_session, ses
 from penstock_spark.sources import Scan, open_source
 from penstock_spark.sources.known_columns import records_of, table_of_schema
 from penstock_spark.spark_errors import raise_translated
+from penstock_spark.spark_versions import check_version
+from penstock_spark.workers_python import check_workers_python
 
 _SQL_CONF = {
     # Plans here have a fixed number of partitions; adaptive planning would only add a job for each exchange.
@@ -47,11 +49,14 @@ def open_session(settings: SparkOptions, local_only: bool) -> SparkSession:
             fast_start=bool(settings.fast_start),
         )
     )
-    if local_only and not is_local(spark.sparkContext.master):
+    check_version(spark.version, "the Spark session")
+    local = is_local(spark.sparkContext.master)
+    if local_only and not local:
         raise UnsupportedByRunner(
             "the program names one of Beam's local runners, and the Spark session is a cluster's",
             hint="name the SparkRunner, or no runner",
         )
+    check_workers_python(spark.sparkContext, local)
     return spark
 
 

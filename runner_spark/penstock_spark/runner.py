@@ -8,8 +8,11 @@ from typing import Any
 
 from penstock.error import UnsupportedByRunner
 from penstock.graph import Graph, Source, Step, Write, show
+from penstock.options.given import check_given
 from penstock.options.pipeline_options import PipelineOptions
+from penstock.options.pipeline_options_validator import PipelineOptionsValidator
 from penstock.options.spark import SparkOptions
+from penstock.pipeline_arguments import checked_arguments
 from penstock.runners.runner import PipelineResult, PipelineRunner
 from penstock.where import caller
 from penstock_spark.passes import leading_to, optimise
@@ -31,10 +34,13 @@ class SparkRunner(PipelineRunner):
 
     Args:
         arguments: Options by name, such as ``spark=session`` or ``master="local[2]"``; they win over the pipeline's.
+
+    Raises:
+        TypeError: If an option's name is unknown.
     """
 
     def __init__(self, **arguments: Any) -> None:
-        self.arguments = arguments
+        self.arguments = checked_arguments(arguments, "SparkRunner")
 
     def run_pipeline(self, pipeline: Any, options: PipelineOptions) -> PipelineResult:
         """Runs a pipeline: one in batch mode has ended when this returns, a query has started.
@@ -125,7 +131,8 @@ class SparkRunner(PipelineRunner):
         if self.arguments:
             settings = copy.copy(settings)
             settings._all_options = {**settings._all_options, **self.arguments}
-        errors = settings.validate()
+        check_given(settings)
+        errors = PipelineOptionsValidator(settings, self).validate()
         if errors:
             raise ValueError("\n".join(errors))
         return settings

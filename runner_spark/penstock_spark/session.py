@@ -5,8 +5,7 @@ from __future__ import annotations
 import os
 import re
 import sys
-from collections.abc import Iterator, Mapping
-from contextlib import contextmanager
+from collections.abc import Mapping
 from dataclasses import dataclass, field
 from pathlib import Path
 from typing import TYPE_CHECKING, Any, NoReturn
@@ -15,6 +14,8 @@ from penstock.error import UnsupportedByRunner
 from penstock_spark.class_archive import archive_arguments, has_base_archive
 from penstock_spark.collector import collector
 from penstock_spark.configuration import configuration_folder, configured
+from penstock_spark.environment import environment
+from penstock_spark.gateway import started_java
 from penstock_spark.java import find_java, wrapped
 from penstock_spark.unpacked import HOME, unpacked_home
 
@@ -192,7 +193,7 @@ def _start(options: SessionOptions) -> SparkSession:
             conf |= _local_conf(master)
     conf["spark.app.name"] = options.app_name or os.path.basename(sys.argv[0]) or "penstock"
     conf |= options.conf
-    with _environment(_python_environment(options.conf)):
+    with environment(_python_environment(options.conf)):
         if submitted:
             return _classic(SparkSession.builder.config(map=conf).getOrCreate())
         return _start_java(conf, options.fast_start)
@@ -223,7 +224,7 @@ def _start_java(conf: dict[str, str], fast_start: bool) -> SparkSession:
         "SPARK_HOME": spark_home,
         HOME: (unpacked_home(spark_home) or "") if is_local(conf["spark.master"]) else "",
     }
-    with _environment(launch):
+    with environment(launch), started_java(conf, spark_home):
         return SparkSession.builder.config(map=conf).getOrCreate()
 
 
@@ -266,18 +267,3 @@ def _quoted(argument: str) -> str:
     if re.fullmatch(r"[\w.,:=/+*%@-]+", argument):
         return argument
     return '"' + argument.replace("\\", "\\\\").replace('"', '\\"') + '"'
-
-
-@contextmanager
-def _environment(variables: Mapping[str, str]) -> Iterator[None]:
-    """Sets environment variables for a block: Java inherits them, the user's program keeps its own."""
-    before = {name: os.environ.get(name) for name in variables}
-    os.environ.update(variables)
-    try:
-        yield
-    finally:
-        for name, value in before.items():
-            if value is None:
-                os.environ.pop(name, None)
-            else:
-                os.environ[name] = value

@@ -8,19 +8,21 @@ from pyspark.errors import PySparkException
 
 from penstock.error import RunnerError
 from penstock_spark.operators.failure import find_failure, to_exception
+from penstock_spark.operators.reporting import Reporting, reporting_now, reports_of
 
 
-def raise_translated(error: Exception) -> NoReturn:
+def raise_translated(error: Exception, reporting: Reporting | None = None) -> NoReturn:
     """Raises what went wrong in the terms of the pipeline, where it was user code's doing."""
-    other = translated(error)
+    other = translated(error, reporting)
     if other is error:
         raise error
     raise other from other.__cause__
 
 
-def translated(error: Exception) -> BaseException:
+def translated(error: Exception, reporting: Reporting | None = None) -> BaseException:
     """What went wrong in the terms of the pipeline, where it was user code's doing."""
-    failure = find_failure(str(error))
+    with reports_of(reporting or reporting_now()):
+        failure = find_failure(str(error))
     if failure is not None:
         return to_exception(failure)
     if isinstance(error, PySparkException):

@@ -5,6 +5,7 @@ from __future__ import annotations
 import copy
 import logging
 import pickle
+import threading
 
 import pytest
 
@@ -12,6 +13,9 @@ import penstock as beam
 from penstock import graph, pvalue
 from penstock.error import SideInputError, TransformError
 from penstock.io.primitive import SourceTransform
+from penstock.metrics.cells import DistributionData
+from penstock.metrics.execution import MetricsContainer, set_current
+from penstock.metrics.metric import Metrics
 from penstock.options.pipeline_options import PipelineOptions
 from penstock.transforms.combine import DefaultingCombineFn
 from penstock.transforms.combinefn import curry_combine_fn
@@ -214,8 +218,6 @@ def test_what_came_before_a_failure_is_kept_only_if_asked_for(partial, expected)
 
 
 def test_elements_that_take_too_long_are_dead_letters():
-    import threading
-
     wait = threading.Event()
     pipeline = beam.Pipeline()
     pipeline | beam.Create([1]) | beam.Map(lambda x: wait.wait(5)).with_exception_handling(timeout=0.01)
@@ -224,6 +226,37 @@ def test_elements_that_take_too_long_are_dead_letters():
     assert letter.value[1][0] is TimeoutError
     wait.set()
     dofn.teardown()
+
+
+def test_what_a_dofn_counts_under_a_timeout_is_counted_also_where_it_fails_or_takes_too_long():
+    wait = threading.Event()
+
+    def counting(x):
+        Metrics.counter("n", "seen").inc()
+        Metrics.distribution("n", "values").update(x)
+        Metrics.string_set("n", "texts").add(str(x))
+        if x == 2:
+            raise ValueError(x)
+        if x == 3:
+            wait.wait(5)
+        return x
+
+    pipeline = beam.Pipeline()
+    pipeline | beam.Create([1]) | beam.Map(counting).with_exception_handling(timeout=0.1)
+    dofn = pipeline.to_graph().steps[1].primitive.dofn
+    container = MetricsContainer("Map")
+    set_current(container)
+    try:
+        outputs = [list(dofn.process(x)) for x in (1, 2, 3, 4)]
+    finally:
+        set_current(None)
+        wait.set()
+        dofn.teardown()
+    assert [getattr(each, "tag", each) for (each,) in outputs] == [1, "bad", "bad", 4]
+    counted = container.snapshot()
+    assert counted["counters", "Map", "n", "seen"] == 4
+    assert counted["distributions", "Map", "n", "values"] == DistributionData(10, 4, 1, 4)
+    assert counted["string_sets", "Map", "n", "texts"].get_result() == {"1", "2", "3", "4"}
 
 
 @pytest.mark.parametrize(

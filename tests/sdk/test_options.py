@@ -241,13 +241,6 @@ def test_good_options_pass_the_validator():
     assert PipelineOptionsValidator(options).validate() == []
 
 
-def test_option_classes_of_other_systems_are_refused_with_a_hint():
-    with pytest.raises(ImportError, match=r"(?s)penstock has no GoogleCloudOptions.*accepted and ignored"):
-        from penstock.options.pipeline_options import GoogleCloudOptions  # noqa: F401
-    with pytest.raises(ImportError, match="cannot import name 'NoSuchOptions'"):
-        from penstock.options.pipeline_options import NoSuchOptions  # noqa: F401
-
-
 def test_repeated_files_of_setup_make_lists():
     setup = PipelineOptions(["--file_to_stage=a", "--files_to_stage=b"]).view_as(SetupOptions)
     assert (setup.files_to_stage, setup.save_main_session, setup.extra_packages) == (["a", "b"], None, None)

@@ -72,6 +72,8 @@ TEXT = b"a\r\nb\rc\n\n last"
         ("a.GZ", gzip.compress(b"a\nb", mtime=0), {}, ["a", "b"]),
         ("a.bz2", bz2.compress(TEXT), {}, ["a", "b\rc", "", " last"]),
         ("a.deflate", zlib.compress(b"a\nb"), {}, ["a", "b"]),
+        ("a.deflate", zlib.compress(b"a\n") + zlib.compress(b"b"), {}, ["a", "b"]),
+        ("a.txt", zlib.compress(b"a\n") + zlib.compress(b"b"), {"compression_type": "deflate"}, ["a", "b"]),
         ("a.zst", zstd(b"a\nb"), {}, ["a", "b"]),
         ("a.zstd", zstd(b"a\nb"), {}, ["a", "b"]),
         ("a.xz", lzma.compress(b"a\nb"), {}, ["a", "b"]),

@@ -11,6 +11,7 @@ from dataclasses import dataclass
 from typing import Any
 
 import penstock
+from penstock_spark.checkpoints.key_coders import changed_key_coders
 from penstock_spark.checkpoints.signature import FORMAT
 
 Signature = dict[str, Any]
@@ -198,6 +199,10 @@ def _of_groupings(old: Signature, new: Signature) -> Iterator[str]:
         for part, sentence in _PARTS_OF_GROUPING.items():
             if label in after and grouping[part] != after[label][1][part]:
                 yield _changed(f"'{label}' has {sentence}", grouping[part], after[label][1][part])
+        if label in after:
+            coders = (each.get("key_coders", {}) for each in (grouping, after[label][1]))
+            for kind, was, now in changed_key_coders(*coders):
+                yield _changed(f"the keys of '{label}' have another coder for {kind}", was, now)
 
 
 def _of_drop_state(new: Signature, drop_state: Collection[str]) -> Iterator[str]:

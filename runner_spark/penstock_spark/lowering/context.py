@@ -11,6 +11,7 @@ from pyspark.sql import DataFrame, SparkSession
 
 from penstock.graph import Step, Write
 from penstock_spark.lowering.frames import select
+from penstock_spark.operators.reporting import Reporting
 from penstock_spark.plan import PortReference
 from penstock_spark.sinks import SinkPlan, plan_sink
 from penstock_spark.sources import Scan as Source
@@ -26,7 +27,7 @@ class Context:
         metrics: The Spark accumulator for metrics.
         partitions: The number of partitions of every shuffle.
         dumps: Pickles a program for the workers.
-        show_elements: Whether errors tell the element that a step worked on.
+        reporting: How the run's tasks report.
         without: The optimisations that are switched off.
         recorded: How many elements and panes of each grouping a worker writes down in a micro-batch.
         sys_path: Folders that local workers should import from too.
@@ -44,7 +45,7 @@ class Context:
     metrics: Any
     partitions: int
     dumps: Callable[[Any], bytes]
-    show_elements: bool = False
+    reporting: Reporting = field(default_factory=Reporting)
     without: Set[str] = frozenset()
     recorded: int = 0
     sys_path: tuple[str, ...] = ()

@@ -14,6 +14,7 @@ from penstock_spark.operators.program import PageRoot, Program, SinkWriterSpec
 from penstock_spark.operators.stage import stage_function
 from penstock_spark.plan import Plan, Query, Scan, Stage, ViewNode, WriteNode
 from penstock_spark.sources import open_source
+from penstock_spark.workers_python import map_in_arrow
 
 
 def run_plan(plan: Plan, context: Context) -> None:
@@ -63,7 +64,7 @@ def _write(node: WriteNode, context: Context) -> None:
         writer = SinkWriterSpec(edge, sink.make_encoder, step.where)
         program = Program(context.run, -1, (PageRoot(edge),), (), (writer,))
         function = stage_function(context.dumps(program), {}, context.metrics, context.sys_path)
-        frame = context.read_all(node.sources, ("tag", "value")).mapInArrow(function, sink.schema)
+        frame = map_in_arrow(context.read_all(node.sources, ("tag", "value")), function, sink.schema)
     else:
         if node.in_columns:
             assert sink.columns is not None

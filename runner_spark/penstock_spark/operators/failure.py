@@ -1,7 +1,8 @@
 """How an exception of user code travels from a worker to the caller of `run`, with its type and the step it left.
 
-Spark reports a worker's exception as text. The worker therefore puts the pickled exception into that text, between
-two marks, and the driver takes it out again.
+Spark reports a worker's exception as text. The worker therefore puts the pickled exception into that text, and the
+driver takes it out again. The text may quote the input as well, which may hold anything: so the worker signs what it
+puts there, and the driver unpickles only what is signed with the key of its run.
 """
 
 from __future__ import annotations
@@ -18,8 +19,9 @@ import cloudpickle
 
 from penstock.error import RunnerError
 from penstock.metrics.execution import MetricsContainer, set_current
+from penstock_spark.operators.reporting import reporting_now
 
-_MARKED = re.compile(r"penstock-failure<([A-Za-z0-9+/=]+)>")
+_MARKED = re.compile(r"penstock-failure<([0-9a-f]{64}):([A-Za-z0-9+/=]+)>")
 _LIMIT_BYTES = 60_000
 _TRACEBACK_LIMIT = 12
 
@@ -53,17 +55,6 @@ class UserCodeError(RunnerError):
     """User code raised an exception that could not be brought to the driver as itself."""
 
 
-class _Shown:
-    """Whether this worker's task puts elements into errors."""
-
-    elements = False
-
-
-def show_elements(shown: bool) -> None:
-    """Sets whether failures of this task tell the element, which may be private, and which Spark's logs then have."""
-    _Shown.elements = shown
-
-
 def step_failed(error: BaseException, where: str, element: tuple[Any, ...] = ()) -> NoReturn:
     """Raises the marked form of an exception that left user code; one that is marked already passes unchanged.
 
@@ -81,12 +72,13 @@ def marked(error: BaseException, where: str, element: tuple[Any, ...] = ()) -> s
     """The text in which an exception travels to the driver; its arguments are those of `step_failed`."""
     # The text of the exceptions it came from is there too: they do not survive pickling.
     frames = "".join(traceback.format_exception(error, limit=-_TRACEBACK_LIMIT))
-    shown = _cut(repr(element[0])) if element and _Shown.elements else None
+    reporting = reporting_now()
+    shown = _cut(repr(element[0])) if element and reporting.show_elements else None
     failure = Failure(
         _pickled(error), type(error).__qualname__, _cut(_text(error)), where, _cut(frames), shown
     )
     packed = base64.b64encode(cloudpickle.dumps(failure)).decode("ascii")
-    return f"{failure.kind} {where} penstock-failure<{packed}>"
+    return f"{failure.kind} {where} penstock-failure<{reporting.signature(packed)}:{packed}>"
 
 
 def guarded(
@@ -123,12 +115,14 @@ def _pickled(error: BaseException) -> bytes | None:
 
 
 def find_failure(text: str) -> Failure | None:
-    """The failure in an error text of Spark's, if there is one."""
-    match = _MARKED.search(text)
-    if match is None:
-        return None
-    failure: Failure = pickle.loads(base64.b64decode(match.group(1)))
-    return failure
+    """The failure that a task of this run has put into an error text of Spark's; None if there is none."""
+    reporting = reporting_now()
+    for match in _MARKED.finditer(text):
+        signature, packed = match.groups()
+        if reporting.has_signed(packed, signature):
+            failure: Failure = pickle.loads(base64.b64decode(packed))
+            return failure
+    return None
 
 
 def to_exception(failure: Failure) -> BaseException:

@@ -15,7 +15,6 @@ from penstock.metrics.execution import MetricsContainer, Snapshot, merge_snapsho
 from penstock.transforms.counting import PairWithNothing
 from penstock.transforms.window import FixedWindows, Sessions
 from penstock_spark.operators.batch import Batch, decode_page, dumps, loads
-from penstock_spark.operators.failure import show_elements
 from penstock_spark.operators.group_read import GroupReader, read_groups
 from penstock_spark.operators.group_write import GroupWriter, PairStep
 from penstock_spark.operators.inline import inline_batches
@@ -43,6 +42,7 @@ from penstock_spark.operators.program import (
     WriterSpec,
 )
 from penstock_spark.operators.pushing import Consumer, Fan, Node, Quiet, Records
+from penstock_spark.operators.reporting import report_with
 from penstock_spark.operators.stateful import StatefulStep
 from penstock_spark.operators.stateful_read import StatefulReader
 from penstock_spark.operators.totals import TotalsReader
@@ -327,7 +327,7 @@ def stage_function(
         context = TaskContext.get()
         partition = context.partitionId() if context else 0
         loaded: Program = loads(program)
-        show_elements(loaded.show_elements)
+        report_with(loaded.reporting)
         # Every step below another one takes a few frames of Python's stack.
         sys.setrecursionlimit(max(sys.getrecursionlimit(), 1_000 + _FRAMES_PER_STEP * len(loaded.steps)))
         stage = Stage(loaded, partition, pages)

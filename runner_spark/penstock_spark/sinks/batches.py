@@ -14,11 +14,13 @@ from pyspark.sql import functions as F
 from penstock.error import RunnerError
 from penstock_spark.operators.failure import find_failure, step_failed
 from penstock_spark.operators.program import PageRoot, Program, SinkWriterSpec
+from penstock_spark.operators.reporting import reporting_now, reports_of
 from penstock_spark.operators.stage import stage_function
 from penstock_spark.sinks.inside import rows_inside
 from penstock_spark.sinks.micro_batch import MicroBatch, prepare
 from penstock_spark.sinks.plan import SinkPlan
 from penstock_spark.sinks.stream_sink import StreamSink
+from penstock_spark.workers_python import map_in_arrow
 
 TASK_BYTES = 4 << 20
 """So many bytes of elements, at least, are worth a task, and a file, of their own."""
@@ -51,6 +53,7 @@ class BatchWriter:
         run: Names the run.
         sys_path: Folders that the driver imports from and the workers should too.
         app: Names the checkpoint: the same after a restart, and never that of another checkpoint.
+        check: Called before a micro-batch is written: it raises if another run holds the checkpoint.
 
     Raises:
         UnsupportedByRunner: A sink takes no stream, or not all that is asked of it.
@@ -66,7 +69,9 @@ class BatchWriter:
         run: str,
         sys_path: tuple[str, ...],
         app: str,
+        check: Callable[[], None],
     ) -> None:
+        self._check = check
         self._sinks = tuple(sinks)
         self._inside = frozenset(inside)
         self._dumps = dumps
@@ -75,6 +80,7 @@ class BatchWriter:
         self._sys_path = sys_path
         self._streams = _streams(self._sinks, app)
         self._last_begun: int | None = None
+        self._reporting = reporting_now()
         for sink in self._sinks:
             self._plan(sink, 0, may_be_again=True)
 
@@ -95,15 +101,18 @@ class BatchWriter:
 
     def __call__(self, frame: DataFrame, batch_id: int) -> None:
         """Writes a micro-batch; when it returns, Spark notes in the checkpoint that this is done."""
+        self._check()
         # After its first micro-batch, this process knows whether it has begun one before.
         may_be_again = self._last_begun is None or batch_id <= self._last_begun
         self._last_begun = batch_id
-        try:
-            self._write(frame, batch_id, may_be_again)
-        except Exception as error:
-            if _is_stop(str(error)):
-                raise QueryStopped(_SPARKS_WORDS) from None
-            raise
+        # Spark calls from a thread of its own.
+        with reports_of(self._reporting):
+            try:
+                self._write(frame, batch_id, may_be_again)
+            except Exception as error:
+                if _is_stop(str(error)):
+                    raise QueryStopped(_SPARKS_WORDS) from None
+                raise
 
     def _write(self, frame: DataFrame, batch_id: int, may_be_again: bool) -> None:
         plans = [(sink, self._plan(sink, batch_id, may_be_again)) for sink in self._sinks]
@@ -147,7 +156,7 @@ class BatchWriter:
         writer = SinkWriterSpec(edge, plan.make_encoder, sink.step.where)
         program = Program(self._run, sink.level, (PageRoot(edge),), (), (writer,))
         function = stage_function(self._dumps(program), {}, self._metrics, self._sys_path)
-        self._commit(sink, plan, pages.mapInArrow(function, plan.schema))
+        self._commit(sink, plan, map_in_arrow(pages, function, plan.schema))
 
     def _commit(self, sink: StreamSink, plan: SinkPlan, rows: DataFrame) -> None:
         """Writes the rows of one sink; an error that no step has made names the sink's."""

@@ -8,7 +8,7 @@ from typing import Any
 
 import pyarrow as pa
 from pyspark.sql import DataFrame
-from pyspark.sql.pandas.types import from_arrow_schema, to_arrow_schema
+from pyspark.sql.pandas.types import from_arrow_schema
 
 from penstock.error import three_parts
 from penstock.io.columnar import field_names
@@ -17,6 +17,7 @@ from penstock_spark.sinks import as_columns
 from penstock_spark.sinks.plan import Encoder, SinkPlan, plan_sink
 from penstock_spark.sinks.records import column_of, field_of, schema_of
 from penstock_spark.sinks.tables import RecordRows
+from penstock_spark.spark_versions import to_arrow_schema
 
 
 @plan_sink.register
@@ -29,7 +30,7 @@ def plan_frame(sink: FrameSink, where: str) -> SinkPlan:
 
     if sink.schema is not None:
         schema = as_columns.schema_of(sink.schema)
-        columns, split = to_arrow_schema(schema, timezone="UTC"), _split_for(sink.element_type)
+        columns, split = to_arrow_schema(schema), _split_for(sink.element_type)
     else:
         columns, split = columns_of(sink.element_type, where)
         schema = from_arrow_schema(columns)

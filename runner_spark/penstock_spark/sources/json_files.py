@@ -17,6 +17,7 @@ from penstock.pvalue import Row
 from penstock_spark.sources.files import Files, Namer, find_files
 from penstock_spark.sources.scan import Scan, open_source
 from penstock_spark.worker_socket import promptly
+from penstock_spark.workers_python import map_in_arrow
 
 LINES = {"lineSep": "\n"}
 """Options of Spark's line reader."""
@@ -70,7 +71,7 @@ def _surveyed(
     frame: DataFrame, source: JsonSource, files: Files
 ) -> tuple[tuple[str, ...], list[tuple[str, str]]]:
     """The fields of all objects, and what is wrong with which file."""
-    found = frame.mapInArrow(_Survey(source, files.namer()), _FOUND).collect()
+    found = map_in_arrow(frame, _Survey(source, files.namer()), _FOUND).collect()
     # The order in which the first file has them; a field that only other files have comes after.
     named = sorted((row for row in found if row.name), key=lambda row: (row.file, row.number))
     problems = sorted((row.file, row.problem) for row in found if row.problem)

@@ -18,7 +18,7 @@ from pyspark.sql import functions as F
 from pyspark.sql.types import StructType
 
 from penstock.error import three_parts
-from penstock.io.compression import CompressionTypes, resolve_compression
+from penstock.io.compression import CompressionTypes, inflate, resolve_compression
 from penstock.io.filesystems import FileSystems
 from penstock.io.records import records
 from penstock.io.text_source import TextSource
@@ -26,6 +26,7 @@ from penstock_spark.session import empty_frame
 from penstock_spark.sources.files import Namer, find_files
 from penstock_spark.sources.scan import Scan, open_source
 from penstock_spark.sources.splits import Split, blocks_of, leaves_files_out, splits_of
+from penstock_spark.spark_versions import unpacks_zstandard
 
 # Hadoop reads these by the ending of the file's name.
 _READ_BY_SPARK = frozenset(
@@ -162,6 +163,8 @@ def spark_unpacks(source: TextSource, path: str) -> bool:
     by_name = CompressionTypes.detect_compression_type(path)
     # Hadoop has no codec for the longer of the two endings of Zstandard.
     known = by_name in _READ_BY_SPARK and not path.lower().endswith(".zstd")
+    if by_name == CompressionTypes.ZSTD:
+        known = known and unpacks_zstandard()
     return known and resolve_compression(path, source.compression_type) == by_name
 
 
@@ -334,7 +337,7 @@ def decompress(content: bytes, compression: str, name: str, where: str) -> bytes
             case CompressionTypes.LZMA:
                 return lzma.decompress(content)
             case CompressionTypes.DEFLATE:
-                return zlib.decompress(content)
+                return inflate(content)
             case CompressionTypes.GZIP | CompressionTypes.ZSTD:
                 with pa.input_stream(pa.py_buffer(content), compression=compression) as stream:
                     return bytes(stream.read())

@@ -156,6 +156,32 @@ class MetricsContainer:
         """Keeps what is no metric, but comes the same way: it has a ``combine``, and queries do not show it."""
         self.many[RECORDINGS, _RECORDING] = _combine(data, self.many.get((RECORDINGS, _RECORDING)))
 
+    def absorb(self, other: MetricsContainer) -> None:
+        """Takes in what another container has counted, such as that of a helper thread, which may still count.
+
+        >>> container, helper = MetricsContainer("Count"), MetricsContainer("Count")
+        >>> helper.inc(("game", "moves"), 2)
+        >>> container.absorb(helper)
+        >>> container.counters
+        {('game', 'moves'): 2}
+        """
+        for name, count in dict(other.counters).items():
+            self.inc(name, count)
+        for name, (total, count, least, most) in dict(other.distributions).items():
+            cell = self.distributions.setdefault(name, [0, 0, least, most])
+            cell[:] = cell[0] + total, cell[1] + count, min(cell[2], least), max(cell[3], most)
+        kinds: tuple[tuple[dict[Any, Any], dict[Any, Any]], ...] = (
+            (self.gauges, other.gauges),
+            (self.histograms, other.histograms),
+            (self.many, other.many),
+        )
+        for own, others in kinds:
+            for key, data in dict(others).items():
+                own[key] = _combine(data, own.get(key))
+        for (kind, name), items in dict(other.waiting).items():
+            for item in set(items):
+                self.add(kind, name, item)
+
     def snapshot(self) -> Snapshot:
         """Everything counted so far, as plain frozen data that can be pickled."""
         for kind, name in list(self.waiting):

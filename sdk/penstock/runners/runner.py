@@ -15,7 +15,7 @@ if TYPE_CHECKING:
     from penstock.metrics.metric import MetricResults
     from penstock.pipeline import Pipeline
 
-__all__ = ["PipelineResult", "PipelineRunner", "PipelineState", "create_runner"]
+__all__ = ["PipelineResult", "PipelineRunner", "PipelineState", "create_runner", "spark_runner"]
 
 _LOGGER = logging.getLogger(__name__)
 SPARK_RUNNER = ("penstock_spark.runner", "SparkRunner")
@@ -223,7 +223,7 @@ def create_runner(runner_name: str | None = None) -> PipelineRunner:
         raise ValueError(
             three_parts(f"Unexpected pipeline runner: {runner_name}", hint=_hint(str(runner_name)))
         )
-    runner = _spark_runner()
+    runner = spark_runner()
     runner.local_only = name in LOCAL_NAMES
     return runner
 
@@ -249,10 +249,18 @@ def batches_of_the_runner() -> Any:
     return importlib.import_module(BATCHES)
 
 
-def _spark_runner() -> PipelineRunner:
+def spark_runner(**arguments: Any) -> PipelineRunner:
+    """A new Spark runner.
+
+    Args:
+        arguments: Options by name.
+
+    Raises:
+        ImportError: If the runner's package cannot be imported.
+    """
     module, name = SPARK_RUNNER
     try:
-        runner: PipelineRunner = getattr(importlib.import_module(module), name)()
+        runner: PipelineRunner = getattr(importlib.import_module(module), name)(**arguments)
     except ImportError as error:
         raise ImportError(
             three_parts(

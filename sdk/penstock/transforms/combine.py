@@ -139,11 +139,9 @@ def _result_type(fn: Any, value_type: Any) -> Any:
         return _result_type(function, value_type)
     if function in (any, all):
         return bool
-    if function is sum:
-        # With None among the numbers there is no sum.
-        value_type = without_none(value_type)
-        return value_type if value_type in (int, float) else typehints.Any
-    return value_type if function in (min, max) else typehints.Any
+    value_type = without_none(value_type) if function is sum else value_type
+    keeps_type = function in (min, max) or (function is sum and value_type in (int, float))
+    return value_type if keeps_type else typehints.Any
 
 
 class CombineValues(PTransformWithSideInputs):
@@ -282,10 +280,6 @@ class CombineGlobally(PTransform[Any, Any]):
 
     def expand(self, pcoll: Any) -> PCollection[Any]:
         """The result as a PCollection, or as a view of it."""
-        result: PCollection[Any] = self._result(pcoll)
-        return result
-
-    def _result(self, pcoll: Any) -> Any:
         self._check_pcollection(pcoll)
         combine_fn = CombineFn.maybe_from_callable(self.fn, bool(self.args or self.kwargs))
         if not self.has_defaults or self.as_view:
@@ -293,7 +287,7 @@ class CombineGlobally(PTransform[Any, Any]):
             if not self.as_view:
                 return combined
             default = (self._default_of(combine_fn),) if self.has_defaults else ()
-            return pvalue.AsSingleton(combined, *default)
+            return pvalue.AsSingleton(combined, *default)  # type: ignore[return-value]
         if pcoll.windowing.windowfn != GlobalWindows():
             raise ValueError(
                 three_parts(
@@ -309,7 +303,7 @@ class CombineGlobally(PTransform[Any, Any]):
             return self._combined(pcoll, combine_fn)
         return self._combined(pcoll, DefaultingCombineFn(combine_fn), with_marker=True)
 
-    def _combined(self, pcoll: Any, combine_fn: CombineFn, with_marker: bool = False) -> Any:
+    def _combined(self, pcoll: Any, combine_fn: CombineFn, with_marker: bool = False) -> PCollection[Any]:
         """All elements combined under one key, None; a marker makes sure that there is an element."""
         element_type = pcoll.element_type or typehints.Any
         key = ParDo(_KeyWithNone()).with_output_types(typehints.KV[None, element_type])
@@ -325,7 +319,7 @@ class CombineGlobally(PTransform[Any, Any]):
         combine: PTransform[Any, Any] = CombinePerKey(combine_fn, *self.args, **self.kwargs)
         if self.fanout:
             combine = CombinePerKey(combine_fn, *self.args, **self.kwargs).with_hot_key_fanout(self.fanout)
-        combined = keyed | "CombinePerKey" >> combine
+        combined: PCollection[Any] = keyed | "CombinePerKey" >> combine
         declared = combine_fn.get_type_hints().simple_output_type("") or _result_type(
             combine_fn, element_type
         )
