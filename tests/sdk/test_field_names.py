@@ -11,7 +11,7 @@ import pyarrow.parquet as pq
 import pytest
 
 import penstock as beam
-from penstock.io import ReadFromCsv, ReadFromJson, ReadFromParquet, ReadFromSpark
+from penstock.io import ReadFromCsv, ReadFromJson, ReadFromParquet, ReadFromSpark, WriteToCsv, WriteToSpark
 from penstock.io.watermarks import BoundedDisorder
 from penstock.typehints import TypeCheckError
 
@@ -117,6 +117,28 @@ def test_the_types_of_files_are_those_of_their_values(tmp_path) -> None:
     assert str(rows.element_type) == (
         "Row(a=Union[None, int, str], b=Union[Dict(c=Union[List[Union[None, float]], None]), None])"
     )
+
+
+@pytest.mark.parametrize("name", ["odd name", "from", "_own", "a.b"])
+def test_a_name_that_no_named_tuple_can_have_is_refused(name) -> None:
+    rows = beam.Pipeline() | beam.Create([beam.Row(**{name: 1, "n": 2})])
+    _ = rows | "alone" >> beam.GroupBy(name)
+    with pytest.raises(
+        ValueError, match=rf"{name!r} cannot be the name of a field.*\n.*\n.*GroupBy\(name={name!r}"
+    ):
+        _ = rows | "several" >> beam.GroupBy(name, "n")
+    with pytest.raises(ValueError, match="cannot be the name"):
+        _ = rows | "dest" >> beam.GroupBy("n").aggregate_field("n", sum, name)
+    with pytest.raises(ValueError, match="two fields of the result have the name 'n'"):
+        _ = rows | "twice" >> beam.GroupBy("n").aggregate_field("n", sum, "n")
+    _ = rows | "renamed" >> beam.GroupBy(key=name).aggregate_field(name, sum, "total")
+
+
+def test_columns_that_a_sink_names_are_fields_of_the_rows(tmp_path) -> None:
+    with pytest.raises(TypeCheckError, match="did you mean 'team'"):
+        _ = _rows() | WriteToSpark("orc", str(tmp_path / "out"), partition_by="taem")
+    with pytest.raises(TypeCheckError, match="did you mean 'team'"):
+        _ = _rows() | WriteToCsv(str(tmp_path / "out"), columns=["taem"])
 
 
 def test_a_declared_type_is_taken_instead_of_that_of_the_files(tmp_path) -> None:

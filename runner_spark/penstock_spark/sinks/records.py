@@ -208,7 +208,7 @@ def column_of(values: Sequence[Any], field: pa.Field, where: str) -> pa.Array:
     """
     name = field.name
     nulls_fit = field.nullable or not any(value is None for value in values)
-    exact = all(_is_exact(kind, field.type) for kind in set(map(type, values)))
+    exact = _are_exact(values, field.type)
     try:
         if _has_map(field.type):
             values = [_with_pairs(value, field.type) for value in values]
@@ -242,6 +242,21 @@ def _with_pairs(value: Any, kind: pa.DataType) -> Any:
     if isinstance(kind, pa.StructType):
         return {field.name: _with_pairs(value.get(field.name), field.type) for field in kind}
     return [_with_pairs(each, kind.value_type) for each in value] if kind.num_fields else value
+
+
+def _are_exact(values: Sequence[Any], column: pa.DataType) -> bool:
+    """Whether Arrow keeps values as they are, at any depth."""
+    if isinstance(column, pa.ListType):
+        lists = [value for value in values if isinstance(value, list | tuple)]
+        return _are_exact([each for value in lists for each in value], column.value_type)
+    if isinstance(column, pa.MapType):
+        pairs = [pair for value in values if isinstance(value, dict) for pair in value.items()]
+        keys, items = [key for key, _ in pairs], [item for _, item in pairs]
+        return _are_exact(keys, column.key_type) and _are_exact(items, column.item_type)
+    if isinstance(column, pa.StructType):
+        dicts = [value for value in values if isinstance(value, dict)]
+        return all(_are_exact([each.get(part.name) for each in dicts], part.type) for part in column)
+    return all(_is_exact(kind, column) for kind in set(map(type, values)))
 
 
 def _is_exact(kind: type, column: pa.DataType) -> bool:

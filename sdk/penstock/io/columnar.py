@@ -12,6 +12,7 @@ from penstock.graph import Sink, Source
 from penstock.io.paths import check_path, require_match
 from penstock.io.primitive import SinkTransform, SourceTransform
 from penstock.pvalue import PCollection, Row
+from penstock.transforms.field_checks import check_field_names
 
 if TYPE_CHECKING:
     from penstock.io.write_files import FileResult
@@ -152,7 +153,9 @@ class WriteColumns(SinkTransform["FileResult"]):
 
     def expand(self, pcoll: Any) -> PCollection[FileResult]:
         """The new PCollection; the columns are those of the element type, where it tells them."""
-        self.sink = replace(self.sink, columns=field_names(getattr(pcoll, "element_type", None)))
+        element_type = getattr(pcoll, "element_type", None)
+        check_field_names(dict(self.sink.options).get("columns") or (), element_type, self._where())
+        self.sink = replace(self.sink, columns=field_names(element_type))
         result: PCollection[FileResult] = super().expand(pcoll)
         return result
 

@@ -10,6 +10,7 @@ from penstock.graph import Sink, Source
 from penstock.io.columnar import field_names
 from penstock.io.primitive import SinkTransform, SourceTransform
 from penstock.pvalue import PCollection, Row
+from penstock.transforms.field_checks import check_field_names
 
 __all__ = ["ReadFromSpark", "WriteToSpark", "from_dataframe", "to_dataframe"]
 
@@ -188,6 +189,7 @@ class WriteToSpark(SinkTransform):
         options: The writer's options.
 
     Raises:
+        TypeCheckError: The elements have no field of the name of a column in `partition_by`.
         ValueError: The mode is none of these; or there is no schema and the element type tells none (when the
             transform is applied).
 
@@ -226,5 +228,6 @@ class WriteToSpark(SinkTransform):
                     )
                 )
             self.sink = replace(self.sink, element_type=element_type)
+            check_field_names(self.sink.partition_by, element_type, self._where())
         result: PCollection[Any] = super().expand(pcoll)
         return result

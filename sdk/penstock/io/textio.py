@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Iterator
-from typing import TYPE_CHECKING, Any
+from typing import Any
 
 from penstock.coders import coders
 from penstock.io import text_sink, text_source
@@ -109,10 +109,10 @@ class ReadFromTextWithFilename(ReadFromText):
 
     with_filename = True
 
-    if TYPE_CHECKING:
-
-        def expand(self, pbegin: Any) -> PCollection[tuple[str, str]]:  # type: ignore[override]  # noqa: D102
-            ...
+    def expand(self, pbegin: Any) -> PCollection[tuple[str, str]]:  # type: ignore[override]
+        """The new PCollection."""
+        pairs: PCollection[Any] = super().expand(pbegin)
+        return pairs
 
 
 class _ReadTextFiles(DoFn):

@@ -139,9 +139,8 @@ def _result_type(fn: Any, value_type: Any) -> Any:
         return _result_type(function, value_type)
     if function in (any, all):
         return bool
-    value_type = without_none(value_type) if function is sum else value_type
-    keeps_type = function in (min, max) or (function is sum and value_type in (int, float))
-    return value_type if keeps_type else typehints.Any
+    kept = without_none(value_type) if function is sum else value_type
+    return kept if function in (min, max) or (function is sum and kept in (int, float)) else typehints.Any
 
 
 class CombineValues(PTransformWithSideInputs):

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import copy
+import keyword
 import numbers
 from collections.abc import Callable, Iterable, Mapping
 from typing import Any
@@ -117,7 +118,19 @@ class GroupBy(PTransform[Any, Any]):
         """From an element to its key."""
         if not self._force_tuple_keys:
             return self._key_fields[0][1]
+        self._check_names([name for name, _ in self._key_fields])
         return KeyOf(tuple(self._key_fields))
+
+    def _check_names(self, names: list[str]) -> None:
+        """Refuses what a named tuple cannot have as fields."""
+        for at, name in enumerate(names):
+            if name in names[:at]:
+                what = f"two fields of the result have the name {name!r}"
+                raise ValueError(three_parts(what, where=self._where(), hint="give one of them another name"))
+            if not name.isidentifier() or keyword.iskeyword(name) or name.startswith("_"):
+                hint = f"give it another one, as in GroupBy(name={name!r})"
+                what = f"{name!r} cannot be the name of a field of the result"
+                raise ValueError(three_parts(what, where=self._where(), hint=hint))
 
     def key_type(self, input_type: Any) -> Any:
         """The type of the keys of elements of a type."""
@@ -160,6 +173,7 @@ class _GroupAndAggregate(PTransform[Any, Any]):
 
         key_fields = tuple(self._grouping._key_fields)
         names = (*(name for name, _ in key_fields), *(dest for _, _, dest in self._aggregations))
+        self._grouping._check_names(list(names))
         keyed = Map(KeyAndValues(KeyOf(key_fields), tuple(each for each, _, _ in self._aggregations)))
         input_type = pcoll.element_type or typehints.Any
         key_type = self._grouping.key_type(input_type)
