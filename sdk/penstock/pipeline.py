@@ -14,6 +14,7 @@ from penstock.annotations import current_annotations, transform_annotations
 from penstock.applied import AppliedPTransform, PipelineVisitor, PTransformOverride, encode_annotations
 from penstock.error import three_parts
 from penstock.options.pipeline_options import PipelineOptions, StandardOptions, TypeOptions
+from penstock.options.value_provider import RuntimeValueProvider
 from penstock.pipeline_arguments import checked_arguments, hints_of, own_options
 from penstock.transforms.display import HasDisplayData
 from penstock.transforms.ptransform_base import NamedPTransform, PTransform, get_named_nested_pvalues
@@ -136,7 +137,11 @@ class Pipeline(HasDisplayData):
         """
         for handler in self._error_handlers:
             handler.verify_closed()
-        return self.runner.run_pipeline(self, self._options)
+        values = {
+            name: each for name, each in self._options.get_all_options().items() if isinstance(each, str)
+        }
+        with RuntimeValueProvider.at_run_time(values):
+            return self.runner.run_pipeline(self, self._options)
 
     def explain(self) -> str:
         """What the runner would do, as text, without running anything."""
