@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import fnmatch
+import functools
 import logging
 import os
 import re
@@ -14,13 +15,14 @@ from typing import Any, NoReturn
 from urllib.parse import unquote
 
 from pyspark.errors import PySparkException
+from pyspark.logger import PySparkLogger
 
 from penstock.error import BeamError, RunnerError
 from penstock.graph import Graph, Read
 from penstock.io.paths import known_path
 from penstock_spark.operators.at_work import Died, find_died
 from penstock_spark.operators.failure import find_failure, to_exception
-from penstock_spark.operators.reporting import Reporting, reporting_now, reports_of
+from penstock_spark.operators.reporting import Reporting, is_in_run, reporting_now, reports_of
 from penstock_spark.spark_messages import MESSAGES, Message
 
 _LOGGER = logging.getLogger(__name__)
@@ -54,6 +56,16 @@ class Surroundings:
     graph: Graph | None = None
     places: tuple[str, ...] = ()
     checkpoint: str | None = None
+
+
+@functools.cache
+def keep_pyspark_quiet() -> None:
+    """Has PySpark print no error that this module tells: its text has Java's stack, and quotes the input.
+
+    Errors of what the program does by itself with Spark are printed as ever.
+    """
+    logger: Any = PySparkLogger.getLogger("DataFrameQueryContextLogger")
+    logger.addFilter(lambda record: not is_in_run())
 
 
 @contextmanager
@@ -158,13 +170,12 @@ def _where(message: Message, file: str | None, known: Surroundings) -> str | Non
 
 def _reader(file: str, graph: Graph | None) -> str | None:
     """The step that reads a file."""
-    reads = [step for step in graph.steps if isinstance(step.primitive, Read)] if graph else []
-    for step in reads:
-        source = _innermost(step.primitive)
+    for step in graph.steps if graph else ():
+        source = _innermost(step.primitive) if isinstance(step.primitive, Read) else None
         pattern = known_path(getattr(source, "file_pattern", None) or getattr(source, "path", None) or "")
         if pattern and fnmatch.fnmatch(_path(file), _path(pattern) + "*"):
             return step.where
-    return reads[0].where if len(reads) == 1 else None
+    return None
 
 
 def _innermost(primitive: Any) -> Any:

@@ -151,6 +151,18 @@ def test_a_method_that_leaves_names_its_step_and_not_one_that_is_torn_down_after
     assert_readable(failure_of(build), f"SystemExit: in {method}", "at step 'Ends'")
 
 
+@pytest.mark.parametrize("mode", ["batch", "streaming"])
+def test_a_function_that_leaves_on_the_driver_names_its_step(mode):
+    def build(pipeline):
+        (
+            pipeline
+            | beam.Create(range(3))
+            | "Each" >> beam.io.ForEachBatch(lambda elements, number: sys.exit(3))
+        )
+
+    assert_readable(failure_of(build, mode=mode), "the step left with SystemExit: 3", "at step 'Each")
+
+
 def half_of(path, content):
     path.write_bytes(content[: len(content) // 2])
     return str(path)
@@ -224,7 +236,7 @@ def test_a_file_that_becomes_shorter_while_it_is_read_is_an_error(tmp_path, name
     def build(pipeline):
         pipeline | "Read" >> read(str(file)) | beam.Map(str)
 
-    error = failure_of(build, without="native_columns")
+    error = failure_of(build)
     assert isinstance(error, OSError)
     assert_readable(error, f"{file} cannot be read: it has become shorter", "at step 'Read")
 
@@ -322,9 +334,7 @@ def test_a_checkpoint_below_a_file_is_named(tmp_path):
     (tmp_path / "file").write_text("")
     location = str(tmp_path / "file" / "checkpoint")
     error = failure_of(counting(tmp_path), mode="streaming", checkpoint_location=location)
-    assert_readable(
-        error, f"{tmp_path / 'file'} is a file, where a folder has to be", f"in the checkpoint {location}"
-    )
+    assert_readable(error, f"{tmp_path / 'file'} cannot be written", f"in the checkpoint {location}")
 
 
 def test_a_damaged_checkpoint_is_named(tmp_path):
