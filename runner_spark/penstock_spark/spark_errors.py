@@ -20,6 +20,7 @@ from pyspark.logger import PySparkLogger
 from penstock.error import BeamError, RunnerError
 from penstock.graph import Graph, Read
 from penstock.io.paths import known_path
+from penstock_spark.java_life import java_death
 from penstock_spark.operators.at_work import Died, find_died
 from penstock_spark.operators.failure import find_failure, to_exception
 from penstock_spark.operators.reporting import Reporting, is_in_run, reporting_now, reports_of
@@ -94,7 +95,12 @@ def translated(error: Exception, surroundings: Surroundings | None = None) -> Ba
         died = find_died(text) if failure is None else None
     if failure is not None:
         return to_exception(failure)
-    if isinstance(error, BeamError) or not _is_sparks(error):
+    if isinstance(error, BeamError):
+        return error
+    death = java_death(error, _places(known))
+    if death is not None:
+        return death
+    if not _is_sparks(error):
         return error
     _LOGGER.debug("Spark's own text:\n%s", text)
     if died is not None:

@@ -20,6 +20,9 @@ from penstock_spark.spark_errors import Surroundings
 
 _LOGGER = logging.getLogger(__name__)
 
+INLINE_VALUES = 1_000
+"""The number of in-memory values for which a further task is worth its start."""
+
 
 @dataclass
 class Context:
@@ -32,6 +35,7 @@ class Context:
         partitions: The number of partitions of every shuffle.
         dumps: Pickles a program for the workers.
         reporting: How the run's tasks report.
+        inline_values: Up to so many in-memory values are one bundle.
         without: The optimisations that are switched off.
         recorded: How many elements and panes of each grouping a worker writes down in a micro-batch.
         sys_path: Folders that local workers should import from too.
@@ -50,6 +54,7 @@ class Context:
     metrics: Any
     partitions: int
     dumps: Callable[[Any], bytes]
+    inline_values: int = INLINE_VALUES
     reporting: Reporting = field(default_factory=Reporting)
     without: Set[str] = frozenset()
     recorded: int = 0

@@ -9,7 +9,7 @@ from typing import Any
 
 from penstock.error import three_parts
 from penstock.graph import Sink, Source
-from penstock.io.paths import check_path, require_match
+from penstock.io.paths import check_path
 from penstock.io.primitive import SinkTransform, SourceTransform
 from penstock.pvalue import Row
 
@@ -100,22 +100,13 @@ def check_options(transform: str, given: Iterable[str], known: frozenset[str]) -
 
 
 class ReadColumns(SourceTransform):
-    """Reads a source of rows; `ReadFromCsv` and `ReadFromJson` make it.
-
-    Raises:
-        OSError: No file matches, when it is applied.
-    """
+    """Reads a source of rows; `ReadFromCsv` and `ReadFromJson` make it."""
 
     source: CsvSource | JsonSource
 
     def __init__(self, source: CsvSource | JsonSource, label: str) -> None:
         super().__init__(source, label)
         check_path(source.file_pattern, "path")
-
-    def expand(self, pbegin: Any) -> Any:
-        """The new PCollection; by now the files must be there."""
-        require_match(self.source.file_pattern)
-        return super().expand(pbegin)
 
     def infer_output_type(self, input_type: Any) -> Any:
         """Rows whose fields only the data tells."""

@@ -6,6 +6,7 @@ from collections.abc import Callable
 from typing import TYPE_CHECKING, Any
 
 from penstock import graph
+from penstock.io.paths import require_files
 from penstock.pvalue import PCollection
 from penstock.transforms.ptransform import PTransform
 from penstock.utils.timestamp import DurationTypes
@@ -28,7 +29,12 @@ class SourceTransform(PTransform[Any, Any]):
         self.source = source
 
     def expand(self, pbegin: Any) -> Any:
-        """The new PCollection."""
+        """The new PCollection.
+
+        Raises:
+            FileNotFoundError: Local files that must be there are not.
+        """
+        require_files(self.source, pbegin.pipeline._current_transform().where)
         return PCollection(pbegin.pipeline, is_bounded=self.source.is_bounded)
 
     def to_primitive(self) -> graph.Read:

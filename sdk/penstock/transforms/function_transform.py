@@ -68,7 +68,11 @@ def ptransform_fn(fn: Callable[..., Any]) -> Callable[..., PTransform[Any, Any]]
 
     @functools.wraps(fn)
     def make(*args: Any, **kwargs: Any) -> PTransform[Any, Any]:
-        return _PTransformFnPTransform(fn, *args, **kwargs)
+        transform = _PTransformFnPTransform(fn, *args, **kwargs)
+        # Hints from decorators below this one came along with `wraps`; those above it are set on `make` later.
+        hints = get_type_hints(make)
+        transform._set_type_hints(hints.with_defaults(transform.get_type_hints()))
+        return transform
 
     try:
         make.__signature__ = inspect.signature(functools.partial(fn, None))  # type: ignore[attr-defined]
