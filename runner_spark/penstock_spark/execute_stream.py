@@ -19,6 +19,7 @@ from penstock_spark.lowering.query import build_query, heartbeat_of
 from penstock_spark.metrics import forget_reports
 from penstock_spark.opened import Opened
 from penstock_spark.operators.reporting import reports_of
+from penstock_spark.operators.unwritable import unwritable
 from penstock_spark.result import StreamResult
 from penstock_spark.running import Running
 from penstock_spark.session import is_local
@@ -67,9 +68,11 @@ def _started(plan: StreamPlan, context: Context, settings: SparkOptions) -> Stre
     dropped = tuple(settings.drop_state or ())
     # A folder of the run's own needs no holder: nobody else knows it.
     run = context.run if settings.checkpoint_location else None
-    checkpoint = open_checkpoint(
-        context.spark, location, signature, dropped, prepare, run, bool(settings.take_over)
-    )
+    take_over = bool(settings.take_over)
+    try:
+        checkpoint = open_checkpoint(context.spark, location, signature, dropped, prepare, run, take_over)
+    except OSError as error:
+        raise unwritable(error, f"in the checkpoint {location}") from None
     try:
         return _running(plan, context, settings, checkpoint, heartbeat, encoders, writers[0])
     except BaseException:
