@@ -1,8 +1,8 @@
 """The types of a source's elements, as far as they can be told while a pipeline is written.
 
 A DataFrame and a given schema tell them at once. Files on a local disk are opened: the footers of Parquet files, the
-first megabytes of CSV and JSON files. For all else a session is asked that is running already; none is started. Whatever is
-wrong with a file is said when the pipeline opens it, with the step named: here its types are only not known.
+first megabytes of CSV and JSON files. For all else a session is asked that is running already; none is started.
+Whatever is wrong with a file is said when the pipeline opens it, with the step named; here it only has no types.
 """
 
 from __future__ import annotations
