@@ -141,6 +141,30 @@ def test_columns_that_a_sink_names_are_fields_of_the_rows(tmp_path) -> None:
         _ = _rows() | WriteToCsv(str(tmp_path / "out"), columns=["taem"])
 
 
+def test_a_column_that_may_have_no_value_goes_where_none_may_not(tmp_path) -> None:
+    (tmp_path / "a.csv").write_text("team,points\nred,3\n")
+    rows = beam.Pipeline() | ReadFromCsv(str(tmp_path / "*.csv"))
+    points = rows | beam.Map(lambda row: row.points)
+    _ = points | "int" >> beam.Map(lambda n: n).with_input_types(int)
+    pairs = rows | beam.Map(lambda row: (row.team, row.points or 0))
+    _ = pairs | beam.CombinePerKey(beam.combiners.MeanCombineFn())
+    assert str(points.element_type) == "Union[None, int]"
+    with pytest.raises(TypeCheckError, match="str"):
+        _ = points | "str" >> beam.Map(lambda n: n).with_input_types(str)
+    declared = points | "or None" >> beam.Map(lambda n: None if n == 3 else n)
+    with pytest.raises(TypeCheckError, match="int"):
+        _ = declared | "None" >> beam.Map(lambda n: n).with_input_types(int)
+
+
+@pytest.mark.parametrize("content", [b"", b"\xff\xfe\x00", b'a,b\n"' + b"x" * 200_000, b"{" * 100_000])
+def test_files_that_cannot_be_read_are_refused_when_they_are_opened_and_not_before(tmp_path, content) -> None:
+    (tmp_path / "a").write_bytes(content)
+    pipeline = beam.Pipeline()
+    for read in (ReadFromCsv, ReadFromJson, ReadFromParquet):
+        rows = pipeline | read(str(tmp_path / "a"))
+        assert rows.element_type is not None
+
+
 def test_a_declared_type_is_taken_instead_of_that_of_the_files(tmp_path) -> None:
     (tmp_path / "a.csv").write_text("team,points\nred,3\n")
     rows = beam.Pipeline() | ReadFromCsv(str(tmp_path / "*.csv")).with_output_types(Score)

@@ -274,11 +274,20 @@ def test_columns_of_one_name_are_refused_where_the_frame_is_read(spark):
 
 def test_rows_of_a_stream_have_types(spark, tmp_path):
     pq.write_table(pa.table({"team": ["red", "red"], "points": [1, 2]}), tmp_path / "a.parquet")
+    (tmp_path / "a.csv").write_text("team,points\nblue,3\n")
+    (tmp_path / "a.json").write_text('{"team": "green", "points": 4}\n')
     out = tmp_path / "out"
     with beam.Pipeline(spark=spark, mode="streaming") as p:
+        csv = p | ReadFromCsv(str(tmp_path / "*.csv")).as_stream(ends=True)
+        others = (csv, p | ReadFromJson(str(tmp_path / "*.json")).as_stream(ends=True)) | beam.Flatten()
+        _ = others | "Others" >> WriteToSpark("parquet", str(tmp_path / "others"))
         rows = p | ReadFromParquet(str(tmp_path / "*.parquet"), as_rows=True).as_stream(ends=True)
         _ = rows | beam.Select("team", double=beam.field("points") * 2) | WriteToSpark("parquet", str(out))
         with pytest.raises(TypeCheckError, match="no field 'poinst'"):
             _ = rows | "Wrong" >> beam.Select("poinst")
     written = spark.read.parquet(str(out))
     assert sorted(map(tuple, written.collect())) == [("red", 2), ("red", 4)]
+    assert sorted(map(tuple, spark.read.parquet(str(tmp_path / "others")).collect())) == [
+        ("blue", 3),
+        ("green", 4),
+    ]

@@ -33,6 +33,7 @@ from pyspark.sql.types import (
 from penstock.typehints import typehints
 from penstock.typehints.column_types import LOCAL_DATETIME, PairsConstraint, RecordConstraint, decimal_of
 from penstock.typehints.row_type import RowTypeConstraint
+from penstock.typehints.unions import column_of
 
 _PLAIN: dict[type[DataType], Any] = {
     BooleanType: bool,
@@ -92,4 +93,4 @@ def _hint_of(kind: DataType, records: str, is_file: bool) -> Any:
 
 
 def _nullable(hint: Any, may_be_null: bool) -> Any:
-    return typehints.Optional[hint] if may_be_null else hint
+    return column_of(hint) if may_be_null else hint

@@ -11,6 +11,7 @@ from typing import Any
 from penstock.io.columnar import CsvSource
 from penstock.typehints import typehints
 from penstock.typehints.row_type import RowTypeConstraint
+from penstock.typehints.unions import column_of
 from penstock_spark.sources.beginnings import Beginning, beginnings
 from penstock_spark.sources.csv_files import BOOL, FLOAT, INT, VALUES, asked_kinds, has_header, missing_texts
 
@@ -52,7 +53,7 @@ def type_of_csv(source: CsvSource, paths: Sequence[str]) -> RowTypeConstraint | 
         at = list(names).index(name)
         values = {row[at] for row in rows if row[at] not in missing}
         kind = asked[name] or _kind(values, "str" if is_all else None)
-        fields.append((name, typehints.Any if kind is None else typehints.Optional[VALUES[kind]]))
+        fields.append((name, typehints.Any if kind is None else column_of(VALUES[kind])))
     if source.filename_column is not None:
         fields.append((source.filename_column, str))
     return RowTypeConstraint.from_fields(fields)

@@ -2,6 +2,7 @@
 
 A DataFrame and a given schema tell them at once. Files on a local disk are opened: the footers of Parquet files, the
 first megabytes of CSV and JSON files. For all else a session is asked that is running already; none is started.
+Whatever is wrong with a file is said when the pipeline opens it, with the step named; here it only has no types.
 """
 
 from __future__ import annotations
@@ -10,12 +11,9 @@ import contextlib
 import functools
 from typing import Any
 
-import pyarrow as pa
-from pyspark.errors import PySparkException
 from pyspark.sql import SparkSession
 from pyspark.sql.types import StructType
 
-from penstock.error import UnsupportedByRunner
 from penstock.graph import Source
 from penstock.io.columnar import CsvSource, JsonSource
 from penstock.io.filesystems import FileSystems
@@ -31,9 +29,6 @@ from penstock_spark.sources.parquet_schemas import merged_schema
 from penstock_spark.sources.scan import open_source
 from penstock_spark.sources.schema_text import schema_of_text
 from penstock_spark.sources.tables import check_names
-
-# What a file that cannot be read raises. It is refused when it is opened, with the step named.
-_UNREADABLE = (OSError, ValueError, pa.ArrowException, PySparkException, UnsupportedByRunner)
 
 
 @functools.singledispatch
@@ -72,7 +67,7 @@ def type_of_table(source: SparkSource, spark: SparkSession | None, where: str) -
 @element_type_of.register
 def type_of_parquet(source: ParquetSource, spark: SparkSession | None, where: str) -> Any:
     """By the footers, or by Spark."""
-    with contextlib.suppress(*_UNREADABLE):
+    with contextlib.suppress(Exception):
         files = _local_files(source.file_pattern)
         schema = _found_by_spark(source, spark) if files is None else merged_schema(files.paths)
         if schema is None:
@@ -86,7 +81,7 @@ def type_of_parquet(source: ParquetSource, spark: SparkSession | None, where: st
 @element_type_of.register
 def type_of_csv_files(source: CsvSource, spark: SparkSession | None, where: str) -> Any:
     """By the first megabytes."""
-    with contextlib.suppress(*_UNREADABLE):
+    with contextlib.suppress(Exception):
         files = _local_files(source.file_pattern)
         return None if files is None else type_of_csv(source, files.paths)
     return None
@@ -95,7 +90,7 @@ def type_of_csv_files(source: CsvSource, spark: SparkSession | None, where: str)
 @element_type_of.register
 def type_of_json_files(source: JsonSource, spark: SparkSession | None, where: str) -> Any:
     """By all of the data, if there are few megabytes of it."""
-    with contextlib.suppress(*_UNREADABLE):
+    with contextlib.suppress(Exception):
         files = _local_files(source.file_pattern)
         return None if files is None else type_of_json(source, files.paths)
     return None
@@ -113,6 +108,6 @@ def _local_files(path: Any) -> Files | None:
 def _found_by_spark(source: Source, spark: SparkSession | None) -> StructType | None:
     if spark is None:
         return None
-    with contextlib.suppress(*_UNREADABLE):
+    with contextlib.suppress(Exception):
         return open_source(source, spark, "").frame.schema
     return None

@@ -9,6 +9,7 @@ from penstock.io.columnar import JsonSource
 from penstock.typehints import typehints
 from penstock.typehints.column_types import RecordConstraint
 from penstock.typehints.row_type import RowTypeConstraint
+from penstock.typehints.unions import column_of
 from penstock_spark.sources.beginnings import all_content
 from penstock_spark.sources.json_files import objects_in
 
@@ -53,4 +54,4 @@ def _type_of(values: Iterable[Any]) -> Any:
         hints.append(RecordConstraint(_fields(objects)))
     if lists:
         hints.append(typehints.List[_type_of(value for each in lists for value in each)])
-    return typehints.Union[(*(hints or [str]), type(None))]
+    return column_of(typehints.Union[tuple(hints or [str])])

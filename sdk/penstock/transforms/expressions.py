@@ -254,11 +254,9 @@ class Arithmetic(_Binary):
 
     def type_of(self, input_type: Any) -> Any:
         """An int of ints, a float where one is among the numbers; otherwise not known."""
-        kinds, may_be_none = _types_of(self.parts, input_type)
-        if not kinds <= {int, float}:
-            return typehints.Any
-        kind = float if float in kinds else int
-        return typehints.Optional[kind] if may_be_none else kind
+        hints = [part.type_of(input_type) for part in self.parts]
+        kinds = set(map(without_none, hints))
+        return _of_parts(float if float in kinds else int, hints) if kinds <= {int, float} else typehints.Any
 
 
 class Comparison(_Binary):
@@ -389,12 +387,11 @@ def _truth_value(part: Expression, element: Any) -> bool | None:
 
 def _truth(whole: Expression, input_type: Any) -> Any:
     """Of fields whose types are known; objects of other classes may compare in their own way."""
-    kinds, may_be_none = _types_of(whole.parts, input_type)
-    truth = typehints.Optional[bool] if may_be_none else bool
-    return truth if kinds <= _PLAIN else typehints.Any
+    hints = [part.type_of(input_type) for part in whole.parts]
+    return _of_parts(bool, hints) if set(map(without_none, hints)) <= _PLAIN else typehints.Any
 
 
-def _types_of(parts: tuple[Expression, ...], input_type: Any) -> tuple[set[Any], bool]:
-    """The types of the values, and whether one may be None."""
-    hints = [part.type_of(input_type) for part in parts]
-    return set(map(without_none, hints)), any(map(typehints.is_nullable, hints))
+def _of_parts(kind: Any, hints: list[Any]) -> Any:
+    """A type, with None if a part may be None."""
+    nullable = [each for each in hints if typehints.is_nullable(each)]
+    return typehints.Union[kind, *(each._with_members((kind, type(None))) for each in nullable)]

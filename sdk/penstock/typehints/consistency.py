@@ -35,7 +35,7 @@ def _decide(sub: Hint, base: Hint) -> bool:
     sub, base = normalize(sub, none_as_type=True), normalize(base, none_as_type=True)
     if sub == base or isinstance(sub, AnyTypeConstraint) or isinstance(base, AnyTypeConstraint):
         return True
-    alternatives = getattr(sub, "union_types", None)
+    alternatives = getattr(sub, "_certain_types", None)
     if alternatives is not None and isinstance(sub, TypeConstraint):
         return all(is_consistent_with(item, base) for item in alternatives)
     if isinstance(base, TypeConstraint):

@@ -9,6 +9,7 @@ from penstock.error import three_parts
 from penstock.typehints.consistency import is_consistent_with
 from penstock.typehints.constraints import (
     Any,
+    AnyTypeConstraint,
     Hint,
     ParameterizedConstraint,
     bind_type_variables,
@@ -48,6 +49,15 @@ class UnionConstraint(ParameterizedConstraint):
         """The members."""
         return list(self.parameters)
 
+    @property
+    def _certain_types(self) -> list[Hint]:
+        """The members that all have to fit where this is given."""
+        return self.union_types
+
+    def _with_members(self, members: Iterable[Hint]) -> Hint:
+        """The same kind of union of other members."""
+        return union_of(members)
+
     def inner_types(self) -> Iterator[Hint]:
         """The members, one after the other."""
         return iter(self.parameters)
@@ -79,7 +89,50 @@ class UnionConstraint(ParameterizedConstraint):
 
     def bind_type_variables(self, bindings: Mapping[typing.Any, Hint]) -> Hint:
         """The union of the members with type variables replaced."""
-        return union_of(bind_type_variables(item, bindings) for item in self.parameters)
+        return self._with_members(bind_type_variables(item, bindings) for item in self.parameters)
+
+
+class ColumnUnionConstraint(UnionConstraint):
+    """Values of a column that may have no value: a union with None that may go where None may not (penstock's own).
+
+    Nearly all columns are declared so, and nearly all programs know where there is none. So this is an ``Optional`` to
+    sinks, but a function that takes no None is not refused.
+
+    >>> [is_consistent_with(kind([int, None]), int) for kind in (ColumnUnionConstraint, UnionConstraint)]
+    [True, False]
+    """
+
+    def __init__(self, union_types: Iterable[Hint]) -> None:
+        super().__init__(union_types)
+        self._hash = hash((ColumnUnionConstraint, frozenset(self.parameters)))
+
+    def __eq__(self, other: object) -> bool:
+        return isinstance(other, ColumnUnionConstraint) and set(self.parameters) == set(other.parameters)
+
+    def __hash__(self) -> int:
+        return self._hash
+
+    def __reduce__(self) -> tuple[typing.Any, ...]:
+        return ColumnUnionConstraint, (self.parameters,)
+
+    @property
+    def _certain_types(self) -> list[Hint]:
+        return [item for item in self.parameters if item is not type(None)]
+
+    def _with_members(self, members: Iterable[Hint]) -> Hint:
+        return column_of(union_of(item for item in members if item is not type(None)))
+
+
+def column_of(typehint: Hint) -> Hint:
+    """The hint for values of a column that may have no value; ``Any`` stays.
+
+    >>> column_of(int), column_of(Any)
+    (Union[None, int], Any)
+    """
+    if isinstance(typehint, AnyTypeConstraint) or typehint is type(None):
+        return typehint
+    inside = typehint.parameters if isinstance(typehint, UnionConstraint) else (typehint,)
+    return ColumnUnionConstraint((*inside, type(None)))
 
 
 def union_of(members: Iterable[Hint]) -> Hint:
@@ -93,8 +146,11 @@ def union_of(members: Iterable[Hint]) -> Hint:
     """
     flat: dict[Hint, None] = {}
     dictionaries: list[DictConstraint] = []
-    for member in members:
-        hint = normalize(member, none_as_type=True)
+    hints = [normalize(member, none_as_type=True) for member in members]
+    certain = [item for hint in hints for item in _certain_types(hint)]
+    if type(None) not in certain and any(isinstance(hint, ColumnUnionConstraint) for hint in hints):
+        return column_of(union_of(certain))
+    for hint in hints:
         for item in hint.parameters if isinstance(hint, UnionConstraint) else (hint,):
             if type(item) is DictConstraint:
                 dictionaries.append(item)
@@ -108,6 +164,10 @@ def union_of(members: Iterable[Hint]) -> Hint:
     if len(flat) == 1:
         return next(iter(flat))
     return _one_row(tuple(flat)) or UnionConstraint(flat)
+
+
+def _certain_types(hint: Hint) -> Iterable[Hint]:
+    return hint._certain_types if isinstance(hint, UnionConstraint) else (hint,)
 
 
 def _one_row(members: tuple[Hint, ...]) -> Hint | None:

@@ -124,7 +124,11 @@ def finalize_hints(type_hint: Hint) -> Hint:
     List[Any]
     """
     if isinstance(type_hint, UnionConstraint):
-        return union_of(map(finalize_hints, type_hint.parameters)) if type_hint.parameters else Any
+        return (
+            type_hint._with_members(map(finalize_hints, type_hint.parameters))
+            if type_hint.parameters
+            else Any
+        )
     if isinstance(type_hint, ParameterizedConstraint):
         finished = tuple(map(finalize_hints, type_hint.parameters))
         return type_hint if finished == type_hint.parameters else type_hint._with_parameters(finished)
