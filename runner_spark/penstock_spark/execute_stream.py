@@ -92,7 +92,7 @@ def _running(
         # A micro-batch writes what has changed, and not its whole store.
         context.spark.conf.set(_CHANGELOG, "true")
     query = build_query(plan, context, checkpoint, settings.events_per_batch, heartbeat, encoders)
-    writer = query.frame.writeStream.queryName(f"penstock {context.run}")
+    writer = query.frame.writeStream.queryName(_name(settings, context))
     writer = writer.option("checkpointLocation", checkpoint.spark_location)
     if interval is not None:
         writer = writer.trigger(processingTime=f"{float(interval)} seconds")
@@ -110,6 +110,11 @@ def _running(
         lambda: _tidy(context),
     )
     return StreamResult(running, plan.mode, plan.clock is Clock.LIVE, settings.checkpoint_location)
+
+
+def _name(settings: SparkOptions, context: Context) -> str:
+    """What Spark's pages call the query; of the queries of a session, no two may have one name."""
+    return f"{settings.app_name or context.spark.sparkContext.appName} {context.run}"
 
 
 def _batch_writer(

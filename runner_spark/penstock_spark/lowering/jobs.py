@@ -9,6 +9,7 @@ from pyspark.sql import DataFrame
 from penstock.graph import Read
 from penstock_spark.column_plan import ColumnsSource
 from penstock_spark.lowering.context import Context
+from penstock_spark.lowering.descriptions import cut, described, description
 from penstock_spark.lowering.stage import lower_stage
 from penstock_spark.operators.program import PageRoot, Program, SinkWriterSpec
 from penstock_spark.operators.stage import stage_function
@@ -21,17 +22,19 @@ def run_plan(plan: Plan, context: Context) -> None:
     """Builds and runs every node in order; at the end, one job runs all stages that nothing else has run."""
     open_sources(plan, context)
     for node in plan.nodes:
-        match node:
-            case Stage():
-                lower_stage(node, plan, context)
-            case ViewNode():
-                _broadcast(node, context)
-            case WriteNode():
-                _write(node, context)
-    last = [context.frames[stage.number] for stage in plan.stages if not stage.ports]
+        with described(context.spark, description(node, plan)):
+            match node:
+                case Stage():
+                    lower_stage(node, plan, context)
+                case ViewNode():
+                    _broadcast(node, context)
+                case WriteNode():
+                    _write(node, context)
+    last = [stage for stage in plan.stages if not stage.ports]
     if last:
-        # These frames have no rows; collecting nothing is the cheapest job.
-        reduce(DataFrame.unionAll, last).collect()
+        with described(context.spark, cut(", ".join(description(stage, plan) for stage in last))):
+            # These frames have no rows; collecting nothing is the cheapest job.
+            reduce(DataFrame.unionAll, [context.frames[stage.number] for stage in last]).collect()
 
 
 def open_sources(plan: Plan, context: Context) -> None:
