@@ -92,7 +92,7 @@ def _running(
     """Starts the query on its open checkpoint."""
     _configure(context, checkpoint)
     query = build_query(plan, context, checkpoint, settings.events_per_batch, heartbeat, encoders)
-    writer = query.frame.writeStream.queryName(f"penstock {context.run}")
+    writer = query.frame.writeStream.queryName(_name(settings, context))
     writer = writer.option("checkpointLocation", checkpoint.spark_location)
     interval = settings.trigger_interval
     if interval is not None:
@@ -138,6 +138,11 @@ def _configure(context: Context, checkpoint: Checkpoint) -> None:
     if context.spark.conf.get(_CHANGELOG, None) is None:
         # A micro-batch writes what has changed, and not its whole store.
         context.spark.conf.set(_CHANGELOG, "true")
+
+
+def _name(settings: SparkOptions, context: Context) -> str:
+    """What Spark's pages call the query; of the queries of a session, no two may have one name."""
+    return f"{settings.app_name or context.spark.sparkContext.appName} {context.run}"
 
 
 def _batch_writer(

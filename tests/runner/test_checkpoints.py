@@ -243,6 +243,13 @@ def test_another_pipeline_altogether_is_said_to_be_one() -> None:
             "it was written by a newer Spark: use that one, or a later one\n  - 4.3.0\n  + 4.2.1",
             None,
         ),
+        (
+            "4.0.5",
+            "4.1.4",
+            "it was written by Spark 4.0, whose state no later one reads: use that one\n  - 4.0.5\n  + 4.1.4",
+            None,
+        ),
+        ("4.0.1", "4.0.5", None, None),
         (None, "4.1.4", None, None),
     ],
 )
