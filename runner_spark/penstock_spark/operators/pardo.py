@@ -94,6 +94,7 @@ class DoFnStep:
         self._leave("BundleContextParam")
 
     def _windowed(self, results: Any) -> Iterator[Any]:
+        check_result(results)
         for result in results:
             inner = result.value if isinstance(result, TaggedOutput) else result
             if not isinstance(inner, WindowedValue):
