@@ -3,14 +3,14 @@
 from __future__ import annotations
 
 import contextlib
-import contextvars
 import logging
 import uuid
 from collections.abc import Iterable, Iterator, Mapping
-from types import MappingProxyType, TracebackType
-from typing import Any
+from types import TracebackType
+from typing import TYPE_CHECKING, Any
 
 from penstock import graph, pvalue
+from penstock.annotations import current_annotations, transform_annotations
 from penstock.applied import AppliedPTransform, PipelineVisitor, PTransformOverride, encode_annotations
 from penstock.error import three_parts
 from penstock.options.pipeline_options import PipelineOptions, StandardOptions, TypeOptions
@@ -20,6 +20,9 @@ from penstock.transforms.ptransform_base import NamedPTransform, PTransform, get
 from penstock.typehints import typehints
 from penstock.typehints.decorators import TypeCheckError
 from penstock.where import Location, caller
+
+if TYPE_CHECKING:
+    from penstock.runtime_checks import RuntimeChecks
 
 __all__ = [
     "AppliedPTransform",
@@ -31,9 +34,6 @@ __all__ = [
 ]
 
 _LOGGER = logging.getLogger(__name__)
-_annotations: contextvars.ContextVar[Mapping[str, bytes]] = contextvars.ContextVar(
-    "penstock_annotations", default=MappingProxyType({})
-)
 
 
 class Pipeline(HasDisplayData):
@@ -88,6 +88,16 @@ class Pipeline(HasDisplayData):
         self.result: Any = None
 
     @property
+    def applied_labels(self) -> set[str]:
+        """The full labels of all transforms that have been applied (Beam's name); a copy.
+
+        >>> pipeline = Pipeline()
+        >>> pipeline.applied_labels
+        set()
+        """
+        return set(self._labels)
+
+    @property
     def options(self) -> PipelineOptions:
         """The pipeline's own copy of its options."""
         return self._options
@@ -137,9 +147,17 @@ class Pipeline(HasDisplayData):
 
     def to_graph(self) -> graph.Graph:
         """The pipeline as the compiler's input: steps over primitives, and edges."""
-        from penstock.graph_of import graph_of, type_checks
+        from penstock.graph_of import graph_of
 
-        return graph_of(self._root_transform(), type_checks(self._options))
+        return graph_of(self._root_transform(), self._runtime_checks())
+
+    def _runtime_checks(self) -> RuntimeChecks | None:
+        every = bool(self._type_options.runtime_type_check)
+        if not every and not self._type_options.performance_runtime_type_check:
+            return None
+        from penstock.runtime_checks import RuntimeChecks
+
+        return RuntimeChecks(samples=not every)
 
     def __enter__(self) -> Pipeline:
         return self
@@ -211,8 +229,7 @@ class Pipeline(HasDisplayData):
         full_label = self._new_label(transform, location)
         if not isinstance(inputs, Mapping):
             inputs = {str(index): value for index, value in enumerate(inputs)}
-        annotations = _annotations.get()
-        node = AppliedPTransform(parent, transform, full_label, inputs, None, annotations, location)
+        node = AppliedPTransform(parent, transform, full_label, inputs, None, current_annotations(), location)
         parent.add_part(node)
         self._stack.append(node)
         try:
@@ -380,20 +397,3 @@ class Pipeline(HasDisplayData):
     def _here(self) -> str | None:
         location = caller()
         return f"at {location}" if location else None
-
-
-@contextlib.contextmanager
-def transform_annotations(**annotations: Any) -> Iterator[None]:
-    """Annotates the transforms applied in the block, those inside of composites too (Beam's name).
-
-    Args:
-        annotations: Text or bytes by name.
-
-    Raises:
-        TypeError: If a value is neither.
-    """
-    token = _annotations.set({**_annotations.get(), **encode_annotations(annotations)})
-    try:
-        yield
-    finally:
-        _annotations.reset(token)

@@ -308,3 +308,11 @@ def test_check_accessible_guards_a_method(runtime_options):
     assert Reader().read("!") == "p!"
     with pytest.raises(TypeError, match="takes a list"):
         check_accessible("path")
+
+
+def test_a_module_has_no_attribute_for_a_name_that_is_left_out() -> None:
+    from penstock.options import pipeline_options
+
+    assert not hasattr(pipeline_options, "FlinkRunnerOptions")
+    with pytest.raises(AttributeError, match=r"(?s)penstock has no FlinkRunnerOptions.*use SparkOptions"):
+        _ = pipeline_options.FlinkRunnerOptions

@@ -15,6 +15,9 @@ from penstock_spark.plan import PortReference
 from penstock_spark.sinks import SinkPlan, plan_sink
 from penstock_spark.sources import Scan as Source
 
+INLINE_VALUES = 1_000
+"""The number of in-memory values for which a further task is worth its start."""
+
 
 @dataclass
 class Context:
@@ -26,6 +29,7 @@ class Context:
         metrics: The Spark accumulator for metrics.
         partitions: The number of partitions of every shuffle.
         dumps: Pickles a program for the workers.
+        inline_values: Up to so many in-memory values are one bundle.
         show_elements: Whether errors tell the element that a step worked on.
         without: The optimisations that are switched off.
         recorded: How many elements and panes of each grouping a worker writes down in a micro-batch.
@@ -44,6 +48,7 @@ class Context:
     metrics: Any
     partitions: int
     dumps: Callable[[Any], bytes]
+    inline_values: int = INLINE_VALUES
     show_elements: bool = False
     without: Set[str] = frozenset()
     recorded: int = 0

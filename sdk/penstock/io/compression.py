@@ -141,7 +141,7 @@ def inflate(data: bytes) -> bytes:
     >>> inflate(zlib.compress(b"a") + zlib.compress(b"b"))
     b'ab'
     """
-    pieces = []
+    pieces: list[bytes] = []
     while data or not pieces:
         piece = zlib.decompressobj()
         pieces.append(piece.decompress(data))

@@ -170,13 +170,12 @@ class MetricsContainer:
         for name, (total, count, least, most) in dict(other.distributions).items():
             cell = self.distributions.setdefault(name, [0, 0, least, most])
             cell[:] = cell[0] + total, cell[1] + count, min(cell[2], least), max(cell[3], most)
-        for own, others in (
-            (self.gauges, other.gauges),
-            (self.histograms, other.histograms),
-            (self.many, other.many),
-        ):
-            for key, data in dict(others).items():
-                own[key] = _combine(data, own.get(key))
+        for name, gauge in dict(other.gauges).items():
+            self.gauges[name] = _combine(gauge, self.gauges.get(name))
+        for name, histogram in dict(other.histograms).items():
+            self.histograms[name] = _combine(histogram, self.histograms.get(name))
+        for key, data in dict(other.many).items():
+            self.many[key] = _combine(data, self.many.get(key))
         for (kind, name), items in dict(other.waiting).items():
             for item in set(items):
                 self.add(kind, name, item)

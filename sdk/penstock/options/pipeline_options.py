@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from typing import Any
 
-from penstock.error import three_parts
+from penstock.left_out import left_out
 from penstock.options.base import OptionsContext, OptionsParser, PipelineOptions
 from penstock.options.spark import SparkOptions, SparkRunnerOptions
 from penstock.options.standard import (
@@ -52,5 +52,5 @@ _LEFT_OUT = {
 
 def __getattr__(name: str) -> Any:
     if name in _LEFT_OUT:
-        raise ImportError(three_parts(f"penstock has no {name}", hint=_LEFT_OUT[name]), name=name)
+        raise left_out(__name__, name, _LEFT_OUT[name])
     raise AttributeError(f"module {__name__!r} has no attribute {name!r}")

@@ -26,7 +26,7 @@ from penstock.utils.timestamp import MIN_TIMESTAMP
 __all__ = ["CombineGlobally", "CombinePerKey", "CombineValues", "CombineValuesDoFn", "DefaultingCombineFn"]
 
 
-class _NoValue(enum.Enum):
+class NoValue(enum.Enum):
     """Stands for no value where an empty PCollection needs an element; equal to its pickled copies."""
 
     MARKER = enum.auto()
@@ -308,7 +308,7 @@ class CombineGlobally(PTransform[Any, Any]):
         if with_marker:
             marker = (
                 pcoll.pipeline
-                | "DoOnce" >> Create([(None, _NoValue.MARKER)]).with_output_types(typehints.Any)
+                | "DoOnce" >> Create([(None, NoValue.MARKER)]).with_output_types(typehints.Any)
                 | "WindowDefault" >> WindowInto(pcoll.windowing)
             )
             keyed = (keyed, marker) | "WithDefault" >> Flatten().with_output_types(typehints.Any)
@@ -383,13 +383,13 @@ class DefaultingCombineFn(CombineFn):
 
     def add_input(self, mutable_accumulator: Any, element: Any, *args: Any, **kwargs: Any) -> Any:
         """The accumulator, with the element unless it is the marker."""
-        if element is _NoValue.MARKER:
+        if element is NoValue.MARKER:
             return mutable_accumulator
         return self.fn.add_input(mutable_accumulator, element, *args, **kwargs)
 
     def add_inputs(self, mutable_accumulator: Any, elements: Iterable[Any], *args: Any, **kwargs: Any) -> Any:
         """The accumulator, with the elements that are not the marker."""
-        values = [element for element in elements if element is not _NoValue.MARKER]
+        values = [element for element in elements if element is not NoValue.MARKER]
         return self.fn.add_inputs(mutable_accumulator, values, *args, **kwargs)
 
     def default_type_hints(self) -> Any:
