@@ -68,7 +68,10 @@ def ptransform_fn(fn: Callable[..., Any]) -> Callable[..., PTransform[Any, Any]]
 
     @functools.wraps(fn)
     def make(*args: Any, **kwargs: Any) -> PTransform[Any, Any]:
-        return _PTransformFnPTransform(fn, *args, **kwargs)
+        transform = _PTransformFnPTransform(fn, *args, **kwargs)
+        # Decorators may also stand outside of this one: then their hints are on what it returns.
+        transform._set_type_hints(get_type_hints(make))
+        return transform
 
     try:
         make.__signature__ = inspect.signature(functools.partial(fn, None))  # type: ignore[attr-defined]

@@ -15,6 +15,7 @@ from penstock.error import three_parts
 from penstock.transforms.batch_types import check_batch_parameters
 from penstock.transforms.params import DoFnParam, kind_of
 from penstock.transforms.window_expiration import expiration_method
+from penstock.typehints.signatures import ArgumentsError
 from penstock.where import here
 
 __all__ = ["Call", "DoFnSignature", "MethodSignature", "Parameter", "bind", "signature_of"]
@@ -330,7 +331,7 @@ def bind(
         The call, with `DoFnParam` placeholders.
 
     Raises:
-        TypeError: If the arguments do not fit.
+        ArgumentsError: If the arguments do not fit.
 
     >>> bind(method_signature("process", lambda x, w=DoFnParam("WindowParam"), y=1: x), (5,), {})
     Call(args=(ElementParam, WindowParam, 5), kwargs=())
@@ -349,9 +350,7 @@ def bind(
         binding.fill(parameter)
     if binding.missing:
         names = ", ".join(map(repr, binding.missing))
-        raise _misfit(
-            what, f"is not given its argument {names}", "pass it as a further argument of the transform"
-        )
+        raise _misfit(what, f"is not given its argument {names}", "pass it to the transform as well")
     if binding.args and not method.more_positional:
         raise _misfit(what, f"is given {len(binding.args)} arguments too many", method.misfit_hint)
     known = {parameter.name for parameter in method.parameters}
@@ -396,5 +395,5 @@ class _Binding:
             self.skipped = True
 
 
-def _misfit(what: str, problem: str, hint: str) -> TypeError:
-    return TypeError(three_parts(f"{what} {problem}", where=here(), hint=hint))
+def _misfit(what: str, problem: str, hint: str) -> ArgumentsError:
+    return ArgumentsError(f"{what} {problem}", where=here(), hint=hint)
