@@ -8,7 +8,7 @@ from typing import Any
 
 from penstock.error import UnsupportedByRunner
 from penstock.graph import Graph, Step, Write, show
-from penstock.options.pipeline_options import PipelineOptions
+from penstock.options.pipeline_options import PipelineOptions, TypeOptions
 from penstock.options.spark import SparkOptions
 from penstock.runners.runner import PipelineResult, PipelineRunner
 from penstock.where import caller
@@ -117,7 +117,7 @@ class SparkRunner(PipelineRunner):
         if self.arguments:
             settings = copy.copy(settings)
             settings._all_options = {**settings._all_options, **self.arguments}
-        errors = settings.validate()
+        errors = [*settings.validate(), *options.view_as(TypeOptions).validate()]
         if errors:
             raise ValueError("\n".join(errors))
         return settings

@@ -7,22 +7,20 @@ import logging
 import uuid
 from collections.abc import Iterable, Iterator, Mapping
 from types import TracebackType
-from typing import TYPE_CHECKING, Any
+from typing import Any
 
 from penstock import graph, pvalue
 from penstock.annotations import current_annotations, transform_annotations
 from penstock.applied import AppliedPTransform, PipelineVisitor, PTransformOverride, encode_annotations
 from penstock.error import three_parts
 from penstock.options.pipeline_options import PipelineOptions, StandardOptions, TypeOptions
+from penstock.options.value_provider import RuntimeValueProvider
 from penstock.pipeline_arguments import checked_arguments, hints_of, own_options
 from penstock.transforms.display import HasDisplayData
 from penstock.transforms.ptransform_base import NamedPTransform, PTransform, get_named_nested_pvalues
 from penstock.typehints import typehints
 from penstock.typehints.decorators import TypeCheckError
 from penstock.where import Location, caller
-
-if TYPE_CHECKING:
-    from penstock.runtime_checks import RuntimeChecks
 
 __all__ = [
     "AppliedPTransform",
@@ -139,7 +137,11 @@ class Pipeline(HasDisplayData):
         """
         for handler in self._error_handlers:
             handler.verify_closed()
-        return self.runner.run_pipeline(self, self._options)
+        values = {
+            name: each for name, each in self._options.get_all_options().items() if isinstance(each, str)
+        }
+        with RuntimeValueProvider.at_run_time(values):
+            return self.runner.run_pipeline(self, self._options)
 
     def explain(self) -> str:
         """What the runner would do, as text, without running anything."""
@@ -151,7 +153,7 @@ class Pipeline(HasDisplayData):
 
         return graph_of(self._root_transform(), self._runtime_checks())
 
-    def _runtime_checks(self) -> RuntimeChecks | None:
+    def _runtime_checks(self) -> Any:
         every = bool(self._type_options.runtime_type_check)
         if not every and not self._type_options.performance_runtime_type_check:
             return None

@@ -98,7 +98,7 @@ def test_flattening_gives_the_union_of_the_types():
         (["a"], Annotated(), "Input type hint violation at Annotated: expected int, got str"),
         ([1], beam.GroupByKey(), "elements compatible with KV[A, B], not int"),
         ([1], beam.CombinePerKey(sum), "elements compatible with KV[A, B], not int"),
-        (["a"], beam.CombineGlobally(beam.combiners.MeanCombineFn()), "Union[float, int]"),
+        (["a"], beam.CombineGlobally(beam.combiners.MeanCombineFn()), "Union[Real, float, int]"),
         ([1], beam.FlatMap(text_of), "Return value not iterable: text_of"),
         ([1], beam.Map(str) | Annotated(), "Input type hint violation"),
     ],
@@ -173,7 +173,7 @@ def test_hints_on_either_side_of_ptransform_fn_are_checked() -> None:
 @pytest.mark.parametrize("kind", [TypeError, beam.typehints.TypeCheckError])
 @pytest.mark.parametrize(
     ("arguments", "problem"),
-    [((1, 2), "is given 2 arguments too many"), ((), "is not given its argument 'times'")],
+    [((1, 2), "is given 2 arguments too many"), ((), "is missing a required argument: 'times'")],
 )
 def test_arguments_that_do_not_fit_are_an_error_of_beams_type_and_of_pythons(
     kind, arguments, problem

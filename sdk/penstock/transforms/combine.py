@@ -187,7 +187,9 @@ class CombineValuesDoFn(DoFn):
     def process(self, element: Any, *args: Any, **kwargs: Any) -> Iterable[Any]:
         """The key with the result."""
         key, values = element
-        return [(key, self.combinefn.apply(values, *args, **kwargs))]
+        fn = self.combinefn
+        accumulator = fn.add_inputs(fn.create_accumulator(*args, **kwargs), values, *args, **kwargs)
+        return [(key, fn.extract_output(fn.compact(accumulator, *args, **kwargs), *args, **kwargs))]
 
     def teardown(self) -> None:
         """See `CombineFn.teardown`."""

@@ -69,8 +69,9 @@ def ptransform_fn(fn: Callable[..., Any]) -> Callable[..., PTransform[Any, Any]]
     @functools.wraps(fn)
     def make(*args: Any, **kwargs: Any) -> PTransform[Any, Any]:
         transform = _PTransformFnPTransform(fn, *args, **kwargs)
-        # Decorators may also stand outside of this one: then their hints are on what it returns.
-        transform._set_type_hints(get_type_hints(make))
+        # Hints from decorators below this one came along with `wraps`; those above it are set on `make` later.
+        hints = get_type_hints(make)
+        transform._set_type_hints(hints.with_defaults(transform.get_type_hints()))
         return transform
 
     try:

@@ -27,10 +27,6 @@ class TypeCheckError(BeamError):
     """
 
 
-class ArgumentsError(TypeCheckError, TypeError):
-    """The arguments of a transform do not fit its function: in Beam a TypeCheckError, in Python a TypeError."""
-
-
 def get_signature(func: Callable[..., typing.Any]) -> inspect.Signature:
     """``inspect.signature`` with what penstock knows besides (Beam's name).
 
