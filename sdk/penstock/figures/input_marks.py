@@ -8,6 +8,7 @@ from math import hypot
 
 from penstock.figures.layout import Layout, Panel
 from penstock.figures.markup import MINUS, element, escaped, number_text, shortened, text_width
+from penstock.figures.pane_marks import plate
 from penstock.figures.recording import RecordedInput
 from penstock.figures.room import Area
 from penstock.figures.style import FONT_SIZES
@@ -21,6 +22,8 @@ _RING_GAP = 3.0
 _BESIDE_MAX = 14
 _CLOSE = 0.8
 """Circles may overlap a little: values stay legible where the centres are so many of their radii apart."""
+
+Point = tuple[float, float]
 
 _FEW = 60
 """So many elements of one key may be circles with values."""
@@ -73,8 +76,9 @@ def circles(
         drawn.append((x, y, outer))
         panel.room.take(Area(x - outer, y - outer, x + outer, y + outer))
         yield _circle(layout, each, x, y, radius, late)
+    dots = [(x, y) for _, x, y, _ in beside]
     for each, x, y, outer in beside:
-        yield from _value_beside(panel, each, x, y, outer + 2)
+        yield from _value_beside(panel, each, (x, y), outer + 2, dots)
 
 
 def _shown(each: RecordedInput) -> str:
@@ -115,7 +119,11 @@ def _cross(x: float, y: float, radius: float) -> str:
     return "".join(strokes)
 
 
-def _value_beside(panel: Panel, each: RecordedInput, x: float, y: float, gap: float) -> Iterator[str]:
+def _value_beside(
+    panel: Panel, each: RecordedInput, dot: Point, gap: float, dots: Sequence[Point]
+) -> Iterator[str]:
+    """The value of a dot, where there is room for it that is not nearer to another dot."""
+    x, y = dot
     text, size = shortened(_shown(each), _BESIDE_MAX), FONT_SIZES["beside"]
     width = text_width(text, size)
     corners = [
@@ -127,11 +135,24 @@ def _value_beside(panel: Panel, each: RecordedInput, x: float, y: float, gap: fl
         (x + gap, y + 14),
     ]
     areas = [Area(left, base - 10, left + width, base + 3) for left, base in corners]
-    number = panel.room.first_free(areas)
+    number = next(
+        (
+            number
+            for number, area in enumerate(areas)
+            if panel.room.is_free(area) and all(_distance(area, dot) <= _distance(area, far) for far in dots)
+        ),
+        None,
+    )
     if number is not None:
         panel.room.take(areas[number])
         left, base = corners[number]
+        yield plate(areas[number])
         yield element("text", escaped(text), x=left, y=base, class_="beside")
+
+
+def _distance(area: Area, point: Point) -> float:
+    x, y = point
+    return hypot(max(area.left - x, 0, x - area.right), max(area.top - y, 0, y - area.bottom))
 
 
 def input_title(layout: Layout, each: RecordedInput, late: bool) -> str:

@@ -2,7 +2,8 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterator
+import re
+from collections.abc import Callable, Iterable, Iterator
 from dataclasses import dataclass
 
 from penstock.figures.input_marks import is_late
@@ -17,6 +18,8 @@ ROW_HEIGHT = 20.0
 _LEFT = 6.0
 _SIGN_WIDTH = 24.0
 _GAP = 16.0
+_SMALL = 5.0
+_CIRCLE = re.compile(r'<circle[^>]*? r="([\d.]+)"[^>]*? class="([^"]+)"')
 
 
 @dataclass(frozen=True)
@@ -32,15 +35,41 @@ class Entry:
     sign: Callable[[float, float], str]
 
 
-def entries(timeline: Timeline, has_watermark: bool, has_ideal: bool) -> list[Entry]:
+@dataclass(frozen=True)
+class Looks:
+    """How elements are drawn: the radii of circles with a value inside, and of dots and of small rings without one."""
+
+    circles: bool
+    dots: tuple[float, ...]
+    rings: tuple[float, ...]
+
+
+def looks_of(marks: Iterable[str]) -> Looks:
+    """How elements are drawn.
+
+    >>> looks_of(['<circle cx="1" cy="1" r="3.2" class="dot"/>', '<circle r="2.2" class="ring"/>'])
+    Looks(circles=False, dots=(3.2,), rings=(2.2,))
+    """
+    found = {
+        (float(radius), classes.split()[0]) for mark in marks for radius, classes in _CIRCLE.findall(mark)
+    }
+
+    def radii(name: str) -> tuple[float, ...]:
+        return tuple(sorted(radius for radius, own in found if own == name))
+
+    # Small circles of that class are elements of a crowd that have been dropped.
+    return Looks(any(radius > _SMALL for radius in radii("input")), radii("dot"), radii("ring"))
+
+
+def entries(timeline: Timeline, has_watermark: bool, has_ideal: bool, looks: Looks) -> list[Entry]:
     """The marks that are in a drawing."""
     recording = timeline.recording
     inputs, panes = recording.inputs, recording.panes
     timings = {pane.timing for pane in panes if not pane.is_retraction}
     backs = any(pane.is_retraction for pane in panes)
     found = [
-        (bool(inputs), Entry("element", _circle("input"))),
-        (any(is_late(each, timeline) for each in inputs), Entry("late element", _circle("input", "ring"))),
+        (bool(inputs), Entry("element", _elements(looks))),
+        (any(is_late(each, timeline) for each in inputs), Entry("late element", _late(looks))),
         (any(each.is_retraction for each in inputs), Entry("element taken back", _circle("input minus"))),
         (any(each.is_dropped for each in inputs), Entry("dropped element", _dropped)),
         (has_watermark, Entry("watermark", _line("watermark"))),
@@ -52,6 +81,34 @@ def entries(timeline: Timeline, has_watermark: bool, has_ideal: bool) -> list[En
         (backs, Entry("value taken back", _line("edge back"))),
     ]
     return [entry for is_there, entry in found if is_there]
+
+
+def _elements(looks: Looks) -> Callable[[float, float], str]:
+    """A circle, a dot, or both."""
+    signs = [_dot(radius) for radius in looks.dots[-1:]]
+    return _side_by_side([_circle("input"), *signs] if looks.circles or not signs else signs)
+
+
+def _late(looks: Looks) -> Callable[[float, float], str]:
+    if looks.circles or not looks.rings:
+        return _circle("input", "ring")
+    radius = looks.rings[0]
+
+    def sign(x: float, y: float) -> str:
+        dot = "".join(_dot(own)(x, y) for own in looks.dots[-1:] if own < radius)
+        return dot + element("circle", cx=x, cy=y, r=radius, class_="ring")
+
+    return sign
+
+
+def _dot(radius: float) -> Callable[[float, float], str]:
+    return lambda x, y: element("circle", cx=x, cy=y, r=radius, class_="dot")
+
+
+def _side_by_side(signs: list[Callable[[float, float], str]]) -> Callable[[float, float], str]:
+    if len(signs) == 1:
+        return signs[0]
+    return lambda x, y: "".join(sign(x - 4 + 12 * number, y) for number, sign in enumerate(signs))
 
 
 def _circle(*classes: str) -> Callable[[float, float], str]:

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import re
 from collections.abc import Mapping
 
 from penstock.figures.markup import element
@@ -58,19 +59,12 @@ font-variant-numeric:tabular-nums}
 .penstock-figure .ideal{stroke:var(--quiet);stroke-width:1.2;stroke-dasharray:5 4;fill:none}
 .penstock-figure .watermark{stroke:var(--ink);stroke-width:1.7;stroke-linejoin:round;fill:none}
 .penstock-figure .arrow{fill:var(--ink)}
-.penstock-figure .early{--tone:var(--early)}
-.penstock-figure .on-time{--tone:var(--on-time)}
-.penstock-figure .late{--tone:var(--late)}
-.penstock-figure .unknown{--tone:var(--unknown)}
-.penstock-figure .back{--tone:var(--back)}
-.penstock-figure .area{fill:var(--tone);stroke:var(--tone);stroke-width:.8;stroke-opacity:.55}
-.penstock-figure .edge{stroke:var(--tone);stroke-width:3.4;fill:none}
+.penstock-figure .area{stroke-width:.8;stroke-opacity:.55}
+.penstock-figure .edge{stroke-width:3.4;fill:none}
 .penstock-figure .early.edge{stroke-width:2.4;stroke-dasharray:6 3}
 .penstock-figure .late.edge{stroke-width:1.6}
 .penstock-figure .back.edge{stroke-width:1.8;stroke-dasharray:2 3}
-.penstock-figure .value{fill:var(--tone)}
-.penstock-figure .value,.penstock-figure .beside{paint-order:stroke;stroke:var(--paper);stroke-width:3px;
-stroke-linejoin:round}
+.penstock-figure .plate{fill:var(--paper);fill-opacity:.78}
 .penstock-figure .word{font-weight:400;font-size:.8em}
 .penstock-figure .strike{stroke:var(--back);stroke-width:1.2;fill:none}
 .penstock-figure .input{fill:var(--paper);stroke:var(--ink);stroke-width:1.3}
@@ -82,6 +76,13 @@ stroke-linejoin:round}
 .penstock-figure .value-gone{fill:var(--quiet)}
 .penstock-figure .key{fill:var(--ink)}
 """
+_TONE_RULES = """
+.penstock-figure .NAME.area{fill:var(--NAME);stroke:var(--NAME)}
+.penstock-figure .NAME.edge{stroke:var(--NAME)}
+.penstock-figure .NAME.value{fill:var(--NAME)}
+"""
+_TONES = ("early", "on-time", "late", "unknown", "back")
+_COLOUR = re.compile(r"([\w-]+):var\(--([\w-]+)\)")
 
 
 def colours(selector: str) -> str:
@@ -99,6 +100,12 @@ def colours(selector: str) -> str:
     )
 
 
+def _rules() -> str:
+    """The rules, with light colours for renderers that know no custom properties: they pass the second of two over."""
+    rules = _RULES + "".join(_TONE_RULES.replace("NAME", name) for name in _TONES)
+    return _COLOUR.sub(lambda found: f"{found[1]}:{_LIGHT[found[2]]};{found[0]}", rules.replace("\n", ""))
+
+
 def _fonts() -> str:
     return "".join(
         f".penstock-figure .{name}{{font-size:{size:g}px{';font-weight:600' if name in BOLD else ''}}}"
@@ -106,5 +113,5 @@ def _fonts() -> str:
     )
 
 
-STYLE = element("style", colours(".penstock-figure"), _RULES.replace("\n", ""), _fonts())
+STYLE = element("style", colours(".penstock-figure"), _rules(), _fonts())
 """The style that every drawing brings with it."""
