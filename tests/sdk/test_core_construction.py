@@ -13,8 +13,8 @@ from penstock import graph, pvalue
 from penstock.error import SideInputError, TransformError
 from penstock.io.primitive import SourceTransform
 from penstock.options.pipeline_options import PipelineOptions
-from penstock.transforms.combine import DefaultingCombineFn
 from penstock.transforms.combinefn import curry_combine_fn
+from penstock.transforms.defaults import DefaultingCombineFn
 from penstock.transforms.fanout import PostCombineFn, _PreCombineFn
 from penstock.transforms.trigger import AccumulationMode, AfterCount, AfterWatermark, Repeatedly
 from penstock.transforms.window import FixedWindows, GlobalWindows, Sessions, TimestampCombiner
