@@ -7,7 +7,7 @@ from collections.abc import Iterator
 from typing import TYPE_CHECKING, Any
 
 from penstock.pvalue import AsSideInput
-from penstock.transforms.combine import NoValue
+from penstock.transforms.defaults import NoValue
 from penstock.transforms.dofn import DoFn
 from penstock.typehints import typehints
 from penstock.typehints.constraints import mismatch
