@@ -247,6 +247,10 @@ def parquet(tmp_path: Path) -> str:
     return f"{tmp_path}/*.parquet"
 
 
+def test_parquet_files_that_may_be_missing_and_are_give_nothing(tmp_path: Path, read: Any) -> None:
+    assert read(ReadFromParquet(f"{tmp_path}/*", validate=False)) == []
+
+
 def test_parquet_records_are_dicts_of_the_values_that_pyarrow_gives(parquet: str, read: Any) -> None:
     assert read(ReadFromParquet(parquet)) == RECORDS
 

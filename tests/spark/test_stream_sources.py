@@ -72,7 +72,8 @@ class Streams:
             raise (error if failure is None else to_exception(failure)) from None
         read: list[Parts] = [[] for _ in scans]
         for row in rows:
-            read[row.scan].append(cloudpickle.loads(row.part))
+            place, values = cloudpickle.loads(row.part)
+            read[row.scan].append((place[1] if place else "", values))
         return read
 
 
