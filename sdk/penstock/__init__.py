@@ -13,6 +13,7 @@ from typing import TYPE_CHECKING, Any
 
 # What every pipeline needs loads at once; inputs, outputs and runners load when a program first names them.
 from penstock import coders, pvalue, transforms, typehints
+from penstock.absent import install, no_attribute
 from penstock.coders import RowCoder
 from penstock.pipeline import Pipeline, transform_annotations
 from penstock.pvalue import PCollection, Row, TaggedOutput
@@ -64,4 +65,7 @@ def __getattr__(name: str) -> Any:
         return importlib.import_module(f"penstock.{_MODULES[name]}{name}")
     if name in ("Read", "Write"):
         return getattr(importlib.import_module("penstock.io"), name)
-    raise AttributeError(f"module 'penstock' has no attribute {name!r}")
+    raise no_attribute("penstock", name)
+
+
+install()

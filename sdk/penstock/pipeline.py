@@ -12,7 +12,9 @@ from typing import Any
 from penstock import graph, pvalue
 from penstock.annotations import current_annotations, transform_annotations
 from penstock.applied import AppliedPTransform, PipelineVisitor, PTransformOverride, encode_annotations
+from penstock.captured import refuse_captured
 from penstock.error import three_parts
+from penstock.input_checks import check_inputs
 from penstock.options.pipeline_options import PipelineOptions, StandardOptions, TypeOptions
 from penstock.options.value_provider import RuntimeValueProvider
 from penstock.pipeline_arguments import checked_arguments, hints_of, own_options
@@ -149,17 +151,9 @@ class Pipeline(HasDisplayData):
 
     def to_graph(self) -> graph.Graph:
         """The pipeline as the compiler's input: steps over primitives, and edges."""
-        from penstock.graph_of import graph_of
+        from penstock.graph_of import graph_of, type_checks
 
-        return graph_of(self._root_transform(), self._runtime_checks())
-
-    def _runtime_checks(self) -> Any:
-        every = bool(self._type_options.runtime_type_check)
-        if not every and not self._type_options.performance_runtime_type_check:
-            return None
-        from penstock.runtime_checks import RuntimeChecks
-
-        return RuntimeChecks(samples=not every)
+        return graph_of(self._root_transform(), type_checks(self._options))
 
     def __enter__(self) -> Pipeline:
         return self
@@ -235,8 +229,10 @@ class Pipeline(HasDisplayData):
         parent.add_part(node)
         self._stack.append(node)
         try:
-            self._check_inputs(node)
-            return self._expand(node, pvalueish)
+            check_inputs(self, node)
+            result = self._expand(node, pvalueish)
+            refuse_captured(node)
+            return result
         except BaseException:
             # What was applied inside goes too, labels and all, so that the user can try again.
             parent.parts.remove(node)
@@ -262,39 +258,6 @@ class Pipeline(HasDisplayData):
             )
         self._labels[full_label] = location
         return full_label
-
-    def _check_inputs(self, node: AppliedPTransform) -> None:
-        """Refuses inputs that are no pipeline values, of another pipeline, or that no ParDo can take."""
-        from penstock.transforms.pardo import ParDo
-
-        sides = tuple(side.pvalue for side in node.side_inputs)
-        for value in (*node.inputs, *sides):
-            if not isinstance(value, pvalue.PValue):
-                raise TypeError(
-                    three_parts(
-                        f"{node.transform} is applied to a {type(value).__name__}, which is no PCollection",
-                        where=node.where,
-                        hint="make a PCollection of it with Create",
-                    )
-                )
-            if value.pipeline is not self:
-                raise ValueError(
-                    three_parts(
-                        "Mixing values in different pipelines is not allowed",
-                        where=node.where,
-                        hint="make all inputs in one pipeline",
-                    )
-                )
-            if isinstance(node.transform, ParDo) and not isinstance(value, pvalue.PCollection):
-                produced = value.producer.full_label if value.producer else "the pipeline itself"
-                raise TypeCheckError(
-                    three_parts(
-                        f"Transform {node.full_label!r} expects a PCollection as input, but {produced!r} "
-                        f"produces no PCollections; got a {type(value).__name__}",
-                        where=node.where,
-                        hint="apply it to the output of a transform such as Create or a read",
-                    )
-                )
 
     def _expand(self, node: AppliedPTransform, pvalueish: Any) -> Any:
         transform = node.transform

@@ -242,13 +242,6 @@ def test_good_options_pass_the_validator():
     assert PipelineOptionsValidator(options).validate() == []
 
 
-def test_option_classes_of_other_systems_are_refused_with_a_hint():
-    with pytest.raises(ImportError, match=r"(?s)penstock has no GoogleCloudOptions.*accepted and ignored"):
-        from penstock.options.pipeline_options import GoogleCloudOptions  # noqa: F401
-    with pytest.raises(ImportError, match="cannot import name 'NoSuchOptions'"):
-        from penstock.options.pipeline_options import NoSuchOptions  # noqa: F401
-
-
 def test_repeated_files_of_setup_make_lists():
     setup = PipelineOptions(["--file_to_stage=a", "--files_to_stage=b"]).view_as(SetupOptions)
     assert (setup.files_to_stage, setup.save_main_session, setup.extra_packages) == (["a", "b"], None, None)
@@ -309,14 +302,6 @@ def test_check_accessible_guards_a_method(runtime_options):
     assert Reader().read("!") == "p!"
     with pytest.raises(TypeError, match="takes a list"):
         check_accessible("path")
-
-
-def test_a_module_has_no_attribute_for_a_name_that_is_left_out() -> None:
-    from penstock.options import pipeline_options
-
-    assert not hasattr(pipeline_options, "FlinkRunnerOptions")
-    with pytest.raises(AttributeError, match=r"(?s)penstock has no FlinkRunnerOptions.*use SparkOptions"):
-        _ = pipeline_options.FlinkRunnerOptions
 
 
 def test_a_value_provider_has_its_value_while_a_pipeline_runs_and_takes_it_to_the_workers() -> None:

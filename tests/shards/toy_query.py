@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Iterable, Mapping
 from types import SimpleNamespace
-from typing import Any
+from typing import Any, NamedTuple
 
 import cloudpickle
 import pyarrow as pa
@@ -27,6 +27,13 @@ from penstock_spark.shards.reading import StreamReading
 from penstock_spark.shards.sources import SourceTask, play_sources
 from penstock_spark.sinks import StreamSink, encoders_inside
 from penstock_spark.stream_plan import Clock
+
+
+class Placed(NamedTuple):
+    """Elements with their place in the source, such as the file and the offset in it."""
+
+    place: tuple[Any, ...]
+    values: list[Any]
 
 
 class ToyQuery:
@@ -57,7 +64,6 @@ class ToyQuery:
             run="toy",
             partitions=shards,
             dumps=cloudpickle.dumps,
-            show_elements=False,
             without=settings.switched_off(),
             recorded=recorded,
         )
@@ -82,14 +88,15 @@ class ToyQuery:
 
     def batch(
         self,
-        read: Mapping[str, Iterable[list[Any]]] = {},
+        read: Mapping[str, Iterable[list[Any] | list[Placed]]] = {},
         clock_micros: int = 0,
         commands: Iterable[tuple[str, str]] = (),
     ) -> dict[str, list[Any]]:
         """One micro-batch.
 
         Args:
-            read: For each source that is read, by label, what each of its tasks reads.
+            read: For each source that is read, by label, what each of its tasks reads: elements, or elements from
+                several places.
             clock_micros: The machine's clock.
             commands: What the driver asks for.
 
@@ -118,9 +125,9 @@ class ToyQuery:
 
     def _task(self, program: Any, task: int, values: list[Any], clock_micros: int) -> list[Any]:
         source = SourceTask(program, task, self.number, {})
-        record = pa.RecordBatch.from_pydict(
-            {"value": [cloudpickle.dumps(values)], "clock": pa.array([clock_micros], pa.int64())}
-        )
+        placed = values if values and isinstance(values[0], Placed) else [Placed((), values)]
+        pages, clocks = [cloudpickle.dumps(tuple(one)) for one in placed], [clock_micros] * len(placed)
+        record = pa.RecordBatch.from_pydict({"value": pages, "clock": pa.array(clocks, pa.int64())})
         rows = [row for some in source.run(iter([record])) for row in some]
         self._count(source.snapshot())
         return rows
@@ -174,4 +181,4 @@ def _reading(part: Any) -> Any:
 
 
 def _make_decoder() -> Any:
-    return lambda record: [("", loads(page)) for page in record.column("value").to_pylist()]
+    return lambda record: [loads(page) for page in record.column("value").to_pylist()]

@@ -12,6 +12,7 @@ from pyspark.sql import DataFrame, SparkSession
 
 from penstock.coders.deterministic import decode_key
 from penstock.error import three_parts
+from penstock.machines.pieces import Held
 from penstock.machines.stateful_keys import StatefulKey, window_of
 from penstock.machines.states import KeyState, WindowState
 from penstock.machines.trigger_machine import CLOCK
@@ -29,6 +30,7 @@ from penstock_spark.shards.waiting import KeptParcel, kept_in
 from penstock_spark.shards.waiting_state import label_of_waiting, waiting_label
 from penstock_spark.shipping import driver_sys_path, import_like_driver, ship_packages
 from penstock_spark.worker_socket import promptly
+from penstock_spark.workers_python import check_workers_python, map_in_arrow
 
 _MOMENT = pa.timestamp("us", "UTC")
 _SCHEMA = pa.schema(
@@ -113,10 +115,11 @@ def read_state(location: str | os.PathLike[str], spark: SparkSession | None = No
     if pages is None:
         return spark.createDataFrame([], _COLUMNS)
     local = is_local(spark.sparkContext.master)
+    check_workers_python(spark.sparkContext, local)
     if not local:
         ship_packages(spark)
     function = _table_function(_groupings(checkpoint.plan), driver_sys_path() if local else ())
-    return pages.mapInArrow(function, _COLUMNS)
+    return map_in_arrow(pages, function, _COLUMNS)
 
 
 def state_rows(location: str | os.PathLike[str], spark: SparkSession | None = None) -> Iterator[StateRow]:
@@ -168,7 +171,7 @@ def rows_of_page(
                 grouping=label,
                 key=key,
                 window=window.window,
-                value=window.held,
+                value=window.held.whole if isinstance(window.held, Held) else window.held,
                 new_elements=window.fresh,
                 panes=window.panes,
                 hold=_moment(_hold_micros(window, fires_empty_at_end, state.owed.get(window.number))),

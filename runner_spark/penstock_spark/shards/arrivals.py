@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Iterable, Iterator
 from itertools import repeat
+from operator import itemgetter
 from typing import Any
 
 from penstock.coders.deterministic import decode_key
@@ -42,10 +43,13 @@ def arrive(keys: KeyTable, parts: Iterable[tuple[Part, Packet]], times: Times) -
         else:
             combined.append((part, packet))
     carried = {name: key for _, packet in combined for name, key in packet.carried.items()}
+    late: list[tuple[int, bytes, Fired]] = []
     for name, arrival in _united(keys, [part for part, _ in combined]):
         fired = keys.arrival(name, carried.get(name), arrival, times)
         if fired[1]:
-            yield fired
+            late.append((arrival.window.end_micros, name, fired))
+    # Which key comes first depends on which tasks have read what.
+    yield from (fired for *_, fired in sorted(late, key=itemgetter(0, 1)))
 
 
 def elements_of(parts: Iterable[tuple[Part, Packet]]) -> Iterator[tuple[Any, Element]]:

@@ -103,8 +103,9 @@ class Columns:
                 assert isinstance(part.batch.windows, tuple)
                 [window] = part.batch.windows
                 together.setdefault(window, []).append(part)
-        for window, own in together.items():
-            yield from self._together(window, own, times)
+        # Which window, and which key, comes first depends on which tasks have read what.
+        for window in sorted(together):
+            yield from self._together(window, together[window], times)
 
     def signal(self, name: str, times: Times) -> Iterator[Fired]:
         """Nothing: no trigger that columns are for waits for a signal."""
@@ -224,7 +225,7 @@ class Columns:
             return
         for part in parts:
             self._unpickle_for(live, part.names)
-        if len(parts) > 1 and not self.machine.takes_together(live.column):
+        if not self.machine.takes_together(live.column):
             parts = [self._united(parts)]
         for part in parts:
             assert part.counts is not None
@@ -234,7 +235,7 @@ class Columns:
         self._note_arrival(live)
 
     def _united(self, parts: list[Part]) -> Part:
-        """One part, in which each key is once."""
+        """One part, in which each key is once, in order."""
         merge = self.machine.holding.merge
         found: dict[bytes, tuple[Any, int]] = {}
         for part in parts:
@@ -243,8 +244,9 @@ class Columns:
                 found[name] = (
                     (held, number) if before is None else (merge(before[0], held), before[1] + number)
                 )
-        helds, counts = map(list, zip(*found.values(), strict=True))
-        return parts[0]._replace(names=list(found), batch=parts[0].batch.with_values(helds), counts=counts)
+        names = sorted(found)
+        helds, counts = map(list, zip(*map(found.__getitem__, names), strict=True))
+        return parts[0]._replace(names=names, batch=parts[0].batch.with_values(helds), counts=counts)
 
     def _fired(self, firing: Firing) -> FiredTogether:
         return FiredTogether(list(map(self.keys.__getitem__, firing.names)), firing)

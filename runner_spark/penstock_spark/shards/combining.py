@@ -20,7 +20,7 @@ from penstock_spark.operators.pair_sums import add_and_count, kind_of_keys
 from penstock_spark.operators.pushing import Quiet, Records
 from penstock_spark.operators.tables import Table, accumulators_of, known, table_for
 from penstock_spark.shards.grouping_state import kind_of
-from penstock_spark.shards.packets import Moment, Part
+from penstock_spark.shards.packets import Moment, Part, Place
 from penstock_spark.shards.program import PacketWriterSpec
 from penstock_spark.shards.writer import Outbox, PacketWriter, shard_of
 
@@ -113,6 +113,8 @@ class CombiningWriter(Quiet):
             and spec.combine is not None
             and known(spec.combine) == "sum"
         )
+        # Where the order of values may matter, those of each place in a source are kept apart.
+        self._keeps_order = spec.combine is None or known(spec.combine) is None
         self._are_plain = True
         self._clear()
 
@@ -139,7 +141,7 @@ class CombiningWriter(Quiet):
         return iter(())
 
     def _clear(self) -> None:
-        self._gatherings: dict[Moment, _Gathering] = {}
+        self._gatherings: dict[tuple[Moment, Place], _Gathering] = {}
         self._carried: dict[bytes, Any] = {}
         self._entries = 0
         self._elements = 0
@@ -180,13 +182,14 @@ class CombiningWriter(Quiet):
         self._entries += gathering.add(names, values, batch)
 
     def _gathering(self, are_plain: bool) -> Any:
-        """What has come at this moment, with keys that are called by themselves or by their encodings."""
+        """What has come at this moment and place, with keys that are called by themselves or by their encodings."""
         if are_plain != self._are_plain:
             self._flush()
             self._are_plain = are_plain
-        if self.outbox.now not in self._gatherings:
-            self._gatherings[self.outbox.now] = self._new_gathering()
-        return self._gatherings[self.outbox.now]
+        address = self.outbox.now, self.outbox.place if self._keeps_order else ()
+        if address not in self._gatherings:
+            self._gatherings[address] = self._new_gathering()
+        return self._gatherings[address]
 
     def _new_gathering(self) -> _Gathering:
         windowfn = self.spec.windowing.windowfn
@@ -198,12 +201,14 @@ class CombiningWriter(Quiet):
 
     def _flush(self) -> None:
         addresses: dict[Any, tuple[bytes, int]] = {}
-        for moment, gathering in self._gatherings.items():
+        for (moment, place), gathering in self._gatherings.items():
             for group in gathering.groups():
-                self._put(moment, group, addresses)
+                self._put(moment, place, group, addresses)
         self._clear()
 
-    def _put(self, moment: Moment, group: _Group, addresses: dict[Any, tuple[bytes, int]]) -> None:
+    def _put(
+        self, moment: Moment, place: Place, group: _Group, addresses: dict[Any, tuple[bytes, int]]
+    ) -> None:
         """Puts a group into the packets of the shards of its keys."""
         shards, names = self.outbox.shards, group.names
         if new := [name for name in names if name not in addresses]:
@@ -212,28 +217,27 @@ class CombiningWriter(Quiet):
                 {name: (data, shard_of(data, shards)) for name, data in zip(new, encoded, strict=True)}
             )
         own: dict[int, tuple[list[bytes], list[int]]] = {}
-        for place, (data, shard) in enumerate(map(addresses.__getitem__, names)):
+        for row, (data, shard) in enumerate(map(addresses.__getitem__, names)):
             if shard not in own:
                 own[shard] = [], []
             own[shard][0].append(data)
-            own[shard][1].append(place)
-        for shard, (data_of_all, places) in own.items():
+            own[shard][1].append(row)
+        for shard, (data_of_all, rows) in own.items():
             packet = self.outbox.packets[self.spec.level, shard]
-            packet.parts.setdefault(self.spec.label, []).append(
-                self._part(moment, group, data_of_all, places)
-            )
+            part = self._part(moment, group, data_of_all, rows)._replace(place=place)
+            packet.parts.setdefault(self.spec.label, []).append(part)
             if self._carried:
                 packet.carried.update({n: self._carried[n] for n in data_of_all if n in self._carried})
 
-    def _part(self, moment: Moment, group: _Group, names: list[bytes], places: list[int]) -> Part:
-        """A part of a packet, of some places of a group."""
+    def _part(self, moment: Moment, group: _Group, names: list[bytes], rows: list[int]) -> Part:
+        """A part of a packet, of some rows of a group."""
         timestamps = group.timestamps
         return Part(
             moment,
             names,
-            Batch(group.helds, windows=group.windows).taken(places),
-            [group.counts[place] for place in places],
-            None if timestamps is None else [timestamps[place] for place in places],
+            Batch(group.helds, windows=group.windows).taken(rows),
+            [group.counts[row] for row in rows],
+            None if timestamps is None else [timestamps[row] for row in rows],
             self._are_numbers,
         )
 

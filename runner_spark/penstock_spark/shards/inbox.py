@@ -6,7 +6,7 @@ from collections.abc import Callable, Iterable
 from dataclasses import dataclass, field, replace
 
 from penstock_spark.shards.header import Header
-from penstock_spark.shards.packets import Mark, Moment, Packet, Part
+from penstock_spark.shards.packets import Mark, Moment, Packet, Part, Place
 from penstock_spark.source_watermarks import Summary
 
 
@@ -16,7 +16,8 @@ class Inbox:
 
     Attributes:
         moments: The moments, in order.
-        parts: Elements, as (label of their grouping, elements, packet), in the order of producers.
+        parts: Elements, as (label of their grouping, elements, packet), in the order of their places in the sources, or
+            of producers.
         marks: Watermarks.
         summaries: What tasks saw of sources, by origin.
         signals: The names of signals.
@@ -58,6 +59,8 @@ def inbox_of(packets: Iterable[Packet], last: Moment | None) -> Inbox:
             inbox.summaries.setdefault(settled(moment), {}).setdefault(origin, []).append(summary)
         for moment, name in packet.signals:
             inbox.signals.setdefault(settled(moment), {})[name] = None
+    for arrived in inbox.parts.values():
+        arrived.sort(key=_order)
     between = {*inbox.parts, *inbox.marks} - inbox.steps
     # A moment between two steps is one at which something was due by the clock, and so the clock stayed there.
     inbox.ends |= between
@@ -65,10 +68,19 @@ def inbox_of(packets: Iterable[Packet], last: Moment | None) -> Inbox:
     return inbox
 
 
+def _order(arrived: tuple[str, Part, Packet]) -> tuple[int, Moment, Place]:
+    """What arrives at one moment may come in several micro-batches, and from any task: its place in the source stays.
+
+    Parts of one place are from one task, in the order in which it has read them.
+    """
+    _, part, packet = arrived
+    return packet.producer[0], part.moment, part.place
+
+
 def received(packets: list[Packet], header: Header) -> list[Packet]:
     """The packets of a micro-batch in the order of their producers, after those that have waited."""
     waiting, header.pending = header.pending, []
-    return sorted([*waiting, *packets], key=lambda packet: packet.producer)
+    return sorted([*waiting, *packets], key=lambda packet: (packet.producer, packet.number))
 
 
 def hold_back(packets: list[Packet], header: Header, last: Moment | None) -> list[Packet]:

@@ -222,6 +222,7 @@ def _waiting(
             [stage.views_of(spec.label)[side] for side in sides],
             spec.lateness_micros,
             push,
+            stage.outbox,
             lambda count: container.inc(DROPPED[DropReason.EXPIRED], count),
             store_of(waiting_label(spec.label) if spec.is_stateful else spec.label),
         )

@@ -39,6 +39,11 @@ class Mark(NamedTuple):
     percentile: float = WATERMARK
 
 
+Place = tuple[Any, ...]
+"""Where elements stand in what their source has read, for the order of those that arrive at one moment: the source, and
+for example the file and the offset in it. Empty where the order of the producers says it."""
+
+
 class Part(NamedTuple):
     """Elements that arrive at one moment, one by one or combined.
 
@@ -51,6 +56,7 @@ class Part(NamedTuple):
         timestamps: Of combined elements, the timestamps that may decide the output's, in microseconds; None if only the
             window does.
         are_numbers: Whether the values are what the sum or the count comes to, instead of an accumulator.
+        place: Where the elements stand in their source.
     """
 
     moment: Moment
@@ -59,6 +65,7 @@ class Part(NamedTuple):
     counts: list[int] | None = None
     timestamps: list[tuple[int, ...]] | None = None
     are_numbers: bool = False
+    place: Place = ()
 
 
 @dataclass
@@ -67,6 +74,7 @@ class Packet:
 
     Attributes:
         producer: Orders the packets of a micro-batch.
+        number: Orders those of one producer.
         timeline: The moments of the micro-batch at which the input does something, if this producer knows them.
         ends: Those of them at which the clock stays, so that what is due at that very time fires as well.
         marks: Watermarks.
@@ -77,6 +85,7 @@ class Packet:
     """
 
     producer: tuple[int, int]
+    number: int = 0
     timeline: list[Moment] = field(default_factory=list)
     ends: set[Moment] = field(default_factory=set)
     marks: list[Mark] = field(default_factory=list)

@@ -14,6 +14,7 @@ from penstock.io.watermark_policy import Recorded
 from penstock_spark.operators.batch import Batch, decode_page
 from penstock_spark.operators.failure import step_failed
 from penstock_spark.operators.inline import inline_batches
+from penstock_spark.shards.packets import Place
 from penstock_spark.source_watermarks import Estimator, Summary
 from penstock_spark.stream_sources.scan import Rejected
 
@@ -30,6 +31,7 @@ class Arrival(NamedTuple):
         summary: What the watermark needs of them; None if nothing.
         rejected: Elements whose time cannot be told, as values for the output that takes them.
         ahead: How many are too far ahead of the clock to move the watermark.
+        place: Where the elements stand in the source, after others of it; empty if they come as they are read.
     """
 
     tick_micros: int | None
@@ -37,6 +39,7 @@ class Arrival(NamedTuple):
     summary: Summary | None
     rejected: tuple[Letter, ...] = ()
     ahead: int = 0
+    place: Place = ()
 
 
 class Reader(Protocol):
@@ -58,7 +61,7 @@ class StreamReading:
 
     Attributes:
         source: The description.
-        make_decoder: From Arrow batches to elements, by the name of their partition.
+        make_decoder: From Arrow batches to elements, by their place in the source.
         where: The step, for errors.
     """
 
@@ -85,10 +88,10 @@ class _StreamReader:
         self._has_rejects = source.has_rejects
 
     def __call__(self, record: pa.RecordBatch, clock_micros: int) -> Iterator[Arrival]:
-        for _, values in self._decode(record):
+        for place, values in self._decode(record):
             kept, bad = self._parted(values)
             kept, events, arrivals = self._times(kept, bad, clock_micros)
-            yield from self._arrivals(kept, events, arrivals, bad)
+            yield from self._arrivals(kept, events, arrivals, bad, place)
 
     def _parted(self, values: list[Any]) -> tuple[list[Any], list[Letter]]:
         """What could be parsed, and what could not."""
@@ -125,24 +128,24 @@ class _StreamReader:
         return kept, own_events, clock_micros if arrivals is None else own_arrivals
 
     def _arrivals(
-        self, values: list[Any], events: list[int], arrivals: int | list[int], bad: list[Letter]
+        self, values: list[Any], events: list[int], arrivals: int | list[int], bad: list[Letter], place: Place
     ) -> Iterator[Arrival]:
         if isinstance(arrivals, int):
             summary, ahead = self._summary(values, events, arrivals)
-            yield Arrival(None, Batch(values, events), summary, tuple(bad), ahead)
+            yield Arrival(None, Batch(values, events), summary, tuple(bad), ahead, place)
             return
         ticks: dict[int, list[int]] = {}
-        for place, arrival in enumerate(arrivals):
-            ticks.setdefault(arrival // self._tick_micros * self._tick_micros, []).append(place)
+        for row, arrival in enumerate(arrivals):
+            ticks.setdefault(arrival // self._tick_micros * self._tick_micros, []).append(row)
         whole = Batch(values, events)
-        for tick_micros, places in sorted(ticks.items()):
-            own = whole.taken(places)
-            own_events = [events[place] for place in places]
-            summary, ahead = self._summary(own.values, own_events, [arrivals[place] for place in places])
-            yield Arrival(tick_micros, own, summary, tuple(bad), ahead)
+        for tick_micros, rows in sorted(ticks.items()):
+            own = whole.taken(rows)
+            own_events = [events[row] for row in rows]
+            summary, ahead = self._summary(own.values, own_events, [arrivals[row] for row in rows])
+            yield Arrival(tick_micros, own, summary, tuple(bad), ahead, place)
             bad = []
         if bad:
-            yield Arrival(None, Batch([]), None, tuple(bad))
+            yield Arrival(None, Batch([]), None, tuple(bad), place=place)
 
     def _summary(
         self, values: list[Any], events: list[int], arrivals: int | list[int]
@@ -210,15 +213,13 @@ class StagedReading:
 
     def _read(self, record: pa.RecordBatch, clock_micros: int) -> Iterator[Arrival]:
         estimator = Estimator(Recorded())
-        for page, last in zip(
-            record.column("value").to_pylist(), record.column("last").to_pylist(), strict=True
-        ):
+        for page, last, *place in zip(*(column.to_pylist() for column in record.columns), strict=True):
             if last:
                 yield Arrival(None, Batch([]), estimator.end(estimator.empty_summary))
                 continue
             batch = decode_page(page)
             for own in inline_batches(tuple(batch.values), 0, 1) if self.has_times else (batch,):
-                yield Arrival(None, own, None)
+                yield Arrival(None, own, None, place=tuple(place))
 
 
 def _letter(element: Any, error: Exception) -> Letter:

@@ -48,8 +48,8 @@ def play_sources(program: LevelProgram, batch: int, views: Mapping[int, Any]) ->
             moment = outbox.now = Moment(step, timeline.clocks_micros[step])
             for packet in outbox.packets.values():
                 packet.timeline.append(moment)
-                if step in timeline.ends:
-                    packet.ends.add(moment)
+                # The next event is another moment, even if the clock does not move before it.
+                packet.ends.add(moment)
             for source in program.sources:
                 _happen(source, step, stage, outbox, done)
     return rows_of(outbox, stage, 0), stage.snapshot()
@@ -98,6 +98,8 @@ class SourceTask:
         self._outbox = Outbox(self._producer, program.shards, program.reaches)
         self._stage = StreamStage(program, task, self._outbox, views)
         self._batch = batch
+        self._read_in = (batch, task)
+        self._flushed = 0
         self._moments: dict[Moment, list[Summary]] = {}
         self._waiting = 0
         self.has_ended = False
@@ -135,6 +137,7 @@ class SourceTask:
 
     def _arrive(self, arrival: Arrival, moment: Moment, done: Callable[[Any], None]) -> None:
         self._outbox.now = moment
+        self._outbox.place = (self._spec.origin, *(arrival.place or self._read_in))
         self._waiting += len(arrival.batch.values)
         summaries = self._moments.setdefault(moment, [])
         if arrival.summary is not None:
@@ -168,7 +171,9 @@ class SourceTask:
         rows = rows_of(outbox, self._stage, self._producer[1] % outbox.shards)
         self._moments = {}
         self._waiting = 0
-        outbox.packets = Outbox(self._producer, outbox.shards, self._program.reaches).packets
+        self._flushed += 1
+        for address in outbox.packets:
+            outbox.packets[address] = Packet(self._producer, self._flushed)
         return rows
 
 

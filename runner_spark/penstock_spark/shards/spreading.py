@@ -46,6 +46,8 @@ class SpreadWriter(Quiet):
             parts = [batch.sliced(start, start + size) for start in range(0, len(batch.values), size)]
         for part in parts:
             packet = packets[self._next % len(packets)]
-            packet.parts.setdefault(self._address, []).append(Part(self._outbox.now, [], part))
+            # What one task has read is dealt out, and comes together again behind the step.
+            place = (*self._outbox.place, self._next) if self._outbox.place else ()
+            packet.parts.setdefault(self._address, []).append(Part(self._outbox.now, [], part, place=place))
             self._next += 1
         return iter(())

@@ -13,17 +13,22 @@ from penstock.utils.windowed_value import ValueKind
 from penstock_spark.operators.batch import Batch, dumps, loads
 from penstock_spark.operators.pushing import Records
 from penstock_spark.operators.views import ChangingContents, View
+from penstock_spark.shards.packets import Place
 from penstock_spark.shards.pages import Store
 from penstock_spark.shards.tables import Feed, Parts
+from penstock_spark.shards.writer import Outbox
 
 _STATE = 0
 """The number of the parcel that is the machine's state."""
 
-_VERSION = 1
+_VERSION = 2
 _AT_ONCE = 16
 _MOST_CACHED = 64
 _cached: dict[bytes, list[Any]] = {}
 """Contents of side inputs by the digests of their parcels: one process hosts a shard in many micro-batches."""
+
+_Placed = tuple[Place, Batch]
+"""Elements that wait, with their moment and their place in the source."""
 
 
 class WaitingTable:
@@ -39,6 +44,7 @@ class WaitingTable:
         views: The side inputs that it waits for.
         lateness_micros: The allowed lateness of its input.
         push: Processes elements whose side inputs are ready.
+        outbox: Where what comes of them goes, with the place of the elements in their source.
         count_late: Counts elements that came when their side inputs were no longer kept.
         store: Where parcels are kept.
     """
@@ -51,6 +57,7 @@ class WaitingTable:
         views: Sequence[View],
         lateness_micros: int,
         push: Callable[[Batch], Records],
+        outbox: Outbox,
         count_late: Callable[[int], None],
         store: Store,
     ) -> None:
@@ -60,11 +67,12 @@ class WaitingTable:
         self.times = Times()
         self._views = views
         self._machine = SideInputMachine([view.side_window for view in views], lateness_micros)
-        self._push = push
+        self._process = push
+        self._outbox = outbox
         self._count_late = count_late
         self._store = store
         self._changes: dict[int, bytes | None] = {}
-        self._fresh: dict[BoundedWindow, list[Batch]] = {}
+        self._fresh: dict[BoundedWindow, list[_Placed]] = {}
         [stored] = store.get_many([_STATE])
         self._stored = stored
         self._state: SideInputState
@@ -79,10 +87,11 @@ class WaitingTable:
         machine, state, times = self._machine, self._state, self.times
         for part, _ in parts:
             windows = _windows_of(part.batch)
+            place = (part.moment, *part.place) if part.place else ()
             gone = {window for window in windows if machine.is_gone(window, times)}
             waits = {window for window in windows if machine.missing(state, window, times)} - gone
             if not (gone or waits):
-                yield from self._push(part.batch)
+                yield from self._push(place, part.batch)
                 continue
             for window, batch in _by_window(part.batch):
                 if window in gone:
@@ -91,9 +100,9 @@ class WaitingTable:
                     # What is late already holds back no more than it finds.
                     held_micros = max(_earliest(batch), times.horizon_micros)
                     machine.wait(state, window, len(batch.values), held_micros)
-                    self._fresh.setdefault(window, []).append(batch)
+                    self._fresh.setdefault(window, []).append((place, batch))
                 else:
-                    yield from self._push(batch)
+                    yield from self._push(place, batch)
 
     def see(self, place: int, parts: Parts) -> Records:
         """A side input has new panes: each is what it holds in its window from now on."""
@@ -163,10 +172,15 @@ class WaitingTable:
 
     def _release(self, is_end: bool = False) -> Records:
         for window, waiting in self._machine.released(self._state, self.times, is_end):
-            for batch in self._taken(window, waiting):
-                yield from self._push(batch)
+            for place, batch in self._taken(window, waiting):
+                yield from self._push(place, batch)
 
-    def _taken(self, window: BoundedWindow, waiting: Waiting) -> Iterator[Batch]:
+    def _push(self, place: Place, batch: Batch) -> Records:
+        self._outbox.place = place
+        yield from self._process(batch)
+        self._outbox.place = ()
+
+    def _taken(self, window: BoundedWindow, waiting: Waiting) -> Iterator[_Placed]:
         """All that waited in a window, in the order of arrival: a few parcels at a time, for it may be much."""
         fresh = self._fresh.pop(window, [])
         for first in range(0, len(waiting.parcels), _AT_ONCE):
@@ -235,8 +249,8 @@ def kept_in(parcel: bytes) -> KeptParcel | None:
     window, held = rest
     if first is not None:
         return KeptParcel(first, window, held, None)
-    values = [value for batch in held for value in batch.values]
-    return KeptParcel(None, window, values, min(map(_earliest, held)))
+    values = [value for _, batch in held for value in batch.values]
+    return KeptParcel(None, window, values, min(_earliest(batch) for _, batch in held))
 
 
 def _windows_of(batch: Batch) -> set[BoundedWindow]:

@@ -12,7 +12,7 @@ from penstock_spark.operators.failure import guarded
 from penstock_spark.operators.group_write import split_pairs
 from penstock_spark.operators.keys import keys_to_carry
 from penstock_spark.operators.pushing import Quiet, Records
-from penstock_spark.shards.packets import Moment, Packet, Part
+from penstock_spark.shards.packets import Moment, Packet, Part, Place
 
 
 def shard_of(name: bytes, shards: int) -> int:
@@ -34,11 +34,13 @@ class Outbox:
 
     Attributes:
         now: The moment at which elements are written.
+        place: Where they stand in their source.
     """
 
     def __init__(self, producer: tuple[int, int], shards: int, levels: Iterable[int]) -> None:
         self.shards = shards
         self.now = Moment(0, 0)
+        self.place: Place = ()
         self.packets = {(level, shard): Packet(producer) for level in levels for shard in range(shards)}
 
     def to_level(self, level: int) -> list[Packet]:
@@ -79,6 +81,7 @@ class PacketWriter(Quiet):
         whole = Batch(values, batch.timestamps, batch.windows, batch.panes)
         for shard, own in places.items():
             packet = self.outbox.packets[self.level, shard]
-            part = Part(self.outbox.now, [names[place] for place in own], whole.taken(own))
+            names_here = [names[place] for place in own]
+            part = Part(self.outbox.now, names_here, whole.taken(own), place=self.outbox.place)
             packet.parts.setdefault(self.label, []).append(part)
             packet.carried.update({name: carried[name] for name in part.names if name in carried})

@@ -18,6 +18,7 @@ from penstock_spark.sources.csv_files import (
     MALFORMED,
     CsvDecoder,
     asked_kinds,
+    check_found,
     found_kinds,
     has_header,
     leaves_quote_open,
@@ -33,7 +34,14 @@ from penstock_spark.sources.csv_files import (
 )
 from penstock_spark.sources.text import Headers, head_column
 from penstock_spark.stream_sources.decoding import ByFile, text_or_bytes
-from penstock_spark.stream_sources.files import FILE, StreamFiles, file_column, no_schema, stream_files
+from penstock_spark.stream_sources.files import (
+    FILE,
+    PLACE,
+    StreamFiles,
+    no_schema,
+    place_columns,
+    stream_files,
+)
 from penstock_spark.stream_sources.refusals import refusals
 from penstock_spark.stream_sources.scan import Rejected, StreamScan, open_stream_of
 
@@ -54,9 +62,10 @@ def open_csv_stream(source: CsvSource, stream: StreamSource, spark: SparkSession
     files = stream_files(stream, source.file_pattern, where)
     with refusals(source.describe(), where):
         kinds = _kinds(spark, source, options, files)
+        check_found(source, kinds, where)
         by_lines = source.splittable and shows_quotes(options)
         read = _lines if by_lines else _records
-        texts = read(spark, files, options, list(kinds))
+        texts = read(spark, files, options, list(kinds), place_columns(stream))
         wanted = {name: kinds[name] for name in options.get("usecols") or kinds}
         columns = [_value(name, kind, options).alias(name) for name, kind in wanted.items()]
         if source.filename_column is not None:
@@ -64,7 +73,7 @@ def open_csv_stream(source: CsvSource, stream: StreamSource, spark: SparkSession
         names = (*wanted, *([source.filename_column] if source.filename_column is not None else []))
         wrong = _wrong(wanted, options)
         beside = [wrong.alias(_WRONG), F.when(wrong.isNotNull(), F.col(_RAW)).alias(_RAW)]
-        beside += [F.col(name) for name in (_HEAD, _IS_HEADER, FILE) if name in texts.columns]
+        beside += [F.col(name) for name in (_HEAD, _IS_HEADER, *PLACE) if name in texts.columns]
         frame = texts.select(*columns, *beside)
     naming, has_rejects = files.naming(), stream.has_rejects
     long_ints = frozenset(at for at, kind in enumerate(wanted.values()) if kind == "long int")
@@ -90,7 +99,9 @@ def _kinds(
     return {name: "long int" if kind == "int" else str(kind) for name, kind in asked.items()}
 
 
-def _lines(spark: SparkSession, files: StreamFiles, options: dict[str, Any], names: list[str]) -> DataFrame:
+def _lines(
+    spark: SparkSession, files: StreamFiles, options: dict[str, Any], names: list[str], place: list[Column]
+) -> DataFrame:
     """The columns as text, by lines: each is parsed by itself, so that an open quote can be seen."""
     lines = files.load(spark.readStream, "text")
     # What Spark's reader of CSV leaves out: lines of nothing but blanks, and comments.
@@ -103,11 +114,12 @@ def _lines(spark: SparkSession, files: StreamFiles, options: dict[str, Any], nam
         F.when(leaves_quote_open(options), F.col("value")).alias("open"),
         F.col("value").alias(_RAW),
         head_column().alias(_HEAD),
-        file_column(),
+        *place,
     )
     texts = [F.col("parsed").getField(name).alias(name) for name in names]
     malformed = F.coalesce(F.col("parsed").getField(MALFORMED), F.col("open"))
-    beside = [malformed.alias(MALFORMED), F.col(_RAW), F.col(FILE)]
+    beside = [malformed.alias(MALFORMED), F.col(_RAW)]
+    beside += [F.col(name) for name in PLACE if name in parsed.columns]
     if has_header(options):
         # Names that the user gives replace the header.
         is_header = F.lit(True) if options.get("names") else _is_header(texts, names)
@@ -120,14 +132,16 @@ def _is_header(texts: list[Column], names: list[str]) -> Column:
     return reduce(and_, same)
 
 
-def _records(spark: SparkSession, files: StreamFiles, options: dict[str, Any], names: list[str]) -> DataFrame:
+def _records(
+    spark: SparkSession, files: StreamFiles, options: dict[str, Any], names: list[str], place: list[Column]
+) -> DataFrame:
     """The columns as text, by Spark's reader of CSV, which also checks the header."""
     reader = spark.readStream.options(**reader_options(options, True)).schema(text_schema(names))
     frame = files.load(reader, "csv")
     columns = [F.col(f"`{name}`") for name in names]
     separator = {"sep": str(parser_options(options, True)["sep"])}
     raw = F.coalesce(F.col(MALFORMED), F.to_csv(F.struct(*columns), separator))
-    return frame.select(*columns, MALFORMED, raw.alias(_RAW), file_column())
+    return frame.select(*columns, MALFORMED, raw.alias(_RAW), *place)
 
 
 def _value(name: str, kind: str, options: dict[str, Any]) -> Column:

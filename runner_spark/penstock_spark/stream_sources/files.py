@@ -19,8 +19,10 @@ from penstock_spark.sources.files import Files, Namer, find_files
 from penstock_spark.stream_sources.options import check_file_options, file_options
 from penstock_spark.stream_sources.refusals import refusals
 
-FILE = "__penstock_file"
-"""The last column of a stream of files: the file, as Spark writes it."""
+FILE, START, CHANGED = "__penstock_file", "__penstock_start", "__penstock_changed"
+PLACE = (FILE, START, CHANGED)
+"""The last columns of a stream of files: the file as Spark writes it, the offset at which a task has begun to read in
+it, and when it has changed, in microseconds; the last one only of files that arrive as they are read."""
 
 SURVEYED_FILES = 100
 """So many of the files that are there when a stream is opened tell what its columns are."""
@@ -32,9 +34,16 @@ _ROOT = "^[^/]*:(//[^/]*)?"
 """What is before the path of a file: a scheme, and a host or a bucket."""
 
 
-def file_column() -> Column:
-    """The column `FILE`."""
-    return F.col("_metadata.file_path").alias(FILE)
+def place_columns(stream: StreamSource) -> list[Column]:
+    """The columns `PLACE`.
+
+    Files are read in the order in which they have changed. The elements of a recorded log have an order that depends on
+    the log alone, which may have been copied since: that of the files' names.
+    """
+    columns = [F.col("_metadata.file_path").alias(FILE), F.col("_metadata.file_block_start").alias(START)]
+    if stream.arrival_time is None:
+        columns.append(F.unix_micros("_metadata.file_modification_time").alias(CHANGED))
+    return columns
 
 
 @dataclass(frozen=True)

@@ -19,7 +19,7 @@ from penstock_spark.sources.json_files import (
     what_is_wrong,
 )
 from penstock_spark.stream_sources.decoding import ByFile, Careful
-from penstock_spark.stream_sources.files import file_column, no_schema, stream_files
+from penstock_spark.stream_sources.files import no_schema, place_columns, stream_files
 from penstock_spark.stream_sources.scan import StreamScan, open_stream_of
 
 
@@ -35,7 +35,7 @@ def open_json_stream(source: JsonSource, stream: StreamSource, spark: SparkSessi
         hint = "put a file there before the pipeline starts, or read lines with ReadFromText and parse them"
         raise no_schema("fields", files, hint)
     format, text = text_of(source)
-    frame = files.load(spark.readStream.options(**LINES), format).select(text, file_column())
+    frame = files.load(spark.readStream.options(**LINES), format).select(text, *place_columns(stream))
     naming, has_rejects = files.naming(), stream.has_rejects
     decode = _Objects(JsonDecoder(source, fields), where)
     return StreamScan(frame, lambda: ByFile(Careful(decode, "text", has_rejects, where), naming))

@@ -9,7 +9,7 @@ from penstock.io.parquetio import ParquetSource
 from penstock.io.streams import StreamSource
 from penstock_spark.sources.parquet import DECODERS, pruned
 from penstock_spark.stream_sources.decoding import ByFile
-from penstock_spark.stream_sources.files import file_column, no_schema, stream_files
+from penstock_spark.stream_sources.files import no_schema, place_columns, stream_files
 from penstock_spark.stream_sources.refusals import refusals
 from penstock_spark.stream_sources.scan import StreamScan, open_stream_of
 
@@ -34,5 +34,6 @@ def open_parquet_stream(
     columns = [F.col(f"`{name}`") for name in schema.names]
     decode, naming = DECODERS[source.elements], files.naming()
     return StreamScan(
-        frame.select(*columns, file_column()), lambda: ByFile(lambda batch, file: decode(batch), naming)
+        frame.select(*columns, *place_columns(stream)),
+        lambda: ByFile(lambda batch, file: decode(batch), naming),
     )

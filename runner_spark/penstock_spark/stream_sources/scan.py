@@ -13,10 +13,11 @@ from pyspark.sql import DataFrame, SparkSession
 from penstock.error import UnsupportedByRunner
 from penstock.graph import Source
 from penstock.io.streams import StreamSource
+from penstock_spark.shards.packets import Place
 
-StreamDecoder = Callable[[pa.RecordBatch], list[tuple[str, list[Any]]]]
-"""From an Arrow batch to its elements, in parts: rows of one file, in its order, with its name as the user would write
-it; or everything, with an empty name. It may keep state from batch to batch."""
+StreamDecoder = Callable[[pa.RecordBatch], list[tuple[Place, list[Any]]]]
+"""From an Arrow batch to its elements, in parts: rows of one file, in its order, with their place among all that the
+source gives; or everything, with an empty place, if they come as they are read. It may keep state between batches."""
 
 
 @dataclass(frozen=True)

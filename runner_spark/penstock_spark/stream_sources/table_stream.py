@@ -13,10 +13,11 @@ from penstock.io.sparkio import SparkSource
 from penstock.io.streams import StreamSource
 from penstock.pvalue import Row
 from penstock_spark.operators.failure import step_failed
+from penstock_spark.shards.packets import Place
 from penstock_spark.sources.tables import check_names
 from penstock_spark.sources.values import to_rows
-from penstock_spark.stream_sources.decoding import ByFile
-from penstock_spark.stream_sources.files import Naming, file_column
+from penstock_spark.stream_sources.decoding import ByFile, ByOffset
+from penstock_spark.stream_sources.files import Naming, place_columns
 from penstock_spark.stream_sources.options import (
     FILE_FORMATS,
     check_file_options,
@@ -25,6 +26,9 @@ from penstock_spark.stream_sources.options import (
 )
 from penstock_spark.stream_sources.refusals import refusals
 from penstock_spark.stream_sources.scan import StreamScan, open_stream_of
+
+_OFFSETS = {"topic": "string", "partition": "int", "offset": "bigint"}
+"""The columns, with their types, by which Kafka's rows tell where they stand."""
 
 
 @open_stream_of.register
@@ -54,9 +58,10 @@ def open_table_stream(
         frame = reader.load() if source.path is None else reader.load(source.path)
         check_names(frame, where)
     if not is_files:
-        return StreamScan(frame, lambda: _all)
+        has_offsets = _OFFSETS.items() <= dict(frame.dtypes).items()
+        return StreamScan(frame, lambda: ByOffset(to_rows) if has_offsets else _all)
     rows = _Rows(looks_deep, where)
-    return StreamScan(frame.select("*", file_column()), lambda: ByFile(rows, Naming()))
+    return StreamScan(frame.select("*", *place_columns(stream)), lambda: ByFile(rows, Naming()))
 
 
 def _file_options(options: tuple[tuple[str, Any], ...], looks_deep: bool) -> dict[str, Any]:
@@ -80,8 +85,8 @@ class _Rows:
         return to_rows(batch)
 
 
-def _all(batch: pa.RecordBatch) -> list[tuple[str, list[Any]]]:
-    return [("", list(to_rows(batch)))]
+def _all(batch: pa.RecordBatch) -> list[tuple[Place, list[Any]]]:
+    return [((), list(to_rows(batch)))]
 
 
 def _found_schema(source: SparkSource, spark: SparkSession, where: str) -> Any:

@@ -24,7 +24,7 @@ from penstock_spark.sources.text import (
     spark_unpacks,
 )
 from penstock_spark.stream_sources.decoding import ByFile, Careful
-from penstock_spark.stream_sources.files import file_column, stream_files
+from penstock_spark.stream_sources.files import place_columns, stream_files
 from penstock_spark.stream_sources.scan import StreamScan, open_stream_of
 
 _CONTENTS = "path string, modificationTime timestamp, length long, content binary"
@@ -38,10 +38,10 @@ def open_text_stream(source: TextSource, stream: StreamSource, spark: SparkSessi
     naming, has_rejects = files.naming(), stream.has_rejects
     if cuts_as_spark(source) and _spark_may_unpack(source, files.pattern):
         frame = files.load(spark.readStream.option("lineSep", line_end(source)), "text")
-        lines = frame.select(*line_columns(source), file_column())
+        lines = frame.select(*line_columns(source), *place_columns(stream))
         return StreamScan(lines, lambda: ByFile(_Lines(source, naming.namer, has_rejects, where), naming))
     frame = files.load(spark.readStream.schema(_CONTENTS), "binaryFile")
-    contents = frame.select(*content_columns(), file_column())
+    contents = frame.select(*content_columns(), *place_columns(stream))
 
     def make_decoder() -> ByFile:
         decode = FileDecoder(source, naming.namer, where)

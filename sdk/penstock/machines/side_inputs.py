@@ -118,7 +118,7 @@ class SideInputMachine:
     def released(
         self, state: SideInputState, times: Times, is_end: bool = False
     ) -> list[tuple[BoundedWindow, Waiting]]:
-        """What need not wait any more, by window; it is then the host's.
+        """What need not wait any more, by window and in their order; it is then the host's.
 
         Args:
             state: The state.
@@ -126,7 +126,7 @@ class SideInputMachine:
             is_end: Whether nothing waits any longer than now.
         """
         windows = [window for window in state.waiting if is_end or not self.missing(state, window, times)]
-        return [(window, state.waiting.pop(window)) for window in windows]
+        return [(window, state.waiting.pop(window)) for window in sorted(windows)]
 
     def forget(self, state: SideInputState, times: Times) -> list[int]:
         """The parcels of contents that nobody will ask for any more; they are then not in the state."""

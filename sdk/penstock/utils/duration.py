@@ -27,7 +27,9 @@ def micros_of(number: Any, unit_micros: int, noun: str) -> int:
         return index(number) * unit_micros
     except TypeError:
         raise TypeError(
-            three_parts(f"cannot interpret {number!r} as {noun}", hint="give an int or a float")
+            three_parts(
+                f"cannot interpret a {type(number).__name__} as {noun}", hint="give an int or a float"
+            )
         ) from None
 
 
