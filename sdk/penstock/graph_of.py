@@ -2,22 +2,23 @@
 
 from __future__ import annotations
 
-from dataclasses import replace
-from typing import TYPE_CHECKING, Any
+from typing import TYPE_CHECKING, Any, Literal, TypeAlias
 
 from penstock import graph, pvalue
 from penstock.error import TransformError
+from penstock.graph import Primitive
 
 if TYPE_CHECKING:
     from penstock.applied import AppliedPTransform
-    from penstock.runtime_checks import RuntimeChecks
+    from penstock.options.pipeline_options import PipelineOptions
+
+TypeChecks: TypeAlias = Literal["all", "sampled"]
+"""Which elements are checked against type hints while a pipeline runs."""
 
 __all__ = ["graph_of", "graph_with_edge"]
 
-_CHECKED = (graph.ParDo, graph.StatefulParDo, graph.CombinePerKey)
 
-
-def graph_of(root: AppliedPTransform, checks: RuntimeChecks | None = None) -> graph.Graph:
+def graph_of(root: AppliedPTransform, checks: TypeChecks | None = None) -> graph.Graph:
     """The graph below a node of the pipeline's tree.
 
     Steps come in the order in which the transforms were applied, and no transform can be applied before
@@ -25,7 +26,7 @@ def graph_of(root: AppliedPTransform, checks: RuntimeChecks | None = None) -> gr
 
     Args:
         root: The pipeline's root.
-        checks: Makes steps that check elements against type hints; None adds none.
+        checks: Which type hints are checked while it runs; none by default.
 
     Returns:
         The graph.
@@ -39,11 +40,21 @@ def graph_of(root: AppliedPTransform, checks: RuntimeChecks | None = None) -> gr
 def graph_with_edge(pcoll: pvalue.PCollection[Any]) -> tuple[graph.Graph, int]:
     """The graph of a PCollection's pipeline, and the number of the edge that the PCollection became."""
     pipeline = pcoll.pipeline
-    builder = _built(pipeline._root_transform(), pipeline._runtime_checks())
+    builder = _built(pipeline._root_transform(), type_checks(pipeline.options))
     return builder.graph(), builder.numbers[id(pcoll)]
 
 
-def _built(root: AppliedPTransform, checks: RuntimeChecks | None) -> _Builder:
+def type_checks(options: PipelineOptions) -> TypeChecks | None:
+    """Which type hints are checked while a pipeline with these options runs."""
+    from penstock.options.standard import TypeOptions
+
+    types = options.view_as(TypeOptions)
+    if types.runtime_type_check:
+        return "all"
+    return "sampled" if types.performance_runtime_type_check else None
+
+
+def _built(root: AppliedPTransform, checks: TypeChecks | None) -> _Builder:
     builder = _Builder(checks)
     for leaf in root.leaves():
         if leaf.transform is not None:
@@ -54,7 +65,7 @@ def _built(root: AppliedPTransform, checks: RuntimeChecks | None) -> _Builder:
 class _Builder:
     """The steps and edges so far, and the edge of each PCollection."""
 
-    def __init__(self, checks: RuntimeChecks | None) -> None:
+    def __init__(self, checks: TypeChecks | None) -> None:
         self.checks = checks
         self.steps: list[graph.Step] = []
         self.edges: list[graph.Edge] = []
@@ -75,12 +86,11 @@ class _Builder:
                     hint="let expand return what the transforms applied in it return",
                 )
             return
+        if self.checks is not None:
+            primitive = self._with_checks(leaf, primitive)
         inputs = tuple(
             self._edge(leaf, value) for value in leaf.inputs if not isinstance(value, pvalue.PBegin)
         )
-        checked = isinstance(primitive, _CHECKED)
-        if self.checks and checked:
-            inputs = (self._checked(leaf, "input", self.checks.of_input(leaf), inputs[0]), *inputs[1:])
         sides = tuple(
             graph.SideInput(self._edge(leaf, side.pvalue), side.view, side.default)
             for side in leaf.side_inputs
@@ -96,24 +106,14 @@ class _Builder:
         self.steps.append(
             graph.Step(leaf.full_label, primitive, inputs, sides, outputs, leaf.location, hints)
         )
-        if self.checks and checked:
-            for tag in tags:
-                if isinstance(leaf.outputs[tag], pvalue.PCollection):
-                    side = "output" if tag is None else f"output {tag}"
-                    key = id(leaf.outputs[tag])
-                    check = self.checks.of_output(leaf, tag)
-                    self.numbers[key] = self._checked(leaf, side, check, self.numbers[key])
 
-    def _checked(self, leaf: AppliedPTransform, side: str, check: Any, edge: int) -> int:
-        """The edge with the elements of an edge that a step has checked; the edge itself without a check."""
-        if check is None:
-            return edge
-        new = replace(self.edges[edge], id=len(self.edges))
-        self.edges.append(new)
-        label = f"{leaf.full_label}/Check of the {side}"
-        outputs = (graph.Output(None, new.id),)
-        self.steps.append(graph.Step(label, graph.ParDo(check, (), ()), (edge,), (), outputs, leaf.location))
-        return new.id
+    def _with_checks(self, leaf: AppliedPTransform, primitive: Primitive) -> Primitive:
+        # Imported here, since a pipeline without checks needs nothing of it.
+        from penstock.transforms.runtime_type_checks import with_checks
+
+        assert leaf.transform is not None
+        hints = leaf.transform.get_type_hints()
+        return with_checks(primitive, hints, leaf.full_label, sampled=self.checks == "sampled")
 
     def _new_edge(self, pcoll: pvalue.PCollection[Any]) -> int:
         from penstock.typehints import typehints

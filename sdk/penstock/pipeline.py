@@ -151,17 +151,9 @@ class Pipeline(HasDisplayData):
 
     def to_graph(self) -> graph.Graph:
         """The pipeline as the compiler's input: steps over primitives, and edges."""
-        from penstock.graph_of import graph_of
+        from penstock.graph_of import graph_of, type_checks
 
-        return graph_of(self._root_transform(), self._runtime_checks())
-
-    def _runtime_checks(self) -> Any:
-        every = bool(self._type_options.runtime_type_check)
-        if not every and not self._type_options.performance_runtime_type_check:
-            return None
-        from penstock.runtime_checks import RuntimeChecks
-
-        return RuntimeChecks(samples=not every)
+        return graph_of(self._root_transform(), type_checks(self._options))
 
     def __enter__(self) -> Pipeline:
         return self

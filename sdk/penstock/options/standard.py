@@ -83,8 +83,9 @@ class TypeOptions(PipelineOptions):
             them as Any.
         type_check_additional: ``all`` or ``ptransform_fn``, separated by commas.
         pipeline_type_check: Checks hints while the pipeline is built; on unless ``--no_pipeline_type_check``.
-        runtime_type_check: Checks every element against its hint while the pipeline runs.
-        performance_runtime_type_check: Checks a sample of them: the first hundred of a bundle, then each hundredth.
+        runtime_type_check: Checks what goes into DoFns and CombineFns, and what comes out, against the type hints
+            while the pipeline runs.
+        performance_runtime_type_check: Checks the first of every hundred elements in each task.
         allow_non_deterministic_key_coders: Refused when the pipeline runs; register a coder for the key's class.
         allow_unsafe_triggers: Accepts triggers that may lose data.
 
