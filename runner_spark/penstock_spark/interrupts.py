@@ -127,13 +127,17 @@ def kept_handlers() -> Iterator[None]:
         yield
         return
     before = signal.getsignal(signal.SIGINT)
-    yield
-    spark_own = signal.getsignal(signal.SIGINT)
-    if spark_own is before or before is None or before is signal.default_int_handler:
-        return
-    if isinstance(before, Interrupts) and before.before.get(signal.SIGINT) is signal.default_int_handler:
-        before.before[signal.SIGINT] = spark_own
-    signal.signal(signal.SIGINT, before)
+    try:
+        yield
+    finally:
+        spark_own = signal.getsignal(signal.SIGINT)
+        if spark_own is not before and before not in (None, signal.default_int_handler):
+            if (
+                isinstance(before, Interrupts)
+                and before.before.get(signal.SIGINT) is signal.default_int_handler
+            ):
+                before.before[signal.SIGINT] = spark_own
+            signal.signal(signal.SIGINT, before)
 
 
 def tell(text: str) -> None:

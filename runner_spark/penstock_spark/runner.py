@@ -7,7 +7,7 @@ from dataclasses import replace
 from typing import Any
 
 from penstock.error import UnsupportedByRunner
-from penstock.graph import Graph, Step, Write, show
+from penstock.graph import Graph, Source, Step, Write, show
 from penstock.options.given import check_given
 from penstock.options.pipeline_options import PipelineOptions
 from penstock.options.pipeline_options_validator import PipelineOptionsValidator
@@ -57,13 +57,13 @@ class SparkRunner(PipelineRunner):
 
         settings = self._settings(options)
         opened = Opened(settings, self.local_only)
-        with stoppable(lambda: "the run was cancelled before it began"):
-            graph = pipeline.to_graph()
-            with translating(Surroundings(graph=graph)):
-                plan = self.plan(graph, settings, opened.table_of)
-                if isinstance(plan, StreamPlan):
-                    return start(plan, settings, local_only=self.local_only)
-                return execute(plan, settings, opened)
+        graph = pipeline.to_graph()
+        is_stoppable = stoppable(lambda: "the run was cancelled before it began")
+        with is_stoppable, translating(Surroundings(graph=graph)):
+            plan = self.plan(graph, settings, opened.table_of)
+            if isinstance(plan, StreamPlan):
+                return start(plan, settings, local_only=self.local_only)
+            return execute(plan, settings, opened)
 
     def plan(
         self, graph: Graph, settings: SparkOptions, table_of: TableOf = table_before_opening
@@ -96,6 +96,14 @@ class SparkRunner(PipelineRunner):
         shown = show_stream_plan(plan) if isinstance(plan, StreamPlan) else show_plan(plan)
         parts = (("graph", show(graph)), ("optimised graph", show(plan.graph)), ("plan", shown))
         return "\n\n".join(f"# {title}\n{text}" for title, text in parts)
+
+    def element_type_of(self, source: Source, options: PipelineOptions, where: str) -> Any:
+        """The type of a source's elements, by its files or by a session that is there already; starts nothing."""
+        from penstock_spark.session import existing_session
+        from penstock_spark.sources.element_types import element_type_of
+
+        given = self.arguments.get("spark", getattr(options.view_as(SparkOptions), "spark", None))
+        return element_type_of(source, existing_session() if given is None else given, where)
 
     def to_dataframe(self, pcoll: Any, schema: Any = None) -> Any:
         """A PCollection as a DataFrame; see `penstock.io.to_dataframe`."""

@@ -75,7 +75,7 @@ def session_for(options: SessionOptions) -> SparkSession:
         UnsupportedByRunner: The session is a Spark Connect session.
         RunnerError: A new local session needs a Java and there is none.
     """
-    existing = options.spark if options.spark is not None else _existing_session()
+    existing = options.spark if options.spark is not None else existing_session()
     if existing is not None:
         return _classic(existing)
     return _start(options)
@@ -152,7 +152,7 @@ def local_cores(master: str) -> int:
     return len(os.sched_getaffinity(0)) if hasattr(os, "sched_getaffinity") else (os.cpu_count() or 1)
 
 
-def _existing_session() -> SparkSession | None:
+def existing_session() -> SparkSession | None:
     """The session that the process has already, without changing any of its settings."""
     from pyspark import SparkContext
     from pyspark.sql import SparkSession

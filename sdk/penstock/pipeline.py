@@ -16,6 +16,7 @@ from penstock.captured import refuse_captured
 from penstock.error import three_parts
 from penstock.input_checks import check_inputs
 from penstock.options.pipeline_options import PipelineOptions, StandardOptions, TypeOptions
+from penstock.options.value_provider import RuntimeValueProvider
 from penstock.pipeline_arguments import checked_arguments, hints_of, own_options
 from penstock.transforms.display import HasDisplayData
 from penstock.transforms.ptransform_base import NamedPTransform, PTransform, get_named_nested_pvalues
@@ -138,7 +139,11 @@ class Pipeline(HasDisplayData):
         """
         for handler in self._error_handlers:
             handler.verify_closed()
-        return self.runner.run_pipeline(self, self._options)
+        values = {
+            name: each for name, each in self._options.get_all_options().items() if isinstance(each, str)
+        }
+        with RuntimeValueProvider.at_run_time(values):
+            return self.runner.run_pipeline(self, self._options)
 
     def explain(self) -> str:
         """What the runner would do, as text, without running anything."""

@@ -75,6 +75,11 @@ class Frame:
             self.kept = tables
         return tables
 
+    @property
+    def columns(self) -> list[str]:
+        tables = self.tables()
+        return tables[0].schema.names if tables else []
+
     def _then(self, step: Callable[[list[pa.Table]], list[pa.Table]]) -> Frame:
         return Frame(lambda: step(self.tables()), self.settings)
 

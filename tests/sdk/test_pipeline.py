@@ -209,10 +209,11 @@ def test_plain_values_run_at_once_and_come_back_as_lists(monkeypatch):
     monkeypatch.setattr("penstock.runners.runner.create_runner", lambda name: Collecting())
     assert ([1, 2] | beam.Map(str)) == ["Materialize1"]
     assert (([1], [2]) | beam.Flatten()) == ["Materialize1"]
-    assert ([1] | beam.ParDo(range).with_outputs("a", main="m")) == {
-        "m": ["Materialize1"],
-        "a": ["Materialize2"],
-    }
+    outputs = [1] | beam.ParDo(range).with_outputs("a", main="m")
+    assert list(outputs) == [outputs["m"], outputs.a] == [["Materialize1"], ["Materialize2"]]
+    with pytest.raises(KeyError, match="Tag 'b' is not a defined output tag"):
+        _ = outputs["b"]
+    assert not hasattr(outputs, "b")
 
 
 def test_a_thousand_transforms_are_built_and_compiled_in_time():

@@ -19,6 +19,7 @@ from penstock_spark.lowering.context import Context
 from penstock_spark.shards.program import ReadingSpec
 from penstock_spark.shards.reading import ScheduledReading, StagedReading, StreamReading
 from penstock_spark.sources import Scan, open_source
+from penstock_spark.sources.scan import with_plain_names
 from penstock_spark.stream_plan import Level
 from penstock_spark.stream_sources import open_beats, open_staged, open_stream, stage_bounded
 
@@ -67,10 +68,11 @@ def open_reading(part: Level, context: Context, folder: str) -> Opened:
     step, source = _root_of(part)
     if isinstance(source, StreamSource):
         scan = open_stream(source, context.spark, step.where)
-        reader = StreamReading(source, scan.make_decoder, step.where)
+        frame, make_decoder = with_plain_names(scan.frame, scan.make_decoder)
+        reader = StreamReading(source, make_decoder, step.where)
         options = _reader_options(source)
         return Opened(
-            scan.frame,
+            frame,
             reading_spec(part, step, reader),
             source.ends,
             ends_when_read=source.ends,

@@ -68,6 +68,7 @@ from penstock_spark.rows import (
     SORT_COLUMNS,
 )
 from penstock_spark.sinks.as_columns import schema_of
+from penstock_spark.sources.scan import with_plain_names
 from penstock_spark.spark_versions import repartition_by_number
 from penstock_spark.windowing import windowing_of
 from penstock_spark.workers_python import map_in_arrow
@@ -154,7 +155,8 @@ def _read(stage: Stage, plan: Plan, context: Context) -> tuple[DataFrame, tuple[
             return _inline(((_edge(step), context.written[step.label]),), context)
         case Scan(step):
             scan = context.scans[step.label]
-            return scan.frame, (ScanRoot(_edge(step), scan.make_reader),), 1
+            frame, make_reader = with_plain_names(scan.frame, scan.make_reader)
+            return frame, (ScanRoot(_edge(step), make_reader),), 1
         case Query(step):
             computed, reader = lower_columns(stage.root.source, context.scans[step.label].frame)
             return computed, (ColumnsRoot(_edge(step), reader.read),), 1

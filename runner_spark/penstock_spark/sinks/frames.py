@@ -15,7 +15,7 @@ from penstock.io.columnar import field_names
 from penstock.io.sparkio import FrameSink
 from penstock_spark.sinks import as_columns
 from penstock_spark.sinks.plan import Encoder, SinkPlan, plan_sink
-from penstock_spark.sinks.records import column_of, field_of, schema_of
+from penstock_spark.sinks.records import column_of, field_of, plain, schema_of
 from penstock_spark.sinks.tables import RecordRows
 from penstock_spark.spark_versions import to_arrow_schema
 
@@ -92,6 +92,12 @@ def _by_position(values: list[Any]) -> list[list[Any]]:
     return [list(column) for column in zip(*values, strict=True)]
 
 
+def _as_arrow_takes_them(values: list[Any], kind: pa.DataType) -> list[Any]:
+    if kind.num_fields or pa.types.is_timestamp(kind):
+        return [plain(value) for value in values]
+    return values
+
+
 @dataclass(frozen=True)
 class FrameRows(Encoder):
     """Encodes elements as typed columns.
@@ -124,7 +130,8 @@ class FrameRows(Encoder):
                 )
             )
         arrays = [
-            column_of(part, field, self.where) for part, field in zip(columns, self.schema, strict=True)
+            column_of(_as_arrow_takes_them(part, field.type), field, self.where)
+            for part, field in zip(columns, self.schema, strict=True)
         ]
         return pa.RecordBatch.from_arrays(arrays, schema=self.schema)
 

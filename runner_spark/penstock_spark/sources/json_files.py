@@ -36,6 +36,11 @@ def open_json(source: JsonSource, spark: SparkSession, where: str) -> Scan:
         file, problem = problems[0]
         more = f", and more of this in {len(problems)} places" if problems[1:] else ""
         raise malformed_text(problem, file + more, where)
+    known = fields if source.found is None else [name for name, _ in source.found.fields]
+    new = [name for name in fields if name not in known]
+    if new:
+        what = f"since the pipeline was built, {source.describe()} has got the fields {', '.join(new)}"
+        raise ValueError(three_parts(what, where=where, hint="build the pipeline again"))
     return Scan(frame, lambda: JsonDecoder(source, fields), check=check)
 
 
@@ -74,7 +79,7 @@ def _surveyed(
     return tuple(dict.fromkeys(row.name for row in named)), problems
 
 
-def _objects(text: bytes, source: JsonSource) -> list[dict[str, Any]]:
+def objects_in(text: bytes, source: JsonSource) -> list[dict[str, Any]]:
     """The objects of a text; ValueError if it holds anything else."""
     plain = text.decode(source.encoding)
     if source.lines and not plain.strip():
@@ -100,7 +105,7 @@ class _Survey:
             texts, files = batch.column(0).to_pylist(), batch.column(1).to_pylist()
             for text, file in zip(texts, files, strict=True):
                 try:
-                    for each in _objects(text, self.source):
+                    for each in objects_in(text, self.source):
                         for name in each:
                             names.setdefault(name, (len(names), file))
                 except ValueError as error:
@@ -134,6 +139,6 @@ class JsonDecoder:
 
     def __call__(self, batch: pa.RecordBatch) -> list[Row]:
         """The elements."""
-        objects = (each for text in batch.column(0).to_pylist() for each in _objects(text, self.source))
+        objects = (each for text in batch.column(0).to_pylist() for each in objects_in(text, self.source))
         absent = dict.fromkeys(self.fields)
         return [Row(**{**absent, **each}) for each in objects]

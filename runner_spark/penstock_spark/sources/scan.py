@@ -59,6 +59,33 @@ class _Whole:
         return lambda batch: (decode(batch),)
 
 
+def with_plain_names(
+    frame: DataFrame, make_decoder: Callable[[], Any]
+) -> tuple[DataFrame, Callable[[], Any]]:
+    """The same for PySpark, which hands no column to Python that has a dot or a backquote in its name.
+
+    Args:
+        frame: What Spark reads.
+        make_decoder: Makes a function of its batches.
+    """
+    names = tuple(frame.columns)
+    if frozenset("".join(names)).isdisjoint(".`"):
+        return frame, make_decoder
+    return frame.toDF(*(f"c{place}" for place in range(len(names)))), _Renamed(make_decoder, names)
+
+
+@dataclass(frozen=True)
+class _Renamed:
+    """Makes decoders that see the names that columns have in truth."""
+
+    make_decoder: Callable[[], Any]
+    names: tuple[str, ...]
+
+    def __call__(self) -> Callable[[pa.RecordBatch], Any]:
+        decode = self.make_decoder()
+        return lambda batch: decode(batch.rename_columns(list(self.names)))
+
+
 @functools.singledispatch
 def open_source(source: Source, spark: SparkSession, where: str) -> Scan:
     """Opens a source. All elements are in the global window, at the minimum timestamp.

@@ -20,7 +20,7 @@ from penstock_spark.operators.failure import step_failed
 from penstock_spark.operators.reporting import Reporting, report_with, reporting_now
 from penstock_spark.shipping import import_like_driver
 from penstock_spark.sinks.hadoop import HadoopFolder, escaped
-from penstock_spark.sources.scan import Reader, Scan
+from penstock_spark.sources.scan import Reader, Scan, with_plain_names
 from penstock_spark.stream_sources.options import check_file_options, file_options
 from penstock_spark.worker_socket import promptly
 from penstock_spark.workers_python import map_in_arrow
@@ -73,8 +73,9 @@ def stage_bounded(
     place.make(folder)
     # What a task of a run that was cut off may still write goes to another folder than what this run writes.
     staged, pages = place.child(f"_staged-{uuid.uuid4().hex}"), place.child("pages")
-    program = dumps(_Paging(scan.make_reader, where))
-    frame = map_in_arrow(scan.frame, _paging_function(program, sys_path), PAGES)
+    plain, make_reader = with_plain_names(scan.frame, scan.make_reader)
+    program = dumps(_Paging(make_reader, where))
+    frame = map_in_arrow(plain, _paging_function(program, sys_path), PAGES)
     frame.write.options(**_WRITER).parquet(staged)
     scan.check()
     place.rename(staged, pages)

@@ -13,7 +13,7 @@ from penstock.io.file_naming import check_file_name, default_file_naming
 from penstock.io.filesystem import CompressionTypes
 from penstock.io.filesystems import FileSystems
 from penstock.io.paths import check_path, known_path
-from penstock.pvalue import TaggedOutput
+from penstock.pvalue import PCollection, TaggedOutput
 from penstock.transforms.core import DoFn, Flatten, GroupByKey, Map, ParDo
 from penstock.transforms.ptransform import PTransform
 from penstock.utils.windowed_value import WindowedValue
@@ -132,7 +132,7 @@ class WriteToFiles(PTransform[Any, Any]):
         self._max_writers = max_writers_per_bundle
         self._allow_outside_path = allow_outside_path
 
-    def expand(self, pcoll: Any) -> Any:
+    def expand(self, pcoll: Any) -> PCollection[FileResult]:
         """Write open files, shuffle what did not fit, move all to their names."""
         folder = known_path(self.path) or str(self.path)
         given = self._temp_directory
@@ -149,13 +149,14 @@ class WriteToFiles(PTransform[Any, Any]):
             | "WriteShards" >> ParDo(_WriteShard(temporary, self.sink_fn, self.shards))
         )
         move = _Move(folder, self.file_naming_fn, self._allow_outside_path, None if given else temporary)
-        return (
+        result: PCollection[FileResult] = (
             (first[_WRITTEN], second)
             | Flatten()
             | "ByDestination" >> Map(_with_destination)
             | "GroupByDestination" >> GroupByKey()
             | "Move" >> ParDo(move).with_output_types(FileResult)
         )
+        return result
 
 
 def _sink_function(sink: Any) -> Callable[[Any], FileSink]:

@@ -11,6 +11,7 @@ from penstock.error import three_parts
 from penstock.options.pipeline_options import PipelineOptions
 
 if TYPE_CHECKING:
+    from penstock.graph import Source
     from penstock.metrics.metric import MetricResults
     from penstock.pipeline import Pipeline
 
@@ -159,6 +160,16 @@ class PipelineRunner:
             NotImplementedError: In this base class.
         """
         raise NotImplementedError(f"{type(self).__name__} does not define explain")
+
+    def element_type_of(self, source: Source, options: PipelineOptions, where: str) -> Any:
+        """The type of a source's elements, asked when a pipeline is written; None if that is not the time to know it.
+
+        Args:
+            source: A description from `penstock.io`, of elements with named fields.
+            options: The pipeline's options.
+            where: The step, for errors.
+        """
+        return None
 
     def run(self, transform: Any, options: PipelineOptions | None = None) -> PipelineResult:
         """Runs a transform at the start of a pipeline of its own and waits for the end.
