@@ -58,13 +58,13 @@ class SparkRunner(PipelineRunner):
 
         settings = self._settings(options)
         opened = Opened(settings, self.local_only)
-        with stoppable(lambda: "the run was cancelled before it began"):
-            graph = pipeline.to_graph()
-            with translating(Surroundings(graph=graph)):
-                plan = self.plan(graph, settings, opened.table_of)
-                if isinstance(plan, StreamPlan):
-                    return start(plan, settings, local_only=self.local_only)
-                return execute(plan, settings, opened)
+        graph = pipeline.to_graph()
+        is_stoppable = stoppable(lambda: "the run was cancelled before it began")
+        with is_stoppable, translating(Surroundings(graph=graph)):
+            plan = self.plan(graph, settings, opened.table_of)
+            if isinstance(plan, StreamPlan):
+                return start(plan, settings, local_only=self.local_only)
+            return execute(plan, settings, opened)
 
     def plan(
         self, graph: Graph, settings: SparkOptions, table_of: TableOf = table_before_opening

@@ -8,8 +8,8 @@ from dataclasses import replace
 from typing import Any
 
 from penstock import graph, pvalue
-from penstock.transforms.combine import NoValue
 from penstock.transforms.combinefn import CombineFn
+from penstock.transforms.defaults import NoValue
 from penstock.transforms.dofn import DoFn, MethodSignature, signature_of
 from penstock.transforms.params import DoFnParam
 from penstock.transforms.window import TimestampedValue
