@@ -104,7 +104,8 @@ def tape_of(scenario: Scenario, mode: str, stops_at_panes: bool = False) -> Tape
     """What happens in a scenario, as a TestStream says it.
 
     In the model, what arrives at a moment comes before what the clock makes due just then; a TestStream's clock moves
-    first. So the n-th event comes n microseconds before its time, unless the scenario itself counts in microseconds.
+    first, and after each of its events fires what is due. So the n-th event comes n microseconds before its time,
+    unless the scenario itself counts in microseconds, and elements of one time without a pane in between are one event.
 
     Args:
         scenario: The scenario.
@@ -137,9 +138,12 @@ def tape_of(scenario: Scenario, mode: str, stops_at_panes: bool = False) -> Tape
     slack_micros = sum(len(step.events) for step in steps) if recorder.is_moved else 0
     if stops_at_panes:
         recorder.stops = sorted(set(_stops(steps, slack_micros)), reverse=True)
+    before: Event | None = None
     for number, step in enumerate(steps):
         for event in step.events:
-            recorder.add(number, event)
+            recorder.add(number, event, comes_with_last=_come_together(before, event))
+            before = event
+        before = None if step.expected else before
     if steps[-1].ends_input:
         recorder.add(len(steps) - 1, AdvanceWatermark(MAX_MICROS))
     return recorder.finished(slack_micros)
@@ -150,6 +154,13 @@ def _is_moved(steps: Sequence[Step]) -> bool:
     events = [event for step in steps for event in step.events]
     clocks = sorted({event.clock_micros for event in events if event.clock_micros is not None})
     return all(later - earlier > 2 * len(events) for earlier, later in pairwise(clocks))
+
+
+def _come_together(before: Event | None, event: Event) -> bool:
+    """Whether two elements come at one time."""
+    if not (isinstance(before, Arrive) and isinstance(event, Arrive)):
+        return False
+    return before.clock_micros == event.clock_micros is not None
 
 
 def _stops(steps: Iterable[Step], slack_micros: int) -> Iterator[int]:
@@ -176,13 +187,18 @@ class _Recorder:
         self.watermark = MIN_TIMESTAMP
         self.percentiles: dict[float, Timestamp] = {}
 
-    def add(self, step: int, event: Event) -> None:
+    def add(self, step: int, event: Event, comes_with_last: bool = False) -> None:
         """Takes an event of the scenario down."""
         self.count += 1
-        if event.clock_micros is not None:
+        if event.clock_micros is not None and not comes_with_last:
             is_early = self.is_moved and not isinstance(event, AdvanceClock)
             self._advance(step, event.clock_micros - self.count * is_early)
         match event:
+            case Arrive() if comes_with_last:
+                last = self.events.pop()
+                assert isinstance(last, test_stream.ElementEvent)
+                self.events.append(test_stream.ElementEvent((*last.timestamped_values, self._element(event))))
+                self.steps[-1] = step
             case Arrive():
                 self._write(step, test_stream.ElementEvent((self._element(event),)))
             case AdvanceWatermark():

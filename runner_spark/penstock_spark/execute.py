@@ -12,6 +12,7 @@ from penstock.graph import Graph
 from penstock.options.spark import SparkOptions
 from penstock.runners.runner import PipelineState
 from penstock_spark.accumulators import accumulator_of
+from penstock_spark.job_tags import cancelled_by_signals
 from penstock_spark.lowering.context import Context
 from penstock_spark.lowering.jobs import run_plan
 from penstock_spark.metrics import take_snapshots
@@ -34,10 +35,10 @@ def execute(plan: Plan, settings: SparkOptions, opened: Opened) -> SparkResult:
     """
     context = context_for(plan.graph, opened, settings)
     try:
-        with reports_of(context.reporting):
+        with reports_of(context.reporting), cancelled_by_signals(context.spark, context.run):
             run_plan(plan, context)
     except Exception as error:
-        raise_translated(error, context.reporting)
+        raise_translated(error, context.surroundings(plan.graph))
     finally:
         snapshot = take_snapshots(context.metrics, context.run)
         context.tidy_up()
@@ -57,7 +58,7 @@ def lower_only(plan: Plan, settings: SparkOptions, opened: Opened) -> SparkSessi
         with reports_of(context.reporting):
             run_plan(plan, context)
     except Exception as error:
-        raise_translated(error, context.reporting)
+        raise_translated(error, context.surroundings(plan.graph))
     return opened.spark
 
 

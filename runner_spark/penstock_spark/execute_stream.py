@@ -5,6 +5,7 @@ from __future__ import annotations
 import shutil
 import tempfile
 from collections.abc import Callable, Collection, Mapping, Sequence
+from dataclasses import replace
 from functools import partial
 
 from penstock.error import three_parts
@@ -12,6 +13,7 @@ from penstock.io.filesystems import FileSystems
 from penstock.options.spark import SparkOptions
 from penstock_spark.checkpoints import Checkpoint, open_checkpoint, signature_of
 from penstock_spark.execute import context_for
+from penstock_spark.interrupts import put_off_signals
 from penstock_spark.lowering.context import Context
 from penstock_spark.lowering.query import build_query, heartbeat_of
 from penstock_spark.metrics import forget_reports
@@ -42,15 +44,18 @@ def start(plan: StreamPlan, settings: SparkOptions, local_only: bool = False) ->
     try:
         with reports_of(context.reporting):
             return _started(plan, context, settings)
-    except Exception as error:
+    except BaseException as error:
         context.tidy_up()
-        raise_translated(error, context.reporting)
+        if isinstance(error, Exception):
+            known = replace(context.surroundings(plan.graph), checkpoint=settings.checkpoint_location)
+            raise_translated(error, known)
+        raise
 
 
 def _started(plan: StreamPlan, context: Context, settings: SparkOptions) -> StreamResult:
     location = settings.checkpoint_location or _temporary(context)
     heartbeat = heartbeat_of(plan, settings.trigger_interval is not None)
-    signature = signature_of(plan, context.partitions, heartbeat)
+    signature = {"spark": context.spark.version, **signature_of(plan, context.partitions, heartbeat)}
     sinks = tuple(StreamSink(plan.level_of[step.label], step) for step in plan.sinks)
     encoders = encoders_inside(plan, sinks, context.without)
     writers: list[BatchWriter] = []
@@ -82,7 +87,46 @@ def _running(
     batch_writer: BatchWriter,
 ) -> StreamResult:
     """Starts the query on its open checkpoint."""
+    _configure(context, checkpoint)
+    query = build_query(plan, context, checkpoint, settings.events_per_batch, heartbeat, encoders)
+    writer = query.frame.writeStream.queryName(f"penstock {context.run}")
+    writer = writer.option("checkpointLocation", checkpoint.spark_location)
     interval = settings.trigger_interval
+    if interval is not None:
+        writer = writer.trigger(processingTime=f"{float(interval)} seconds")
+    # Without a sink there is something to call for each micro-batch only where another run may take over.
+    is_called = bool(plan.sinks) or checkpoint.lease is not None
+    called = writer.foreachBatch(batch_writer) if is_called else writer.format("noop")
+    surroundings = replace(context.surroundings(plan.graph), checkpoint=checkpoint.place.location, places=())
+    running: Running | None = None
+    try:
+        # Once Spark runs the query, there must be something that can stop it.
+        with put_off_signals():
+            running = Running(
+                called.start(),
+                query,
+                checkpoint,
+                len(plan.levels) * context.partitions,
+                context.metrics,
+                context.run,
+                partial(translated, surroundings=surroundings),
+                lambda: _tidy(context),
+            )
+    except BaseException:
+        if running is not None:
+            running.cancel()
+        raise
+    return StreamResult(
+        running,
+        plan.mode,
+        plan.clock is Clock.LIVE,
+        settings.checkpoint_location,
+        bool(settings.drain_on_signal),
+    )
+
+
+def _configure(context: Context, checkpoint: Checkpoint) -> None:
+    """Settings that a query takes from its session when it starts."""
     if FileSystems.get_scheme(checkpoint.spark_location) in (None, "file"):
         # By default Spark starts more processes for each file that it writes to a local disk; and writes a file of
         # check sums beside each, which Hadoop's local file system has done already.
@@ -91,34 +135,13 @@ def _running(
     if context.spark.conf.get(_CHANGELOG, None) is None:
         # A micro-batch writes what has changed, and not its whole store.
         context.spark.conf.set(_CHANGELOG, "true")
-    query = build_query(plan, context, checkpoint, settings.events_per_batch, heartbeat, encoders)
-    writer = query.frame.writeStream.queryName(f"penstock {context.run}")
-    writer = writer.option("checkpointLocation", checkpoint.spark_location)
-    if interval is not None:
-        writer = writer.trigger(processingTime=f"{float(interval)} seconds")
-    # Without a sink there is something to call for each micro-batch only where another run may take over.
-    is_called = bool(plan.sinks) or checkpoint.lease is not None
-    started = (writer.foreachBatch(batch_writer) if is_called else writer.format("noop")).start()
-    running = Running(
-        started,
-        query,
-        checkpoint,
-        len(plan.levels) * context.partitions,
-        context.metrics,
-        context.run,
-        partial(translated, reporting=context.reporting),
-        lambda: _tidy(context),
-    )
-    return StreamResult(running, plan.mode, plan.clock is Clock.LIVE, settings.checkpoint_location)
 
 
 def _batch_writer(
     sinks: Sequence[StreamSink], inside: Collection[int], context: Context, checkpoint: Checkpoint
 ) -> BatchWriter:
-    app = checkpoint.plan["id"]
-    return BatchWriter(
-        sinks, inside, context.dumps, context.metrics, context.run, context.sys_path, app, checkpoint.check
-    )
+    parts = (context.dumps, context.metrics, context.run, context.sys_path, checkpoint.plan["id"])
+    return BatchWriter(sinks, inside, *parts, checkpoint.check, checkpoint.place.location)
 
 
 def _temporary(context: Context) -> str:

@@ -8,7 +8,6 @@ import shlex
 import signal
 import subprocess
 import tempfile
-import threading
 import time
 from collections.abc import Callable, Iterator, Mapping
 from pathlib import Path
@@ -16,6 +15,7 @@ from typing import Any
 
 from penstock.error import RunnerError
 from penstock_spark.environment import environment
+from penstock_spark.interrupts import put_off_signals
 
 _POLL_SECONDS = 0.05
 _FILE = "--properties-file"
@@ -135,24 +135,3 @@ def _end(process: subprocess.Popen[bytes]) -> None:
     if process.stdin is not None:
         process.stdin.close()
     process.wait()
-
-
-@contextlib.contextmanager
-def put_off_signals() -> Iterator[None]:
-    """Has SIGINT and SIGTERM wait until the end of a block; in the main thread, which alone may say what they do."""
-    if threading.current_thread() is not threading.main_thread():
-        yield
-        return
-    came: list[int] = []
-    before = {number: signal.getsignal(number) for number in (signal.SIGINT, signal.SIGTERM)}
-    # What was not set by Python cannot be set back.
-    known = {number: handler for number, handler in before.items() if handler is not None}
-    for number in known:
-        signal.signal(number, lambda number, _: came.append(number))
-    try:
-        yield
-    finally:
-        for number, handler in known.items():
-            signal.signal(number, handler)
-        for late in came:
-            signal.raise_signal(late)

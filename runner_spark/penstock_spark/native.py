@@ -10,7 +10,7 @@ from typing import Any
 
 from penstock.graph import CombinePerKey, Graph, Grouping, StatefulParDo, Step
 from penstock.transforms.window import TimestampCombiner
-from penstock_spark.operators.tables import known
+from penstock_spark.operators.tables import known, without_default
 from penstock_spark.passes.fuse import Unit, is_inline
 from penstock_spark.plan import Hosting
 from penstock_spark.retractions import may_fire_early, retracting_edges
@@ -115,7 +115,8 @@ def why_not_native(graph: Graph, step: Step) -> str | None:
         return "its values are wanted, not a sum"
     windowing = windowing_of(graph, step.inputs[0])
     key, value = _pair_types(graph.edge(step.inputs[0]).element_type)
-    kind = known(step.primitive.fn)
+    # The marker of CombineGlobally is a sum, or a count, of nothing.
+    kind = known(without_default(step.primitive.fn))
     # Sums of integers are exact in two 64-bit columns. Other combiners have accumulators that Spark cannot merge.
     if kind not in _SUMS:
         return "the combiner is neither a sum nor a count"

@@ -51,14 +51,19 @@ class SparkRunner(PipelineRunner):
         """
         from penstock_spark.execute import execute
         from penstock_spark.execute_stream import start
+        from penstock_spark.interrupts import stoppable
         from penstock_spark.opened import Opened
+        from penstock_spark.spark_errors import Surroundings, translating
 
         settings = self._settings(options)
         opened = Opened(settings, self.local_only)
-        plan = self.plan(pipeline.to_graph(), settings, opened.table_of)
-        if isinstance(plan, StreamPlan):
-            return start(plan, settings, local_only=self.local_only)
-        return execute(plan, settings, opened)
+        graph = pipeline.to_graph()
+        is_stoppable = stoppable(lambda: "the run was cancelled before it began")
+        with is_stoppable, translating(Surroundings(graph=graph)):
+            plan = self.plan(graph, settings, opened.table_of)
+            if isinstance(plan, StreamPlan):
+                return start(plan, settings, local_only=self.local_only)
+            return execute(plan, settings, opened)
 
     def plan(
         self, graph: Graph, settings: SparkOptions, table_of: TableOf = table_before_opening

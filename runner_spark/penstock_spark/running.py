@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import atexit
 import logging
 import threading
 import time
@@ -24,6 +25,9 @@ from penstock_spark.metrics import (
 )
 
 _POLL_SECONDS = 0.05
+_EXIT_SECONDS_MAX = 30.0
+"""So long a program that ends waits for its query to stop."""
+
 _WAITING = "Waiting for data to arrive"
 """What Spark says of a query whose sources it has asked, and which had nothing new."""
 
@@ -73,24 +77,30 @@ class Running:
         self._ended: set[str] = set()
         self._batch = -1
         self._stopping = threading.Event()
+        self._over = threading.Event()
         # A drain that an earlier run had begun goes on: its sources have ended already.
         self._drains = bool(shards) and not checkpoint.is_new and checkpoint.is_draining()
         self._backlog: Backlog | None = None
         self.state = PipelineState.DRAINING if self._drains else PipelineState.RUNNING
-        self._thread = threading.Thread(target=self._watch, name=f"penstock {run}", daemon=True)
-        self._thread.start()
+        # A program that ends with a query at work would be called by Spark while Python takes itself apart.
+        atexit.register(self._end_with_program)
+        threading.Thread(target=self._watch, name=f"penstock {run}", daemon=True).start()
 
     def join(self, seconds: float | None) -> bool:
         """Waits for the end; whether it has come."""
-        self._thread.join(seconds)
-        return not self._thread.is_alive()
+        # Not by joining the thread: a join that a signal cuts short takes the thread for ended.
+        return self._over.wait(seconds)
 
     def cancel(self) -> None:
         """Stops the query where it is, and waits for that."""
         if not PipelineState.is_terminal(self.state):
             self.state = PipelineState.CANCELLING
             self._stopping.set()
-        self._thread.join()
+        self._over.wait()
+
+    def _end_with_program(self) -> None:
+        self._stopping.set()
+        self._over.wait(_EXIT_SECONDS_MAX)
 
     def drain(self) -> None:
         """Has all read that is there by now, then ends all sources, so that all windows fire and the query ends."""
@@ -102,7 +112,10 @@ class Running:
 
     def signal(self, name: str) -> None:
         """Sends a signal to all groupings."""
-        self._checkpoint.command("signal", name)
+        try:
+            self._checkpoint.command("signal", name)
+        except Exception as error:
+            raise self._translate(error) from None
 
     def snapshot(self) -> Snapshot:
         """The metrics of all finished micro-batches."""
@@ -119,7 +132,10 @@ class Running:
             lost = self._checkpoint.lost
             self.failure = self._translate(error) if lost is None else lost
         finally:
-            self._stop()
+            try:
+                self._stop()
+            finally:
+                self._over.set()
 
     def _follow(self) -> None:
         """Returns when the query is over, or has to be stopped."""
@@ -215,6 +231,7 @@ class Running:
             self._note_end(state)
         self._checkpoint.release()
         self._tidy()
+        atexit.unregister(self._end_with_program)
         if self.failure is not None:
             _LOGGER.error("the query of the run %s failed: %s", self._run, self.failure)
         elif state == PipelineState.CANCELLED and self._backlog is not None:

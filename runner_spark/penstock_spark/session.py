@@ -16,12 +16,17 @@ from penstock_spark.collector import collector
 from penstock_spark.configuration import configuration_folder, configured
 from penstock_spark.environment import environment
 from penstock_spark.gateway import started_java
+from penstock_spark.interrupts import kept_handlers
 from penstock_spark.java import find_java, wrapped
+from penstock_spark.java_life import quiet_about_death
 from penstock_spark.unpacked import HOME, unpacked_home
 
 if TYPE_CHECKING:
     from pyspark.sql import DataFrame, SparkSession
     from pyspark.sql.types import StructType
+
+FAULT_HANDLER = "spark.python.worker.faulthandler.enabled"
+"""Spark's setting with which workers that die leave what `penstock_spark.operators.at_work` writes down."""
 
 DEFAULT_MASTER = "local[*]"
 
@@ -186,14 +191,14 @@ def _start(options: SessionOptions) -> SparkSession:
     master = options.master or options.conf.get("spark.master")
     if master is None and not submitted:
         master = configured("spark.master") or os.environ.get("MASTER") or DEFAULT_MASTER
-    conf = {"spark.sql.session.timeZone": "UTC"}
+    conf = {"spark.sql.session.timeZone": "UTC", FAULT_HANDLER: "true"}
     if master is not None:
         conf["spark.master"] = master
         if is_local(master):
             conf |= _local_conf(master)
     conf["spark.app.name"] = options.app_name or os.path.basename(sys.argv[0]) or "penstock"
     conf |= options.conf
-    with environment(_python_environment(options.conf)):
+    with environment(_python_environment(options.conf)), kept_handlers():
         if submitted:
             return _classic(SparkSession.builder.config(map=conf).getOrCreate())
         return _start_java(conf, options.fast_start)
@@ -225,7 +230,9 @@ def _start_java(conf: dict[str, str], fast_start: bool) -> SparkSession:
         HOME: (unpacked_home(spark_home) or "") if is_local(conf["spark.master"]) else "",
     }
     with environment(launch), started_java(conf, spark_home):
-        return SparkSession.builder.config(map=conf).getOrCreate()
+        spark = SparkSession.builder.config(map=conf).getOrCreate()
+    quiet_about_death(spark.sparkContext)
+    return spark
 
 
 def _local_conf(master: str) -> dict[str, str]:

@@ -1,4 +1,7 @@
-"""The versions of Spark that pipelines run on, and what differs between them."""
+"""The versions of Spark that pipelines run on, and what differs between them.
+
+Python's workers import this with the package, so it imports nothing that takes long.
+"""
 
 from __future__ import annotations
 
@@ -6,8 +9,6 @@ import inspect
 import re
 from collections.abc import Iterator
 from typing import Any
-
-from penstock.error import UnsupportedByRunner
 
 OLDEST = (4, 0)
 NEWEST = (4, 3)
@@ -44,6 +45,8 @@ def check_version(text: str, whose: str) -> None:
     """
     if OLDEST <= version_of(text) <= NEWEST:
         return
+    from penstock.error import UnsupportedByRunner
+
     oldest, newest = (".".join(map(str, each)) for each in (OLDEST, NEWEST))
     raise UnsupportedByRunner(
         f"penstock runs on Spark {oldest} to {newest}, and this is Spark {text}",
@@ -61,11 +64,15 @@ def check_package() -> None:
     try:
         import pyspark
     except ImportError as error:
+        from penstock.error import UnsupportedByRunner
+
         raise UnsupportedByRunner(
             "penstock needs PySpark, which is not installed", where="in this Python", hint=_INSTALL
         ) from error
     check_version(pyspark.__version__, "the installed package pyspark")
     if not hasattr(pyspark, "SparkContext"):
+        from penstock.error import UnsupportedByRunner
+
         raise UnsupportedByRunner(
             "the installed PySpark can only talk to Spark Connect, and penstock needs a classic session",
             where="in this Python",

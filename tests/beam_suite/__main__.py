@@ -14,16 +14,19 @@ sys.path.insert(0, str(HERE))
 
 from porting import PACKAGE, Modules, port  # noqa: E402
 
-_INI = "[pytest]\npython_files = *_test.py\naddopts = -q --import-mode=importlib -p suite_plugin --disable-warnings\n"
+_INI = (
+    "[pytest]\npython_files = *_test.py\n"
+    "addopts = -q --tb=native --import-mode=importlib -p suite_plugin --disable-warnings\n"
+)
 
 
-def run(arguments: list[str], modules: list[str], *, spark: bool, counts: Path | None = None) -> int:
+def run(arguments: list[str], modules: list[str], *, engine: str, counts: Path | None = None) -> int:
     """Ports Beam's tests into a folder of their own and runs pytest there.
 
     Args:
         arguments: Further arguments of pytest.
         modules: The test modules to run, such as ``io/textio_test.py``; all where there are none.
-        spark: Whether tests that run a pipeline do, or are skipped.
+        engine: What runs pipelines: ``spark``; ``toy``, which skips tests that it cannot run; or ``none``.
         counts: A file for the counts, as JSON.
 
     Returns:
@@ -37,7 +40,7 @@ def run(arguments: list[str], modules: list[str], *, spark: bool, counts: Path |
         environment = {
             **os.environ,
             "PYTHONPATH": os.pathsep.join([folder, str(HERE), *([known] if known else [])]),
-            "BEAM_SUITE_SPARK": "yes" if spark else "no",
+            "BEAM_SUITE_ENGINE": engine,
             **({"BEAM_SUITE_COUNTS": str(counts.absolute())} if counts else {}),
         }
         command = [sys.executable, "-m", "pytest", "-c", "pytest.ini", *paths, *arguments]
@@ -48,10 +51,15 @@ def main() -> int:
     """The command line."""
     parser = argparse.ArgumentParser(description=f"Runs Beam's own tests, as the package {PACKAGE}.")
     parser.add_argument("modules", nargs="*", help="test modules, such as io/textio_test.py; default: all")
-    parser.add_argument("--without-spark", action="store_true", help="skip the tests that run a pipeline")
+    parser.add_argument(
+        "--engine",
+        choices=("spark", "toy", "none"),
+        default="spark",
+        help="what runs pipelines: Spark; the quick toy engine of tests/runner, where it can; or nothing",
+    )
     parser.add_argument("--counts", type=Path, help="a file for the counts and failures, as JSON")
     known, others = parser.parse_known_args()
-    return run(others, known.modules, spark=not known.without_spark, counts=known.counts)
+    return run(others, known.modules, engine=known.engine, counts=known.counts)
 
 
 if __name__ == "__main__":

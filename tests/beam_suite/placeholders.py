@@ -69,6 +69,9 @@ class Missing:
     def __exit__(self, *_: Any) -> None:
         """Is never reached; it makes `__enter__` the one that is asked."""
 
+    def __index__(self) -> int:
+        raise MissingName(self.path)
+
     def __int__(self) -> int:
         raise MissingName(self.path)
 

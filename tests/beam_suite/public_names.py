@@ -6,8 +6,7 @@ import functools
 import json
 import re
 from pathlib import Path
-from types import TracebackType
-from typing import Any
+from types import ModuleType, TracebackType
 
 ROOT = Path(__file__).parents[2]
 
@@ -47,6 +46,11 @@ def is_wanted(path: str) -> bool:
     return False
 
 
+_SAYS_MISSING = re.compile(r"<missing: ([\w.]+)>|penstock has no (penstock[\w.]*\w)")
+_PROTOCOL = ("to_runner_api", "from_runner_api", "_runner_api")
+_BESIDE = ("importlib", "mock.py", "pkgutil.py")
+
+
 def inner_part(error: BaseException, package: str) -> str | None:
     """The name that a failed test asked for, if it is an inner part of Beam's or is left out; None if it is neither.
 
@@ -56,27 +60,30 @@ def inner_part(error: BaseException, package: str) -> str | None:
         error: What the test raised.
         package: The package of the ported modules.
     """
-    path = getattr(error, "missing_path", None)
-    if path is not None:
-        return None if is_wanted(path) else str(path)
-    if not _is_raised_in(error.__traceback__, package):
+    for groups in _SAYS_MISSING.findall(str(error)):
+        path = "".join(groups)
+        if not is_wanted(path):
+            return path
+    if not isinstance(error, AttributeError | ImportError) or not _is_raised_in(error.__traceback__, package):
         return None
-    name: Any = getattr(error, "name", None)
-    if isinstance(error, AttributeError) and isinstance(name, str):
-        return name if name.startswith("_") and not name.startswith("__") else None
-    if isinstance(error, ImportError) and isinstance(name, str):
+    if isinstance(error, ImportError):
         asked = re.search(r"cannot import name '(\w+)'", str(error))
-        path = f"{name}.{asked[1]}" if asked else name
+        path = f"{error.name}.{asked[1]}" if asked else str(error.name)
         return path if path.startswith("penstock") and not is_wanted(path) else None
-    return None
+    name = error.name or (re.findall(r"attribute '(\w+)'", str(error)) or [""])[-1]
+    if isinstance(error.obj, ModuleType):
+        path = f"{error.obj.__name__}.{name}"
+        return path if path.startswith("penstock") and not is_wanted(path) else None
+    is_inner = name.startswith("_") and not name.startswith("__")
+    return name if is_inner or any(part in name for part in _PROTOCOL) else None
 
 
 def _is_raised_in(trace: TracebackType | None, package: str) -> bool:
-    """Whether the innermost frame is the test's, but for a module's ``__getattr__`` and Python's own importing."""
+    """Whether the innermost frame is the test's, but for a module's ``__getattr__``, mocks and Python's importing."""
     last = None
     while trace is not None:
         code = trace.tb_frame.f_code
-        if "importlib" not in code.co_filename and code.co_name != "__getattr__":
+        if code.co_name != "__getattr__" and not any(each in code.co_filename for each in _BESIDE):
             last = code.co_filename
         trace = trace.tb_next
     return last is not None and package in last

@@ -18,7 +18,7 @@ MODULES = Modules.read()
 
 def run_suite(counts: Path, *arguments: str) -> dict[str, dict[str, dict[str, int]]]:
     pytest.importorskip("parameterized")
-    command = [sys.executable, str(HERE), "--tb=short", "--counts", str(counts), *arguments]
+    command = [sys.executable, str(HERE), "--counts", str(counts), *arguments]
     done = subprocess.run(command, capture_output=True, text=True, check=False)
     print(done.stdout[done.stdout.find("= Beam's own tests") :])
     assert done.returncode == 0, done.stdout[-20_000:] + done.stderr[-5_000:]
@@ -26,9 +26,9 @@ def run_suite(counts: Path, *arguments: str) -> dict[str, dict[str, dict[str, in
     return found
 
 
-def test_the_tests_of_beam_that_need_no_engine_pass(tmp_path: Path) -> None:
+def test_the_tests_of_beam_pass_that_need_no_spark(tmp_path: Path) -> None:
     pytest.importorskip("apache_beam")
-    run_suite(tmp_path / "counts.json", "--without-spark")
+    run_suite(tmp_path / "counts.json", "--engine=toy")
 
 
 @pytest.mark.beam_suite

@@ -8,7 +8,7 @@ from typing import Any
 
 import pytest
 
-from penstock.machines import composite_triggers, firing, grouping, merging, playing, visiting
+from penstock.machines import composite_triggers, firing, grouping, merging, playing, splitting, visiting
 from penstock.machines.contents import Accumulator, Bag, Values
 from penstock.machines.grouping import GroupingMachine
 from penstock.machines.playing import Player
@@ -53,10 +53,6 @@ def _united(patch: pytest.MonkeyPatch, attribute: str) -> None:
     patch.setattr(merging, "unite", keeping)
 
 
-def merged_windows_have_as_many_elements_as_the_first(patch: pytest.MonkeyPatch) -> None:
-    _united(patch, "live")
-
-
 def panes_share_what_the_window_goes_on_holding(patch: pytest.MonkeyPatch) -> None:
     patch.setattr(Values, "result", lambda self, held, is_kept: held)
     patch.setattr(Accumulator, "result", lambda self, held, is_kept: self.fn.extract_output(held))
@@ -84,8 +80,28 @@ def retractions_count_as_elements(patch: pytest.MonkeyPatch) -> None:
     patch.setattr(
         GroupingMachine,
         "_take",
-        lambda self, state, element, sight: take(self, state, element._replace(kind=ValueKind.INSERT), sight),
+        lambda self, state, element, *rest: take(self, state, element._replace(kind=ValueKind.INSERT), *rest),
     )
+
+
+def what_has_merged_stays_merged(patch: pytest.MonkeyPatch) -> None:
+    patch.setattr(splitting, "parted", lambda program, key, state, *rest: [state])
+
+
+def windows_in_which_nothing_is_left_reach_as_far_as_before(patch: pytest.MonkeyPatch) -> None:
+    patch.setattr(splitting, "is_hollow", lambda state: False)
+
+
+def what_came_apart_has_nothing_to_take_back(patch: pytest.MonkeyPatch) -> None:
+    parted = splitting.parted
+
+    def forgetting(program: Any, key: Any, state: Any, *rest: Any) -> Any:
+        states = parted(program, key, state, *rest)
+        for one in states[1:]:
+            states[0].shown = one.shown = []
+        return states
+
+    patch.setattr(splitting, "parted", forgetting)
 
 
 def one_retraction_is_forgotten(patch: pytest.MonkeyPatch) -> None:
@@ -269,17 +285,17 @@ def nothing_is_held(patch: pytest.MonkeyPatch) -> None:
 
 
 def nothing_is_held_for_what_merged_windows_have_given(patch: pytest.MonkeyPatch) -> None:
-    patch.setattr(merging, "_owed_by", lambda *arguments: None)
+    patch.setattr(merging, "owed_by", lambda *arguments: None)
 
 
 def what_windows_owe_is_forgotten_when_they_merge_again(patch: pytest.MonkeyPatch) -> None:
-    owed_by = merging._owed_by
+    owed_by = merging.owed_by
 
     def of_now(program: Any, key: Any, *rest: Any) -> Any:
         key.owed.clear()
         return owed_by(program, key, *rest)
 
-    patch.setattr(merging, "_owed_by", of_now)
+    patch.setattr(merging, "owed_by", of_now)
 
 
 def only_the_newest_element_is_held_for(patch: pytest.MonkeyPatch) -> None:
@@ -299,10 +315,10 @@ def holds_are_never_let_go(patch: pytest.MonkeyPatch) -> None:
 def late_elements_set_the_timestamp(patch: pytest.MonkeyPatch) -> None:
     take = GroupingMachine._take
 
-    def take_all(self: GroupingMachine, state: Any, element: Any, sight: Any) -> None:
+    def take_all(self: GroupingMachine, state: Any, element: Any, *rest: Any) -> None:
         rule = self.program.output_times
         micros = rule.of_element(state.window, element.timestamp_micros)
-        take(self, state, element, sight)
+        take(self, state, element, *rest)
         state.output_micros = rule.together_with(state.output_micros, micros)
 
     patch.setattr(GroupingMachine, "_take", take_all)

@@ -46,7 +46,9 @@ KILLED_BY: dict[Law, tuple[Mutant, ...]] = {
         mutants.retractions_come_twice,
     ),
     laws_of_retraction.sessions_hold_what_is_not_taken_back: (
-        mutants.merged_windows_have_as_many_elements_as_the_first,
+        mutants.what_has_merged_stays_merged,
+        mutants.windows_in_which_nothing_is_left_reach_as_far_as_before,
+        mutants.what_came_apart_has_nothing_to_take_back,
         mutants.retractions_count_as_elements,
     ),
     laws_of_cuts.storing_the_state_changes_nothing: (

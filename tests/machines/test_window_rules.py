@@ -99,7 +99,7 @@ def test_sessions_that_have_given_all_away_merge_with_what_comes() -> None:
     assert shown(windowing, *events, combine=CombineFn.from_callable(max)) == [(0, 1), (1, 2), (2, 3)]
 
 
-def test_sessions_that_merged_give_panes_as_long_as_any_of_their_elements_is_left() -> None:
+def test_sessions_that_merged_reach_as_far_as_what_is_left_of_them() -> None:
     windowing = windowed(Sessions(10), None, RETRACTING)
     events = (
         element(1, 0),
@@ -109,7 +109,7 @@ def test_sessions_that_merged_give_panes_as_long_as_any_of_their_elements_is_lef
         taken_back(2, 15),
         watermark(25),
     )
-    assert told(windowing, *events) == ["5: [4] [0.0, 25.0) on time"]
+    assert told(windowing, *events) == ["5: [4] [8.0, 18.0) on time"]
 
 
 def test_closed_sessions_merge_no_more() -> None:

@@ -231,6 +231,31 @@ def test_another_pipeline_altogether_is_said_to_be_one() -> None:
     ]
 
 
+@pytest.mark.parametrize(
+    ("wrote", "runs", "refusal", "note"),
+    [
+        ("4.3.0", "4.3.2", None, None),
+        ("4.3.2", "4.3.0", None, None),
+        ("4.1.4", "4.3.0", None, "it was written by an older Spark"),
+        (
+            "4.3.0",
+            "4.2.1",
+            "it was written by a newer Spark: use that one, or a later one\n  - 4.3.0\n  + 4.2.1",
+            None,
+        ),
+        (None, "4.1.4", None, None),
+    ],
+)
+def test_a_newer_spark_goes_on_with_a_checkpoint_and_an_older_one_is_refused(
+    wrote: str | None, runs: str, refusal: str | None, note: str | None
+) -> None:
+    old = BASE.signature() | ({"spark": wrote} if wrote else {})
+    told = compare(old, BASE.signature() | {"spark": runs})
+    assert told.refusals == ([] if refusal is None else [refusal])
+    if refusal is None:
+        assert [each.partition(",")[0] for each in told.notes] == ([] if note is None else [note])
+
+
 def test_a_newer_format_is_not_looked_into() -> None:
     [refusal] = compare({"format": 2, "penstock": "9.0"}, BASE.signature()).refusals
     assert "made by penstock 9.0 and has the format 2" in refusal

@@ -206,7 +206,7 @@ def net(panes: dict[Any, list[Out]]) -> Counter[Any]:
 def test_the_changelog_of_two_groupings_nets_to_what_each_window_gives_at_the_end(way):
     for seed in range(30):
         at = random.Random(seed)
-        # In one window each: what has merged stays merged, although it is taken back.
+        # The second in one window: in other windows than the first, what comes late may be dropped.
         windowings = [
             replace(random_windowing(at, Repeatedly(random_trigger(at))), accumulation_mode=RETRACTING),
             beam.Windowing(GlobalWindows(), Repeatedly(random_trigger(at)), RETRACTING),

@@ -23,6 +23,7 @@ from penstock.transforms.fanout import PostCombineFn, _PreCombineFn
 from penstock.transforms.trigger import AccumulationMode, AfterCount, AfterWatermark, Repeatedly
 from penstock.transforms.window import FixedWindows, GlobalWindows, Sessions, TimestampCombiner
 from penstock.transforms.windowing import Windowing, default_windowing
+from penstock.typehints.decorators import TypeCheckError, with_input_types
 
 
 class Endless(graph.Source):
@@ -363,3 +364,30 @@ def test_every_name_of_a_pipeline_author_is_there():
     assert set(beam.__all__) <= set(dir(beam)) | {"Read", "Write", "io", "metrics", "options", "runners"}
     with pytest.raises(AttributeError, match="nothing"):
         _ = beam.nothing
+
+
+def test_flat_map_without_a_function_gives_the_items_of_texts_too_and_their_type():
+    letters = beam.Pipeline() | beam.Create(["ab"]) | beam.FlatMap()
+    assert letters.element_type is str
+    numbers = beam.Pipeline() | beam.Create([[1, 2]]) | beam.FlatMap()
+    assert numbers.element_type is int
+    assert list(numbers.producer.transform.fn.process([1, 2])) == [1, 2]
+
+
+def test_arguments_that_do_not_fit_are_a_type_check_error_with_the_step():
+    with pytest.raises(TypeCheckError, match="passed to Map, is given 1 arguments too many"):
+        beam.Map(lambda x: x, 1)
+    with pytest.raises(TypeError, match="missing a required argument: 'y'"):
+        beam.Map(lambda x, y: x)
+
+
+@pytest.mark.parametrize("above", [True, False])
+def test_hints_above_and_below_ptransform_fn_are_checked(above):
+    hinted = with_input_types(int)
+    written = (
+        (lambda fn: hinted(beam.ptransform_fn(fn))) if above else (lambda fn: beam.ptransform_fn(hinted(fn)))
+    )
+    MyMap = written(lambda pcoll: pcoll | beam.Map(lambda x: x))
+    beam.Pipeline() | beam.Create([1]) | MyMap()
+    with pytest.raises(TypeCheckError, match="expected int, got str"):
+        beam.Pipeline() | beam.Create(["a"]) | MyMap()

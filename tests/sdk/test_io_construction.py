@@ -16,7 +16,6 @@ import cloudpickle
 import pytest
 
 import penstock.io
-from penstock import graph
 from penstock.coders import coders
 from penstock.io import fileio, filesystem, iobase, parquetio, range_trackers, restriction_trackers, textio
 from penstock.io.columnar import field_names
@@ -30,13 +29,39 @@ from penstock.transforms.window import GlobalWindow, IntervalWindow
 READERS = [penstock.io.ReadFromText, penstock.io.ReadFromParquet, penstock.io.ReadFromParquetBatched]
 
 
-@pytest.mark.parametrize("reader", READERS)
-def test_a_pattern_that_matches_nothing_is_refused_where_it_is_written(tmp_path: Path, reader: Any) -> None:
-    with pytest.raises(OSError, match="No files found based on the file pattern"):
-        reader(f"{tmp_path}/*.txt")
-    assert isinstance(reader(f"{tmp_path}/*.txt", validate=False).to_primitive(), graph.Read)
+def applied(reader: Any) -> Any:
+    return penstock.Pipeline() | "Read logs" >> reader
+
+
+@pytest.mark.parametrize("reader", [*READERS, penstock.io.ReadFromCsv, penstock.io.ReadFromJson])
+def test_a_pattern_that_matches_nothing_is_refused_with_its_step_where_it_is_written(
+    tmp_path: Path, reader: Any
+) -> None:
+    with pytest.raises(OSError, match="No files found based on the file pattern") as caught:
+        applied(reader(f"{tmp_path}/*.txt"))
+    where, hint = str(caught.value).splitlines()[1:]
+    assert where.startswith("  at step 'Read logs' (test_io_construction.py:")
+    assert ("validate=False" in hint) is (reader in READERS)
     # Only Spark reaches other file systems; the runner looks there before anything starts.
-    assert isinstance(reader("hdfs://nowhere/x").to_primitive(), graph.Read)
+    assert applied(reader("hdfs://nowhere/x")).is_bounded
+    if reader in READERS:
+        assert applied(reader(f"{tmp_path}/*.txt", validate=False)).is_bounded
+
+
+@pytest.mark.parametrize("reader", [penstock.io.ReadFromText, penstock.io.ReadFromCsv])
+@pytest.mark.parametrize("rejects", [False, True])
+def test_a_stream_may_begin_before_its_first_file_but_not_before_its_folder(
+    tmp_path: Path, reader: Any, rejects: bool
+) -> None:
+    (tmp_path / "in").mkdir()
+    for pattern in ("in", "in/", "in/*.txt", "i*/*.txt", "*/new/*.txt"):
+        applied(reader(f"{tmp_path}/{pattern}").as_stream(rejects=rejects))
+    for pattern in ("on", "on/*.txt", "in/new/*.txt", "in/a.txt"):
+        with pytest.raises(
+            OSError, match=r"(?s)is not there, which the stream .*at step 'Read logs'.*check the path"
+        ):
+            applied(reader(f"{tmp_path}/{pattern}").as_stream(rejects=rejects))
+    applied(penstock.io.ReadFromText(f"{tmp_path}/on/*.txt", validate=False).as_stream(rejects=rejects))
 
 
 @pytest.mark.parametrize(

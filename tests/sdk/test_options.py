@@ -25,6 +25,7 @@ from penstock.options.value_provider import (
     StaticValueProvider,
     check_accessible,
 )
+from penstock.pipeline import Pipeline
 
 
 class GameOptions(PipelineOptions):
@@ -301,3 +302,25 @@ def test_check_accessible_guards_a_method(runtime_options):
     assert Reader().read("!") == "p!"
     with pytest.raises(TypeError, match="takes a list"):
         check_accessible("path")
+
+
+def test_a_value_provider_has_its_value_while_a_pipeline_runs_and_takes_it_to_the_workers() -> None:
+    class Keeping:
+        def run_pipeline(self, pipeline: object, options: object) -> bytes:
+            self.sent = pickle.dumps(
+                [RuntimeValueProvider("runner", str, "x"), RuntimeValueProvider("none", int, 3)]
+            )
+            return self.sent
+
+    keeping = Keeping()
+    Pipeline(keeping, PipelineOptions(["--runner=Spark"])).run()
+    assert not RuntimeValueProvider("runner", str, "x").is_accessible()
+    named, unset = pickle.loads(keeping.sent)
+    assert (named.is_accessible(), named.get(), unset.get()) == (True, "Spark", 3)
+    assert pickle.loads(pickle.dumps(named)).get() == "Spark"
+
+
+def test_keys_without_deterministic_bytes_are_not_accepted_as_an_option() -> None:
+    pipeline = Pipeline(options=PipelineOptions(["--allow_non_deterministic_key_coders"]))
+    with pytest.raises(ValueError, match=r"(?s)allow_non_deterministic_key_coders is refused.*register"):
+        pipeline.explain()

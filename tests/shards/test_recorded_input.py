@@ -14,6 +14,7 @@ from penstock.transforms.trigger import (
     AccumulationMode,
     AfterCount,
     AfterEach,
+    AfterProcessingTime,
     AfterSignal,
     AfterWatermarkPercentile,
     Repeatedly,
@@ -104,3 +105,33 @@ def test_where_a_source_has_no_percentile_its_own_watermark_stands_in():
     element = TimestampedValue(("ann", 2), 5)
     second = TestStream().add_elements([element]).advance_watermark_to(9).advance_watermark_to(10)
     assert played(of_two_streams(second), 1) == [(5, [("ann", 3)])]
+
+
+APART = [[1, 2], [3]]
+
+
+@CUTS
+@pytest.mark.parametrize("clock_moves", [False, True])
+def test_each_event_is_a_moment_at_whose_end_fires_what_is_due_at_once(events_per_batch, clock_moves):
+    pipeline = beam.Pipeline()
+    stream = TestStream()
+    for values in APART:
+        stream = stream.add_elements([("ann", value) for value in values])
+        stream = stream.advance_processing_time(1) if clock_moves else stream
+    at_once = beam.WindowInto(
+        GlobalWindows(), Repeatedly(AfterProcessingTime(0)), AccumulationMode.DISCARDING
+    )
+    values = pipeline | stream | at_once | "First" >> beam.GroupByKey()
+    _ = values | "Second" >> beam.GroupByKey() | WriteToMemory([])
+    # Two groupings in a row: the panes of the second come at the same moments.
+    assert of_all(pipeline, events_per_batch) == [("ann", [values]) for values in APART]
+    if events_per_batch == 1:
+        assert [step for step, _ in played(pipeline, 1)] == ([1, 3] if clock_moves else [1, 2])
+
+
+def test_what_waits_for_the_clock_still_waits_for_it():
+    pipeline = beam.Pipeline()
+    stream = TestStream().add_elements([("ann", 1)]).add_elements([("ann", 2)]).advance_processing_time(5)
+    later = beam.WindowInto(GlobalWindows(), Repeatedly(AfterProcessingTime(5)), AccumulationMode.DISCARDING)
+    _ = pipeline | stream.add_elements([("ann", 3)]) | later | beam.GroupByKey() | WriteToMemory([])
+    assert of_all(pipeline, 1) == [("ann", [1, 2]), ("ann", [3])]

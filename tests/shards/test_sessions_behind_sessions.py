@@ -12,17 +12,23 @@ from hypothesis import strategies as st
 from row_streams import Balance, batches_of, net_of
 
 import penstock as beam
-from penstock.machines import merging
+from penstock.machines import merging, splitting
 from penstock.testing.test_stream import TestStream
 from penstock.transforms.trigger import AccumulationMode, AfterCount, AfterWatermark
 from penstock.transforms.window import FixedWindows, Sessions, TimestampedValue
 
 GAP = 10
 SIZE = 5
+AGAIN = 12
+RETRACTING = AccumulationMode.ACCUMULATING_AND_RETRACTING
 
 
 def in_fixed_windows(sizes: Any) -> Any:
     return sizes | "Fixed windows" >> beam.WindowInto(FixedWindows(SIZE))
+
+
+def with_length(pair: Any, window: Any = beam.DoFn.WindowParam) -> Any:
+    return *pair, int(window.end - window.start)
 
 
 BEHIND: dict[str, Callable[[Any], Any]] = {
@@ -37,6 +43,13 @@ BEHIND: dict[str, Callable[[Any], Any]] = {
         | "Behind it" >> beam.CombinePerKey(sum)
     ),
     "other windows": lambda sizes: in_fixed_windows(sizes) | beam.CombinePerKey(sum),
+    "sessions again": lambda sizes: (
+        sizes
+        | beam.MapTuple(lambda key, count: (key[0], count))
+        | "Sessions again" >> beam.WindowInto(Sessions(AGAIN), accumulation_mode=RETRACTING)
+        | "Behind" >> beam.CombinePerKey(sum)
+        | beam.Map(with_length)
+    ),
     "a DoFn with state": lambda sizes: in_fixed_windows(sizes) | beam.ParDo(Balance()),
 }
 
@@ -44,6 +57,10 @@ BEHIND: dict[str, Callable[[Any], Any]] = {
 def expected_behind(way: str, visits: Iterable[tuple[str, int]]) -> Counter[Any]:
     """What a batch over the visits gives."""
     counts: Counter[Any] = Counter()
+    if way == "sessions again":
+        ends = [(user, times[-1] + GAP) for user, times in sessions_of(visits)]
+        of_ends = sessions_of(ends, AGAIN)
+        return Counter((user, len(times), times[-1] + AGAIN - times[0]) for user, times in of_ends)
     for user, times in sessions_of(visits):
         last_micros = (times[-1] + GAP) * 1_000_000 - 1
         match way:
@@ -56,7 +73,7 @@ def expected_behind(way: str, visits: Iterable[tuple[str, int]]) -> Counter[Any]
     return Counter((key, count) for (key, _), count in counts.items())
 
 
-def sessions_of(visits: Iterable[tuple[str, int]]) -> Iterator[tuple[str, list[int]]]:
+def sessions_of(visits: Iterable[tuple[Any, int]], gap: int = GAP) -> Iterator[tuple[Any, list[int]]]:
     """The sessions of the visits, each as a user and the seconds of its visits."""
     times = defaultdict(list)
     for user, seconds in visits:
@@ -64,7 +81,7 @@ def sessions_of(visits: Iterable[tuple[str, int]]) -> Iterator[tuple[str, list[i
     for user, several in times.items():
         session: list[int] = []
         for seconds in sorted(several):
-            if session and seconds >= session[-1] + GAP:
+            if session and seconds >= session[-1] + gap:
                 yield user, session
                 session = []
             session.append(seconds)
@@ -172,9 +189,17 @@ def test_in_the_end_all_is_of_the_sessions_that_are_left(
     in_time_law(way, events, early, lateness, mode, events_per_batch)
 
 
-def test_the_law_finds_a_watermark_that_passes_what_is_owed(monkeypatch):
-    monkeypatch.setattr(merging, "_owed_by", lambda *arguments: None)
-    cases = st.just("CombinePerKey"), punctual(), *map(st.just, (2, 0, "streaming", 1))
+@pytest.mark.parametrize(
+    ("way", "module", "broken", "by"),
+    [
+        ("CombinePerKey", merging, "owed_by", lambda *arguments: None),
+        ("sessions again", splitting, "parted", lambda program, key, state, *rest: [state]),
+    ],
+    ids=["a watermark that passes what is owed", "sessions that stay merged"],
+)
+def test_the_law_finds(way, module, broken, by, monkeypatch):
+    monkeypatch.setattr(module, broken, by)
+    cases = st.just(way), punctual(), *map(st.just, (2, 0, "streaming", 1))
     find = settings(max_examples=300, derandomize=True, database=None, phases=[Phase.generate])(
         given(*cases)(in_time_law)
     )

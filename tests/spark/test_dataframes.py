@@ -50,6 +50,7 @@ def test_pairs_and_single_values_have_the_columns_key_and_value(spark):
     assert sorted(map(tuple, frame.collect())) == [("be", 1), ("to", 2)]
 
 
+@pytest.mark.every_spark
 def test_a_frame_goes_on_in_spark_and_back(spark):
     pipeline = beam.Pipeline(spark=spark)
     numbers = pipeline | beam.Create([1, 2, 3, 4])

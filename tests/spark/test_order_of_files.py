@@ -19,9 +19,23 @@ from penstock.transforms.window import GlobalWindows
 
 EACH = beam.WindowInto(GlobalWindows(), Repeatedly(AfterCount(1)), AccumulationMode.ACCUMULATING)
 FORMATS = ("text", "csv", "json", "parquet")
-FILES = {"a": ["first"], "b": [f"second {number}" for number in range(400)]}
-"""The second file is larger, and has several blocks."""
-VALUES = [value for values in FILES.values() for value in values]
+FILES = {"a": ["first"], "b": [f"second {number}" for number in range(400)], "c": ["third"]}
+"""By name; the second file is the largest, and has several blocks."""
+CHANGES = "cab"
+"""The files in the order in which they have changed; Spark lists them in another one."""
+
+
+def values_of(names: str) -> list[str]:
+    """All values of some files."""
+    return [value for name in names for value in FILES[name]]
+
+
+def write_all(folder: Path) -> None:
+    """The files in each format."""
+    for seconds, name in enumerate(CHANGES, 1_700_000_000):
+        write(folder, name, FILES[name])
+        for path in folder.glob(f"*/{name}.*"):
+            os.utime(path, (seconds, seconds))
 
 
 def write(folder: Path, name: str, values: list[str]) -> None:
@@ -76,29 +90,22 @@ def read(spark: SparkSession, folder: Path, **how: Any) -> dict[str, list[list[s
     return found
 
 
-@pytest.mark.parametrize("files_at_once", [1, 2])
+@pytest.mark.parametrize("files_at_once", [1, 3])
 def test_what_arrives_in_one_tick_is_in_the_order_of_the_names_of_files_and_of_the_lines_in_them(
     spark, tmp_path, small_blocks, files_at_once
 ):
-    # The times of the files are the other way round: a log may have been copied.
-    for moment, (name, values) in enumerate(reversed(FILES.items()), 1_700_000_000):
-        write(tmp_path, name, values)
-        for path in tmp_path.glob(f"*/{name}.*"):
-            os.utime(path, (moment, moment))
+    # When the files have changed is another order: a log may have been copied.
+    write_all(tmp_path)
+    in_order = values_of("abc")
     found = read(spark, tmp_path, arrival_time=lambda element: 7, max_files_per_batch=files_at_once)
     assert sorted(found) == sorted(FORMATS)
     for format, panes in found.items():
-        assert len(panes) == len(VALUES), format
-        assert sorted(panes, key=len) == [VALUES[: count + 1] for count in range(len(VALUES))], format
+        assert sorted(panes, key=len) == [in_order[: count + 1] for count in range(len(in_order))], format
 
 
 def test_files_of_a_live_stream_are_in_the_order_in_which_they_have_changed(spark, tmp_path, small_blocks):
-    for moment, (name, values) in enumerate(reversed(FILES.items()), 1_700_000_000):
-        write(tmp_path, name, values)
-        for path in tmp_path.glob(f"*/{name}.*"):
-            os.utime(path, (moment, moment))
-    in_order = [*FILES["b"], *FILES["a"]]
+    write_all(tmp_path)
     found = read(spark, tmp_path)
     assert sorted(found) == sorted(FORMATS)
     for format, panes in found.items():
-        assert max(panes, key=len) == in_order, format
+        assert max(panes, key=len) == values_of(CHANGES), format

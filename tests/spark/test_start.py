@@ -53,6 +53,8 @@ def _begun(command: list[str], folder: Path) -> subprocess.Popen[str]:
         stderr=subprocess.STDOUT,
         text=True,
         start_new_session=True,
+        # A shell has what it runs in the background ignore Ctrl-C, also these tests.
+        preexec_fn=lambda: signal.signal(signal.SIGINT, signal.SIG_DFL),
         env=os.environ | {"TMPDIR": str(folder), "PENSTOCK_CLASS_ARCHIVE": "0"},
     )
     assert process.stdout is not None
@@ -71,9 +73,18 @@ def temporary(tmp_path: Path) -> Iterator[Path]:
 def test_no_property_is_in_the_list_of_processes(program: list[str], tmp_path: Path, temporary: Path) -> None:
     secrets = tmp_path / "secrets.conf"
     secrets.write_text("spark.hadoop.my.password = hunter2 = \\\\é\n")
-    process = _begun(
-        [*program, f"--spark_conf_file={secrets}", "--spark_conf=spark.my.token=hunter2"], temporary
-    )
+    command = [*program, f"--spark_conf_file={secrets}", "--spark_conf=spark.my.token=hunter2"]
+    with _begun(command, temporary) as process:
+        said, seen = _watched(process)
+    assert "hunter2 = \\é hunter2 = \\é" in said
+    assert len([line for line in seen if "org.apache.spark" in line]) >= 1
+    # The program's own command line is its user's business.
+    assert [line for line in seen if "hunter2" in line and "program.py" not in line] == []
+    assert list(temporary.glob("**/spark.properties")) == []
+
+
+def _watched(process: subprocess.Popen[str]) -> tuple[str, set[str]]:
+    """What a program says until it runs, and all command lines of its processes until it ends."""
     assert process.stdout is not None
     assert process.stdin is not None
     seen: set[str] = set()
@@ -93,11 +104,7 @@ def test_no_property_is_in_the_list_of_processes(program: list[str], tmp_path: P
     process.stdin.close()
     process.wait()
     watching.join()
-    assert "hunter2 = \\é hunter2 = \\é" in said
-    assert len([line for line in seen if "org.apache.spark" in line]) >= 1
-    # The program's own command line is its user's business.
-    assert [line for line in seen if "hunter2" in line and "program.py" not in line] == []
-    assert list(temporary.glob("**/spark.properties")) == []
+    return said, seen
 
 
 @pytest.mark.parametrize("wait_for", ["spark-submit|launcher.Main", "SparkSubmit", "a second of it"])

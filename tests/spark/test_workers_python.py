@@ -79,6 +79,7 @@ def test_another_minor_version_of_the_workers_is_said_before_anything_starts(
     assert context not in workers_python._checked
 
 
+@pytest.mark.every_spark
 def test_packages_that_a_chosen_python_lacks_are_named(
     context, monkeypatch: pytest.MonkeyPatch, tmp_path: Path
 ) -> None:

@@ -15,7 +15,9 @@ from penstock.io.sparkio import SparkSource
 from penstock.io.streams import StreamSource
 from penstock.io.watermark_policy import WatermarkPolicy
 from penstock.io.watermarks import BoundedDisorder, EstimationBand, IdleTimeout, Percentiles
-from penstock.machines.contents import Accumulator, Bag, Contents, Exact, Values, contents_of
+from penstock.machines.contents import Accumulator, Bag, Contents, Exact, Values
+from penstock.machines.pieces import Separable
+from penstock.machines.program import program_of
 from penstock.transforms.combinefn import CombineFn
 from penstock.transforms.signature import signature_of as dofn_signature_of
 from penstock.transforms.trigger import AccumulationMode, ClosingBehavior, OnTimeBehavior, TriggerFn
@@ -32,7 +34,7 @@ FORMAT = 1
 
 ALWAYS = "always"
 IF_NEW = "if something is new"
-WAITS = "none, but elements that wait for side inputs"
+WAITS = "none, but elements that wait for side inputs, with their places in the source"
 
 _HELD: dict[type[Contents], str] = {
     Values: "a list of values",
@@ -125,11 +127,11 @@ def _policy(policy: WatermarkPolicy) -> str:
 def _grouping(plan: StreamPlan, step: Step, input_retracts: bool) -> dict[str, Any]:
     combine = step.primitive.fn if isinstance(step.primitive, CombinePerKey) else None
     windowing = windowing_of(plan.graph, step.inputs[0])
-    keeps = windowing.accumulation_mode != AccumulationMode.DISCARDING
+    contents = program_of(windowing, combine, input_retracts).contents
     return {
         **windowing_as_text(windowing),
         "combine": "none, but a group" if combine is None else combine_as_text(combine),
-        "held": _HELD[type(contents_of(combine, input_retracts, keeps))],
+        "held": _held(contents),
         "key_coders": _key_coders(plan, step),
         "feeds": [feed.label for feed in plan.feeds[step.label]],
     }
@@ -137,6 +139,12 @@ def _grouping(plan: StreamPlan, step: Step, input_retracts: bool) -> dict[str, A
 
 def _key_coders(plan: StreamPlan, step: Step) -> KeyCoders:
     return key_coders_of(plan.graph.edge(step.inputs[0]).element_type, name_of)
+
+
+def _held(contents: Contents) -> str:
+    if isinstance(contents, Separable):
+        return f"{_HELD[type(contents.together)]}, and all of them by the windows of each"
+    return _HELD[type(contents)]
 
 
 def _stateful(plan: StreamPlan, step: Step) -> dict[str, Any]:

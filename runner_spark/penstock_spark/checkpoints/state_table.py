@@ -12,6 +12,7 @@ from pyspark.sql import DataFrame, SparkSession
 
 from penstock.coders.deterministic import decode_key
 from penstock.error import three_parts
+from penstock.machines.pieces import Held
 from penstock.machines.stateful_keys import StatefulKey, window_of
 from penstock.machines.states import KeyState, WindowState
 from penstock.machines.trigger_machine import CLOCK
@@ -170,7 +171,7 @@ def rows_of_page(
                 grouping=label,
                 key=key,
                 window=window.window,
-                value=window.held,
+                value=window.held.whole if isinstance(window.held, Held) else window.held,
                 new_elements=window.fresh,
                 panes=window.panes,
                 hold=_moment(_hold_micros(window, fires_empty_at_end, state.owed.get(window.number))),

@@ -49,7 +49,8 @@ def recorded_input(
     """The timeline of a plan's played sources, and what happens at each of them.
 
     Values of the program come at the first step, and then their watermark goes to infinity. Each event of a TestStream
-    has a step of its own; several go by one clock. The last step ends them all.
+    has a step of its own, at whose end what is due by the clock fires; several go by one clock. The last step ends them
+    all.
     """
     if plan.played is None:
         return Timeline(), ()
@@ -59,9 +60,7 @@ def recorded_input(
     )
     reached = (0, *accumulate((happening.clock_micros for happening in happenings), max))
     clocks = (*reached, reached[-1])
-    moved = (isinstance(happening.event, ProcessingTimeEvent) for happening in happenings)
-    ends = frozenset(step for step, has_moved in enumerate(moved, 1) if has_moved)
-    timeline = Timeline(clocks, ends, _firsts(happenings, len(clocks), events_per_batch))
+    timeline = Timeline(clocks, _firsts(happenings, len(clocks), events_per_batch))
     sources = tuple(_recorded(plan, streams, happenings, len(clocks) - 1))
     return timeline, sources
 

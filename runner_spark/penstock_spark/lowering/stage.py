@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Set
+from math import ceil
 from typing import Any
 
 from pyspark.sql import DataFrame
@@ -184,7 +185,7 @@ def _inline(
     reads: tuple[tuple[int, tuple[Any, ...]], ...], context: Context
 ) -> tuple[DataFrame, tuple[Root, ...], int]:
     most = max(len(values) for _, values in reads)
-    count = max(1, min(most, context.partitions))
+    count = max(1, min(ceil(most / context.inline_values), context.partitions))
     roots = tuple(InlineRoot(edge, values) for edge, values in reads)
     return context.spark.range(0, count, 1, count), roots, count
 

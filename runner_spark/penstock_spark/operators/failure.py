@@ -11,19 +11,21 @@ import base64
 import pickle
 import re
 import traceback
-from collections.abc import Callable
+from collections.abc import Callable, Generator, Iterator
 from dataclasses import dataclass
-from typing import Any, NoReturn
+from typing import Any, NoReturn, TypeVar
 
 import cloudpickle
 
-from penstock.error import RunnerError
+from penstock.error import RunnerError, three_parts
 from penstock.metrics.execution import MetricsContainer, set_current
 from penstock_spark.operators.reporting import reporting_now
 
 _MARKED = re.compile(r"penstock-failure<([0-9a-f]{64}):([A-Za-z0-9+/=]+)>")
 _LIMIT_BYTES = 60_000
 _TRACEBACK_LIMIT = 12
+_SHOWN_CHARACTERS = 1_000
+_Result = TypeVar("_Result")
 
 
 @dataclass(frozen=True)
@@ -45,6 +47,11 @@ class Failure:
     where: str
     frames: str
     element: str | None = None
+
+
+_MEMORY_HINT = (
+    "let the step hold less at once, or give the workers more: fewer tasks at a time, or a larger machine"
+)
 
 
 class StepFailed(Exception):
@@ -92,6 +99,32 @@ def guarded(
         step_failed(error, where)
 
 
+LEAVING = (SystemExit, KeyboardInterrupt, GeneratorExit)
+"""What ends a process or a generator, and is no error of a step unless the step raises it."""
+
+
+def named(results: Iterator[_Result], where: Callable[[], str]) -> Iterator[_Result]:
+    """The same results; where user code leaves with what is no ordinary exception, the error names the step.
+
+    Args:
+        results: A generator that calls user code.
+        where: Tells the step at work.
+    """
+    try:
+        while True:
+            try:
+                result = next(results)
+            except StopIteration:
+                return
+            except LEAVING as error:
+                step_failed(error, where())
+            # Whoever closes this generator does so here, and that is no error.
+            yield result
+    finally:
+        if isinstance(results, Generator):
+            results.close()
+
+
 def _text(error: BaseException) -> str:
     try:
         return str(error)
@@ -99,8 +132,8 @@ def _text(error: BaseException) -> str:
         return "(its text cannot be made)"
 
 
-def _cut(text: str) -> str:
-    return text if len(text) <= _LIMIT_BYTES else text[:_LIMIT_BYTES] + " ..."
+def _cut(text: str, limit: int = _LIMIT_BYTES) -> str:
+    return text if len(text) <= limit else text[:limit] + " ..."
 
 
 def _pickled(error: BaseException) -> bytes | None:
@@ -143,18 +176,38 @@ def to_exception(failure: Failure) -> BaseException:
             raise ValueError
         error = pickle.loads(failure.exception)
     except Exception:
-        error = UserCodeError(f"{failure.kind}: {failure.message}", where=failure.where, hint=hint)
+        error = UserCodeError(f"{failure.kind}: {_shown(failure)}", where=failure.where, hint=hint)
         error.add_note(f"In the worker:\n{failure.frames}")
         return error
+    if isinstance(error, RunnerError) and "\n" in str(error):
+        # It says where, and what to do.
+        return error
+    if isinstance(error, LEAVING):
+        what = f"the step left with {failure.kind}: {_shown(failure)}".removesuffix(": ")
+        hint = "raise an exception that says what is wrong; a step does not end the program"
+        error = UserCodeError(what, where=failure.where, hint=hint)
+        error.add_note(f"In the worker:\n{failure.frames}")
+        return error
+    if isinstance(error, MemoryError):
+        what = f"a step asks for more memory than there is: {_shown(failure)}".removesuffix(": ")
+        error = MemoryError(three_parts(what, where=failure.where, hint=_MEMORY_HINT))
     _name_step(error, failure.where)
     error.add_note(f"{failure.where}\n  hint: {hint}\nIn the worker:\n{failure.frames}")
     return error
 
 
+def _shown(failure: Failure) -> str:
+    """The text of an exception, as far as an error's first line takes it."""
+    return _cut(failure.message, _SHOWN_CHARACTERS)
+
+
 def _name_step(error: Any, where: str) -> None:
-    """Appends the step to the message, as Beam does, where the message is the exception's only argument.
+    """Appends the step to the message, as Beam does, where that is the exception's only argument, or the system's text.
 
     Messages of three parts name the step already.
     """
+    step = f" [while running {where.removeprefix('at step ')}]"
     if len(error.args) == 1 and isinstance(error.args[0], str) and where not in error.args[0]:
-        error.args = (f"{error.args[0]} [while running {where.removeprefix('at step ')}]",)
+        error.args = (f"{error.args[0]}{step}",)
+    elif isinstance(error, OSError) and isinstance(error.strerror, str) and where not in error.strerror:
+        error.strerror += step

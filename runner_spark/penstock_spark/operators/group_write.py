@@ -11,6 +11,7 @@ from typing import Any
 from penstock.coders.deterministic import encode_keys
 from penstock.error import three_parts
 from penstock.metrics.execution import MetricsContainer, set_current
+from penstock.transforms.combine import DefaultingCombineFn
 from penstock_spark.operators.batch import Batch, by_windows
 from penstock_spark.operators.failure import guarded, step_failed
 from penstock_spark.operators.fixed_windows import FixedAssigner
@@ -21,7 +22,14 @@ from penstock_spark.operators.pair_sums import Sums, add_pairs, add_pairs_by_tim
 from penstock_spark.operators.program import GroupWriterSpec
 from penstock_spark.operators.pushing import Quiet, Records
 from penstock_spark.operators.session_sums import SessionTable, Spans, spans_of
-from penstock_spark.operators.tables import Table, accumulators_of, add_by_window, known, table_for
+from penstock_spark.operators.tables import (
+    Table,
+    accumulators_of,
+    add_by_window,
+    known,
+    table_for,
+    without_default,
+)
 from penstock_spark.operators.totals import split_numbers
 from penstock_spark.rows import exchange_records
 
@@ -77,17 +85,19 @@ class GroupWriter:
         self._rank = rank_of(spec.windowing)
         self._sequence = partition << 40
         self._limit = FlushLimit(_MOST_VALUES if spec.combine is None else _MOST_COMBINED)
-        kind = known(spec.combine) if shortcuts and spec.combine is not None else None
+        combine = None if spec.combine is None else without_default(spec.combine)
+        self._has_default = combine is not spec.combine
+        kind = known(combine) if shortcuts and combine is not None else None
         self._in_columns = kind is not None and travels_in_columns(spec.windowing, spec.combine)
         self._counts, self._adds = kind == "count", kind == "sum"
-        self._plain_kinds = (str, int) if shortcuts else (str,)
+        self._plain_kinds: tuple[type, ...] = (str, int, type(None)) if shortcuts else (str,)
         self.merges_early = self._in_columns and spec.windowing.windowfn.is_merging()
         self.adds_pairs = self._adds and self._rank is None and not self.merges_early
         self._sums_up = self._adds or self._counts
         if self._sums_up:
             # A number takes as much space, however many values it stands for: names alone fill the memory.
             self._limit.most_elements = sys.maxsize
-        self._make_table: Callable[[], Table] = table_for(spec.combine)
+        self._make_table: Callable[[], Table] = table_for(combine)
         self._clear()
 
     def setup(self) -> None:
@@ -122,12 +132,20 @@ class GroupWriter:
 
     def push(self, batch: Batch) -> Records:
         """Takes a batch of pairs."""
+        if self._has_default and self._is_marker(batch):
+            names, kind = self._names([name for name, _ in batch.values])
+            self._table(batch.windows[0], kind).open(names)
+            return
         windows, taken = batch.windows, 0
         if self.adds_pairs and not isinstance(windows, list) and len(windows) == 1:
             taken = self._leading(
                 batch, lambda kind: add_pairs(self._sums(kind, windows), batch.values, kind)
             )
         yield from self._take_rest(batch, taken)
+
+    def _is_marker(self, batch: Batch) -> bool:
+        """Whether a batch has the marker of an input that may be empty, which comes alone: no step joins batches."""
+        return len(batch.values) == 1 and DefaultingCombineFn.is_marker(batch.values[0][1])
 
     def take_fixed(self, batch: Batch, windows: FixedAssigner) -> Records:
         """Takes a batch of pairs with a list of timestamps, by which windows are found."""

@@ -29,7 +29,7 @@ from penstock_spark.operators.keys import (
 )
 from penstock_spark.operators.program import GroupRoot
 from penstock_spark.operators.pushing import Consumer, Records
-from penstock_spark.operators.tables import accumulators_of, known
+from penstock_spark.operators.tables import accumulators_of, known, without_default
 
 _MOST_GROUPS = 4096
 _MOST_WINDOWS = 10_000
@@ -49,8 +49,8 @@ def travels_in_columns(windowing: Any, combine: Any) -> bool:
     windowfn = windowing.windowfn
     return (
         # A subclass may make something else of the sum.
-        type(combine) in _OWN
-        and known(combine) in ("sum", "count")
+        type(without_default(combine)) in _OWN
+        and known(without_default(combine)) in ("sum", "count")
         and rank_of(windowing) is None
         and (not windowfn.is_merging() or merges_in_one_pass(windowfn))
     )

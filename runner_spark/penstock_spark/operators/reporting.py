@@ -33,7 +33,7 @@ class Reporting:
         return hmac.new(self.key, content.encode(), hashlib.sha256).hexdigest()
 
     def has_signed(self, content: str, signature: str) -> bool:
-        """Whether a signature is that of a content; the time it takes tells nothing.
+        """Whether a signature belongs to a content; the time that this takes tells nothing.
 
         >>> mine, other = Reporting(), Reporting()
         >>> mine.has_signed("a", mine.signature("a")), mine.has_signed("a", other.signature("a"))

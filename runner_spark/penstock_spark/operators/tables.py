@@ -10,6 +10,7 @@ from collections import Counter
 from collections.abc import Callable
 from typing import Any, Protocol
 
+from penstock.transforms.combine import DefaultingCombineFn
 from penstock.transforms.core import CombineFn
 
 _FOLD_ELEMENTS = 50_000
@@ -20,6 +21,10 @@ class Table(Protocol):
 
     def add(self, names: list[Any], values: list[Any]) -> None:
         """Takes one value for each name; names repeat."""
+        ...
+
+    def open(self, names: list[Any]) -> None:
+        """Makes places for names, with nothing in them if no value comes."""
         ...
 
     def accumulators(self) -> dict[Any, Any]:
@@ -44,6 +49,11 @@ class ListTable:
     def add(self, names: list[Any], values: list[Any]) -> None:
         """Takes one value for each name."""
         append_by_name(self._lists, names, values)
+
+    def open(self, names: list[Any]) -> None:
+        """Empty lists."""
+        for name in names:
+            self._lists.setdefault(name, [])
 
     def accumulators(self) -> dict[Any, Any]:
         """The lists."""
@@ -82,6 +92,11 @@ class FoldTable:
         if self._waiting_count >= _FOLD_ELEMENTS:
             self._fold()
 
+    def open(self, names: list[Any]) -> None:
+        """Accumulators of nothing."""
+        for name in names:
+            self._waiting.setdefault(name, [])
+
     def _fold(self) -> None:
         fn, accumulators = self.fn, self._accumulators
         for name, values in self._waiting.items():
@@ -114,6 +129,11 @@ class CountTable:
         """Takes one value for each name."""
         self._counts.update(names)
 
+    def open(self, names: list[Any]) -> None:
+        """Counts of nothing."""
+        for name in names:
+            self._counts.setdefault(name, 0)
+
     def accumulators(self) -> dict[Any, Any]:
         """The accumulator of a CountCombineFn is the count."""
         return dict(self._counts)
@@ -142,6 +162,11 @@ class SumTable:
                 sums[name] = sums[name] + value
             else:
                 sums[name] = 0 + value
+
+    def open(self, names: list[Any]) -> None:
+        """Sums of nothing."""
+        for name in names:
+            self.sums.setdefault(name, 0)
 
     def accumulators(self) -> dict[Any, Any]:
         """The accumulator of each name."""
@@ -201,6 +226,16 @@ def table_for(fn: CombineFn | None) -> Callable[[], Table]:
     if kind == "sum":
         return lambda: SumTable(fn)
     return lambda: FoldTable(fn)
+
+
+def without_default(fn: CombineFn) -> CombineFn:
+    """The CombineFn that combines, of one that leaves the marker of an empty input out.
+
+    >>> from penstock.transforms.combine import DefaultingCombineFn
+    >>> known(without_default(DefaultingCombineFn(CombineFn.from_callable(sum))))
+    'sum'
+    """
+    return fn.fn if type(fn) is DefaultingCombineFn else fn
 
 
 def known(fn: CombineFn) -> str | None:

@@ -13,9 +13,8 @@ from itertools import chain, islice
 from typing import Any
 
 from penstock.graph import AssignWindows, CombinePerKey, Flatten, Graph, Step, Write
-from penstock.transforms.combine import DefaultingCombineFn
 from penstock.transforms.window import FixedWindows, GlobalWindows, Sessions, SlidingWindows
-from penstock_spark.operators.tables import known
+from penstock_spark.operators.tables import known, without_default
 from penstock_spark.plan import Inline, Stage, ViewNode, WriteNode, Writing
 from penstock_spark.windowing import windowing_of
 
@@ -53,8 +52,7 @@ def _asks_user(writing: Writing) -> bool:
     primitive = None if writing.step is None else writing.step.primitive
     if not isinstance(primitive, CombinePerKey) or (writing.hosting and writing.hosting.by_machine):
         return isinstance(primitive, Write)
-    fn = primitive.fn
-    return known(fn.fn if type(fn) is DefaultingCombineFn else fn) is None
+    return known(without_default(primitive.fn)) is None
 
 
 class _NotPlain(Exception):

@@ -36,12 +36,10 @@ class Timeline:
 
     Attributes:
         clocks_micros: Processing time at each step.
-        ends: The steps at which the clock has moved, so that what is due just then fires.
         firsts: The first step of each micro-batch.
     """
 
     clocks_micros: tuple[int, ...] = (0,)
-    ends: frozenset[int] = frozenset()
     firsts: tuple[int, ...] = (0,)
 
     @property

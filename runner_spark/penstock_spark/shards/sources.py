@@ -48,8 +48,8 @@ def play_sources(program: LevelProgram, batch: int, views: Mapping[int, Any]) ->
             moment = outbox.now = Moment(step, timeline.clocks_micros[step])
             for packet in outbox.packets.values():
                 packet.timeline.append(moment)
-                if step in timeline.ends:
-                    packet.ends.add(moment)
+                # The next event is another moment, even if the clock does not move before it.
+                packet.ends.add(moment)
             for source in program.sources:
                 _happen(source, step, stage, outbox, done)
     return rows_of(outbox, stage, 0), stage.snapshot()

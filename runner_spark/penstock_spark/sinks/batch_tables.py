@@ -20,7 +20,7 @@ from pyspark.errors import PySparkException
 from pyspark.sql import DataFrame, SparkSession
 from pyspark.sql.functions import lit
 
-from penstock.error import RunnerError, UnsupportedByRunner, three_parts
+from penstock.error import UnsupportedByRunner, three_parts
 from penstock.graph import Sink
 from penstock.io.sparkio import SparkSink
 from penstock_spark.processes import this_process
@@ -30,6 +30,7 @@ from penstock_spark.sinks.hadoop import HadoopFolder
 from penstock_spark.sinks.micro_batch import MicroBatch, of_batch, prepare
 from penstock_spark.sinks.plan import SinkPlan, plan_sink
 from penstock_spark.sinks.temporary import MARK, PREFIX
+from penstock_spark.spark_errors import Surroundings, raise_translated
 
 _FILE_FORMATS = frozenset({"avro", "csv", "json", "orc", "parquet", "text", "xml"})
 
@@ -87,8 +88,7 @@ def prepare_table(sink: SparkSink, spark: SparkSession, where: str, stream: str)
         try:
             plan.commit(empty_frame(spark, schema_of(plan.schema)))
         except PySparkException as error:
-            hint = "the cause is above; the mode says what to do with what is there"
-            raise RunnerError(f"Spark failed: {error}", where=where, hint=hint) from error
+            raise_translated(error, Surroundings(places=(where,)))
 
 
 def _prepare_files(sink: SparkSink, spark: SparkSession, where: str, stream: str) -> None:

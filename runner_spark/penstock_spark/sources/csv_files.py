@@ -52,6 +52,7 @@ def open_csv(source: CsvSource, spark: SparkSession, where: str) -> Scan:
     """Rows; finding the types and the malformed lines reads the data once."""
     options = dict(source.options)
     files = find_files(spark, source.file_pattern, where)
+    check = files.unchanged(where)
     if source.splittable:
         _check_quotes(spark, files, options, where)
     names = names_of(spark, files, source, options)
@@ -65,7 +66,7 @@ def open_csv(source: CsvSource, spark: SparkSession, where: str) -> Scan:
         wanted = [*wanted, source.filename_column]
     long_ints = frozenset(at for at, name in enumerate(wanted) if kinds.get(name) == "long int")
     namer = None if source.filename_column is None else files.namer()
-    return Scan(texts.select(*columns), lambda: CsvDecoder(tuple(wanted), long_ints, namer))
+    return Scan(texts.select(*columns), lambda: CsvDecoder(tuple(wanted), long_ints, namer), check=check)
 
 
 def names_of(spark: SparkSession, files: Files, source: CsvSource, options: dict[str, Any]) -> list[str]:

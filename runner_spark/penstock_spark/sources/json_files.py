@@ -29,6 +29,7 @@ _FOUND = "number long, name string, file string, problem string"
 def open_json(source: JsonSource, spark: SparkSession, where: str) -> Scan:
     """Rows that all have every field of the data; finding the fields reads the data once."""
     files = find_files(spark, source.file_pattern, where)
+    check = files.unchanged(where)
     frame = _texts(spark, files, source)
     fields, problems = _surveyed(frame, source, files)
     if problems:
@@ -40,7 +41,7 @@ def open_json(source: JsonSource, spark: SparkSession, where: str) -> Scan:
     if new:
         what = f"since the pipeline was built, {source.describe()} has got the fields {', '.join(new)}"
         raise ValueError(three_parts(what, where=where, hint="build the pipeline again"))
-    return Scan(frame, lambda: JsonDecoder(source, fields))
+    return Scan(frame, lambda: JsonDecoder(source, fields), check=check)
 
 
 def fields_of(spark: SparkSession, source: JsonSource, files: Files) -> tuple[str, ...]:

@@ -23,7 +23,7 @@ from penstock.io.filesystems import FileSystems
 from penstock.io.records import records
 from penstock.io.text_source import TextSource
 from penstock_spark.session import empty_frame
-from penstock_spark.sources.files import Namer, find_files
+from penstock_spark.sources.files import Namer, find_files, unreadable
 from penstock_spark.sources.scan import Scan, open_source
 from penstock_spark.sources.splits import Split, blocks_of, leaves_files_out, splits_of
 from penstock_spark.spark_versions import unpacks_zstandard
@@ -55,13 +55,16 @@ def open_text(source: TextSource, spark: SparkSession, where: str) -> Scan:
         if sum(map(len, parts)) <= _SPLITS_MAX:
             reader = SplitReader(source, tuple(parts), where)
             return Scan(spark.range(0, len(parts), 1, max(1, len(parts))), lambda: reader, in_parts=True)
+    check = files.unchanged(where)
     # A relative pattern is relative to the driver's folder, so the driver works the names out.
     namer = files.namer()
     if cuts_as_spark(source) and all(spark_unpacks(source, path) for path in files.paths):
         frame = files.load(spark.read.option("lineSep", line_end(source)), "text")
-        return Scan(frame.select(*line_columns(source)), lambda: LineDecoder(source, namer, where))
+        return Scan(
+            frame.select(*line_columns(source)), lambda: LineDecoder(source, namer, where), check=check
+        )
     frame = files.load(spark.read, "binaryFile").select(*content_columns())
-    return Scan(frame, lambda: FileDecoder(source, namer, where))
+    return Scan(frame, lambda: FileDecoder(source, namer, where), check=check)
 
 
 def _nothing(batch: pa.RecordBatch) -> list[Any]:
@@ -106,7 +109,7 @@ class SplitReader:
         try:
             yield from blocks_of(split, delimiter)
         except OSError as error:
-            raise _unreadable(error, split.name, self.where) from None
+            raise unreadable(error, split.name, self.where) from None
 
     def _lines(self, block: bytes, delimiter: bytes) -> list[Any]:
         """The records of a block, without their ends."""
@@ -135,13 +138,6 @@ class SplitReader:
             except UnicodeDecodeError as own:
                 error = own
             raise not_utf8(error, self.where) from None
-
-
-def _unreadable(error: OSError, name: str, where: str) -> OSError:
-    what = f"{name} cannot be read: {error.strerror}"
-    return OSError(
-        error.errno, three_parts(what, where=where, hint="files stay as they are until all is read")
-    )
 
 
 def cuts_as_spark(source: TextSource) -> bool:

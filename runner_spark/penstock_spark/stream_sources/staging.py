@@ -77,6 +77,7 @@ def stage_bounded(
     program = dumps(_Paging(make_reader, where))
     frame = map_in_arrow(plain, _paging_function(program, sys_path), PAGES)
     frame.write.options(**_WRITER).parquet(staged)
+    scan.check()
     place.rename(staged, pages)
     _write_end(spark, place, pages, where)
     place.write(place.child(_COMPLETE), b"")

@@ -8,7 +8,7 @@ from dataclasses import replace
 from penstock.figures.axes import EVENT_AXIS_HEIGHT, axes, end_of_reading, words_for_end_of_reading
 from penstock.figures.boxes import PaneBox, boxes_of
 from penstock.figures.description import description
-from penstock.figures.input_marks import are_many, circles, crowd
+from penstock.figures.input_marks import are_many, circles, crowd, placed
 from penstock.figures.layout import KEYS_MAX, WIDTH, Layout, Panel, layout_of
 from penstock.figures.legend import ROW_HEIGHT, entries, legend, notes
 from penstock.figures.markup import element, escaped, number_text
@@ -46,7 +46,7 @@ def draw(recording: Recording) -> str:
     has_ideal = any(ideal_line(panel, timeline) for panel in layout.panels)
     below = layout.bottom + EVENT_AXIS_HEIGHT + 4
     has_watermark = bool(recording.watermark) or timeline.sweep is not None
-    rows, bottom = legend(entries(timeline, has_watermark, has_ideal), below)
+    rows, bottom = legend(entries(layout, timeline, has_watermark, has_ideal), below)
     sentences = _sentences(recording, layout)
     bottom += ROW_HEIGHT * len(sentences) + 6
     title = recording.title or "a grouping"
@@ -85,11 +85,11 @@ def _panel(layout: Layout, panel: Panel, timeline: Timeline) -> Iterator[str]:
         yield element("path", d=ideal, class_="ideal")
     if are_many(inputs):
         yield from crowd(layout, panel, timeline, inputs)
-    yield from edges(panel, panes)
     pieces = watermark_line(panel, timeline)
     yield from watermark_marks(panel, pieces)
+    yield from edges(panel, panes)
     if not are_many(inputs):
-        yield from circles(layout, panel, timeline, inputs)
+        yield from circles(layout, panel, placed(panel, timeline, inputs))
     lines = [*areas_of(pieces), *(_upper_edge(panel, box) for box in boxes)]
     if read_micros is not None:
         y = panel.clocks.place(read_micros)

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from bisect import bisect_left
 from collections.abc import Iterator, Sequence
+from dataclasses import dataclass
 from math import hypot
 
 from penstock.figures.layout import Layout, Panel
@@ -15,8 +16,8 @@ from penstock.figures.timeline import Timeline
 
 _RADIUS = 10.0
 _RADIUS_LARGE = 13.0
-_DOT_RADIUS = 3.2
-_CROWD_RADIUS = 2.2
+DOT_RADIUS = 3.2
+CROWD_RADIUS = 2.2
 _RING_GAP = 3.0
 _BESIDE_MAX = 14
 _CLOSE = 0.8
@@ -50,31 +51,62 @@ def crowd(layout: Layout, panel: Panel, timeline: Timeline, inputs: Sequence[Rec
         class_ = "ring" if late else "input gone" if each.is_dropped else "dot"
         title = element("title", escaped(input_title(layout, each, late)))
         x, y = panel.events.place(each.event_micros), panel.clocks.place(each.clock_micros)
-        yield element("circle", title, cx=x, cy=y, r=_CROWD_RADIUS, class_=class_)
+        yield element("circle", title, cx=x, cy=y, r=CROWD_RADIUS, class_=class_)
 
 
-def circles(
-    layout: Layout, panel: Panel, timeline: Timeline, inputs: Sequence[RecordedInput]
-) -> Iterator[str]:
+@dataclass(frozen=True)
+class Placed:
+    """An element of which there are few, where it is drawn.
+
+    Attributes:
+        input: The element.
+        x: Where its centre is.
+        y: Likewise, downwards.
+        radius: That of its circle; that of a dot where the value stands beside it.
+        outer: The radius of all of its mark.
+        late: Whether it is late.
+    """
+
+    input: RecordedInput
+    x: float
+    y: float
+    radius: float
+    outer: float
+    late: bool
+
+    @property
+    def is_dot(self) -> bool:
+        """Whether there was no room for a circle with the value inside."""
+        return self.radius == DOT_RADIUS
+
+
+def placed(panel: Panel, timeline: Timeline, inputs: Sequence[RecordedInput]) -> list[Placed]:
     """The elements of one key: circles with the value inside, and dots where there is no room for one."""
-    drawn: list[tuple[float, float, float]] = []
-    beside: list[tuple[RecordedInput, float, float, float]] = []
+    found: list[Placed] = []
     for each in inputs:
         x, y = panel.events.place(each.event_micros), panel.clocks.place(each.clock_micros)
         late = is_late(each, timeline)
         radius = _radius(_shown(each))
-        outer = (radius or _DOT_RADIUS) + _RING_GAP * late + 1
+        outer = (radius or DOT_RADIUS) + _RING_GAP * late + 1
         if radius is None or any(
-            hypot(x - left, y - top) < _CLOSE * (outer + far) for left, top, far in drawn
+            hypot(x - other.x, y - other.y) < _CLOSE * (outer + other.outer) for other in found
         ):
-            radius = _DOT_RADIUS
+            radius = DOT_RADIUS
             outer = radius + _RING_GAP * late + 1
-            beside.append((each, x, y, outer))
-        drawn.append((x, y, outer))
-        panel.room.take(Area(x - outer, y - outer, x + outer, y + outer))
-        yield _circle(layout, each, x, y, radius, late)
-    for each, x, y, outer in beside:
-        yield from _value_beside(panel, each, x, y, outer + 2)
+        found.append(Placed(each, x, y, radius, outer, late))
+    return found
+
+
+def circles(layout: Layout, panel: Panel, found: Sequence[Placed]) -> Iterator[str]:
+    """The marks of elements that `placed` has found a place for."""
+    for each in found:
+        panel.room.take(
+            Area(each.x - each.outer, each.y - each.outer, each.x + each.outer, each.y + each.outer)
+        )
+        yield _circle(layout, each.input, each.x, each.y, each.radius, each.late)
+    for each in found:
+        if each.is_dot:
+            yield from _value_beside(panel, each.input, each.x, each.y, each.outer + 2)
 
 
 def _shown(each: RecordedInput) -> str:
@@ -88,7 +120,7 @@ def _radius(text: str) -> float | None:
 
 
 def _circle(layout: Layout, each: RecordedInput, x: float, y: float, radius: float, late: bool) -> str:
-    is_dot = radius == _DOT_RADIUS
+    is_dot = radius == DOT_RADIUS
     classes = ["dot" if is_dot else "input"]
     classes += ["minus"] * each.is_retraction + ["gone"] * each.is_dropped
     marks = [element("title", escaped(input_title(layout, each, late)))]
@@ -96,7 +128,7 @@ def _circle(layout: Layout, each: RecordedInput, x: float, y: float, radius: flo
     if late:
         marks.append(element("circle", cx=x, cy=y, r=radius + _RING_GAP, class_="ring"))
     if each.is_dropped:
-        marks.append(element("path", d=_cross(x, y, radius), class_="cross"))
+        marks.append(element("path", d=cross(x, y, radius), class_="cross"))
     if not is_dot:
         class_ = "inside value-gone" if each.is_dropped else "inside"
         value = escaped(_shown(each))
@@ -104,7 +136,7 @@ def _circle(layout: Layout, each: RecordedInput, x: float, y: float, radius: flo
     return element("g", *marks)
 
 
-def _cross(x: float, y: float, radius: float) -> str:
+def cross(x: float, y: float, radius: float) -> str:
     """Two strokes through the circle that leave its value legible."""
     inner, outer = radius * 0.55, radius * 1.0 + 1.5
     strokes = []

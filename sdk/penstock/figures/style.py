@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import re
 from collections.abc import Mapping
 
 from penstock.figures.markup import element
@@ -47,41 +48,56 @@ _DARK = {
     "unknown": "#b6b8be",
     "back": "#f097cb",
 }
+_TONES = ("early", "on-time", "late", "unknown", "back")
+"""The kinds of panes, each with a colour of its own."""
+
 _RULES = """
 .penstock-figure{font-family:system-ui,-apple-system,"Segoe UI",Roboto,"Helvetica Neue",Arial,sans-serif;
 font-variant-numeric:tabular-nums}
-.penstock-figure .paper{fill:var(--paper)}
-.penstock-figure text{fill:var(--ink)}
-.penstock-figure .label,.penstock-figure .legend,.penstock-figure .note,.penstock-figure .name{fill:var(--quiet)}
-.penstock-figure .grid{stroke:var(--line);stroke-width:1;fill:none}
-.penstock-figure .axis{stroke:var(--quiet);stroke-width:1;fill:none}
-.penstock-figure .ideal{stroke:var(--quiet);stroke-width:1.2;stroke-dasharray:5 4;fill:none}
-.penstock-figure .watermark{stroke:var(--ink);stroke-width:1.7;stroke-linejoin:round;fill:none}
-.penstock-figure .arrow{fill:var(--ink)}
-.penstock-figure .early{--tone:var(--early)}
-.penstock-figure .on-time{--tone:var(--on-time)}
-.penstock-figure .late{--tone:var(--late)}
-.penstock-figure .unknown{--tone:var(--unknown)}
-.penstock-figure .back{--tone:var(--back)}
-.penstock-figure .area{fill:var(--tone);stroke:var(--tone);stroke-width:.8;stroke-opacity:.55}
-.penstock-figure .edge{stroke:var(--tone);stroke-width:3.4;fill:none}
+.penstock-figure .paper{fill:@paper}
+.penstock-figure text{fill:@ink}
+.penstock-figure .label,.penstock-figure .legend,.penstock-figure .note,.penstock-figure .name{fill:@quiet}
+.penstock-figure .grid{stroke:@line;stroke-width:1;fill:none}
+.penstock-figure .axis{stroke:@quiet;stroke-width:1;fill:none}
+.penstock-figure .ideal{stroke:@quiet;stroke-width:1.2;stroke-dasharray:5 4;fill:none}
+.penstock-figure .watermark{stroke:@ink;stroke-width:1.7;stroke-linejoin:round;fill:none}
+.penstock-figure .arrow{fill:@ink}
+.penstock-figure .area{stroke-width:.8;stroke-opacity:.55}
+.penstock-figure .edge{stroke-width:3.4;fill:none}
 .penstock-figure .early.edge{stroke-width:2.4;stroke-dasharray:6 3}
 .penstock-figure .late.edge{stroke-width:1.6}
 .penstock-figure .back.edge{stroke-width:1.8;stroke-dasharray:2 3}
-.penstock-figure .value{fill:var(--tone)}
-.penstock-figure .value,.penstock-figure .beside{paint-order:stroke;stroke:var(--paper);stroke-width:3px;
-stroke-linejoin:round}
 .penstock-figure .word{font-weight:400;font-size:.8em}
-.penstock-figure .strike{stroke:var(--back);stroke-width:1.2;fill:none}
-.penstock-figure .input{fill:var(--paper);stroke:var(--ink);stroke-width:1.3}
-.penstock-figure .dot{fill:var(--ink);stroke:var(--paper);stroke-width:.8}
-.penstock-figure .ring{fill:none;stroke:var(--late);stroke-width:1.4}
-.penstock-figure .minus{stroke:var(--back);stroke-dasharray:3 2}
-.penstock-figure .gone{stroke:var(--quiet)}
-.penstock-figure .cross{stroke:var(--quiet);stroke-width:1.6;fill:none}
-.penstock-figure .value-gone{fill:var(--quiet)}
-.penstock-figure .key{fill:var(--ink)}
+.penstock-figure .strike{stroke:@back;stroke-width:1.2;fill:none}
+.penstock-figure .input{fill:@paper;stroke:@ink;stroke-width:1.3}
+.penstock-figure .dot{fill:@ink;stroke:@paper;stroke-width:.8}
+.penstock-figure .ring{fill:none;stroke:@late;stroke-width:1.4}
+.penstock-figure .minus{stroke:@back;stroke-dasharray:3 2}
+.penstock-figure .gone{stroke:@quiet}
+.penstock-figure .cross{stroke:@quiet;stroke-width:1.6;fill:none}
+.penstock-figure .value-gone{fill:@quiet}
+.penstock-figure .key{fill:@ink}
 """
+"""The rules; ``@ink`` and the like are colours."""
+
+_RULES_OF_TONE = """
+.penstock-figure .TONE.area{fill:@TONE;stroke:@TONE}
+.penstock-figure .TONE.edge{stroke:@TONE}
+.penstock-figure .TONE.value{fill:@TONE}
+"""
+
+# A text with an outline that is painted over it could not be read: so do renderers that do not know paint-order.
+_HALO = """
+@supports (paint-order:stroke){.penstock-figure .value,.penstock-figure .beside{paint-order:stroke;stroke:@paper;
+stroke-width:3px;stroke-linejoin:round}}
+"""
+
+
+def _rules() -> str:
+    """All rules; each colour stands there as it is, too, for renderers that know no custom properties."""
+    text = _RULES + "".join(_RULES_OF_TONE.replace("TONE", tone) for tone in _TONES)
+    plain = re.sub(r"([a-z-]+):@([a-z-]+)", lambda m: f"{m[1]}:{_LIGHT[m[2]]};{m[1]}:var(--{m[2]})", text)
+    return plain.replace("\n", "") + _HALO.replace("@paper", "var(--paper)").replace("\n", "")
 
 
 def colours(selector: str) -> str:
@@ -106,5 +122,5 @@ def _fonts() -> str:
     )
 
 
-STYLE = element("style", colours(".penstock-figure"), _RULES.replace("\n", ""), _fonts())
+STYLE = element("style", colours(".penstock-figure"), _rules(), _fonts())
 """The style that every drawing brings with it."""

@@ -9,7 +9,7 @@ from typing import TYPE_CHECKING, Any
 
 from penstock.error import three_parts
 from penstock.graph import Sink, Source
-from penstock.io.paths import check_path, require_match
+from penstock.io.paths import check_path
 from penstock.io.primitive import SinkTransform, SourceTransform
 from penstock.pvalue import PCollection, Row
 from penstock.transforms.field_checks import check_field_names
@@ -112,23 +112,13 @@ def check_options(transform: str, given: Iterable[str], known: frozenset[str]) -
 
 
 class ReadColumns(SourceTransform[Row]):
-    """Reads a source of rows; `ReadFromCsv` and `ReadFromJson` make it.
-
-    Raises:
-        OSError: No file matches, when it is applied.
-    """
+    """Reads a source of rows; `ReadFromCsv` and `ReadFromJson` make it."""
 
     source: CsvSource | JsonSource
 
     def __init__(self, source: CsvSource | JsonSource, label: str) -> None:
         super().__init__(source, label)
         check_path(source.file_pattern, "path")
-
-    def expand(self, pbegin: Any) -> PCollection[Row]:
-        """The new PCollection; by now the files must be there."""
-        require_match(self.source.file_pattern)
-        result: PCollection[Row] = super().expand(pbegin)
-        return result
 
     def element_type_in(self, pipeline: Any) -> Any:
         """The declared type, or the one that is found in the files, to which the data must then keep."""

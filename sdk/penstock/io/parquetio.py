@@ -11,7 +11,7 @@ from penstock.graph import Sink, Source
 from penstock.io.columnar import field_names
 from penstock.io.filesystem import CompressionTypes, FileMetadata
 from penstock.io.filesystems import FileSystems
-from penstock.io.paths import Path, check_path, files_of, require_match
+from penstock.io.paths import Path, check_path, files_of
 from penstock.io.primitive import SinkTransform, SourceTransform
 from penstock.io.text_sink import Shards
 from penstock.pvalue import PCollection, Row
@@ -101,8 +101,6 @@ class _ReadParquet(SourceTransform):
 
     def __init__(self, file_pattern: Any, validate: bool, columns: Any, elements: str) -> None:
         check_path(file_pattern, "file_pattern")
-        if validate:
-            require_match(file_pattern)
         super().__init__(
             ParquetSource(file_pattern, validate, None if columns is None else tuple(columns), elements)
         )

@@ -7,6 +7,7 @@ from typing import TYPE_CHECKING, Any
 
 from penstock import graph
 from penstock.applicable import ResultT
+from penstock.io.paths import require_files
 from penstock.pvalue import PCollection
 from penstock.transforms.ptransform import PTransform
 from penstock.utils.timestamp import DurationTypes
@@ -29,7 +30,12 @@ class SourceTransform(PTransform[Any, PCollection[ResultT]]):
         self.source = source
 
     def expand(self, pbegin: Any) -> PCollection[ResultT]:
-        """The new PCollection; its element type is what the source itself tells, unless the user has declared one."""
+        """The new PCollection; its element type is what the source itself tells, unless the user has declared one.
+
+        Raises:
+            FileNotFoundError: Local files that must be there are not.
+        """
+        require_files(self.source, pbegin.pipeline._current_transform().where)
         element_type = self.element_type_in(pbegin.pipeline)
         return PCollection(pbegin.pipeline, element_type=element_type, is_bounded=self.source.is_bounded)
 

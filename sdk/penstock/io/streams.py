@@ -7,6 +7,7 @@ from typing import Any
 
 from penstock.graph import Source
 from penstock.io.columnar import CsvSource, JsonSource
+from penstock.io.paths import require_files
 from penstock.io.primitive import SourceTransform
 from penstock.io.stream_arguments import (
     check_partition,
@@ -149,7 +150,13 @@ class ReadStream(SourceTransform):
         self.get_resource_hints().update(read.get_resource_hints())
 
     def expand(self, pbegin: Any) -> Any:
-        """The new PCollection, or both."""
+        """The new PCollection, or both.
+
+        Raises:
+            FileNotFoundError: The local folder that is to be watched is not there.
+        """
+        where = pbegin.pipeline._current_transform().where
+        require_files(self.source.source, where, is_stream=True)
         if not self.source.has_rejects:
             return super().expand(pbegin)
         outputs = DoOutputsTuple(pbegin.pipeline, self, (REJECTED,), ACCEPTED)

@@ -6,10 +6,11 @@ It answers the paper's questions where, when and how. It knows no engine and no 
 from __future__ import annotations
 
 import pickle
+from collections.abc import Sequence
 from typing import Any, Final
 
 from penstock.error import three_parts
-from penstock.machines import merging
+from penstock.machines import merging, splitting
 from penstock.machines.program import program_of
 from penstock.machines.records import (
     MAX_MICROS,
@@ -89,8 +90,9 @@ class GroupingMachine:
                 dropped = Element(element.value, element.timestamp_micros, (window,), element.kind)
                 emitted.append(Dropped(dropped, state))
                 continue
-            self._take(state, element, sight)
-            emitted += self._answer(key, state, sight)
+            self._take(state, element, window, sight)
+            for one in self._left(key, state, element, window, sight):
+                emitted += self._answer(key, one, sight)
         return emitted
 
     def arrival(self, key: KeyState, arrival: Arrival, times: Times) -> list[Emitted]:
@@ -235,7 +237,9 @@ class GroupingMachine:
         if not candidates and self.program.merges_in_order:
             return self._opened(key, window, sight)
         if merging.surrounding(self.program, window, candidates):
-            return key.windows[candidates[0]]
+            state = key.windows[candidates[0]]
+            if self.program.separable is None or not splitting.is_hollow(state):
+                return state
         merged = merging.Merging(self.program.windowfn, [*candidates, window]).sources()
         into = next(into for into, sources in merged.items() if window in sources)
         states = [key.windows[source] for source in merged.pop(into) if source != window]
@@ -243,6 +247,8 @@ class GroupingMachine:
             if len(sources) > 1:
                 state = self._united(key, [key.windows[source] for source in sources], other, sight)
                 emitted += visit(self.program, key, state, sight, has_moved=False)
+        if self.program.separable is not None and any(map(splitting.is_hollow, states)):
+            into = splitting.window_of(self.program, states, window)
         return self._united(key, states, into, sight) if states else self._opened(key, into, sight)
 
     def _united(
@@ -253,15 +259,27 @@ class GroupingMachine:
         set_alarms(self.program, key, united, sight)
         return united
 
-    def _take(self, state: WindowState, element: Element, sight: WindowSight) -> None:
-        """The window holds one more element, or one less."""
-        program = self.program
-        if element.kind.is_retraction:
+    def _left(
+        self, key: KeyState, state: WindowState, element: Element, window: BoundedWindow, sight: WindowSight
+    ) -> Sequence[WindowState]:
+        """The windows of what a window holds now that it has taken an element."""
+        if self.program.separable is None:
+            return (state,)
+        states = splitting.parted(self.program, key, state, element, window, sight)
+        for one in states:
+            set_alarms(self.program, key, one, sight)
+        return states
+
+    def _take(self, state: WindowState, element: Element, window: BoundedWindow, sight: WindowSight) -> None:
+        """The window holds one more element, or one less, that has a window by itself."""
+        program, is_less = self.program, element.kind.is_retraction
+        if program.separable is not None:
+            state.held = program.separable.put(state.held, element, window)
+        elif is_less:
             state.held = program.contents.subtract(state.held, element.value)
-            state.live -= 1
         else:
             state.held = program.contents.add(state.held, element.value)
-            state.live += 1
+        state.live += -1 if is_less else 1
         state.fresh += 1
         self._note_time(state, element.timestamp_micros, sight)
         if program.trigger.heeds_elements:

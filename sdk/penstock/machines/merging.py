@@ -122,7 +122,7 @@ def unite(
     same = next((state for state in states if state.window == window), None)
     numbers = (same.panes, same.nonspeculative) if same is not None else (0, 0)
     has_changed = any(state.number in key.changed for state in states)
-    owed_micros = _owed_by(program, key, states, window, sight) if program.retracts else None
+    owed_micros = owed_by(program, key, states, window, sight) if program.retracts else None
     for state in states:
         remove(program, key, state)
     if has_changed:
@@ -146,10 +146,16 @@ def unite(
     return first
 
 
-def _owed_by(
-    program: Program, key: KeyState, states: list[WindowState], window: BoundedWindow, sight: WindowSight
+def owed_by(
+    program: Program,
+    key: KeyState,
+    states: list[WindowState],
+    window: BoundedWindow | None,
+    sight: WindowSight,
 ) -> int | None:
     """The event time that must not be passed before a united window has taken back the panes of windows that are gone.
+
+    It is None for windows that have come apart: theirs is gone in any case.
 
     Groupings that follow must still take what is taken back: so it holds the output's watermark like a pane that is yet
     to come, at its own timestamp. If that has been passed, at the end of its window; or else within the lateness.

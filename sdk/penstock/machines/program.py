@@ -7,6 +7,7 @@ from dataclasses import dataclass
 from typing import Any
 
 from penstock.machines.contents import Contents, contents_of
+from penstock.machines.pieces import Separable
 from penstock.machines.records import MAX_MICROS
 from penstock.machines.trigger_machine import TriggerMachine
 from penstock.machines.triggers import looks_at_last_pane, machine_of
@@ -106,6 +107,7 @@ class Program:
         merges: Whether windows may merge.
         merges_in_order: Whether they merge only with windows near them, so that their order is kept.
         takes_arrivals: Whether elements of one moment may come combined.
+        separable: The contents, where windows that have merged come apart if elements are taken back; None elsewhere.
     """
 
     windowfn: WindowFn
@@ -121,6 +123,7 @@ class Program:
     merges: bool
     merges_in_order: bool
     takes_arrivals: bool
+    separable: Separable | None = None
 
     def expiry_micros(self, window: BoundedWindow) -> int:
         """Where the watermark must be for the window to take no more elements."""
@@ -140,10 +143,13 @@ def program_of(windowing: Windowing, combine: Any, input_retracts: bool) -> Prog
     merges = windowing.windowfn.is_merging()
     machine = machine_of(trigger)
     keeps = mode != AccumulationMode.DISCARDING
+    contents = contents_of(combine, input_retracts, keeps)
+    # In discarding mode what has been given is gone, and cannot be given once more for other windows.
+    separable = Separable(contents) if merges and input_retracts and keeps else None
     return Program(
         windowfn=windowing.windowfn,
         trigger=machine,
-        contents=contents_of(combine, input_retracts, keeps),
+        contents=separable or contents,
         output_times=output_times_of(windowing),
         lateness_micros=windowing.allowed_lateness.micros,
         keeps=keeps,
@@ -154,6 +160,7 @@ def program_of(windowing: Windowing, combine: Any, input_retracts: bool) -> Prog
         merges=merges,
         merges_in_order=merges and windowing.windowfn.merge_scope is not MergeScope.ALL,
         takes_arrivals=not input_retracts and _may_combine(windowing, machine),
+        separable=separable,
     )
 
 

@@ -12,6 +12,7 @@ MODES = ("batch", "micro_batch", "streaming")
 _SWITCHES = {
     "fast_start": "Starts a local Spark in half the time, at the cost of long jobs; for tests.",
     "show_elements_in_errors": "Puts the failing element into the error's text.",
+    "drain_on_signal": "Has Ctrl-C and SIGTERM drain a stream, in the place of cancelling it.",
     "take_over": "Ends another run that holds the checkpoint, and goes on from where it was.",
 }
 
@@ -50,6 +51,7 @@ class SparkOptions(PipelineOptions):
         without: The names of optimisations to switch off, of `OPTIMISATIONS`, or ``all``.
         record_events: How many elements and panes of each grouping are recorded, for ``result.figure``; None for none.
         drop_state: The labels of groupings whose state in the checkpoint may go, since the pipeline has them no more.
+        drain_on_signal: Has Ctrl-C and SIGTERM drain a stream, in the place of cancelling it.
         take_over: Ends another run that holds the checkpoint, and goes on from where that one was.
         fast_start: Starts a local Spark in half the time, at the cost of long jobs; for tests.
         show_elements_in_errors: Puts the failing element into the error's text; off, since elements may be

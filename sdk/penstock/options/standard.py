@@ -83,9 +83,10 @@ class TypeOptions(PipelineOptions):
             them as Any.
         type_check_additional: ``all`` or ``ptransform_fn``, separated by commas.
         pipeline_type_check: Checks hints while the pipeline is built; on unless ``--no_pipeline_type_check``.
-        runtime_type_check: Checks every element against its hint while the pipeline runs.
-        performance_runtime_type_check: Checks a sample of them.
-        allow_non_deterministic_key_coders: Groups by keys whose encoding may differ between equal keys.
+        runtime_type_check: Checks what goes into DoFns and CombineFns, and what comes out, against the type hints
+            while the pipeline runs.
+        performance_runtime_type_check: Checks the first of every hundred elements in each task.
+        allow_non_deterministic_key_coders: Refused when the pipeline runs; register a coder for the key's class.
         allow_unsafe_triggers: Accepts triggers that may lose data.
 
     >>> PipelineOptions(["--no_pipeline_type_check"]).view_as(TypeOptions).pipeline_type_check
@@ -110,19 +111,23 @@ class TypeOptions(PipelineOptions):
         for name, text in (
             ("runtime_type_check", "Checks every element against its type hint."),
             ("performance_runtime_type_check", "Checks a sample of the elements against their type hints."),
-            ("allow_non_deterministic_key_coders", "Groups by keys that have no deterministic encoding."),
+            ("allow_non_deterministic_key_coders", "Refused: register a coder for the class of the key."),
             ("allow_unsafe_triggers", "Accepts triggers that may lose data."),
         ):
             parser.add_argument(f"--{name}", default=False, action="store_true", help=text)
 
     def validate(self, validator: Any = None) -> list[str]:
         """What is wrong with these options, a text each."""
-        names = [name for name in self.type_check_additional.split(",") if name]
-        return [
+        errors = [
             three_parts(f"--type_check_additional has no feature {name!r}", hint="use all or ptransform_fn")
-            for name in names
-            if name not in _ADDITIONAL_CHECKS
+            for name in self.type_check_additional.split(",")
+            if name and name not in _ADDITIONAL_CHECKS
         ]
+        if self.allow_non_deterministic_key_coders:
+            what = "allow_non_deterministic_key_coders is refused: only keys with equal bytes meet"
+            hint = "register a deterministic coder for the class of the key: coders.registry.register_coder"
+            errors.append(three_parts(what, hint=hint))
+        return errors
 
 
 class DirectOptions(PipelineOptions):

@@ -29,7 +29,7 @@ from penstock.utils.timestamp import MIN_TIMESTAMP
 __all__ = ["CombineGlobally", "CombinePerKey", "CombineValues", "CombineValuesDoFn", "DefaultingCombineFn"]
 
 
-class _NoValue(enum.Enum):
+class NoValue(enum.Enum):
     """Stands for no value where an empty PCollection needs an element; equal to its pickled copies."""
 
     MARKER = enum.auto()
@@ -190,7 +190,9 @@ class CombineValuesDoFn(DoFn):
     def process(self, element: Any, *args: Any, **kwargs: Any) -> Iterable[Any]:
         """The key with the result."""
         key, values = element
-        return [(key, self.combinefn.apply(values, *args, **kwargs))]
+        fn = self.combinefn
+        accumulator = fn.add_inputs(fn.create_accumulator(*args, **kwargs), values, *args, **kwargs)
+        return [(key, fn.extract_output(fn.compact(accumulator, *args, **kwargs), *args, **kwargs))]
 
     def teardown(self) -> None:
         """See `CombineFn.teardown`."""
@@ -311,10 +313,12 @@ class CombineGlobally(PTransform[Any, Any]):
         if with_marker:
             marker = (
                 pcoll.pipeline
-                | "DoOnce" >> Create([(None, _NoValue.MARKER)]).with_output_types(typehints.Any)
+                | "DoOnce" >> Create([(None, NoValue.MARKER)]).with_output_types(typehints.Any)
                 | "WindowDefault" >> WindowInto(pcoll.windowing)
             )
-            keyed = (keyed, marker) | "WithDefault" >> Flatten().with_output_types(typehints.Any)
+            # The CombineFn never sees the marker.
+            flatten = Flatten().with_output_types(typehints.KV[None, element_type])
+            keyed = (keyed, marker) | "WithDefault" >> flatten
         combine: PTransform[Any, Any] = CombinePerKey(combine_fn, *self.args, **self.kwargs)
         if self.fanout:
             combine = CombinePerKey(combine_fn, *self.args, **self.kwargs).with_hot_key_fanout(self.fanout)
@@ -375,6 +379,11 @@ class DefaultingCombineFn(CombineFn):
                 setattr(self, name, getattr(fn, name))
         self.takes_retractions = fn.takes_retractions
 
+    @staticmethod
+    def is_marker(value: Any) -> bool:
+        """Whether a value is the marker."""
+        return value is NoValue.MARKER
+
     def default_label(self) -> str:
         """The label of the one inside."""
         return self.fn.default_label()
@@ -386,13 +395,13 @@ class DefaultingCombineFn(CombineFn):
 
     def add_input(self, mutable_accumulator: Any, element: Any, *args: Any, **kwargs: Any) -> Any:
         """The accumulator, with the element unless it is the marker."""
-        if element is _NoValue.MARKER:
+        if element is NoValue.MARKER:
             return mutable_accumulator
         return self.fn.add_input(mutable_accumulator, element, *args, **kwargs)
 
     def add_inputs(self, mutable_accumulator: Any, elements: Iterable[Any], *args: Any, **kwargs: Any) -> Any:
         """The accumulator, with the elements that are not the marker."""
-        values = [element for element in elements if element is not _NoValue.MARKER]
+        values = [element for element in elements if element is not NoValue.MARKER]
         return self.fn.add_inputs(mutable_accumulator, values, *args, **kwargs)
 
     def default_type_hints(self) -> Any:

@@ -6,6 +6,7 @@
 from __future__ import annotations
 
 import copy
+import numbers
 from collections.abc import Iterable
 from typing import Any, TypeVar, Union
 
@@ -87,7 +88,8 @@ class CountCombineFn(CombineFn):
         return accumulator
 
 
-@with_input_types(Union[float, int])
+# Real numbers of other kinds, such as NumPy's, are registered as such.
+@with_input_types(Union[float, int, numbers.Real])
 @with_output_types(float)
 class MeanCombineFn(CombineFn):
     """The arithmetic mean; the accumulator is ``(sum, count)``, and nothing has the mean NaN (Beam's name).

@@ -24,7 +24,8 @@ class Create(PTransform[Any, PCollection[T]]):
 
     Args:
         values: An iterable; of a dict, its items.
-        reshuffle: Has no meaning here: the runner spreads the values anyway.
+        reshuffle: Has no meaning here: up to 1,000 values are one bundle, and more are spread anyway. A
+            `Reshuffle` behind it spreads a few that are much work each.
 
     Raises:
         TypeError: If `values` is a string or bytes, or cannot be iterated.

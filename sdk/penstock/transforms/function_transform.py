@@ -71,7 +71,11 @@ def ptransform_fn(fn: Callable[Concatenate[PartT, P], ResultT]) -> Callable[P, P
 
     @functools.wraps(fn)
     def make(*args: P.args, **kwargs: P.kwargs) -> PTransform[PartT, ResultT]:
-        return _PTransformFnPTransform(fn, *args, **kwargs)
+        transform: PTransform[PartT, ResultT] = _PTransformFnPTransform(fn, *args, **kwargs)
+        # Hints from decorators below this one came along with `wraps`; those above it are set on `make` later.
+        hints = get_type_hints(make)
+        transform._set_type_hints(hints.with_defaults(transform.get_type_hints()))
+        return transform
 
     try:
         make.__signature__ = inspect.signature(functools.partial(fn, None))  # type: ignore[attr-defined,arg-type]

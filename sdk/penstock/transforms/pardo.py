@@ -15,6 +15,7 @@ from penstock.transforms.dofn import (
     FilterDoFn,
     FlatMapDoFn,
     FlatMapTupleDoFn,
+    ItemsDoFn,
     MapDoFn,
     MapTupleDoFn,
     bind,
@@ -291,7 +292,8 @@ def _short_form(
                 hint=hint,
             )
         )
-    pardo: ParDo[Any] = ParDo(dofn_class(fn), *args, **kwargs)
+    gives_items = fn is identity and dofn_class is FlatMapDoFn and not args and not kwargs
+    pardo: ParDo[Any] = ParDo(ItemsDoFn() if gives_items else dofn_class(fn), *args, **kwargs)
     pardo.label = f"{name}({label_from_callable(fn)})"
     return pardo
 
@@ -301,7 +303,7 @@ def FlatMap(fn: Callable[..., Any] = identity, *args: Any, **kwargs: Any) -> Par
     """Gives each element of what a function returns (Beam's ``FlatMap``).
 
     Args:
-        fn: A function that returns an iterable; without it the elements are the iterables.
+        fn: A function that returns an iterable; without it, the items of each element.
         args: Further arguments, which may be side inputs.
         kwargs: Likewise, by name.
 

@@ -274,22 +274,14 @@ def _default_windowing() -> Windowing:
 
 @functools.lru_cache(maxsize=1024)
 def _hints_of_expand(expand: Callable[..., Any], is_method: bool) -> Any:
-    """The type hints in the annotations of an `expand`; one that says ``Any`` says nothing.
+    """The type hints in the annotations of an `expand`; ``Any`` where a PCollection's type has no parameter.
 
     Those of penstock's own transforms are for type checkers, which cannot see what is inferred here.
     """
     if expand.__module__.startswith("penstock."):
         return None
     hints = IOTypeHints.from_callable(types.MethodType(expand, object()) if is_method else expand)
-    if hints is None:
-        return None
-    hints = hints.strip_pcoll()
-    if hints.simple_output_type("") in (None, typehints.Any):
-        hints = hints.with_output_types_from(IOTypeHints.empty())
-    args, kwargs = hints.input_types or ((), {})
-    if all(hint is typehints.Any for hint in (*args, *kwargs.values())):
-        hints = hints.with_input_types_from(IOTypeHints.empty())
-    return hints
+    return None if hints is None else hints.strip_pcoll()
 
 
 def checked_hint(hint: Any) -> Any:

@@ -1,0 +1,121 @@
+"""Windows that have merged come apart again where the elements between them are taken back."""
+
+from __future__ import annotations
+
+from collections.abc import Iterable, Mapping
+
+from penstock.machines import merging
+from penstock.machines.pieces import Held, Pieces, own_windows
+from penstock.machines.program import Program
+from penstock.machines.records import Element
+from penstock.machines.sight import WindowSight
+from penstock.machines.states import KeyState, WindowState
+from penstock.transforms.bounded_window import BoundedWindow
+
+
+def is_hollow(state: WindowState) -> bool:
+    """Whether nothing is left in a window: it waits only to take its pane back, or for what it owes."""
+    return not any(there for there, _ in state.held.pieces.values())
+
+
+def window_of(program: Program, states: Iterable[WindowState], window: BoundedWindow) -> BoundedWindow:
+    """The window that a new one becomes with all that windows hold, however far these reached before."""
+    windows = [own for state in states for own in own_windows(state.held)]
+    merged = merging.Merging(program.windowfn, dict.fromkeys([*windows, window])).sources()
+    return next(into for into, sources in merged.items() if window in sources)
+
+
+def parted(
+    program: Program,
+    key: KeyState,
+    state: WindowState,
+    element: Element,
+    window: BoundedWindow,
+    sight: WindowSight,
+) -> list[WindowState]:
+    """The windows of what is left in a window, once it has taken an element: mostly, it stays as it is.
+
+    Args:
+        program: The grouping.
+        key: The key.
+        state: The window.
+        element: What it has taken.
+        window: The window that the element has by itself.
+        sight: The moment.
+    """
+    held = state.held
+    there, _ = held.pieces.get((window, element.timestamp_micros), ((), ()))
+    if not held.pieces or (there and not held.owing):
+        return [state]
+    dealt = _dealt(program, held)
+    return [state] if [*dealt] == [state.window] else _apart(program, key, state, dealt, sight)
+
+
+def _apart(
+    program: Program,
+    key: KeyState,
+    state: WindowState,
+    dealt: Mapping[BoundedWindow, Pieces],
+    sight: WindowSight,
+) -> list[WindowState]:
+    """One state for each window that is left of one; the first of them keeps its name.
+
+    What has been given before is to be taken back: by the window that gave it, if it is there again, or by the first.
+    """
+    assert program.separable is not None
+    shown, trigger = state.shown, state.trigger
+    has_changed = state.number in key.changed
+    owed_micros = merging.owed_by(program, key, [state], None, sight) if program.retracts else None
+    merging.remove(program, key, state)
+    states = [state]
+    for window in [*dealt][1:]:
+        states.append(WindowState(key.next_number, window, None, None))
+        key.next_number += 1
+    for number, (part, (window, pieces)) in enumerate(zip(states, dealt.items(), strict=True)):
+        part.window = window
+        part.held = program.separable.of_pieces(pieces)
+        part.live = sum(len(there) - len(owed) for there, owed in pieces.values())
+        part.panes = part.nonspeculative = 0
+        part.output_micros = _output_micros(program, window, pieces, sight)
+        part.shown = [one for one in shown if one[0] == window or (number == 0 and one[0] not in dealt)]
+        # To have something to take back is news as well.
+        part.fresh = sum(len(there) for there, _ in pieces.values()) or len(part.shown)
+        part.last = state.last
+        merging.add(program, key, part)
+        if has_changed:
+            key.changed[part.number] = None
+        part.is_past_end = sight.at(part).is_past_end
+        part.trigger = program.trigger.merge([trigger], sight)
+    if owed_micros is not None:
+        key.owed[state.number] = owed_micros
+        key.note_hold(state, owed_micros)
+    return states
+
+
+def _dealt(program: Program, held: Held) -> dict[BoundedWindow, Pieces]:
+    """The pieces of a window by the windows that they make without what has been taken back; the hollow ones come last.
+
+    What is only owed stays where the value that it waits for will come: with what that would join, or else by itself.
+    """
+    merged = merging.Merging(program.windowfn, dict.fromkeys(own_windows(held))).sources()
+    into = {own: window for window, sources in merged.items() for own in sources}
+    if held.owing:
+        everything = merging.Merging(program.windowfn, dict.fromkeys(own for own, _ in held.pieces))
+        for window, sources in everything.sources().items():
+            home = min((into[own] for own in sources if own in into), default=window)
+            into.update({own: home for own in sources if own not in into})
+    dealt: dict[BoundedWindow, Pieces] = {window: {} for window in sorted(merged)}
+    for (own, timestamp_micros), piece in held.pieces.items():
+        dealt.setdefault(into[own], {})[own, timestamp_micros] = piece
+    return dealt
+
+
+def _output_micros(program: Program, window: BoundedWindow, pieces: Pieces, sight: WindowSight) -> int | None:
+    """The event time of a window's next pane; None if all that it holds is late."""
+    rule = program.output_times
+    outputs = [
+        rule.of_element(window, timestamp_micros)
+        for (_, timestamp_micros), (there, _) in pieces.items()
+        if there
+    ]
+    return rule.after_merge(window, [micros for micros in outputs if micros >= sight.times.watermark_micros])
