@@ -102,7 +102,7 @@ def test_pairs_and_lists_of_rows_become_structs(spark):
     assert [(row.key, row.value.asDict()) for row in pairs.collect()] == [
         ("a", {"k": "a", "xs": [1], "m": {"x": 2}})
     ]
-    lists = to_dataframe(rows | "List" >> beam.combiners.ToList())
+    lists = to_dataframe(rows | "List" >> beam.Map(lambda row: [row]))
     assert [[each.k for each in row.value] for row in lists.collect()] == [["a"]]
 
 
