@@ -50,7 +50,9 @@ def print_authors(authors: Sequence[Row], sessions: Sequence[Row]) -> None:
     """The authors with the most commits, as a table."""
     session_of = {row["author"]: row for row in sessions}
     best = sorted(authors, key=lambda row: (-int(row["commits"]), -changed(row), row["author"]))[:AUTHORS]
-    table = [("", "author", "commits", "lines added", "removed", "longest session", "")]
+    table: list[tuple[str, ...]] = [
+        ("", "author", "commits", "lines added", "removed", "longest session", "")
+    ]
     for number, row in enumerate(best, 1):
         session = session_of[row["author"]]
         numbers = (f"{int(row[column]):,}" for column in ("commits", "added", "removed"))

@@ -142,7 +142,7 @@ def clock(text):
 SIGN_UP, SHOP = "http://xyz.com/", "http://xyz.com/thing"
 SEARCH, SEARCH_THING = "http://search.com?q=xyz", "http://search.com?q=thing"
 
-RECORDS = {
+RECORDS: dict[str, Visit | Impression] = {
     "signI": Impression(123, SEARCH, SIGN_UP, clock("12:01:00")),
     "signV": Visit(SIGN_UP, clock("12:01:10"), SEARCH),
     "signG": Visit(f"{SIGN_UP}join-mailing-list", clock("12:01:30"), SIGN_UP, True),

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Iterator
+from importlib.metadata import version
 from typing import TYPE_CHECKING
 
 import hypothesis
@@ -15,6 +16,25 @@ if TYPE_CHECKING:
 # The same examples in every run, and no time limit for one: a test fails because of the code and not of the machine.
 hypothesis.settings.register_profile("penstock", deadline=None, derandomize=True)
 hypothesis.settings.load_profile("penstock")
+
+
+def pytest_configure(config: pytest.Config) -> None:
+    if tuple(map(int, version("pyspark").split(".")[:2])) < (4, 2):
+        # Such a PySpark leaves the sockets to its workers open.
+        config.addinivalue_line("filterwarnings", "ignore::pytest.PytestUnraisableExceptionWarning")
+
+
+def pytest_addoption(parser: pytest.Parser) -> None:
+    parser.addoption(
+        "--beam-suite", action="store_true", help="run all of Beam's own tests, which takes long"
+    )
+
+
+def pytest_collection_modifyitems(config: pytest.Config, items: list[pytest.Item]) -> None:
+    if not config.getoption("--beam-suite"):
+        for item in items:
+            if item.get_closest_marker("beam_suite"):
+                item.add_marker(pytest.mark.skip(reason="only with --beam-suite: it takes long"))
 
 
 @pytest.fixture(scope="session")

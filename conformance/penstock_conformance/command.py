@@ -1,4 +1,4 @@
-"""The command ``penstock``: today it plays the conformance suite."""
+"""The command ``penstock``: it plays the conformance suite, and tells the options of pipelines."""
 
 from __future__ import annotations
 
@@ -9,6 +9,7 @@ from pathlib import Path
 from typing import Any, NoReturn
 
 from penstock.error import RunnerError, three_parts
+from penstock.options.help import text_of_help
 from penstock.options.spark import OPTIMISATIONS
 from penstock_conformance import report, summary, table
 from penstock_conformance.capabilities import chapters
@@ -57,6 +58,8 @@ def main(arguments: Sequence[str] | None = None) -> int:
 def _parser() -> argparse.ArgumentParser:
     parser = _Parser(prog="penstock", description="The Dataflow Model for PySpark.")
     commands = parser.add_subparsers(title="commands", required=True, metavar="COMMAND")
+    options = commands.add_parser("options", help="print the options of pipelines, and what they mean")
+    options.set_defaults(run=_options)
     conformance = commands.add_parser(
         "conformance",
         help="play the figures of the literature, and compare what comes out",
@@ -89,6 +92,12 @@ def _parser() -> argparse.ArgumentParser:
     )
     add("--list", action="store_true", help="list all there is, and play nothing")
     return parser
+
+
+def _options(_: argparse.Namespace) -> int:
+    """Prints what a program prints with ``--help``."""
+    print(text_of_help())
+    return 0
 
 
 def _conformance(options: argparse.Namespace) -> int:

@@ -14,18 +14,18 @@ MEASURED = [("north", 2.0), ("north", 4.0), ("south", 5.0), ("north", 6.0), ("so
 class Moments(NamedTuple):
     """The number of values, their mean, and the sum of the squared distances from it."""
 
-    count: int = 0
+    size: int = 0
     mean: float = 0.0
     squares: float = 0.0
 
     def plus(self, other: Moments) -> Moments:
         """Those of all values of both (Chan's formula, which loses no digits)."""
-        count = self.count + other.count
-        if not count:
+        size = self.size + other.size
+        if not size:
             return self
         step = other.mean - self.mean
-        mean = self.mean + step * other.count / count
-        return Moments(count, mean, self.squares + other.squares + step**2 * self.count * other.count / count)
+        mean = self.mean + step * other.size / size
+        return Moments(size, mean, self.squares + other.squares + step**2 * self.size * other.size / size)
 
 
 class MeanAndSpread(beam.CombineFn):

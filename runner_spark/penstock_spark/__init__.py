@@ -7,6 +7,10 @@ from __future__ import annotations
 
 from typing import TYPE_CHECKING, Any
 
+from penstock_spark.spark_versions import check_package
+
+check_package()
+
 if TYPE_CHECKING:
     from penstock_spark.checkpoints import read_state, state_rows
 

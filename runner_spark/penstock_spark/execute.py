@@ -12,11 +12,14 @@ from penstock.graph import Graph
 from penstock.options.spark import SparkOptions
 from penstock.runners.runner import PipelineState
 from penstock_spark.accumulators import accumulator_of
+from penstock_spark.job_tags import cancelled_by_signals
 from penstock_spark.lowering.context import Context
 from penstock_spark.lowering.jobs import run_plan
 from penstock_spark.metrics import take_snapshots
 from penstock_spark.opened import Opened
+from penstock_spark.operators.reporting import Reporting, reports_of
 from penstock_spark.plan import Plan
+from penstock_spark.registrations import WithRegistrations, pickled_registrations, registered_objects
 from penstock_spark.result import SparkResult
 from penstock_spark.session import is_local
 from penstock_spark.shipping import driver_sys_path, ship_packages
@@ -32,9 +35,10 @@ def execute(plan: Plan, settings: SparkOptions, opened: Opened) -> SparkResult:
     """
     context = context_for(plan.graph, opened, settings)
     try:
-        run_plan(plan, context)
+        with reports_of(context.reporting), cancelled_by_signals(context.spark, context.run):
+            run_plan(plan, context)
     except Exception as error:
-        raise_translated(error)
+        raise_translated(error, context.surroundings(plan.graph))
     finally:
         snapshot = take_snapshots(context.metrics, context.run)
         context.tidy_up()
@@ -49,10 +53,12 @@ def lower_only(plan: Plan, settings: SparkOptions, opened: Opened) -> SparkSessi
     Returns:
         The session that the pipeline was asked to run in.
     """
+    context = context_for(plan.graph, opened, settings)
     try:
-        run_plan(plan, context_for(plan.graph, opened, settings))
+        with reports_of(context.reporting):
+            run_plan(plan, context)
     except Exception as error:
-        raise_translated(error)
+        raise_translated(error, context.surroundings(plan.graph))
     return opened.spark
 
 
@@ -62,11 +68,16 @@ def context_for(graph: Graph, opened: Opened, settings: SparkOptions) -> Context
     local = is_local(spark.sparkContext.master)
     if not local:
         ship_packages(spark)
-    modules = () if local else pickle_by_value_modules(graph_objects(graph))
+    modules = () if local else pickle_by_value_modules([*graph_objects(graph), *registered_objects()])
 
-    def dumps(value: Any) -> bytes:
+    def pickled(value: Any) -> bytes:
         with by_value(modules):
             return bytes(cloudpickle.dumps(value))
+
+    registrations = pickled_registrations(pickled)
+
+    def dumps(value: Any) -> bytes:
+        return pickled(WithRegistrations(registrations, value) if registrations else value)
 
     return Context(
         spark=opened.session,
@@ -74,7 +85,7 @@ def context_for(graph: Graph, opened: Opened, settings: SparkOptions) -> Context
         metrics=accumulator_of(spark.sparkContext),
         partitions=opened.partitions,
         dumps=dumps,
-        show_elements=bool(settings.show_elements_in_errors),
+        reporting=Reporting(show_elements=bool(settings.show_elements_in_errors)),
         # What is recorded comes one by one.
         without=settings.switched_off() | ({"early_combining"} if settings.record_events else set()),
         recorded=settings.record_events or 0,

@@ -4,28 +4,32 @@ from __future__ import annotations
 
 import shutil
 import tempfile
-from collections.abc import Collection, Sequence
+from collections.abc import Callable, Collection, Mapping, Sequence
+from dataclasses import replace
+from functools import partial
 
 from penstock.error import three_parts
 from penstock.io.filesystems import FileSystems
 from penstock.options.spark import SparkOptions
 from penstock_spark.checkpoints import Checkpoint, open_checkpoint, signature_of
 from penstock_spark.execute import context_for
+from penstock_spark.interrupts import put_off_signals
 from penstock_spark.lowering.context import Context
 from penstock_spark.lowering.query import build_query, heartbeat_of
 from penstock_spark.metrics import forget_reports
 from penstock_spark.opened import Opened
+from penstock_spark.operators.reporting import reports_of
 from penstock_spark.result import StreamResult
 from penstock_spark.running import Running
 from penstock_spark.session import is_local
-from penstock_spark.sinks import BatchWriter, StreamSink, encoders_inside
+from penstock_spark.sinks import BatchWriter, Encoder, StreamSink, encoders_inside
 from penstock_spark.spark_errors import raise_translated, translated
+from penstock_spark.spark_versions import checkpoint_file_manager
 from penstock_spark.stream_plan import Clock, StreamPlan
 
 _CHANGELOG = "spark.sql.streaming.stateStore.rocksdb.changelogCheckpointing.enabled"
 _FILE_MANAGER = "spark.sql.streaming.checkpointFileManagerClass"
 _FILE_CHECKSUM = "spark.sql.streaming.checkpoint.fileChecksum.enabled"
-_FILE_MANAGERS = "org.apache.spark.sql.execution.streaming.checkpointing"
 
 
 def start(plan: StreamPlan, settings: SparkOptions, local_only: bool = False) -> StreamResult:
@@ -38,17 +42,20 @@ def start(plan: StreamPlan, settings: SparkOptions, local_only: bool = False) ->
     opened = Opened(settings, local_only)
     context = context_for(plan.graph, opened, settings)
     try:
-        return _started(plan, context, settings)
-    except Exception as error:
+        with reports_of(context.reporting):
+            return _started(plan, context, settings)
+    except BaseException as error:
         context.tidy_up()
-        raise_translated(error)
+        if isinstance(error, Exception):
+            known = replace(context.surroundings(plan.graph), checkpoint=settings.checkpoint_location)
+            raise_translated(error, known)
+        raise
 
 
 def _started(plan: StreamPlan, context: Context, settings: SparkOptions) -> StreamResult:
     location = settings.checkpoint_location or _temporary(context)
-    interval = settings.trigger_interval
-    heartbeat = heartbeat_of(plan, interval is not None)
-    signature = signature_of(plan, context.partitions, heartbeat)
+    heartbeat = heartbeat_of(plan, settings.trigger_interval is not None)
+    signature = {"spark": context.spark.version, **signature_of(plan, context.partitions, heartbeat)}
     sinks = tuple(StreamSink(plan.level_of[step.label], step) for step in plan.sinks)
     encoders = encoders_inside(plan, sinks, context.without)
     writers: list[BatchWriter] = []
@@ -58,40 +65,83 @@ def _started(plan: StreamPlan, context: Context, settings: SparkOptions) -> Stre
         writers[0].prepare(context.spark, opened.new_sinks)
 
     dropped = tuple(settings.drop_state or ())
-    checkpoint = open_checkpoint(context.spark, location, signature, dropped, prepare)
+    # A folder of the run's own needs no holder: nobody else knows it.
+    run = context.run if settings.checkpoint_location else None
+    checkpoint = open_checkpoint(
+        context.spark, location, signature, dropped, prepare, run, bool(settings.take_over)
+    )
+    try:
+        return _running(plan, context, settings, checkpoint, heartbeat, encoders, writers[0])
+    except BaseException:
+        checkpoint.release()
+        raise
+
+
+def _running(
+    plan: StreamPlan,
+    context: Context,
+    settings: SparkOptions,
+    checkpoint: Checkpoint,
+    heartbeat: str,
+    encoders: Mapping[int, Callable[[], Encoder]],
+    batch_writer: BatchWriter,
+) -> StreamResult:
+    """Starts the query on its open checkpoint."""
+    _configure(context, checkpoint)
+    query = build_query(plan, context, checkpoint, settings.events_per_batch, heartbeat, encoders)
+    writer = query.frame.writeStream.queryName(f"penstock {context.run}")
+    writer = writer.option("checkpointLocation", checkpoint.spark_location)
+    interval = settings.trigger_interval
+    if interval is not None:
+        writer = writer.trigger(processingTime=f"{float(interval)} seconds")
+    # Without a sink there is something to call for each micro-batch only where another run may take over.
+    is_called = bool(plan.sinks) or checkpoint.lease is not None
+    called = writer.foreachBatch(batch_writer) if is_called else writer.format("noop")
+    surroundings = replace(context.surroundings(plan.graph), checkpoint=checkpoint.place.location, places=())
+    running: Running | None = None
+    try:
+        # Once Spark runs the query, there must be something that can stop it.
+        with put_off_signals():
+            running = Running(
+                called.start(),
+                query,
+                checkpoint,
+                len(plan.levels) * context.partitions,
+                context.metrics,
+                context.run,
+                partial(translated, surroundings=surroundings),
+                lambda: _tidy(context),
+            )
+    except BaseException:
+        if running is not None:
+            running.cancel()
+        raise
+    return StreamResult(
+        running,
+        plan.mode,
+        plan.clock is Clock.LIVE,
+        settings.checkpoint_location,
+        bool(settings.drain_on_signal),
+    )
+
+
+def _configure(context: Context, checkpoint: Checkpoint) -> None:
+    """Settings that a query takes from its session when it starts."""
     if FileSystems.get_scheme(checkpoint.spark_location) in (None, "file"):
         # By default Spark starts more processes for each file that it writes to a local disk; and writes a file of
         # check sums beside each, which Hadoop's local file system has done already.
-        context.spark.conf.set(_FILE_MANAGER, f"{_FILE_MANAGERS}.FileSystemBasedCheckpointFileManager")
+        context.spark.conf.set(_FILE_MANAGER, checkpoint_file_manager())
         context.spark.conf.set(_FILE_CHECKSUM, "false")
     if context.spark.conf.get(_CHANGELOG, None) is None:
         # A micro-batch writes what has changed, and not its whole store.
         context.spark.conf.set(_CHANGELOG, "true")
-    query = build_query(plan, context, checkpoint, settings.events_per_batch, heartbeat, encoders)
-    writer = query.frame.writeStream.queryName(f"penstock {context.run}")
-    writer = writer.option("checkpointLocation", checkpoint.spark_location)
-    if interval is not None:
-        writer = writer.trigger(processingTime=f"{float(interval)} seconds")
-    started = (writer.foreachBatch(writers[0]) if plan.sinks else writer.format("noop")).start()
-    running = Running(
-        started,
-        query,
-        len(plan.levels) * context.partitions,
-        context.metrics,
-        context.run,
-        checkpoint.command,
-        translated,
-        lambda: _tidy(context),
-    )
-    return StreamResult(running, plan.mode, plan.clock is Clock.LIVE, settings.checkpoint_location)
 
 
 def _batch_writer(
     sinks: Sequence[StreamSink], inside: Collection[int], context: Context, checkpoint: Checkpoint
 ) -> BatchWriter:
-    return BatchWriter(
-        sinks, inside, context.dumps, context.metrics, context.run, context.sys_path, checkpoint.plan["id"]
-    )
+    parts = (context.dumps, context.metrics, context.run, context.sys_path, checkpoint.plan["id"])
+    return BatchWriter(sinks, inside, *parts, checkpoint.check, checkpoint.place.location)
 
 
 def _temporary(context: Context) -> str:

@@ -12,10 +12,13 @@ from penstock.graph import Source, Step
 from penstock.options.spark import SparkOptions
 from penstock_spark.column_bounds import UNBOUNDED
 from penstock_spark.column_plan import Table
+from penstock_spark.operators.at_work import FAULT_HANDLER
 from penstock_spark.session import SessionOptions, is_local, runner_session, session_for
 from penstock_spark.sources import Scan, open_source
 from penstock_spark.sources.known_columns import records_of, table_of_schema
-from penstock_spark.spark_errors import raise_translated
+from penstock_spark.spark_errors import Surroundings, raise_translated
+from penstock_spark.spark_versions import check_version
+from penstock_spark.workers_python import check_workers_python
 
 _SQL_CONF = {
     # Plans here have a fixed number of partitions; adaptive planning would only add a job for each exchange.
@@ -24,6 +27,8 @@ _SQL_CONF = {
     "spark.sql.ansi.enabled": "true",
     # A row of a large group is megabytes; by default a worker gets and copies 64 of them at a time.
     "spark.sql.execution.arrow.maxBytesPerBatch": str(8 << 20),
+    # When a worker has died, Spark says what it has written down: the step at work.
+    FAULT_HANDLER: "true",
     # State of many keys is kept in pages, which only this store can hold.
     "spark.sql.streaming.stateStore.providerClass": (
         "org.apache.spark.sql.execution.streaming.state.RocksDBStateStoreProvider"
@@ -47,11 +52,14 @@ def open_session(settings: SparkOptions, local_only: bool) -> SparkSession:
             fast_start=bool(settings.fast_start),
         )
     )
-    if local_only and not is_local(spark.sparkContext.master):
+    check_version(spark.version, "the Spark session")
+    local = is_local(spark.sparkContext.master)
+    if local_only and not local:
         raise UnsupportedByRunner(
             "the program names one of Beam's local runners, and the Spark session is a cluster's",
             hint="name the SparkRunner, or no runner",
         )
+    check_workers_python(spark.sparkContext, local)
     return spark
 
 
@@ -95,7 +103,7 @@ class Opened:
             try:
                 self.scans[step.label] = open_source(source, self.session, step.where)
             except Exception as error:
-                raise_translated(error)
+                raise_translated(error, Surroundings(places=(step.where,)))
         scan = self.scans[step.label]
         bounds = UNBOUNDED if "column_bounds" in self._settings.switched_off() else scan.bounds
         return replace(table_of_schema(scan.frame.schema, records), bounds=bounds)

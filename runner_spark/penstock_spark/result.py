@@ -9,8 +9,9 @@ from penstock.figures.of_runs import Figure, recording_of_grouping
 from penstock.figures.recording import Recording
 from penstock.metrics.execution import Snapshot
 from penstock.metrics.metric import MetricResults
-from penstock.runners.runner import PipelineResult
+from penstock.runners.runner import PipelineResult, PipelineState
 from penstock.utils.timestamp import Duration, Timestamp
+from penstock_spark.interrupts import same_command, stoppable, tell
 from penstock_spark.running import Running
 
 
@@ -88,14 +89,23 @@ class StreamResult(RecordedResult):
         mode: ``micro_batch`` or ``streaming``.
         is_live: Whether its clock is the machine's.
         checkpoint: The folder of its progress and state; None if that is gone with the run.
+        drain_on_signal: Whether Ctrl-C and SIGTERM drain the run, and do not cancel it.
     """
 
-    def __init__(self, running: Running, mode: str, is_live: bool, checkpoint: str | None) -> None:
+    def __init__(
+        self,
+        running: Running,
+        mode: str,
+        is_live: bool,
+        checkpoint: str | None,
+        drain_on_signal: bool = False,
+    ) -> None:
         super().__init__(running.state)
         self.mode = mode
         self._running = running
         self._is_live = is_live
         self.checkpoint = checkpoint
+        self._drain_on_signal = drain_on_signal
 
     @property
     def state(self) -> str:
@@ -105,6 +115,9 @@ class StreamResult(RecordedResult):
     def wait_until_finish(self, duration: int | None = None) -> str | None:
         """Waits for the run to end.
 
+        In the main thread, Ctrl-C and SIGTERM cancel the run, or drain it with the option ``drain_on_signal``; a second
+        one ends the program at once.
+
         Args:
             duration: How long at most, in milliseconds; None waits for ever.
 
@@ -113,12 +126,38 @@ class StreamResult(RecordedResult):
 
         Raises:
             Exception: What made the run fail, with the step named.
+            KeyboardInterrupt: Ctrl-C has cancelled the run.
+            SystemExit: SIGTERM has; with the status 143.
         """
-        if not self._running.join(None if duration is None else duration / 1000):
+        with stoppable(self._how_to_go_on, self._take_signal):
+            try:
+                has_ended = self._running.join(None if duration is None else duration / 1000)
+            except (KeyboardInterrupt, SystemExit):
+                self._running.cancel()
+                raise
+        if not has_ended:
             return None
         if self._running.failure is not None:
             raise self._running.failure
         return self.state
+
+    def _take_signal(self) -> bool:
+        """Drains if that was asked for, and waits on; whether to stop waiting."""
+        if not self._drain_on_signal:
+            return True
+        self._running.drain()
+        tell("draining: what is there is read, and all windows fire; Ctrl-C ends it at once")
+        return False
+
+    def _how_to_go_on(self) -> str:
+        if self._running.state != PipelineState.CANCELLED:
+            return f"the stream has ended: {self._running.state}"
+        if self.checkpoint is None:
+            return "the stream was cancelled; its state is gone, since it had no checkpoint_location"
+        return (
+            f"the stream was cancelled; what it had finished is in the checkpoint {self.checkpoint}\n"
+            f"  to go on from there: {same_command()}"
+        )
 
     def cancel(self) -> str:
         """Stops the run where it is; with a checkpoint, the next run goes on from there.

@@ -7,9 +7,12 @@ from dataclasses import replace
 from typing import Any
 
 from penstock.error import UnsupportedByRunner
-from penstock.graph import Graph, Step, Write, show
+from penstock.graph import Graph, Source, Step, Write, show
+from penstock.options.given import check_given
 from penstock.options.pipeline_options import PipelineOptions
+from penstock.options.pipeline_options_validator import PipelineOptionsValidator
 from penstock.options.spark import SparkOptions
+from penstock.pipeline_arguments import checked_arguments
 from penstock.runners.runner import PipelineResult, PipelineRunner
 from penstock.where import caller
 from penstock_spark.passes import leading_to, optimise
@@ -31,10 +34,13 @@ class SparkRunner(PipelineRunner):
 
     Args:
         arguments: Options by name, such as ``spark=session`` or ``master="local[2]"``; they win over the pipeline's.
+
+    Raises:
+        TypeError: If an option's name is unknown.
     """
 
     def __init__(self, **arguments: Any) -> None:
-        self.arguments = arguments
+        self.arguments = checked_arguments(arguments, "SparkRunner")
 
     def run_pipeline(self, pipeline: Any, options: PipelineOptions) -> PipelineResult:
         """Runs a pipeline: one in batch mode has ended when this returns, a query has started.
@@ -45,14 +51,19 @@ class SparkRunner(PipelineRunner):
         """
         from penstock_spark.execute import execute
         from penstock_spark.execute_stream import start
+        from penstock_spark.interrupts import stoppable
         from penstock_spark.opened import Opened
+        from penstock_spark.spark_errors import Surroundings, translating
 
         settings = self._settings(options)
         opened = Opened(settings, self.local_only)
-        plan = self.plan(pipeline.to_graph(), settings, opened.table_of)
-        if isinstance(plan, StreamPlan):
-            return start(plan, settings, local_only=self.local_only)
-        return execute(plan, settings, opened)
+        graph = pipeline.to_graph()
+        is_stoppable = stoppable(lambda: "the run was cancelled before it began")
+        with is_stoppable, translating(Surroundings(graph=graph)):
+            plan = self.plan(graph, settings, opened.table_of)
+            if isinstance(plan, StreamPlan):
+                return start(plan, settings, local_only=self.local_only)
+            return execute(plan, settings, opened)
 
     def plan(
         self, graph: Graph, settings: SparkOptions, table_of: TableOf = table_before_opening
@@ -86,6 +97,14 @@ class SparkRunner(PipelineRunner):
         parts = (("graph", show(graph)), ("optimised graph", show(plan.graph)), ("plan", shown))
         return "\n\n".join(f"# {title}\n{text}" for title, text in parts)
 
+    def element_type_of(self, source: Source, options: PipelineOptions, where: str) -> Any:
+        """The type of a source's elements, by its files or by a session that is there already; starts nothing."""
+        from penstock_spark.session import existing_session
+        from penstock_spark.sources.element_types import element_type_of
+
+        given = self.arguments.get("spark", getattr(options.view_as(SparkOptions), "spark", None))
+        return element_type_of(source, existing_session() if given is None else given, where)
+
     def to_dataframe(self, pcoll: Any, schema: Any = None) -> Any:
         """A PCollection as a DataFrame; see `penstock.io.to_dataframe`."""
         from penstock.graph_of import graph_with_edge
@@ -117,7 +136,8 @@ class SparkRunner(PipelineRunner):
         if self.arguments:
             settings = copy.copy(settings)
             settings._all_options = {**settings._all_options, **self.arguments}
-        errors = settings.validate()
+        check_given(settings)
+        errors = PipelineOptionsValidator(settings, self).validate()
         if errors:
             raise ValueError("\n".join(errors))
         return settings

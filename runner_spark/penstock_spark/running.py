@@ -2,14 +2,19 @@
 
 from __future__ import annotations
 
+import atexit
 import logging
 import threading
+import time
 from collections.abc import Callable
 from typing import Any
 
+from penstock.error import RunnerError
 from penstock.machines.records import MAX_MICROS
 from penstock.metrics.execution import Snapshot, merge_snapshots
 from penstock.runners.runner import PipelineState
+from penstock_spark.checkpoints import Checkpoint
+from penstock_spark.draining import Backlog
 from penstock_spark.lowering.query import Query
 from penstock_spark.lowering.readings import Opened
 from penstock_spark.metrics import (
@@ -20,6 +25,12 @@ from penstock_spark.metrics import (
 )
 
 _POLL_SECONDS = 0.05
+_EXIT_SECONDS_MAX = 30.0
+"""So long a program that ends waits for its query to stop."""
+
+_WAITING = "Waiting for data to arrive"
+"""What Spark says of a query whose sources it has asked, and which had nothing new."""
+
 _LOGGER = logging.getLogger(__name__)
 
 
@@ -29,10 +40,10 @@ class Running:
     Args:
         started: Spark's query.
         query: What it runs.
+        checkpoint: Where its state is; commands go there.
         shards: How many shards report their watermarks: those of all levels.
         metrics: Spark's accumulator.
         run: The run's name.
-        command: Writes a command to the query, as (name, argument).
         translate: From what Spark raised to what is raised to the user.
         tidy: Called when it is over.
 
@@ -45,21 +56,20 @@ class Running:
         self,
         started: Any,
         query: Query,
+        checkpoint: Checkpoint,
         shards: int,
         metrics: Any,
         run: str,
-        command: Callable[[str, str], None],
         translate: Callable[[Exception], BaseException],
         tidy: Callable[[], None],
     ) -> None:
-        self.state = PipelineState.RUNNING
         self.failure: BaseException | None = None
         self._started = started
         self._query = query
+        self._checkpoint = checkpoint
         self._shards = shards
         self._metrics = metrics
         self._run = run
-        self._command = command
         self._translate = translate
         self._tidy = tidy
         self._snapshot: Snapshot = {}
@@ -67,30 +77,45 @@ class Running:
         self._ended: set[str] = set()
         self._batch = -1
         self._stopping = threading.Event()
-        self._thread = threading.Thread(target=self._watch, name=f"penstock {run}", daemon=True)
-        self._thread.start()
+        self._over = threading.Event()
+        # A drain that an earlier run had begun goes on: its sources have ended already.
+        self._drains = bool(shards) and not checkpoint.is_new and checkpoint.is_draining()
+        self._backlog: Backlog | None = None
+        self.state = PipelineState.DRAINING if self._drains else PipelineState.RUNNING
+        # A program that ends with a query at work would be called by Spark while Python takes itself apart.
+        atexit.register(self._end_with_program)
+        threading.Thread(target=self._watch, name=f"penstock {run}", daemon=True).start()
 
     def join(self, seconds: float | None) -> bool:
         """Waits for the end; whether it has come."""
-        self._thread.join(seconds)
-        return not self._thread.is_alive()
+        # Not by joining the thread: a join that a signal cuts short takes the thread for ended.
+        return self._over.wait(seconds)
 
     def cancel(self) -> None:
         """Stops the query where it is, and waits for that."""
         if not PipelineState.is_terminal(self.state):
             self.state = PipelineState.CANCELLING
             self._stopping.set()
-        self._thread.join()
+        self._over.wait()
+
+    def _end_with_program(self) -> None:
+        self._stopping.set()
+        self._over.wait(_EXIT_SECONDS_MAX)
 
     def drain(self) -> None:
-        """Ends all sources, so that all windows fire; the query then ends by itself."""
+        """Has all read that is there by now, then ends all sources, so that all windows fire and the query ends."""
         if self.state == PipelineState.RUNNING:
+            logs = self._checkpoint.place.inside("spark").inside("sources")
+            asked_millis = time.time_ns() // 1_000_000
+            self._backlog = Backlog(self._query.readings, self._query.first_reading, logs, asked_millis)
             self.state = PipelineState.DRAINING
-            self._command("drain", "")
 
     def signal(self, name: str) -> None:
         """Sends a signal to all groupings."""
-        self._command("signal", name)
+        try:
+            self._checkpoint.command("signal", name)
+        except Exception as error:
+            raise self._translate(error) from None
 
     def snapshot(self) -> Snapshot:
         """The metrics of all finished micro-batches."""
@@ -104,34 +129,61 @@ class Running:
         try:
             self._follow()
         except Exception as error:
-            self.failure = self._translate(error)
+            lost = self._checkpoint.lost
+            self.failure = self._translate(error) if lost is None else lost
         finally:
-            self._stop()
+            try:
+                self._stop()
+            finally:
+                self._over.set()
 
     def _follow(self) -> None:
         """Returns when the query is over, or has to be stopped."""
+        if self._drains:
+            # If all had fired by then, nothing else would make a micro-batch, and so tell that it is over.
+            self._checkpoint.command("drain")
         while not self._stopping.wait(_POLL_SECONDS):
-            batch = _last_batch(self._started)
-            if batch is not None and batch != self._batch:
-                self._batch = batch
-                self._fold(batch)
-                if self._is_over(self._started.lastProgress):
-                    return
-            if self._is_idle() and self._ends_by_pausing():
-                return
+            # A query that has died looks as if it had nothing to do: nothing else is asked before this.
             if not self._started.isActive:
-                failure = self._started.exception()
-                if failure is not None:
-                    raise failure
+                raise self._cause_of_death()
+            if self._checkpoint.lost is not None:
+                raise self._checkpoint.lost
+            progress = self._new_progress()
+            if progress is not None and self._is_over(progress):
+                return
+            is_resting = self._is_resting()
+            if is_resting and self._ends_by_pausing():
+                return
+            if self._is_drained(progress, is_resting):
                 return
 
-    def _is_idle(self) -> bool:
-        """Whether the query has nothing to do until something new comes; asked only where that matters."""
+    def _cause_of_death(self) -> Exception:
+        """What ended a query that nobody has stopped through this object."""
+        failure: Exception | None = self._started.exception()
+        if failure is not None:
+            return failure
+        return RunnerError(
+            "the stream was stopped from outside before its end: by Spark's query.stop(), or with its session",
+            hint="what was committed is in the checkpoint, and the next run goes on from there; "
+            "stop a run with result.cancel() or result.drain()",
+        )
+
+    def _new_progress(self) -> Any:
+        """What Spark reports of the last micro-batch, if that has ended since this was asked for; None otherwise."""
+        batch = _last_batch(self._started)
+        if batch is None or batch == self._batch:
+            return None
+        self._batch = batch
+        self._fold(batch)
+        return self._started.lastProgress
+
+    def _is_resting(self) -> bool:
+        """Whether Spark has asked all sources and waits for something new; asked only where that matters."""
         if not (self._query.rests or self.state == PipelineState.DRAINING):
             return False
         status = self._started.status
         is_at_work = status["isDataAvailable"] or status["isTriggerActive"]
-        return not is_at_work and not status["message"].startswith("Initializing")
+        return not is_at_work and status["message"] == _WAITING
 
     def _ends_by_pausing(self) -> bool:
         """Ends the finite sources of a query that has nothing to do; whether that is the end of the query.
@@ -142,7 +194,21 @@ class Running:
             for reading in self._query.readings:
                 if reading.ends_when_read:
                     self._end(reading)
-        return not self._shards and (self.state == PipelineState.DRAINING or self._query.is_finite)
+        return not self._shards and self.state != PipelineState.DRAINING and self._query.is_finite
+
+    def _is_drained(self, progress: Any, is_resting: bool) -> bool:
+        """Ends all sources once what was there is read, if that was asked for; whether that is the end of the query."""
+        if self._backlog is None or self._drains:
+            return False
+        if progress is not None:
+            self._backlog.see_progress(progress)
+        self._backlog.see_status(is_resting)
+        if self._backlog.labels():
+            return False
+        self._drains = True
+        if self._shards:
+            self._checkpoint.command("drain")
+        return not self._shards
 
     def _end(self, reading: Opened) -> None:
         """Tells the groupings that a source has ended, the first time that it is called for it."""
@@ -150,7 +216,7 @@ class Running:
         if origin not in self._ended:
             self._ended.add(origin)
             if reading.spec.readers:
-                self._command("end", origin)
+                self._checkpoint.command("end", origin)
 
     def _stop(self) -> None:
         """Stops Spark's query, and says how it went."""
@@ -160,17 +226,33 @@ class Running:
             self.failure = self.failure or self._translate(error)
         self._fold(None)
         self._last_watermarks = self.watermarks()
+        state = self._state_at_end()
+        if self._shards and state in (PipelineState.DONE, PipelineState.DRAINED):
+            self._note_end(state)
+        self._checkpoint.release()
         self._tidy()
-        match self.state:
-            case _ if self.failure is not None:
-                self.state = PipelineState.FAILED
-                _LOGGER.error("the query of the run %s failed: %s", self._run, self.failure)
-            case PipelineState.CANCELLING:
-                self.state = PipelineState.CANCELLED
-            case PipelineState.DRAINING:
-                self.state = PipelineState.DRAINED
-            case _:
-                self.state = PipelineState.DONE
+        atexit.unregister(self._end_with_program)
+        if self.failure is not None:
+            _LOGGER.error("the query of the run %s failed: %s", self._run, self.failure)
+        elif state == PipelineState.CANCELLED and self._backlog is not None:
+            _LOGGER.warning("cancelled before it was drained: %s", _unread(self._backlog))
+        self.state = state if self.failure is None else PipelineState.FAILED
+
+    def _state_at_end(self) -> str:
+        if self.failure is not None:
+            return PipelineState.FAILED
+        ends = {
+            PipelineState.CANCELLING: PipelineState.CANCELLED,
+            PipelineState.DRAINING: PipelineState.DRAINED,
+        }
+        return ends.get(self.state, PipelineState.DONE)
+
+    def _note_end(self, state: str) -> None:
+        try:
+            self._checkpoint.check()
+            self._checkpoint.note_end(state)
+        except Exception as error:
+            self.failure = self._translate(error)
 
     def _fold(self, batch: int | None) -> None:
         """Adds the metrics of finished micro-batches up."""
@@ -185,7 +267,7 @@ class Running:
         reports = self.watermarks()
         all_fired = len(reports.by_shard) == self._shards and reports.earliest_micros() >= MAX_MICROS
         if self.state == PipelineState.DRAINING:
-            return all_fired
+            return self._drains and all_fired
         return all(is_read) and self._query.is_finite and self._batch >= self._query.batches - 1 and all_fired
 
     def _is_read(self, number: int, progress: Any) -> bool:
@@ -195,6 +277,16 @@ class Running:
             return True
         source = progress["sources"][self._query.first_reading + number]
         return source["startOffset"] is not None and source["startOffset"] == source["endOffset"]
+
+
+def _unread(backlog: Backlog) -> str:
+    """What is left of what was there when a drain was asked for, in words."""
+    labels = ", ".join(repr(label) for label in backlog.labels())
+    return (
+        f"not all of {labels} had been read"
+        if labels
+        else "all had been read, and windows were still to fire"
+    )
 
 
 def _last_batch(started: Any) -> int | None:

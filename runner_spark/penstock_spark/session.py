@@ -5,8 +5,7 @@ from __future__ import annotations
 import os
 import re
 import sys
-from collections.abc import Iterator, Mapping
-from contextlib import contextmanager
+from collections.abc import Mapping
 from dataclasses import dataclass, field
 from pathlib import Path
 from typing import TYPE_CHECKING, Any, NoReturn
@@ -15,12 +14,19 @@ from penstock.error import UnsupportedByRunner
 from penstock_spark.class_archive import archive_arguments, has_base_archive
 from penstock_spark.collector import collector
 from penstock_spark.configuration import configuration_folder, configured
+from penstock_spark.environment import environment
+from penstock_spark.gateway import started_java
+from penstock_spark.interrupts import kept_handlers
 from penstock_spark.java import find_java, wrapped
+from penstock_spark.java_life import quiet_about_death
 from penstock_spark.unpacked import HOME, unpacked_home
 
 if TYPE_CHECKING:
     from pyspark.sql import DataFrame, SparkSession
     from pyspark.sql.types import StructType
+
+FAULT_HANDLER = "spark.python.worker.faulthandler.enabled"
+"""Spark's setting with which workers that die leave what `penstock_spark.operators.at_work` writes down."""
 
 DEFAULT_MASTER = "local[*]"
 
@@ -69,7 +75,7 @@ def session_for(options: SessionOptions) -> SparkSession:
         UnsupportedByRunner: The session is a Spark Connect session.
         RunnerError: A new local session needs a Java and there is none.
     """
-    existing = options.spark if options.spark is not None else _existing_session()
+    existing = options.spark if options.spark is not None else existing_session()
     if existing is not None:
         return _classic(existing)
     return _start(options)
@@ -146,7 +152,7 @@ def local_cores(master: str) -> int:
     return len(os.sched_getaffinity(0)) if hasattr(os, "sched_getaffinity") else (os.cpu_count() or 1)
 
 
-def _existing_session() -> SparkSession | None:
+def existing_session() -> SparkSession | None:
     """The session that the process has already, without changing any of its settings."""
     from pyspark import SparkContext
     from pyspark.sql import SparkSession
@@ -185,14 +191,14 @@ def _start(options: SessionOptions) -> SparkSession:
     master = options.master or options.conf.get("spark.master")
     if master is None and not submitted:
         master = configured("spark.master") or os.environ.get("MASTER") or DEFAULT_MASTER
-    conf = {"spark.sql.session.timeZone": "UTC"}
+    conf = {"spark.sql.session.timeZone": "UTC", FAULT_HANDLER: "true"}
     if master is not None:
         conf["spark.master"] = master
         if is_local(master):
             conf |= _local_conf(master)
     conf["spark.app.name"] = options.app_name or os.path.basename(sys.argv[0]) or "penstock"
     conf |= options.conf
-    with _environment(_python_environment(options.conf)):
+    with environment(_python_environment(options.conf)), kept_handlers():
         if submitted:
             return _classic(SparkSession.builder.config(map=conf).getOrCreate())
         return _start_java(conf, options.fast_start)
@@ -223,8 +229,10 @@ def _start_java(conf: dict[str, str], fast_start: bool) -> SparkSession:
         "SPARK_HOME": spark_home,
         HOME: (unpacked_home(spark_home) or "") if is_local(conf["spark.master"]) else "",
     }
-    with _environment(launch):
-        return SparkSession.builder.config(map=conf).getOrCreate()
+    with environment(launch), started_java(conf, spark_home):
+        spark = SparkSession.builder.config(map=conf).getOrCreate()
+    quiet_about_death(spark.sparkContext)
+    return spark
 
 
 def _local_conf(master: str) -> dict[str, str]:
@@ -266,18 +274,3 @@ def _quoted(argument: str) -> str:
     if re.fullmatch(r"[\w.,:=/+*%@-]+", argument):
         return argument
     return '"' + argument.replace("\\", "\\\\").replace('"', '\\"') + '"'
-
-
-@contextmanager
-def _environment(variables: Mapping[str, str]) -> Iterator[None]:
-    """Sets environment variables for a block: Java inherits them, the user's program keeps its own."""
-    before = {name: os.environ.get(name) for name in variables}
-    os.environ.update(variables)
-    try:
-        yield
-    finally:
-        for name, value in before.items():
-            if value is None:
-                os.environ.pop(name, None)
-            else:
-                os.environ[name] = value

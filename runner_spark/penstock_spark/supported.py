@@ -76,7 +76,8 @@ def _refusals(graph: Graph, step: Step, mode: str) -> Iterator[tuple[str, str]]:
 
 def _unbounded(graph: Graph, step: Step) -> Iterator[tuple[str, str]]:
     if not step.inputs and any(not graph.edge(output.edge).is_bounded for output in step.outputs):
-        yield "an unbounded source cannot be read in batch mode", "read a bounded source"
+        hint = "leave mode='batch' out, and the pipeline runs as a stream; or read a bounded source"
+        yield "an unbounded source cannot be read in batch mode", hint
 
 
 def _streaming(graph: Graph, step: Step) -> Iterator[tuple[str, str]]:

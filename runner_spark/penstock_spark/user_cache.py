@@ -5,6 +5,7 @@ from __future__ import annotations
 import atexit
 import os
 import shutil
+import stat
 import tempfile
 from collections.abc import Iterator
 from pathlib import Path
@@ -14,8 +15,8 @@ def candidate_folders(name: str) -> Iterator[Path]:
     """Folders to try in turn: one that is kept for the user, then one that goes with the process.
 
     The kept one lies in ``$PENSTOCK_CACHE``, else in ``$XDG_CACHE_HOME/penstock``, else in
-    ``~/.cache/penstock``. It is left out if it cannot be made, cannot be written, or belongs to somebody
-    else, for programs are run from it.
+    ``~/.cache/penstock``. It is left out if it cannot be made, cannot be written, belongs to somebody else
+    or may be written by others, for programs are run from it.
 
     Args:
         name: The folder's own name.
@@ -53,11 +54,13 @@ def kept_folder(name: str) -> Path | None:
     try:
         folder = _root() / name
         folder.mkdir(mode=0o700, parents=True, exist_ok=True)
-        mine = folder.stat().st_uid == os.geteuid() and os.access(folder, os.W_OK | os.X_OK)
+        status = folder.stat()
+        mine = status.st_uid == os.geteuid() and os.access(folder, os.W_OK | os.X_OK)
+        shared = bool(status.st_mode & (stat.S_IWGRP | stat.S_IWOTH))
     except (OSError, RuntimeError):
         # RuntimeError is what Path.home raises for a user without a home.
         return None
-    return folder if mine else None
+    return folder if mine and not shared else None
 
 
 def _root() -> Path:

@@ -13,6 +13,7 @@ from typing import TYPE_CHECKING, Any
 
 # What every pipeline needs loads at once; inputs, outputs and runners load when a program first names them.
 from penstock import coders, pvalue, transforms, typehints
+from penstock.absent import install, no_attribute
 from penstock.coders import RowCoder
 from penstock.pipeline import Pipeline, transform_annotations
 from penstock.pvalue import PCollection, Row, TaggedOutput
@@ -49,12 +50,22 @@ __all__ = [
     "window",
 ]
 __all__ += transforms.__all__
-_MODULES = ("io", "metrics", "options", "runners", "testing", "utils")
+# By name, the folder of the module. Beam shows the inner ones as its own, since it imports everything from them.
+_MODULES = {
+    **dict.fromkeys(("io", "metrics", "options", "runners", "testing", "utils"), ""),
+    **dict.fromkeys(("core", "display", "ptransform", "resources", "sideinputs", "stats"), "transforms."),
+    **dict.fromkeys(("timeutil", "userstate", "util"), "transforms."),
+    **dict.fromkeys(("native_type_compatibility", "row_type"), "typehints."),
+    "pipeline_options": "options.",
+}
 
 
 def __getattr__(name: str) -> Any:
     if name in _MODULES:
-        return importlib.import_module(f"penstock.{name}")
+        return importlib.import_module(f"penstock.{_MODULES[name]}{name}")
     if name in ("Read", "Write"):
         return getattr(importlib.import_module("penstock.io"), name)
-    raise AttributeError(f"module 'penstock' has no attribute {name!r}")
+    raise no_attribute("penstock", name)
+
+
+install()

@@ -18,9 +18,15 @@ from penstock.where import Location, at_step
 
 
 class Source:
-    """What a `Read` reads: a frozen dataclass in `penstock.io`, opened by the runner."""
+    """What a `Read` reads: a frozen dataclass in `penstock.io`, opened by the runner.
+
+    Attributes:
+        is_bounded: Whether it ends.
+        has_fields: Whether its elements have named fields, whose types the runner may find out.
+    """
 
     is_bounded: bool = True
+    has_fields: bool = False
 
     def describe(self) -> str:
         """One line for `explain`."""

@@ -2,18 +2,23 @@
 
 from __future__ import annotations
 
-from typing import TYPE_CHECKING, Any
+from typing import TYPE_CHECKING, Any, Literal, TypeAlias
 
 from penstock import graph, pvalue
 from penstock.error import TransformError
+from penstock.graph import Primitive
 
 if TYPE_CHECKING:
     from penstock.applied import AppliedPTransform
+    from penstock.options.pipeline_options import PipelineOptions
+
+TypeChecks: TypeAlias = Literal["all", "sampled"]
+"""Which elements are checked against type hints while a pipeline runs."""
 
 __all__ = ["graph_of", "graph_with_edge"]
 
 
-def graph_of(root: AppliedPTransform) -> graph.Graph:
+def graph_of(root: AppliedPTransform, checks: TypeChecks | None = None) -> graph.Graph:
     """The graph below a node of the pipeline's tree.
 
     Steps come in the order in which the transforms were applied, and no transform can be applied before
@@ -21,6 +26,7 @@ def graph_of(root: AppliedPTransform) -> graph.Graph:
 
     Args:
         root: The pipeline's root.
+        checks: Which type hints are checked while it runs; none by default.
 
     Returns:
         The graph.
@@ -28,17 +34,28 @@ def graph_of(root: AppliedPTransform) -> graph.Graph:
     Raises:
         TransformError: If a transform makes an output of its own, but is no primitive.
     """
-    return _built(root).graph()
+    return _built(root, checks).graph()
 
 
 def graph_with_edge(pcoll: pvalue.PCollection[Any]) -> tuple[graph.Graph, int]:
     """The graph of a PCollection's pipeline, and the number of the edge that the PCollection became."""
-    builder = _built(pcoll.pipeline._root_transform())
+    pipeline = pcoll.pipeline
+    builder = _built(pipeline._root_transform(), type_checks(pipeline.options))
     return builder.graph(), builder.numbers[id(pcoll)]
 
 
-def _built(root: AppliedPTransform) -> _Builder:
-    builder = _Builder()
+def type_checks(options: PipelineOptions) -> TypeChecks | None:
+    """Which type hints are checked while a pipeline with these options runs."""
+    from penstock.options.standard import TypeOptions
+
+    types = options.view_as(TypeOptions)
+    if types.runtime_type_check:
+        return "all"
+    return "sampled" if types.performance_runtime_type_check else None
+
+
+def _built(root: AppliedPTransform, checks: TypeChecks | None) -> _Builder:
+    builder = _Builder(checks)
     for leaf in root.leaves():
         if leaf.transform is not None:
             builder.add(leaf)
@@ -48,7 +65,8 @@ def _built(root: AppliedPTransform) -> _Builder:
 class _Builder:
     """The steps and edges so far, and the edge of each PCollection."""
 
-    def __init__(self) -> None:
+    def __init__(self, checks: TypeChecks | None) -> None:
+        self.checks = checks
         self.steps: list[graph.Step] = []
         self.edges: list[graph.Edge] = []
         self.numbers: dict[int, int] = {}
@@ -68,6 +86,8 @@ class _Builder:
                     hint="let expand return what the transforms applied in it return",
                 )
             return
+        if self.checks is not None:
+            primitive = self._with_checks(leaf, primitive)
         inputs = tuple(
             self._edge(leaf, value) for value in leaf.inputs if not isinstance(value, pvalue.PBegin)
         )
@@ -86,6 +106,14 @@ class _Builder:
         self.steps.append(
             graph.Step(leaf.full_label, primitive, inputs, sides, outputs, leaf.location, hints)
         )
+
+    def _with_checks(self, leaf: AppliedPTransform, primitive: Primitive) -> Primitive:
+        # Imported here, since a pipeline without checks needs nothing of it.
+        from penstock.transforms.runtime_type_checks import with_checks
+
+        assert leaf.transform is not None
+        hints = leaf.transform.get_type_hints()
+        return with_checks(primitive, hints, leaf.full_label, sampled=self.checks == "sampled")
 
     def _new_edge(self, pcoll: pvalue.PCollection[Any]) -> int:
         from penstock.typehints import typehints

@@ -3,17 +3,20 @@
 from __future__ import annotations
 
 import contextlib
-import contextvars
 import logging
 import uuid
 from collections.abc import Iterable, Iterator, Mapping
-from types import MappingProxyType, TracebackType
+from types import TracebackType
 from typing import Any
 
 from penstock import graph, pvalue
+from penstock.annotations import current_annotations, transform_annotations
 from penstock.applied import AppliedPTransform, PipelineVisitor, PTransformOverride, encode_annotations
+from penstock.captured import refuse_captured
 from penstock.error import three_parts
+from penstock.input_checks import check_inputs
 from penstock.options.pipeline_options import PipelineOptions, StandardOptions, TypeOptions
+from penstock.options.value_provider import RuntimeValueProvider
 from penstock.pipeline_arguments import checked_arguments, hints_of, own_options
 from penstock.transforms.display import HasDisplayData
 from penstock.transforms.ptransform_base import NamedPTransform, PTransform, get_named_nested_pvalues
@@ -31,9 +34,6 @@ __all__ = [
 ]
 
 _LOGGER = logging.getLogger(__name__)
-_annotations: contextvars.ContextVar[Mapping[str, bytes]] = contextvars.ContextVar(
-    "penstock_annotations", default=MappingProxyType({})
-)
 
 
 class Pipeline(HasDisplayData):
@@ -88,6 +88,16 @@ class Pipeline(HasDisplayData):
         self.result: Any = None
 
     @property
+    def applied_labels(self) -> set[str]:
+        """The full labels of all transforms that have been applied (Beam's name); a copy.
+
+        >>> pipeline = Pipeline()
+        >>> pipeline.applied_labels
+        set()
+        """
+        return set(self._labels)
+
+    @property
     def options(self) -> PipelineOptions:
         """The pipeline's own copy of its options."""
         return self._options
@@ -129,7 +139,11 @@ class Pipeline(HasDisplayData):
         """
         for handler in self._error_handlers:
             handler.verify_closed()
-        return self.runner.run_pipeline(self, self._options)
+        values = {
+            name: each for name, each in self._options.get_all_options().items() if isinstance(each, str)
+        }
+        with RuntimeValueProvider.at_run_time(values):
+            return self.runner.run_pipeline(self, self._options)
 
     def explain(self) -> str:
         """What the runner would do, as text, without running anything."""
@@ -137,9 +151,9 @@ class Pipeline(HasDisplayData):
 
     def to_graph(self) -> graph.Graph:
         """The pipeline as the compiler's input: steps over primitives, and edges."""
-        from penstock.graph_of import graph_of
+        from penstock.graph_of import graph_of, type_checks
 
-        return graph_of(self._root_transform())
+        return graph_of(self._root_transform(), type_checks(self._options))
 
     def __enter__(self) -> Pipeline:
         return self
@@ -211,13 +225,14 @@ class Pipeline(HasDisplayData):
         full_label = self._new_label(transform, location)
         if not isinstance(inputs, Mapping):
             inputs = {str(index): value for index, value in enumerate(inputs)}
-        annotations = _annotations.get()
-        node = AppliedPTransform(parent, transform, full_label, inputs, None, annotations, location)
+        node = AppliedPTransform(parent, transform, full_label, inputs, None, current_annotations(), location)
         parent.add_part(node)
         self._stack.append(node)
         try:
-            self._check_inputs(node)
-            return self._expand(node, pvalueish)
+            check_inputs(self, node)
+            result = self._expand(node, pvalueish)
+            refuse_captured(node)
+            return result
         except BaseException:
             # What was applied inside goes too, labels and all, so that the user can try again.
             parent.parts.remove(node)
@@ -243,39 +258,6 @@ class Pipeline(HasDisplayData):
             )
         self._labels[full_label] = location
         return full_label
-
-    def _check_inputs(self, node: AppliedPTransform) -> None:
-        """Refuses inputs that are no pipeline values, of another pipeline, or that no ParDo can take."""
-        from penstock.transforms.pardo import ParDo
-
-        sides = tuple(side.pvalue for side in node.side_inputs)
-        for value in (*node.inputs, *sides):
-            if not isinstance(value, pvalue.PValue):
-                raise TypeError(
-                    three_parts(
-                        f"{node.transform} is applied to a {type(value).__name__}, which is no PCollection",
-                        where=node.where,
-                        hint="make a PCollection of it with Create",
-                    )
-                )
-            if value.pipeline is not self:
-                raise ValueError(
-                    three_parts(
-                        "Mixing values in different pipelines is not allowed",
-                        where=node.where,
-                        hint="make all inputs in one pipeline",
-                    )
-                )
-            if isinstance(node.transform, ParDo) and not isinstance(value, pvalue.PCollection):
-                produced = value.producer.full_label if value.producer else "the pipeline itself"
-                raise TypeCheckError(
-                    three_parts(
-                        f"Transform {node.full_label!r} expects a PCollection as input, but {produced!r} "
-                        f"produces no PCollections; got a {type(value).__name__}",
-                        where=node.where,
-                        hint="apply it to the output of a transform such as Create or a read",
-                    )
-                )
 
     def _expand(self, node: AppliedPTransform, pvalueish: Any) -> Any:
         transform = node.transform
@@ -380,20 +362,3 @@ class Pipeline(HasDisplayData):
     def _here(self) -> str | None:
         location = caller()
         return f"at {location}" if location else None
-
-
-@contextlib.contextmanager
-def transform_annotations(**annotations: Any) -> Iterator[None]:
-    """Annotates the transforms applied in the block, those inside of composites too (Beam's name).
-
-    Args:
-        annotations: Text or bytes by name.
-
-    Raises:
-        TypeError: If a value is neither.
-    """
-    token = _annotations.set({**_annotations.get(), **encode_annotations(annotations)})
-    try:
-        yield
-    finally:
-        _annotations.reset(token)

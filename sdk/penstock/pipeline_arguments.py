@@ -7,6 +7,9 @@ from collections.abc import Mapping
 from typing import Any
 
 from penstock.error import three_parts
+from penstock.options.base import all_classes, parser_of
+from penstock.options.given import NOT_FLAGS
+from penstock.options.parser import nearest
 from penstock.options.pipeline_options import PipelineOptions
 from penstock.transforms.resources import parse_resource_hints
 
@@ -31,17 +34,22 @@ def own_options(options: Any, argv: Any) -> PipelineOptions:
     return own
 
 
-def checked_arguments(arguments: dict[str, Any]) -> dict[str, Any]:
-    """The keyword arguments of a pipeline; TypeError if one is neither ``spark`` nor an option."""
+def checked_arguments(arguments: dict[str, Any], taker: str = "Pipeline") -> dict[str, Any]:
+    """The keyword arguments of a pipeline or a runner; TypeError if one is neither ``spark`` nor an option.
+
+    >>> checked_arguments({"shufle_partitions": 4})
+    Traceback (most recent call last):
+        ...
+    TypeError: Pipeline has no argument or option 'shufle_partitions'
+      hint: did you mean shuffle_partitions?
+    """
     if arguments:
-        known = {"spark", *PipelineOptions([]).get_all_options()}
+        known = {*NOT_FLAGS, *vars(parser_of(all_classes()).parse_args([]))}
         for name in arguments:
             if name not in known:
-                raise TypeError(
-                    three_parts(
-                        f"Pipeline has no argument or option {name!r}", hint=f"options are {sorted(known)}"
-                    )
-                )
+                close = nearest(name, known)
+                hint = f"did you mean {close}?" if close else "a program run with --help shows all options"
+                raise TypeError(three_parts(f"{taker} has no argument or option {name!r}", hint=hint))
     return arguments
 
 

@@ -6,12 +6,15 @@ None of these hold data. They say which step makes what, and the runner makes it
 from __future__ import annotations
 
 from collections.abc import Iterator, Sequence
-from typing import TYPE_CHECKING, Any, Generic, TypeVar
+from typing import TYPE_CHECKING, Any, Generic
+
+from typing_extensions import TypeVar
 
 from penstock.error import three_parts
 from penstock.row import Row
 
 if TYPE_CHECKING:
+    from penstock.applicable import Expands, ResultT, SelfT
     from penstock.pipeline import AppliedPTransform, Pipeline
     from penstock.transforms.windowing import Windowing
 
@@ -29,6 +32,7 @@ __all__ = [
 ]
 
 T = TypeVar("T")
+ElementT_co = TypeVar("ElementT_co", covariant=True, default=Any)
 TagType = TypeVar("TagType", bound=str)
 ValueType = TypeVar("ValueType")
 
@@ -79,11 +83,12 @@ class PValue:
         transform, *rest = arguments
         return self.pipeline.apply(transform, self, *rest, **keywords)
 
-    def __or__(self, transform: Any) -> Any:
-        return self.pipeline.apply(transform, self)
+    def __or__(self: SelfT, transform: Expands[SelfT, ResultT]) -> ResultT:
+        result: ResultT = self.pipeline.apply(transform, self)  # type: ignore[attr-defined]
+        return result
 
 
-class PCollection(PValue, Generic[T]):
+class PCollection(PValue, Generic[ElementT_co]):
     """A collection of elements, bounded or not, that a pipeline computes (Beam's ``PCollection``).
 
     Equality is identity. It cannot be iterated: it has no elements before the pipeline runs.
@@ -101,14 +106,16 @@ class PCollection(PValue, Generic[T]):
             self._windowing = producer.transform.get_windowing(producer.inputs)
         return self._windowing
 
-    def __iter__(self) -> Iterator[T]:
-        raise TypeError(
-            three_parts(
-                "a PCollection cannot be iterated: it has no elements before the pipeline runs",
-                where=f"at {self}",
-                hint="apply a transform with `|`, or hand it to one as a side input, e.g. AsIter(pcoll)",
+    if not TYPE_CHECKING:  # To a type checker it is simply nothing that can be iterated.
+
+        def __iter__(self) -> Iterator[Any]:
+            raise TypeError(
+                three_parts(
+                    "a PCollection cannot be iterated: it has no elements before the pipeline runs",
+                    where=f"at {self}",
+                    hint="apply a transform with `|`, or hand it to one as a side input, e.g. AsIter(pcoll)",
+                )
             )
-        )
 
     def __reduce_ex__(self, _protocol: Any) -> tuple[Any, ...]:
         # Closures pick PCollections up by accident; the workers get a stand-in that is good for nothing.

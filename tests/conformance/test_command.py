@@ -3,6 +3,8 @@
 from __future__ import annotations
 
 import io
+import subprocess
+import sys
 import tomllib
 from collections.abc import Iterator
 from pathlib import Path
@@ -12,6 +14,7 @@ from xml.etree import ElementTree
 import pytest
 
 from penstock.error import RunnerError
+from penstock.options.help import text_of_help
 from penstock.pipeline import Pipeline
 from penstock_conformance import __main__ as alias
 from penstock_conformance import command, pipelines, playing, summary
@@ -39,6 +42,20 @@ def two(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Path:
 def test_the_script_is_the_command() -> None:
     settings = tomllib.loads((Path(__file__).parents[2] / "pyproject.toml").read_text("utf-8"))
     assert settings["project"]["scripts"]["penstock"] == f"{command.__name__}:{command.main.__name__}"
+
+
+def test_python_runs_the_package_as_the_command(tmp_path: Path) -> None:
+    command_line = [sys.executable, "-m", "penstock", *BARE, "--mode", "batch", "--figure", "figure 10"]
+    done = subprocess.run(command_line, capture_output=True, text=True, cwd=tmp_path)
+    assert (done.returncode, done.stdout.splitlines()[-1]) == (0, "1 passed, 0 failed")
+    wrong = subprocess.run([sys.executable, "-m", "penstock"], capture_output=True, text=True, cwd=tmp_path)
+    assert wrong.returncode == command.BAD_INPUT
+    assert "`penstock --help` says what there is" in wrong.stderr
+
+
+def test_it_prints_the_options_of_pipelines(capsys: pytest.CaptureFixture[str]) -> None:
+    assert command.main(["options"]) == 0
+    assert capsys.readouterr().out.rstrip() == text_of_help()
 
 
 def test_it_says_what_failed_and_how_all_went(two: Path, capsys: pytest.CaptureFixture[str]) -> None:

@@ -4,62 +4,19 @@ from __future__ import annotations
 
 import re
 from collections.abc import Iterator
-from functools import cache
 
 import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
+from recorded_figures import SECOND, figure, of_inputs, transcripts
 from svg_reading import SVG, along, circles, classes, elements_drawn, number, overlaps, parsed, texts
 
-from penstock.figures import RecordedInput, RecordedPane, Recording, draw, recording_of_played
+from penstock.figures import RecordedInput, RecordedPane, Recording, draw
 from penstock.figures.layout import KEYS_MAX, WIDTH
 from penstock.figures.markup import MINUS
 from penstock.figures.style import _DARK, _LIGHT
-from penstock.machines.grouping import GroupingMachine
-from penstock.machines.playing import play
 from penstock.machines.records import MAX_MICROS, MIN_MICROS
 from penstock.utils.windowed_value import PaneInfoTiming
-from penstock_conformance.parsing import load
-from penstock_conformance.programs import program_of
-
-SECOND = 1_000_000
-
-
-@cache
-def transcripts() -> dict[tuple[str, str], Recording]:
-    """The recordings of all transcripts that can be played, by title and mode."""
-    found = {}
-    for scenario in load():
-        if not scenario.place.startswith("must_fail"):
-            program = program_of(scenario)
-            for mode in scenario.modes:
-                steps = scenario.steps(mode)
-                events = [event for step in steps for event in step.events]
-                ends = any(step.ends_input for step in steps)
-                machine = GroupingMachine(program.windowing, program.combine, program.input_retracts)
-                played = play(machine, events, mode, finish=ends)
-                found[scenario.title, mode] = recording_of_played(
-                    events, played, title=scenario.title, mode=mode, ends_input=ends
-                )
-    return found
-
-
-def figure(number: int, mode: str = "streaming") -> Recording:
-    """A figure of the paper."""
-    return next(
-        recording
-        for (title, of_mode), recording in transcripts().items()
-        if title.startswith(f"Paper, figure {number}:") and of_mode == mode
-    )
-
-
-def of_inputs(*inputs: tuple[float, float, str]) -> Recording:
-    """A recording of elements: event times and processing times in seconds, and values."""
-    elements = [
-        RecordedInput(round(event * SECOND), round(clock * SECOND), "", value)
-        for event, clock, value in inputs
-    ]
-    return Recording("elements", tuple(elements), (), ())
 
 
 def minutes(label: str) -> float:
@@ -155,7 +112,6 @@ def test_late_dropped_and_early_things_look_different_and_are_told_in_words() ->
     assert len(circles(svg, "gone")) == 2  # The 9, and the legend.
     assert len(circles(svg, "ring")) == 3  # The 6, the 9, and the legend.
     words = {value.partition(" ")[2] for value in values_drawn(svg)}
-    # The word is left out where the value alone fits into its pane.
     assert words - {""} == {"early", "on time", "late"}
     legend = [text.content for text in texts(svg) if text.kind == "legend"]
     assert legend == [

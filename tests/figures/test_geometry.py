@@ -6,8 +6,8 @@ from collections.abc import Iterator
 from math import hypot
 
 import pytest
+from recorded_figures import figure, transcripts
 from svg_reading import SVG, Text, overlaps, parsed, texts
-from test_drawings import figure, transcripts
 
 from penstock.figures import Recording, draw
 from penstock.figures.layout import WIDTH, Layout, Panel, layout_of
@@ -108,7 +108,6 @@ def test_every_text_of_every_figure_is_where_it_belongs() -> None:
     ("number", "mode", "old", "new"),
     [
         (14, "streaming", "5<tspan", "50<tspan"),
-        (13, "streaming", 'class="value early"', 'dx="1" class="value late"'),
         (14, "streaming", "12:08<", "12:08 and a long time after that<"),
     ],
 )
@@ -116,57 +115,5 @@ def test_a_text_that_is_elsewhere_is_found(number: int, mode: str, old: str, new
     recording = figure(number, mode)
     svg = draw(recording)
     assert old in svg
-    changed = svg.replace(old, new, 1) if old != 'class="value early"' else _moved(svg)
+    changed = svg.replace(old, new, 1)
     assert [*misplaced(recording, changed), *overlaps(changed)]
-
-
-def _moved(svg: str) -> str:
-    """The first value, thirty points to the left."""
-    value = next(text for text in texts(svg) if text.kind == "value")
-    return svg.replace(
-        f'<text x="{value.x:g}" y="{value.y:g}"', f'<text x="{value.x - 40:g}" y="{value.y:g}"'
-    )
-
-
-def test_a_drawing_needs_neither_custom_properties_nor_an_order_of_painting() -> None:
-    """Renderers that know neither pass what they do not know over, and find a colour before it."""
-    svg = draw(figure(14))
-    style = parsed(svg).findtext(f"{SVG}style") or ""
-    assert "paint-order" not in svg
-    for rule in style.partition("@media")[2].partition("}}")[2].split("}"):
-        declared = [part.partition(":") for part in rule.partition("{")[2].split(";") if part]
-        for place, (name, _, value) in enumerate(declared):
-            if "var(" in value:
-                before, _, plain = declared[place - 1]
-                assert before == name, rule
-                assert plain.startswith("#"), rule
-    plates = [each for each in parsed(svg).iter(f"{SVG}rect") if each.get("class") == "plate"]
-    assert len(plates) == sum(text.kind in ("value", "beside") for text in texts(svg))
-
-
-def test_the_edges_of_panes_lie_on_the_watermark_and_not_under_it() -> None:
-    svg = draw(figure(14))
-    drawn = [each.get("class", "") for each in parsed(svg).iter(f"{SVG}path")]
-    first_edge = next(place for place, name in enumerate(drawn) if name.startswith("edge"))
-    assert drawn.index("watermark") < first_edge
-
-
-def test_the_legend_shows_elements_as_they_are_drawn() -> None:
-    few, many = figure(14), transcripts_with_dots()
-    assert 'r="5" class="input"' in draw(few)
-    svg = draw(many)
-    in_plot, _, _ = svg.partition('class="legend"')
-    assert 'class="dot"' in in_plot
-    radius = in_plot.rpartition('class="dot"')[0].rpartition('r="')[2].partition('"')[0]
-    last = parsed(svg)
-    dots = [each for each in last if each.tag == f"{SVG}circle" and each.get("class") == "dot"]
-    assert dots[-1].get("r") == radius
-    assert "input" not in [each.get("class") for each in last if each.tag == f"{SVG}circle"]
-
-
-def transcripts_with_dots() -> Recording:
-    """A recording of many elements, which are drawn as dots."""
-    from penstock.figures import RecordedInput
-
-    elements = tuple(RecordedInput(number * 10**6, number * 10**6, "", "7") for number in range(100))
-    return Recording("many", elements, (), ())

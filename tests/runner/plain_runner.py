@@ -40,12 +40,13 @@ _TYPES = {"int": types.IntegerType, "bigint": types.LongType, "binary": types.Bi
 
 @dataclass(frozen=True)
 class Settings:
-    """What Spark decides, and an option of the runner."""
+    """What Spark decides, and what the runner does; small inputs are cut here, so that tests see several bundles."""
 
     partitions: int = 2
     rows: int = 1000
     salt: bytes = b""
     without: Set[str] = frozenset()
+    inline_values: int = 1
 
 
 @dataclass(frozen=True, eq=False)
@@ -73,6 +74,11 @@ class Frame:
         if self.is_persistent:
             self.kept = tables
         return tables
+
+    @property
+    def columns(self) -> list[str]:
+        tables = self.tables()
+        return tables[0].schema.names if tables else []
 
     def _then(self, step: Callable[[list[pa.Table]], list[pa.Table]]) -> Frame:
         return Frame(lambda: step(self.tables()), self.settings)
@@ -243,6 +249,7 @@ def run_plain(pipeline: beam.Pipeline | Plan, settings: Settings = Settings()) -
         metrics,  # type: ignore[arg-type]
         settings.partitions,
         cloudpickle.dumps,
+        settings.inline_values,
         without=without,
     )
     with _without_spark():

@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import json
-import shutil
 from dataclasses import replace
 from pathlib import Path
 from typing import Any
@@ -11,59 +10,11 @@ from unittest.mock import ANY
 
 import pytest
 from checkpoint_plans import BASE, grouped, windowed, written
+from disk_place import DiskPlace
 
 from penstock.transforms.trigger import AfterCount
 from penstock_spark.checkpoints import folder
 from penstock_spark.checkpoints.folder import Checkpoint, open_at
-
-
-class DiskPlace:
-    """A folder of this machine; it may be told to fail with one of the next changes.
-
-    Args:
-        path: The folder.
-        changes: How many changes it makes before it fails, in a list that its children share; None: all.
-    """
-
-    def __init__(self, path: Path, changes: list[int] | None = None) -> None:
-        self.path = path
-        self.location = str(path)
-        self.changes = changes
-
-    def names(self) -> list[str]:
-        return sorted(each.name for each in self.path.iterdir()) if self.path.exists() else []
-
-    def make(self) -> None:
-        self._change()
-        self.path.mkdir(parents=True, exist_ok=True)
-
-    def read(self, name: str) -> bytes:
-        return (self.path / name).read_bytes()
-
-    def write(self, name: str, content: bytes) -> None:
-        self._change()
-        self.path.mkdir(parents=True, exist_ok=True)
-        (self.path / f".{name}.hidden").write_bytes(content)
-        self.rename(f".{name}.hidden", name)
-
-    def rename(self, old: str, new: str) -> None:
-        self._change()
-        assert not (self.path / new).exists()
-        (self.path / old).rename(self.path / new)
-
-    def delete(self, name: str) -> None:
-        self._change()
-        if (self.path / name).exists():
-            shutil.rmtree(self.path / name)
-
-    def inside(self, name: str) -> DiskPlace:
-        return DiskPlace(self.path / name, self.changes)
-
-    def _change(self) -> None:
-        if self.changes is not None:
-            self.changes[0] -= 1
-            if self.changes[0] < 0:
-                raise InterruptedError
 
 
 def contents(path: Path) -> dict[str, bytes]:

@@ -133,7 +133,6 @@ def grouped(*fields, combine=sum, **named):
             beam.GroupBy("n").aggregate_field("x", beam.combiners.MeanCombineFn(), "out"),
             "out is a mean of float",
         ),
-        (beam.GroupBy("n").aggregate_field("n", sum, "from"), "not those of a named tuple"),
         (beam.GroupBy("n"), "only Python can call"),
     ],
 )

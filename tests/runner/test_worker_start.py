@@ -46,5 +46,6 @@ def test_what_spark_unpickles_before_a_query_imports_nothing_that_takes_long() -
         "penstock_spark.accumulators",
         "penstock_spark.shards",
         "penstock_spark.shards.level_processor",
+        "penstock_spark.spark_versions",
         "penstock_spark.worker_socket",
     ]

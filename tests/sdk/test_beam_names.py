@@ -12,6 +12,8 @@ from typing import Any
 
 import pytest
 
+from penstock.left_out import INSTEAD, INSTEAD_OF_NAMES
+
 ROOT = Path(__file__).parents[2]
 TEXT = (ROOT / "docs" / "beam_names.md").read_text(encoding="utf-8")
 BEAM: dict[str, dict[str, list[str]]] = json.loads(
@@ -82,6 +84,25 @@ def test_every_name_in_the_table_is_one_of_beam_that_is_not_here(module: str) ->
 def test_every_module_in_the_table_is_one_that_is_not_here() -> None:
     assert len(LEFT_OUT_MODULES) > 40
     assert [module for module in LEFT_OUT_MODULES if ours(module) is not None] == []
+
+
+def test_imports_say_what_the_table_says() -> None:
+    table = TEXT.partition("## Whole modules")[2].partition("\n## ")[0]
+    rows = re.findall(r"^\| (`[^|]*) \| (.*) \|$", table, re.MULTILINE)
+    told = {name: text for cell, text in rows for name in re.findall(r"`apache_beam\.([\w.]+)`", cell)}
+    assert {f"penstock.{name}": text for name, text in told.items()} == INSTEAD
+
+
+@pytest.mark.parametrize("module", sorted({name.split(".")[2] for name in INSTEAD if ".io." in name}))
+def test_names_of_left_out_modules_that_beams_io_has_say_what_to_do(module: str) -> None:
+    beam = pytest.importorskip("apache_beam.io")
+    theirs = {
+        name
+        for name, value in vars(beam).items()
+        if getattr(value, "__module__", "").startswith(f"apache_beam.io.{module}")
+        and not name.startswith("_")
+    }
+    assert {name for name in theirs if f"penstock.io.{name}" not in INSTEAD_OF_NAMES} == set()
 
 
 # Parameters that differ on purpose. An entry that is no longer needed fails the test.

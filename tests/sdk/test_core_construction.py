@@ -5,6 +5,7 @@ from __future__ import annotations
 import copy
 import logging
 import pickle
+import threading
 
 import pytest
 
@@ -12,6 +13,9 @@ import penstock as beam
 from penstock import graph, pvalue
 from penstock.error import SideInputError, TransformError
 from penstock.io.primitive import SourceTransform
+from penstock.metrics.cells import DistributionData
+from penstock.metrics.execution import MetricsContainer, set_current
+from penstock.metrics.metric import Metrics
 from penstock.options.pipeline_options import PipelineOptions
 from penstock.transforms.combinefn import curry_combine_fn
 from penstock.transforms.defaults import DefaultingCombineFn
@@ -19,6 +23,7 @@ from penstock.transforms.fanout import PostCombineFn, _PreCombineFn
 from penstock.transforms.trigger import AccumulationMode, AfterCount, AfterWatermark, Repeatedly
 from penstock.transforms.window import FixedWindows, GlobalWindows, Sessions, TimestampCombiner
 from penstock.transforms.windowing import Windowing, default_windowing
+from penstock.typehints.decorators import TypeCheckError, with_input_types
 
 
 class Endless(graph.Source):
@@ -214,8 +219,6 @@ def test_what_came_before_a_failure_is_kept_only_if_asked_for(partial, expected)
 
 
 def test_elements_that_take_too_long_are_dead_letters():
-    import threading
-
     wait = threading.Event()
     pipeline = beam.Pipeline()
     pipeline | beam.Create([1]) | beam.Map(lambda x: wait.wait(5)).with_exception_handling(timeout=0.01)
@@ -224,6 +227,37 @@ def test_elements_that_take_too_long_are_dead_letters():
     assert letter.value[1][0] is TimeoutError
     wait.set()
     dofn.teardown()
+
+
+def test_what_a_dofn_counts_under_a_timeout_is_counted_also_where_it_fails_or_takes_too_long():
+    wait = threading.Event()
+
+    def counting(x):
+        Metrics.counter("n", "seen").inc()
+        Metrics.distribution("n", "values").update(x)
+        Metrics.string_set("n", "texts").add(str(x))
+        if x == 2:
+            raise ValueError(x)
+        if x == 3:
+            wait.wait(5)
+        return x
+
+    pipeline = beam.Pipeline()
+    pipeline | beam.Create([1]) | beam.Map(counting).with_exception_handling(timeout=0.1)
+    dofn = pipeline.to_graph().steps[1].primitive.dofn
+    container = MetricsContainer("Map")
+    set_current(container)
+    try:
+        outputs = [list(dofn.process(x)) for x in (1, 2, 3, 4)]
+    finally:
+        set_current(None)
+        wait.set()
+        dofn.teardown()
+    assert [getattr(each, "tag", each) for (each,) in outputs] == [1, "bad", "bad", 4]
+    counted = container.snapshot()
+    assert counted["counters", "Map", "n", "seen"] == 4
+    assert counted["distributions", "Map", "n", "values"] == DistributionData(10, 4, 1, 4)
+    assert counted["string_sets", "Map", "n", "texts"].get_result() == {"1", "2", "3", "4"}
 
 
 @pytest.mark.parametrize(
@@ -330,3 +364,30 @@ def test_every_name_of_a_pipeline_author_is_there():
     assert set(beam.__all__) <= set(dir(beam)) | {"Read", "Write", "io", "metrics", "options", "runners"}
     with pytest.raises(AttributeError, match="nothing"):
         _ = beam.nothing
+
+
+def test_flat_map_without_a_function_gives_the_items_of_texts_too_and_their_type():
+    letters = beam.Pipeline() | beam.Create(["ab"]) | beam.FlatMap()
+    assert letters.element_type is str
+    numbers = beam.Pipeline() | beam.Create([[1, 2]]) | beam.FlatMap()
+    assert numbers.element_type is int
+    assert list(numbers.producer.transform.fn.process([1, 2])) == [1, 2]
+
+
+def test_arguments_that_do_not_fit_are_a_type_check_error_with_the_step():
+    with pytest.raises(TypeCheckError, match="passed to Map, is given 1 arguments too many"):
+        beam.Map(lambda x: x, 1)
+    with pytest.raises(TypeError, match="missing a required argument: 'y'"):
+        beam.Map(lambda x, y: x)
+
+
+@pytest.mark.parametrize("above", [True, False])
+def test_hints_above_and_below_ptransform_fn_are_checked(above):
+    hinted = with_input_types(int)
+    written = (
+        (lambda fn: hinted(beam.ptransform_fn(fn))) if above else (lambda fn: beam.ptransform_fn(hinted(fn)))
+    )
+    MyMap = written(lambda pcoll: pcoll | beam.Map(lambda x: x))
+    beam.Pipeline() | beam.Create([1]) | MyMap()
+    with pytest.raises(TypeCheckError, match="expected int, got str"):
+        beam.Pipeline() | beam.Create(["a"]) | MyMap()

@@ -49,13 +49,13 @@ def test_arguments_go_where_beam_puts_them(function, args, kwargs, positional, n
 @pytest.mark.parametrize(
     ("make", "problem"),
     [
-        (lambda: beam.Map(lambda x, y: x), "is not given its argument 'y'"),
+        (lambda: beam.Map(lambda x, y: x), "is missing a required argument: 'y'"),
         (lambda: beam.Map(lambda: 1), "takes no element"),
         (lambda: beam.Map(lambda w=WINDOW: 1), "takes no element"),
         (lambda: beam.Map(lambda x: x, 1), "is given 1 arguments too many"),
         (lambda: beam.Map(lambda x: x, y=1), "cannot be given an argument 'y'"),
         (lambda: beam.Map(lambda x, y: x, 1, y=2), "cannot be given an argument 'y'"),
-        (lambda: beam.Map(lambda x, y=SIDE: x), "is not given its argument 'y'"),
+        (lambda: beam.Map(lambda x, y=SIDE: x), "is missing a required argument: 'y'"),
         (lambda: beam.MapTuple(lambda a, b: a, 1), "is given 1 arguments too many"),
         (lambda: beam.Map(3), "Map can be used only with callable objects"),
         (lambda: beam.FlatMap(beam.DoFn()), "FlatMap can be used only with callable objects"),

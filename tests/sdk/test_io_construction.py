@@ -16,27 +16,52 @@ import cloudpickle
 import pytest
 
 import penstock.io
-from penstock import graph
 from penstock.coders import coders
 from penstock.io import fileio, filesystem, iobase, parquetio, range_trackers, restriction_trackers, textio
 from penstock.io.columnar import field_names
+from penstock.io.compression import inflate
 from penstock.io.filesystem import BeamIOError, CompressionTypes
 from penstock.io.filesystems import FileSystems
 from penstock.io.records import records
-from penstock.io.text_sink import Shards
 from penstock.io.text_source import TextSource
 from penstock.transforms.window import GlobalWindow, IntervalWindow
 
 READERS = [penstock.io.ReadFromText, penstock.io.ReadFromParquet, penstock.io.ReadFromParquetBatched]
 
 
-@pytest.mark.parametrize("reader", READERS)
-def test_a_pattern_that_matches_nothing_is_refused_where_it_is_written(tmp_path: Path, reader: Any) -> None:
-    with pytest.raises(OSError, match="No files found based on the file pattern"):
-        reader(f"{tmp_path}/*.txt")
-    assert isinstance(reader(f"{tmp_path}/*.txt", validate=False).to_primitive(), graph.Read)
+def applied(reader: Any) -> Any:
+    return penstock.Pipeline() | "Read logs" >> reader
+
+
+@pytest.mark.parametrize("reader", [*READERS, penstock.io.ReadFromCsv, penstock.io.ReadFromJson])
+def test_a_pattern_that_matches_nothing_is_refused_with_its_step_where_it_is_written(
+    tmp_path: Path, reader: Any
+) -> None:
+    with pytest.raises(OSError, match="No files found based on the file pattern") as caught:
+        applied(reader(f"{tmp_path}/*.txt"))
+    where, hint = str(caught.value).splitlines()[1:]
+    assert where.startswith("  at step 'Read logs' (test_io_construction.py:")
+    assert ("validate=False" in hint) is (reader in READERS)
     # Only Spark reaches other file systems; the runner looks there before anything starts.
-    assert isinstance(reader("hdfs://nowhere/x").to_primitive(), graph.Read)
+    assert applied(reader("hdfs://nowhere/x")).is_bounded
+    if reader in READERS:
+        assert applied(reader(f"{tmp_path}/*.txt", validate=False)).is_bounded
+
+
+@pytest.mark.parametrize("reader", [penstock.io.ReadFromText, penstock.io.ReadFromCsv])
+@pytest.mark.parametrize("rejects", [False, True])
+def test_a_stream_may_begin_before_its_first_file_but_not_before_its_folder(
+    tmp_path: Path, reader: Any, rejects: bool
+) -> None:
+    (tmp_path / "in").mkdir()
+    for pattern in ("in", "in/", "in/*.txt", "i*/*.txt", "*/new/*.txt"):
+        applied(reader(f"{tmp_path}/{pattern}").as_stream(rejects=rejects))
+    for pattern in ("on", "on/*.txt", "in/new/*.txt", "in/a.txt"):
+        with pytest.raises(
+            OSError, match=r"(?s)is not there, which the stream .*at step 'Read logs'.*check the path"
+        ):
+            applied(reader(f"{tmp_path}/{pattern}").as_stream(rejects=rejects))
+    applied(penstock.io.ReadFromText(f"{tmp_path}/on/*.txt", validate=False).as_stream(rejects=rejects))
 
 
 @pytest.mark.parametrize(
@@ -99,22 +124,6 @@ def test_descriptions_survive_pickling_and_say_what_they_are() -> None:
     assert textio.ReadFromText("/a", validate=False, coder=coders.StrUtf8Coder()).source.coder is None
 
 
-@pytest.mark.parametrize(
-    ("shards", "first", "old", "other"),
-    [
-        (Shards("/o/a", ".t"), "/o/a-00000-of-00002.t", "a-00009-of-00002.t", "a-00000-of-00003.t"),
-        (Shards("/o/a", shard_name_template=""), "/o/a", "a", "ab"),
-        (Shards("/o/a.", shard_name_template="SSNN"), "/o/a.0002", "a.x02", "aX0002"),
-    ],
-)
-def test_templates_give_names_and_the_names_to_replace(
-    shards: Shards, first: str, old: str, other: str
-) -> None:
-    assert shards.check().name(0, 2) == first
-    assert shards.old_names(2).match(old)
-    assert not shards.old_names(2).match(other)
-
-
 @pytest.mark.parametrize("size", [1, 2, 3, 7, 100])
 @pytest.mark.parametrize(
     ("data", "arguments", "expected"),
@@ -153,6 +162,14 @@ def test_files_are_written_and_read_through_their_compression(
     Path(path).write_bytes(compress(b"h\nc\n"))
     assert list(TextSource("", skip_header_lines=1, with_filename=True).read_file(path)) == [(path, "c")]
     assert CompressionTypes.detect_compression_type(path) == kind
+    Path(path).write_bytes(compress(b"h\nc\n") + compress(b"d\n"))
+    assert list(TextSource("", skip_header_lines=1).read_file(path)) == ["c", "d"]
+
+
+@pytest.mark.parametrize("cut", [b"", zlib.compress(b"a" * 99)[:-1], zlib.compress(b"a") + b"tail"])
+def test_deflate_that_is_cut_short_or_followed_by_something_else_is_an_error(cut: bytes) -> None:
+    with pytest.raises(zlib.error):
+        inflate(cut)
 
 
 def test_local_files_can_be_matched_moved_copied_and_deleted(tmp_path: Path) -> None:

@@ -25,6 +25,7 @@ from penstock.options.value_provider import (
     StaticValueProvider,
     check_accessible,
 )
+from penstock.pipeline import Pipeline
 
 
 class GameOptions(PipelineOptions):
@@ -241,13 +242,6 @@ def test_good_options_pass_the_validator():
     assert PipelineOptionsValidator(options).validate() == []
 
 
-def test_option_classes_of_other_systems_are_refused_with_a_hint():
-    with pytest.raises(ImportError, match=r"(?s)penstock has no GoogleCloudOptions.*accepted and ignored"):
-        from penstock.options.pipeline_options import GoogleCloudOptions  # noqa: F401
-    with pytest.raises(ImportError, match="cannot import name 'NoSuchOptions'"):
-        from penstock.options.pipeline_options import NoSuchOptions  # noqa: F401
-
-
 def test_repeated_files_of_setup_make_lists():
     setup = PipelineOptions(["--file_to_stage=a", "--files_to_stage=b"]).view_as(SetupOptions)
     assert (setup.files_to_stage, setup.save_main_session, setup.extra_packages) == (["a", "b"], None, None)
@@ -308,3 +302,25 @@ def test_check_accessible_guards_a_method(runtime_options):
     assert Reader().read("!") == "p!"
     with pytest.raises(TypeError, match="takes a list"):
         check_accessible("path")
+
+
+def test_a_value_provider_has_its_value_while_a_pipeline_runs_and_takes_it_to_the_workers() -> None:
+    class Keeping:
+        def run_pipeline(self, pipeline: object, options: object) -> bytes:
+            self.sent = pickle.dumps(
+                [RuntimeValueProvider("runner", str, "x"), RuntimeValueProvider("none", int, 3)]
+            )
+            return self.sent
+
+    keeping = Keeping()
+    Pipeline(keeping, PipelineOptions(["--runner=Spark"])).run()
+    assert not RuntimeValueProvider("runner", str, "x").is_accessible()
+    named, unset = pickle.loads(keeping.sent)
+    assert (named.is_accessible(), named.get(), unset.get()) == (True, "Spark", 3)
+    assert pickle.loads(pickle.dumps(named)).get() == "Spark"
+
+
+def test_keys_without_deterministic_bytes_are_not_accepted_as_an_option() -> None:
+    pipeline = Pipeline(options=PipelineOptions(["--allow_non_deterministic_key_coders"]))
+    with pytest.raises(ValueError, match=r"(?s)allow_non_deterministic_key_coders is refused.*register"):
+        pipeline.explain()

@@ -209,10 +209,11 @@ def test_plain_values_run_at_once_and_come_back_as_lists(monkeypatch):
     monkeypatch.setattr("penstock.runners.runner.create_runner", lambda name: Collecting())
     assert ([1, 2] | beam.Map(str)) == ["Materialize1"]
     assert (([1], [2]) | beam.Flatten()) == ["Materialize1"]
-    assert ([1] | beam.ParDo(range).with_outputs("a", main="m")) == {
-        "m": ["Materialize1"],
-        "a": ["Materialize2"],
-    }
+    outputs = [1] | beam.ParDo(range).with_outputs("a", main="m")
+    assert list(outputs) == [outputs["m"], outputs.a] == [["Materialize1"], ["Materialize2"]]
+    with pytest.raises(KeyError, match="Tag 'b' is not a defined output tag"):
+        _ = outputs["b"]
+    assert not hasattr(outputs, "b")
 
 
 def test_a_thousand_transforms_are_built_and_compiled_in_time():
@@ -225,3 +226,16 @@ def test_a_thousand_transforms_are_built_and_compiled_in_time():
     assert time.process_time() - start < 1
     assert len(steps) == 1001
     assert pcoll.element_type is int
+
+
+def test_a_pipeline_tells_the_labels_that_are_applied() -> None:
+    pipeline = beam.Pipeline()
+    pipeline | "A" >> beam.Create([1]) | "B" >> (beam.Map(str) | "C" >> beam.Map(len))
+    assert pipeline.applied_labels == {"A", "B", "B/Map(str)", "B/C"}
+    pipeline.applied_labels.clear()
+    assert pipeline.applied_labels
+
+
+def test_modules_that_beam_shows_at_its_top_are_at_the_top_of_penstock() -> None:
+    assert beam.core.Map is beam.combiners.core.Map is beam.Map
+    assert beam.trigger.GlobalWindow is beam.window.GlobalWindow

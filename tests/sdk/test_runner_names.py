@@ -5,9 +5,22 @@ import types
 
 import pytest
 
-from penstock.runners import DirectRunner, PipelineResult, PipelineRunner, PipelineState, create_runner
+from penstock.runners import (
+    DirectRunner,
+    PipelineResult,
+    PipelineRunner,
+    PipelineState,
+    SparkRunner,
+    create_runner,
+)
 from penstock.runners.runner import SPARK_RUNNER
 from penstock.transforms.core import Create
+
+
+def test_the_spark_runner_takes_its_options_by_name():
+    runner = SparkRunner(master="local[3]")
+    assert type(runner).__module__ == SPARK_RUNNER[0]
+    assert runner.arguments == {"master": "local[3]"}
 
 
 @pytest.fixture

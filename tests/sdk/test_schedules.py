@@ -96,11 +96,9 @@ def test_the_next_element_is_the_first_that_comes_from_then_on(source: Any, star
 def test_what_is_due_before_the_pipeline_starts_comes_at_once_with_its_own_time() -> None:
     ticks = PeriodicSource(0, MAX_TIMESTAMP.micros, 10 * SECOND)
     first = due(ticks, 25 * SECOND + 1, 25 * SECOND, 26 * SECOND)
-    assert [(each.value, each.timestamp) for each in first] == [
-        (Timestamp(t), Timestamp(t)) for t in (0, 10, 20)
-    ]
+    assert [(each.value, each.timestamp) for each in first] == [(t, Timestamp(t)) for t in (0, 10, 20)]
     assert due(ticks, 25 * SECOND + 1, 24 * SECOND, 25 * SECOND) == []
-    assert values(ticks, 25 * SECOND + 1, 26 * SECOND, 31 * SECOND) == [Timestamp(30)]
+    assert values(ticks, 25 * SECOND + 1, 26 * SECOND, 31 * SECOND) == [30]
     assert next_due_micros(ticks, 25 * SECOND + 1, 0) == 25 * SECOND + 1
     assert not is_over(ticks, 25 * SECOND, 10**9 * SECOND)
 
@@ -122,10 +120,10 @@ def test_an_impulse_with_data_repeats_it_and_keeps_its_times() -> None:
 
 def test_an_impulse_that_is_rebased_starts_with_the_pipeline() -> None:
     moved = PeriodicSource(0, 25, 10, rebase=RebaseMode.REBASE_ALL)
-    assert values(moved, 1000, 1000, 2000) == [Timestamp(micros=at) for at in (1000, 1010, 1020)]
+    assert values(moved, 1000, 1000, 2000) == [at / 1e6 for at in (1000, 1010, 1020)]
     assert is_over(moved, 1000, 1021)
     longer = PeriodicSource(0, 1025, 10, rebase=RebaseMode.REBASE_START)
-    assert values(longer, 1000, 1000, 2000) == [Timestamp(micros=at) for at in (1000, 1010, 1020)]
+    assert values(longer, 1000, 1000, 2000) == [at / 1e6 for at in (1000, 1010, 1020)]
 
 
 def test_the_moments_of_a_schedule_are_counted_without_rounding_errors() -> None:
@@ -245,3 +243,16 @@ def test_the_impulse_and_the_sequence_are_played_by_the_same_functions() -> None
     for stretch in ((99 * SECOND, 101 * SECOND), (101 * SECOND, 102 * SECOND)):
         first, second = (due(source, 100 * SECOND, *stretch) for source in (impulse, sequence))
         assert [each.timestamp for each in first] == [each.timestamp for each in second] != []
+
+
+@pytest.mark.parametrize(
+    ("start", "interval", "expected"),
+    [(1, 1, [1, 2, 3]), (1, 0.5, [1.0, 1.5, 2.0]), (Timestamp(1), 1, [1.0, 2.0, 3.0])],
+)
+def test_an_impulse_gives_seconds_as_numbers_whole_if_its_start_and_interval_are(
+    start: Any, interval: float, expected: list[Any]
+) -> None:
+    source = PeriodicImpulse(start, MAX_TIMESTAMP, interval).source
+    given = [value.value for _, (_, value) in zip(range(3), source.schedule(), strict=False)]
+    assert given == expected
+    assert [type(each) for each in given] == [type(each) for each in expected]

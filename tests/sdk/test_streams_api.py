@@ -32,8 +32,8 @@ from penstock.io.watermarks import (
 from penstock.typehints import typehints
 from penstock.utils.timestamp import MAX_TIMESTAMP, MIN_TIMESTAMP, Duration, Timestamp
 
-CSV = ReadFromCsv("/data/*.csv")
-JSON = ReadFromJson("/data/*.json")
+CSV = ReadFromCsv("/*.csv")
+JSON = ReadFromJson("/*.json")
 KAFKA = ReadFromSpark("kafka", subscribe="clicks")
 LINES = ReadFromText("/logs/*.txt", validate=False)
 PARQUET = ReadFromParquet("/data/*", validate=False)

@@ -5,11 +5,14 @@ import operator
 import pickle
 from decimal import Decimal
 from itertools import product
+from types import SimpleNamespace
 
 import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
+from penstock.coders.deterministic import decode_key, encode_key
+from penstock.transforms.window import TimestampedValue
 from penstock.utils.timestamp import (
     MAX_TIMESTAMP,
     MIN_TIMESTAMP,
@@ -17,6 +20,7 @@ from penstock.utils.timestamp import (
     Duration,
     Timestamp,
 )
+from penstock.utils.windowed_value import WindowedValue
 
 MICROS = st.integers(-(2**70), 2**70)
 NUMBERS = (0, 1, -1, 7, 0.1, -0.1, 1.5, -2.75, 1458343379.123456, 9.9999999, -9.9999999, True)
@@ -85,6 +89,62 @@ def test_operators_give_what_beam_gives(operation) -> None:
             assert ours == _outcome(beam, operation, first, second), (first, second)
 
 
+PRECISE = [
+    *((number, precision) for number in NUMBERS for precision in (0, 3, 6, 9)),
+    *((5, 3, 4), (1, 123456789, 9), (-2, 999999999, 9), (0, 1, 9), (0, 1000, 9), (7, 1, 7), (1, 2500, 3)),
+]
+
+
+def test_moments_of_every_precision_calculate_and_compare_as_those_of_beam() -> None:
+    beam = pytest.importorskip("apache_beam.utils.timestamp")
+    import penstock.utils.timestamp as penstock
+
+    def results(module, first, second):
+        def timestamp(described):
+            return (
+                module.Timestamp(*described) if len(described) == 3 else module.Timestamp(0).of(described[0])
+            )
+
+        one, other = timestamp(first), timestamp(second)
+        for operation, operand in product(OPERATIONS, (other, module.Duration(0.25), 2.5)):
+            for operands in ((one, operand), (operand, one)):
+                try:
+                    result = operation(*operands)
+                except (TypeError, ValueError, ZeroDivisionError) as error:
+                    yield type(error)
+                else:
+                    is_moment = isinstance(result, module.Timestamp)
+                    yield is_moment, result.nanos if is_moment else getattr(result, "micros", result)
+        yield hash(one) == hash(other), one.seconds(), one.subseconds(), one.precision(), one.nanos
+        yield int(one), float(one), one.to_rfc3339(), one.successor().nanos, one.predecessor().nanos
+        yield one.to_proto().seconds, one.to_proto().nanos, module.Timestamp.from_proto(one.to_proto()).nanos
+        yield [one.to_precision(digits, allow_lossy_conversion=True).nanos for digits in range(10)]
+
+    for first, second in product(PRECISE, PRECISE):
+        assert list(results(penstock, first, second)) == list(results(beam, first, second)), (first, second)
+
+
+def test_a_moment_of_another_precision_is_pickled_and_is_the_key_that_an_equal_moment_is() -> None:
+    fine, coarse = Timestamp(1, 123456789, 9), Timestamp(1, 500, 3)
+    assert pickle.loads(pickle.dumps(fine)) == fine
+    assert pickle.loads(pickle.dumps(coarse)).precision() == 3
+    assert decode_key(encode_key(fine)) == fine
+    assert encode_key(coarse) == encode_key(Timestamp(1.5)) == encode_key(Timestamp(1.5, precision=9))
+    assert (repr(fine), repr(coarse), repr(-1 + coarse)) == (
+        *("Timestamp(1.123456789)", "Timestamp(1.500)"),
+        "Timestamp(0.5)",
+    )
+
+
+@pytest.mark.parametrize("micros", [0, 1, -1, 1_500_000, -1_500_000, 10**15])
+def test_times_become_protocol_messages_and_back(micros: int) -> None:
+    for moment in (Timestamp.from_micros(micros), Duration.from_micros(micros)):
+        message = moment.to_proto()
+        assert message.seconds * 10**9 + message.nanos == micros * 1000
+        assert 0 <= message.nanos < 10**9
+        assert type(moment).from_proto(message) == moment
+
+
 @pytest.mark.parametrize("number", NUMBERS)
 def test_conversions_give_what_beam_gives(number) -> None:
     beam = pytest.importorskip("apache_beam.utils.timestamp")
@@ -114,6 +174,8 @@ def test_the_bounds_are_those_of_beam() -> None:
         ("2016-03-18T23:22:59.123456+04:00", 1458328979.123456),
         ("2016-03-18T23:22:59.123456-04:00", 1458357779.123456),
         ("1969-12-31T23:59:59.500000000Z", -0.5),
+        ("1969-12-31T23:59:59,746939251Z", Timestamp(-1, 746939251, 9)),
+        ("9999-12-31T23:59:59.3896941Z", Timestamp(253402300799, 3896941, 7)),
     ],
 )
 def test_strings_with_any_offset_name_a_moment(text: str, seconds: float) -> None:
@@ -125,15 +187,25 @@ def test_strings_with_any_offset_name_a_moment(text: str, seconds: float) -> Non
     [
         (lambda: Timestamp("1"), TypeError, "seconds"),
         (lambda: Timestamp(0, "1"), TypeError, "microseconds"),
-        (lambda: Timestamp(0, 0, 9), ValueError, "precision 9 is not supported"),
+        (lambda: Timestamp(0, 0, 10), ValueError, "between 0 and 9"),
+        (lambda: Timestamp(0, precision=9, micros=1), ValueError, "micros=1 are given"),
+        (lambda: Timestamp(0, 1, 9).micros, ValueError, "finer than a microsecond"),
+        (lambda: Timestamp(0, 1, 9) - Timestamp(0), ValueError, "finer than a microsecond"),
+        (lambda: Timestamp(0) - Timestamp(0, 1, 9), ValueError, "finer than a microsecond"),
+        (lambda: Timestamp(0, 1, 9) % 1, ValueError, "finer than a microsecond"),
+        (lambda: Timestamp(0, 1, 9).to_utc_datetime(), ValueError, "more digits than"),
+        (lambda: TimestampedValue("a", Timestamp(0, 1, 9)), ValueError, "finer than a microsecond"),
+        (lambda: WindowedValue("a", Timestamp(0, 1, 9), ()), ValueError, "finer than a microsecond"),
+        (lambda: Duration.from_proto(SimpleNamespace(seconds=1, nanos=1)), ValueError, "finer than a micro"),
         (lambda: Timestamp(0, 0, 6.0), TypeError, "precision"),
-        (lambda: Timestamp(1).to_precision(3), ValueError, "precision 3 is not supported"),
+        (lambda: Timestamp(1.0005).to_precision(3), ValueError, "more digits than"),
+        (lambda: Timestamp(1).to_precision(10), ValueError, "between 0 and 9"),
         (lambda: Timestamp(0, subseconds=1, micros=1), ValueError, "both given"),
         (lambda: Timestamp.of(Duration(1)), TypeError, "Timestamp"),
         (lambda: Duration.of(Timestamp(1)), TypeError, "Duration"),
         (lambda: Timestamp.from_rfc3339("not rfc3339"), ValueError, "could not parse"),
         (lambda: Timestamp.from_rfc3339("2016-03-18T23:22:59"), ValueError, "no offset"),
-        (lambda: Timestamp.from_rfc3339("2016-03-18T23:22:59.1234567Z"), ValueError, "finer"),
+        (lambda: Timestamp.from_rfc3339("2016-03-18T23:22:59.1234567890Z"), ValueError, "finer"),
         (lambda: Timestamp.of(datetime.datetime(1970, 1, 1)), ValueError, "dt has no timezone info"),
         (
             lambda: Timestamp.of(

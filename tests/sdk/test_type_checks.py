@@ -98,7 +98,7 @@ def test_flattening_gives_the_union_of_the_types():
         (["a"], Annotated(), "Input type hint violation at Annotated: expected int, got str"),
         ([1], beam.GroupByKey(), "elements compatible with KV[A, B], not int"),
         ([1], beam.CombinePerKey(sum), "elements compatible with KV[A, B], not int"),
-        (["a"], beam.CombineGlobally(beam.combiners.MeanCombineFn()), "Union[float, int]"),
+        (["a"], beam.CombineGlobally(beam.combiners.MeanCombineFn()), "Union[Real, float, int]"),
         ([1], beam.FlatMap(text_of), "Return value not iterable: text_of"),
         ([1], beam.Map(str) | Annotated(), "Input type hint violation"),
     ],

@@ -88,7 +88,7 @@ def applied(values, transform):
         (TEXTS, lambda: util.Regex.split("a"), "List[str]"),
         (INTS, lambda: Deduplicate(event_time_duration=1), "int"),
         (PAIRS, lambda: DeduplicatePerKey(processing_time_duration=1), "Tuple[str, int]"),
-        ([(0, 10, 1)], PeriodicSequence, "Timestamp"),
+        ([(0, 10, 1)], PeriodicSequence, "Union[float, int]"),
     ],
 )
 def test_outputs_have_the_types_that_follow_from_the_inputs(values, make, expected):

@@ -64,7 +64,6 @@ class ToyQuery:
             run="toy",
             partitions=shards,
             dumps=cloudpickle.dumps,
-            show_elements=False,
             without=settings.switched_off(),
             recorded=recorded,
         )

@@ -116,14 +116,21 @@ def best_of(points: Iterable[int]) -> int:
     return max(1, *points)
 
 
+def lines(pipeline: beam.Pipeline, source: str, target: str) -> None:
+    """All lines of files that go on coming."""
+    read = beam.io.ReadFromText(f"{source}/*.txt").as_stream(max_files_per_batch=1)
+    _ = pipeline | read | "WriteLines" >> beam.io.WriteToText(f"{target}/lines")
+
+
 PIPELINES = {"sums": sums, "shares": shares}
+ENDLESS = {"lines": lines}
 
 
 def main(name: str, source: str, target: str, checkpoint: str, *further: str) -> None:
     """Runs a pipeline to its end."""
     flags = [f"--checkpoint_location={checkpoint}", "--mode=streaming", "--shuffle_partitions=2", *further]
     with beam.Pipeline(options=PipelineOptions(flags)) as pipeline:
-        PIPELINES[name](pipeline, source, target)
+        (PIPELINES | ENDLESS)[name](pipeline, source, target)
 
 
 if __name__ == "__main__":

@@ -10,7 +10,8 @@ import penstock as beam
 from penstock.io import from_dataframe, to_dataframe
 from penstock.testing.test_pipeline import TestPipeline
 from penstock.testing.util import assert_that, equal_to
-from penstock.typehints import KV
+from penstock.typehints import KV, Dict, List
+from penstock_spark.sinks.records import column_of, field_of
 
 pytestmark = pytest.mark.spark
 
@@ -49,6 +50,7 @@ def test_pairs_and_single_values_have_the_columns_key_and_value(spark):
     assert sorted(map(tuple, frame.collect())) == [("be", 1), ("to", 2)]
 
 
+@pytest.mark.every_spark
 def test_a_frame_goes_on_in_spark_and_back(spark):
     pipeline = beam.Pipeline(spark=spark)
     numbers = pipeline | beam.Create([1, 2, 3, 4])
@@ -77,6 +79,31 @@ def test_a_value_that_the_declared_column_cannot_hold_is_an_error_and_never_anot
     typed = values | beam.Map(lambda x: ("k", x)).with_output_types(KV[str, int])
     with pytest.raises(Exception, match="at step 'to_dataframe'"):
         to_dataframe(typed).collect()
+
+
+@pytest.mark.parametrize(
+    ("hint", "value"),
+    [
+        (List[int], [1.5]),
+        (List[List[int]], [[True]]),
+        (Dict[str, int], {"a": 2.5}),
+        (List[Dict[str, int]], [{"a": 1, "b": "1"}]),
+    ],
+)
+def test_a_value_inside_of_another_fits_its_type_or_is_an_error(hint, value):
+    with pytest.raises(TypeError, match="does not fit"):
+        column_of([value], field_of("x", hint, "here"), "here")
+
+
+def test_pairs_and_lists_of_rows_become_structs(spark):
+    frame = spark.createDataFrame([("a", [1], {"x": 2})], "k string, xs array<int>, m map<string,int>")
+    rows = beam.Pipeline(spark=spark) | from_dataframe(frame)
+    pairs = to_dataframe(rows | "Pair" >> beam.Map(lambda row: (row.k, row)))
+    assert [(row.key, row.value.asDict()) for row in pairs.collect()] == [
+        ("a", {"k": "a", "xs": [1], "m": {"x": 2}})
+    ]
+    lists = to_dataframe(rows | "List" >> beam.combiners.ToList())
+    assert [[each.k for each in row.value] for row in lists.collect()] == [["a"]]
 
 
 def test_an_unknown_type_is_refused_before_anything_runs(spark):

@@ -91,6 +91,7 @@ def test_keys_are_the_same_if_their_encodings_are():
         assert_that(grouped(p, "Nested", nested), equal_to(expected), label="in tuples and lists")
 
 
+@pytest.mark.every_spark
 def test_classes_of_values_can_be_keys_also_when_they_are_local():
     @dataclasses.dataclass(frozen=True)
     class Local:
@@ -252,6 +253,7 @@ def test_flatten_takes_the_same_pcollection_twice_and_nothing_at_all():
         assert_that(total, equal_to([0]), label="sum of nothing")
 
 
+@pytest.mark.every_spark
 def test_reshuffle_keeps_every_element_with_its_time_and_windows():
     def reified(x, t=beam.DoFn.TimestampParam, w=beam.DoFn.WindowParam):
         return x, int(t), int(w.start)

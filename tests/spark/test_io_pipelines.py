@@ -26,6 +26,7 @@ class Score(NamedTuple):
 SCORES = [Score("a", 1), Score("b", 2), Score("a", 3)]
 
 
+@pytest.mark.every_spark
 def test_lines_go_through_a_pipeline_from_file_to_file(tmp_path: Path) -> None:
     (tmp_path / "in.txt.gz").write_bytes(gzip.compress(b"head\nb a\nc a\n"))
     with TestPipeline() as pipeline:
@@ -54,6 +55,7 @@ def test_file_names_of_a_write_are_in_the_global_window(tmp_path: Path) -> None:
         assert_that(windows, equal_to([beam.window.GlobalWindow()]))
 
 
+@pytest.mark.every_spark
 @pytest.mark.parametrize("fixed_shards", [{}, {"num_shards": 3}])
 def test_an_empty_collection_writes_an_empty_file(tmp_path: Path, fixed_shards: dict[str, Any]) -> None:
     with TestPipeline() as pipeline:
@@ -70,6 +72,7 @@ def test_files_that_elements_name_are_read(tmp_path: Path) -> None:
         assert_that(lines, equal_to([(f"{tmp_path}/{line[0]}", line) for line in ("a1", "a2", "b1", "b2")]))
 
 
+@pytest.mark.every_spark
 @pytest.mark.parametrize("format", ["csv", "json", "parquet"])
 def test_rows_come_back_from_each_format_as_they_were_written(tmp_path: Path, format: str) -> None:
     path = f"{tmp_path}/scores"

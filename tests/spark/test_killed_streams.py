@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import json
 import os
 import signal
 import subprocess
@@ -12,6 +13,7 @@ from collections.abc import Callable, Iterator
 from contextlib import contextmanager, suppress
 from pathlib import Path
 from random import Random
+from typing import Any
 
 import pytest
 from restartable import PIPELINES, main
@@ -168,3 +170,38 @@ def test_a_run_that_is_cancelled_goes_on_later(spark, source, expected, tmp_path
         states.append(result.wait_until_finish() if last is None else result.cancel())
     assert states == ["CANCELLED", "CANCELLED", "DONE"]
     assert content_of(tmp_path / "out") == expected["sums"]
+
+
+def test_of_two_drivers_on_one_checkpoint_one_is_refused_or_takes_over(tmp_path):
+    checkpoint, log = tmp_path / "checkpoint", tmp_path / "log"
+    arguments = ("lines", str(tmp_path / "in"), str(tmp_path / "out"), str(checkpoint))
+
+    def add(name: str) -> None:
+        (tmp_path / "in").mkdir(exist_ok=True)
+        (tmp_path / f"{name}.txt").write_text(f"{name}\n")
+        (tmp_path / f"{name}.txt").rename(tmp_path / "in" / f"{name}.txt")
+
+    def lines() -> list[str]:
+        return content_of(tmp_path / "out").get("lines", [])
+
+    add("a")
+    with started(*arguments, log=log) as first:
+        assert wait_for(lambda: lines() == ["a"], first), log.read_text()
+        with started(*arguments, log=tmp_path / "refused") as second:
+            assert second.wait(WAIT_SECONDS_MAX) == 1
+        assert f"is held by the run {holder(checkpoint)['run']} (process {first.pid} on" in (
+            (tmp_path / "refused").read_text()
+        )
+        add("b")
+        assert wait_for(lambda: lines() == ["a", "b"], first), log.read_text()
+        with started(*arguments, "--take_over", log=tmp_path / "taken") as third:
+            assert first.wait(WAIT_SECONDS_MAX) == 1
+            assert "this run was displaced" in log.read_text()
+            add("c")
+            assert wait_for(lambda: lines() == ["a", "b", "c"], third), (tmp_path / "taken").read_text()
+
+
+def holder(checkpoint: Path) -> dict[str, Any]:
+    """The latest claim of a checkpoint."""
+    claim = max((checkpoint / "holders").glob("*.json"))
+    return dict(json.loads(claim.read_text()))

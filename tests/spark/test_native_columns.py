@@ -136,6 +136,7 @@ def test_footers_tell_what_spark_finds(spark, path):
     assert footers.schema == spark.read.option("mergeSchema", True).parquet(path).schema
 
 
+@pytest.mark.every_spark
 def test_a_typed_pipeline_writes_what_a_query_by_hand_writes_and_no_python_runs(spark, path, tmp_path):
     schema = pa.schema([pa.field("text", pa.string()), pa.field("total", pa.int64(), nullable=False)])
     frame = spark.read.parquet(path)

@@ -290,26 +290,6 @@ def test_a_million_elements_from_one_element_take_bounded_memory():
         assert_that(outputs.grown | beam.Map(lambda grown: grown < 200), equal_to([True]), label="grown")
 
 
-def test_a_function_that_gives_none_gives_nothing_and_one_that_gives_no_iterable_is_refused():
-    with TestPipeline() as p:
-        numbers = p | beam.Create([1, 2, 3], reshuffle=False)
-        some = numbers | "Some" >> beam.FlatMap(lambda x: [x] if x == 2 else None)
-        assert_that(some, equal_to([2]), label="some")
-        none = numbers | "None" >> beam.FlatMap(lambda x: None)
-        assert_that(none, equal_to([]), label="none")
-        nones = numbers | "Nones" >> beam.Map(lambda x: None)
-        assert_that(nones, equal_to([None, None, None]), label="nones")
-        parts = p | "Nested" >> beam.Create([[1, 2], [], (3,), {4}]) | "Flat" >> beam.FlatMap()
-        assert_that(parts, equal_to([1, 2, 3, 4]), label="flat")
-    for result, text in (("ab", "Returning a str"), ({1: 2}, "Returning a dict"), (7, "not iterable")):
-        # The first element gives a list, so that a look at the first result alone would not notice.
-        p = TestPipeline()
-        late = p | beam.Create([1, 2]) | beam.Map(lambda x: list(range(x))) | "All" >> beam.FlatMap()
-        _ = late | "Late" >> beam.FlatMap(lambda x: result if x else [0])
-        with pytest.raises(TypeError, match=text):
-            p.run()
-
-
 def stop_at_two(x):
     if x == 2:
         raise StopIteration

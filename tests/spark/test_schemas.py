@@ -79,7 +79,8 @@ def test_group_by_fields_combines_fields_of_rows_and_named_tuples():
 
 def test_a_field_that_is_not_there_is_an_attribute_error_or_a_dead_letter():
     p = TestPipeline()
-    _ = p | beam.Create([beam.Row(a=1)]) | "Pick" >> beam.Select("b").with_output_types(typing.Any)
+    rows = p | beam.Create([beam.Row(a=1)]).with_output_types(typing.Any)
+    _ = rows | "Pick" >> beam.Select("b").with_output_types(typing.Any)
     with pytest.raises(AttributeError):
         p.run()
     with TestPipeline() as p:

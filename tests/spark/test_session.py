@@ -61,6 +61,7 @@ def test_a_frame_without_rows_of_the_runners_session_leaves_the_users_the_active
     assert SparkSession.getActiveSession() is spark
 
 
+@pytest.mark.every_spark
 def test_a_moved_frame_runs_with_the_settings_of_its_new_session(spark: SparkSession) -> None:
     settings = {"spark.sql.shuffle.partitions": "5", "spark.sql.adaptive.enabled": "false"}
     runner = runner_session(spark, settings)

@@ -17,6 +17,7 @@ def timed(p, label, pairs):
     return p | label >> beam.Create([TimestampedValue(value, at) for value, at in pairs])
 
 
+@pytest.mark.every_spark
 def test_each_view_gives_the_elements_in_its_own_way():
     with TestPipeline() as p:
         one = p | "One" >> beam.Create(["x"])

@@ -72,7 +72,9 @@ TEXT = b"a\r\nb\rc\n\n last"
         ("a.GZ", gzip.compress(b"a\nb", mtime=0), {}, ["a", "b"]),
         ("a.bz2", bz2.compress(TEXT), {}, ["a", "b\rc", "", " last"]),
         ("a.deflate", zlib.compress(b"a\nb"), {}, ["a", "b"]),
-        ("a.zst", zstd(b"a\nb"), {}, ["a", "b"]),
+        ("a.deflate", zlib.compress(b"a\n") + zlib.compress(b"b"), {}, ["a", "b"]),
+        ("a.txt", zlib.compress(b"a\n") + zlib.compress(b"b"), {"compression_type": "deflate"}, ["a", "b"]),
+        pytest.param("a.zst", zstd(b"a\nb"), {}, ["a", "b"], marks=pytest.mark.every_spark),
         ("a.zstd", zstd(b"a\nb"), {}, ["a", "b"]),
         ("a.xz", lzma.compress(b"a\nb"), {}, ["a", "b"]),
         ("a.txt", gzip.compress(b"a\nb", mtime=0), {"compression_type": "gzip"}, ["a", "b"]),
@@ -243,6 +245,10 @@ SCHEMA = pa.schema(
 def parquet(tmp_path: Path) -> str:
     pq.write_table(pa.Table.from_pylist(RECORDS, SCHEMA), tmp_path / "a.parquet")
     return f"{tmp_path}/*.parquet"
+
+
+def test_parquet_files_that_may_be_missing_and_are_give_nothing(tmp_path: Path, read: Any) -> None:
+    assert read(ReadFromParquet(f"{tmp_path}/*", validate=False)) == []
 
 
 def test_parquet_records_are_dicts_of_the_values_that_pyarrow_gives(parquet: str, read: Any) -> None:

@@ -73,6 +73,7 @@ class Gathered(beam.DoFn):
         count.add(1)
 
 
+@pytest.mark.every_spark
 def test_state_outlives_a_restart_is_a_table_and_is_not_read_as_something_else(spark, tmp_path):
     source, checkpoint, written = tmp_path / "in", tmp_path / "checkpoint", []
     source.mkdir()

@@ -31,6 +31,7 @@ from penstock_spark.session import runner_session
 from penstock_spark.shards.keys import KeyTable
 from penstock_spark.shards.page_notes import PageNotes
 from penstock_spark.shards.pages import Pages
+from penstock_spark.spark_versions import transform_with_state
 
 SECOND = 1_000_000
 TWICE = Repeatedly(AfterCount(2))
@@ -107,7 +108,7 @@ def run(spark: Any, checkpoint: Checkpoint, *operators: StatefulProcessor) -> No
     beat = session.readStream.format("rate-micro-batch").option("rowsPerBatch", 1).load()
     frame = beat.selectExpr("cast(value as int) as shard")
     for operator in operators:
-        frame = frame.groupBy("shard").transformWithState(operator, "shard int", "Append", "None")
+        frame = transform_with_state(frame.groupBy("shard"), operator, "shard int")
     writer = frame.writeStream.format("noop").option("checkpointLocation", checkpoint.spark_location)
     query = writer.trigger(processingTime="1 hour").start()
     try:
@@ -129,6 +130,7 @@ def location(spark: Any, tmp_path_factory: pytest.TempPathFactory) -> str:
     return str(folder)
 
 
+@pytest.mark.every_spark
 def test_the_state_is_a_table(spark: Any, location: str) -> None:
     table = read_state(location, spark)
     moments = [name for name, kind in table.dtypes if kind == "timestamp"]

@@ -103,6 +103,7 @@ def put(path: Path, content: str | bytes) -> Path:
 TEXT = b"a\r\nb\rc\n\n last"
 
 
+@pytest.mark.every_spark
 def test_a_stream_of_text_files_gives_the_records_that_the_same_files_give_at_once(
     tmp_path: Path, streams: Streams
 ) -> None:

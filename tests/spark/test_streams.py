@@ -81,6 +81,7 @@ def test_each_event_is_a_moment_at_whose_end_fires_what_is_due_at_once(spark, ev
         assert_that(panes, equal_to([("a", [1, 2]), ("a", [3])]))
 
 
+@pytest.mark.every_spark
 def test_groupings_in_a_row_and_side_by_side_and_a_flatten(spark):
     with TestPipeline(spark=spark) as pipeline:
         sums = pipeline | goals() | beam.WindowInto(FixedWindows(10)) | beam.CombinePerKey(sum)
@@ -93,6 +94,7 @@ def test_groupings_in_a_row_and_side_by_side_and_a_flatten(spark):
         assert_that(names, equal_to(["blue", "red"]), label="names")
 
 
+@pytest.mark.every_spark
 def test_processing_time_fires_what_is_due(spark):
     stream = (
         TestStream()
@@ -145,6 +147,7 @@ def test_sessions_that_merge_are_taken_back_downstream(spark):
         assert_that(hourly | "Count" >> beam.CombinePerKey(CountCombineFn()), equal_to([(3, 1)]))
 
 
+@pytest.mark.every_spark
 def test_an_error_in_a_stream_names_its_step_and_keeps_its_type(spark):
     pipeline = TestPipeline(spark=spark)
     _ = (

@@ -5,6 +5,7 @@ import logging
 import pytest
 
 import penstock as beam
+from penstock.metrics.metric import Metrics
 from penstock.testing.test_pipeline import TestPipeline
 from penstock.testing.util import assert_that, equal_to
 from penstock.transforms import error_handling
@@ -140,6 +141,29 @@ def test_batches_of_elements_respect_sizes_and_windows():
             lambda batch: batch != sorted(batch, key=len) or len(batch) > 3
         )
         assert_that(ascending, equal_to([]), label="ascending")
+
+
+class CountingBundles(beam.DoFn):
+    def start_bundle(self):
+        Metrics.counter("test", "bundles").inc()
+
+    def process(self, element):
+        yield element
+
+
+@pytest.mark.parametrize(("values", "bundles"), [(1, 1), (1_000, 1), (1_001, 2)])
+def test_up_to_a_thousand_values_of_the_program_are_one_bundle(values, bundles):
+    with TestPipeline() as p:
+        batches = (
+            p
+            | beam.Create(range(values))
+            | beam.ParDo(CountingBundles())
+            | BatchElements(1_000, 1_000)
+            | beam.Map(len)
+        )
+        assert_that(batches, lambda sizes: sum(sizes) == values or pytest.fail(str(sizes)))
+    (counted,) = p.result.metrics().query()["counters"]
+    assert counted.committed == bundles
 
 
 def test_values_of_a_key_in_batches():

@@ -11,11 +11,12 @@ import pyarrow as pa
 
 from penstock.typehints import typehints
 from penstock.typehints.batch import BatchConverter
+from penstock.typehints.column_types import ValueTypeConstraint
 from penstock.typehints.row_type import RowTypeConstraint
 from penstock.utils.timestamp import Timestamp
 from penstock_spark.batches.misfits import length_of, misfit
 from penstock_spark.batches.rows import row_maker, row_type, without_none
-from penstock_spark.sinks.records import column_of, plain
+from penstock_spark.sinks.records import column_of, plain, plain_type
 
 _PLAIN: dict[Any, pa.DataType] = {
     bool: pa.bool_(),
@@ -59,6 +60,8 @@ def field_of(name: str, hint: Any) -> pa.Field:
 
 
 def _type_of(hint: Any) -> pa.DataType:
+    if isinstance(hint, ValueTypeConstraint):
+        return plain_type(hint)
     if isinstance(hint, type):
         if hint in _PLAIN:
             return _PLAIN[hint]

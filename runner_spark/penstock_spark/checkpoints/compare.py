@@ -11,7 +11,9 @@ from dataclasses import dataclass
 from typing import Any
 
 import penstock
+from penstock_spark.checkpoints.key_coders import changed_key_coders
 from penstock_spark.checkpoints.signature import FORMAT
+from penstock_spark.spark_versions import version_of
 
 Signature = dict[str, Any]
 """What `penstock_spark.checkpoints.signature.signature_of` gives."""
@@ -121,7 +123,19 @@ def _changed(sentence: str, old: Any, new: Any) -> str:
     return f"{sentence}\n  - {old}\n  + {new}"
 
 
+def _sparks(old: Signature, new: Signature) -> tuple[str, str] | None:
+    """The Spark that wrote the checkpoint, and the one that is to go on, if they are not of one minor version."""
+    before, after = old.get("spark"), new.get("spark")
+    if before is None or after is None or version_of(before) == version_of(after):
+        return None
+    return before, after
+
+
 def _of_all(old: Signature, new: Signature) -> Iterator[str]:
+    sparks = _sparks(old, new)
+    if sparks and version_of(sparks[0]) > version_of(sparks[1]):
+        # Spark reads what an older Spark has written, and promises nothing of a newer one's.
+        yield _changed("it was written by a newer Spark: use that one, or a later one", *sparks)
     if old["mode"] != new["mode"]:
         yield _changed("the pipeline has another mode", old["mode"], new["mode"])
     if old["clock"] != new["clock"]:
@@ -198,6 +212,10 @@ def _of_groupings(old: Signature, new: Signature) -> Iterator[str]:
         for part, sentence in _PARTS_OF_GROUPING.items():
             if label in after and grouping[part] != after[label][1][part]:
                 yield _changed(f"'{label}' has {sentence}", grouping[part], after[label][1][part])
+        if label in after:
+            coders = (each.get("key_coders", {}) for each in (grouping, after[label][1]))
+            for kind, was, now in changed_key_coders(*coders):
+                yield _changed(f"the keys of '{label}' have another coder for {kind}", was, now)
 
 
 def _of_drop_state(new: Signature, drop_state: Collection[str]) -> Iterator[str]:
@@ -216,6 +234,8 @@ def _unknown(old: Signature, new: Signature, drop_state: Collection[str]) -> Ite
 def _notes(old: Signature, new: Signature, dropped: Collection[str]) -> Iterator[str]:
     if old["penstock"] != new["penstock"]:
         yield _changed("it was last used by another penstock", old["penstock"], new["penstock"])
+    if (sparks := _sparks(old, new)) and version_of(sparks[0]) < version_of(sparks[1]):
+        yield _changed("it was written by an older Spark, which cannot go on with it any more", *sparks)
     yield from (f"the state of '{label}' is given up" for label in dropped)
     yield from (
         f"nothing is written to '{label}' any more" for label in old["sinks"] if label not in new["sinks"]

@@ -5,26 +5,34 @@
 ``spark/``      Spark's own checkpoint
 ``control/``    commands, a small file each
 ``inputs/``     what was read of bounded sources
+``holders/``    which run holds it: `penstock_spark.checkpoints.lease`
+``ended.json``  how the run ended, once its windows have all fired
 ==============  =========================================================
 """
 
 from __future__ import annotations
 
+import datetime
 import json
 import logging
 import os
 import time
 import uuid
 from collections.abc import Callable, Collection
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
+from typing import Any
 
 from pyspark.sql import SparkSession
 
 from penstock.error import three_parts
 from penstock_spark.checkpoints.compare import Comparison, Signature, compare, newer_format
+from penstock_spark.checkpoints.holder import this_holder
+from penstock_spark.checkpoints.lease import HOLDERS, CheckpointTaken, Lease, take_lease
 from penstock_spark.checkpoints.place import HadoopPlace, Place
+from penstock_spark.checkpoints.privacy import check_writers, make_private
+from penstock_spark.session import is_local
 
-PLAN = "plan.json"
+PLAN, ENDED = "plan.json", "ended.json"
 _SPARK, _CONTROL, _INPUTS = "spark", "control", "inputs"
 _COMMANDS = {"drain": False, "signal": True, "end": True}
 """The commands, and whether each has an argument."""
@@ -48,6 +56,7 @@ class Checkpoint:
         is_new: Whether nothing has run with it.
         notes: What has changed, a sentence each.
         new_sinks: The labels of the sinks that nothing was written to before.
+        lease: The claim of the run that may change it; None for whoever only reads, and for a folder of one run.
     """
 
     place: Place
@@ -55,6 +64,7 @@ class Checkpoint:
     is_new: bool
     notes: tuple[str, ...] = ()
     new_sinks: tuple[str, ...] = ()
+    lease: Lease | None = None
 
     @property
     def spark_location(self) -> str:
@@ -74,6 +84,38 @@ class Checkpoint:
     def last_commit(self) -> int:
         """The number of the last micro-batch that is finished; -1 if none is."""
         return _last_commit(self.place)
+
+    def is_draining(self) -> bool:
+        """Whether a run was told to drain, and has not finished that."""
+        return any("-drain-" in name for name in self.place.inside(_CONTROL).names())
+
+    def note_end(self, state: str) -> None:
+        """Notes that all windows have fired, so that no later run takes what is new for late.
+
+        Args:
+            state: How the run has ended, of `penstock.runners.runner.PipelineState`.
+        """
+        at = datetime.datetime.now(datetime.UTC).strftime("%Y-%m-%d %H:%M:%S UTC")
+        self.place.write(ENDED, json.dumps({"state": state, "at": at}).encode())
+
+    def check(self) -> None:
+        """Looks whether this run may still write; called before anything is committed.
+
+        Raises:
+            CheckpointTaken: Another run holds the checkpoint.
+        """
+        if self.lease is not None:
+            self.lease.check()
+
+    @property
+    def lost(self) -> CheckpointTaken | None:
+        """Why the run may not write any more, as far as that is known; None while it may."""
+        return None if self.lease is None else self.lease.lost
+
+    def release(self) -> None:
+        """Lets the next run begin."""
+        if self.lease is not None:
+            self.lease.release()
 
     def command(self, name: str, argument: str | None = None) -> None:
         """Tells the query something; it takes effect with one of the next micro-batches.
@@ -95,7 +137,7 @@ class Checkpoint:
         # Names ascend, also if the machine's clock is set back; two programs never take the same one.
         number = max(time.time_ns() // 1000, max(numbers, default=0) + 1)
         line = json.dumps({"command": name, "name": argument or None})
-        control.write(f"{number:0{_DIGITS}}-{uuid.uuid4().hex[:8]}.json", f"{line}\n".encode())
+        control.write(f"{number:0{_DIGITS}}-{name}-{uuid.uuid4().hex[:8]}.json", f"{line}\n".encode())
 
 
 Prepare = Callable[[Checkpoint], None]
@@ -111,6 +153,8 @@ def open_checkpoint(
     signature: Signature,
     drop_state: Collection[str] = (),
     prepare: Prepare = _nothing,
+    run: str | None = None,
+    take_over: bool = False,
 ) -> Checkpoint:
     """Makes a checkpoint, or opens one for a pipeline that fits it.
 
@@ -120,12 +164,31 @@ def open_checkpoint(
         signature: The pipeline's, of `penstock_spark.checkpoints.signature.signature_of`.
         drop_state: The labels of groupings whose state may be given up.
         prepare: Called with the checkpoint before it is noted that the pipeline is at work with it.
+        run: The run's name, under which it holds the checkpoint; None where no other run can know the folder.
+        take_over: Whether another run that holds the checkpoint has to stop; it is waited for.
 
     Raises:
-        ValueError: The pipeline does not fit, or the folder is something else. Nothing in it has changed then.
-        Exception: What `prepare` raises; then too.
+        ValueError: The pipeline does not fit, its run has ended, or the folder is something else. Nothing in it has
+            changed then, but for who held it.
+        CheckpointTaken: Another run holds it.
+        Exception: What `prepare` raises.
     """
-    return open_at(HadoopPlace(spark, location), signature, drop_state, prepare)
+    place = HadoopPlace(spark, location)
+    if is_local(spark.sparkContext.master):
+        # On a cluster, the workers may be other users.
+        make_private(place.location)
+    check_writers(place.location)
+    if run is None:
+        return open_at(place, signature, drop_state, prepare)
+    _refuse_strangers(place)
+    java: Any = spark._jvm
+    me = this_holder(run, int(java.java.lang.ProcessHandle.current().pid()))
+    lease = take_lease(place, me, take_over)
+    try:
+        return open_at(place, signature, drop_state, prepare, lease)
+    except BaseException:
+        lease.release()
+        raise
 
 
 def find_checkpoint(spark: SparkSession, location: str | os.PathLike[str]) -> Checkpoint:
@@ -133,8 +196,10 @@ def find_checkpoint(spark: SparkSession, location: str | os.PathLike[str]) -> Ch
 
     Raises:
         ValueError: There is none.
+        RunnerError: Everybody may write to it.
     """
     place = HadoopPlace(spark, location)
+    check_writers(place.location)
     plans = _plans(place)
     if not plans:
         raise ValueError(_no_checkpoint(place.location, place.names()))
@@ -142,19 +207,24 @@ def find_checkpoint(spark: SparkSession, location: str | os.PathLike[str]) -> Ch
 
 
 def open_at(
-    place: Place, signature: Signature, drop_state: Collection[str] = (), prepare: Prepare = _nothing
+    place: Place,
+    signature: Signature,
+    drop_state: Collection[str] = (),
+    prepare: Prepare = _nothing,
+    lease: Lease | None = None,
 ) -> Checkpoint:
-    """As `open_checkpoint`, for any kind of folder."""
+    """As `open_checkpoint`, for any kind of folder, and with a claim that has been made."""
+    _refuse_strangers(place)
     plans = _plans(place)
-    if not plans and (strangers := [name for name in place.names() if not name.startswith(".")]):
-        raise ValueError(_no_checkpoint(place.location, strangers))
+    if ENDED in place.names():
+        raise ValueError(_ended(place))
     if plans and _has_begun(place):
-        opened = _continued(place, plans, signature, drop_state)
+        opened = replace(_continued(place, plans, signature, drop_state), lease=lease)
     else:
         place.delete(_INPUTS)
         own = plans[-1]["id"] if plans else uuid.uuid4().hex
         plan = {**signature, "dropped": [], "since": 0, "id": own}
-        opened = Checkpoint(place, plan, is_new=True, new_sinks=tuple(signature["sinks"]))
+        opened = Checkpoint(place, plan, is_new=True, new_sinks=tuple(signature["sinks"]), lease=lease)
     for note in opened.notes:
         _LOGGER.warning("the checkpoint %s: %s", place.location, note)
     prepare(opened)
@@ -162,6 +232,25 @@ def open_at(
     for name in (_SPARK, _CONTROL, _INPUTS):
         place.inside(name).make()
     return opened
+
+
+def _refuse_strangers(place: Place) -> None:
+    """Refuses a folder that has something else in it."""
+    names = [name for name in place.names() if not name.startswith(".") and name != HOLDERS]
+    if names and not _plans(place):
+        raise ValueError(_no_checkpoint(place.location, names))
+
+
+def _ended(place: Place) -> str:
+    """Why a run that has ended is not gone on with."""
+    ended = json.loads(place.read(ENDED))
+    what = f"the run of the checkpoint {place.location} has ended: {ended['state']} at {ended['at']}"
+    because = "all of its windows have fired, and what is new would be dropped as late"
+    hint = (
+        "begin anew with another checkpoint_location, which reads all input again; "
+        "a stream that later runs go on with has sources without ends=True, and is cancelled, not drained"
+    )
+    return three_parts(f"{what}; {because}", hint=hint)
 
 
 def _continued(

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import os
 import uuid
+from pathlib import Path
 from typing import Any, Protocol
 
 from pyspark.sql import SparkSession
@@ -41,8 +42,12 @@ class Place(Protocol):
         """Gives a file a name that no other has."""
         ...
 
+    def claim(self, name: str, content: bytes) -> bool:
+        """Makes a small file; whether this caller made it, and nobody else had. It may be seen before it is whole."""
+        ...
+
     def delete(self, name: str) -> None:
-        """Deletes a folder in it, with all that it has; nothing if it is not there."""
+        """Deletes a file, or a folder with all that it has; nothing if it is not there."""
         ...
 
     def inside(self, name: str) -> Place:
@@ -75,7 +80,8 @@ class HadoopPlace:
             hint = "write a local path, or a URI whose file system Spark is set up for"
             raise ValueError(three_parts(what, hint=hint)) from error
         # On a local disk, Hadoop keeps a file of checksums beside each file; files with names of ours have none.
-        self._system = system.getRawFileSystem() if system.getScheme() == "file" else system
+        self._is_local = system.getScheme() == "file"
+        self._system = system.getRawFileSystem() if self._is_local else system
 
     def names(self) -> list[str]:
         """What is directly in it, sorted; nothing if it is not there.
@@ -121,8 +127,25 @@ class HadoopPlace:
         if not self._system.rename(self._child(old), self._child(new)):
             raise OSError(f"{self.location}/{old} cannot be renamed to {new}")
 
+    def claim(self, name: str, content: bytes) -> bool:
+        """Makes a small file; whether this caller made it, and nobody else had. It may be seen before it is whole."""
+        if self._is_local:
+            # Hadoop's local file system looks first and writes then: two callers could both make it.
+            return _claimed(Path(str(self._child(name).toUri().getPath())), content)
+        try:
+            stream = self._system.create(self._child(name), False)
+        except Exception as error:
+            if "FileAlreadyExistsException" in str(error):
+                return False
+            raise
+        try:
+            stream.write(bytearray(content))
+        finally:
+            stream.close()
+        return True
+
     def delete(self, name: str) -> None:
-        """Deletes a folder in it, with all that it has; nothing if it is not there."""
+        """Deletes a file, or a folder with all that it has; nothing if it is not there."""
         self._system.delete(self._child(name), True)
 
     def inside(self, name: str) -> HadoopPlace:
@@ -131,6 +154,15 @@ class HadoopPlace:
 
     def _child(self, name: str) -> Any:
         return self._path(self._folder, name)
+
+
+def _claimed(path: Path, content: bytes) -> bool:
+    try:
+        with path.open("xb") as file:
+            file.write(content)
+    except FileExistsError:
+        return False
+    return True
 
 
 def _cause(error: Exception) -> str:

@@ -24,6 +24,7 @@ from penstock.transforms.trigger import AccumulationMode, ClosingBehavior, OnTim
 from penstock.transforms.window import TimestampCombiner, WindowFn
 from penstock.transforms.windowing import Windowing
 from penstock.utils.timestamp import Duration, Timestamp
+from penstock_spark.checkpoints.key_coders import KeyCoders, key_coders_of
 from penstock_spark.retractions import retracting_edges
 from penstock_spark.stream_plan import StreamPlan, WaitingParDo
 from penstock_spark.windowing import windowing_of
@@ -131,8 +132,13 @@ def _grouping(plan: StreamPlan, step: Step, input_retracts: bool) -> dict[str, A
         **windowing_as_text(windowing),
         "combine": "none, but a group" if combine is None else combine_as_text(combine),
         "held": _held(contents),
+        "key_coders": _key_coders(plan, step),
         "feeds": [feed.label for feed in plan.feeds[step.label]],
     }
+
+
+def _key_coders(plan: StreamPlan, step: Step) -> KeyCoders:
+    return key_coders_of(plan.graph.edge(step.inputs[0]).element_type, name_of)
 
 
 def _held(contents: Contents) -> str:
@@ -150,6 +156,7 @@ def _stateful(plan: StreamPlan, step: Step) -> dict[str, Any]:
     return {
         **windowing_as_text(windowing_of(plan.graph, step.inputs[0])),
         "combine": "none, but state",
+        "key_coders": _key_coders(plan, step),
         "held": ", ".join(f"{name}: {kind}" for name, kind in told),
         "feeds": [feed.label for feed in plan.feeds[step.label]],
     }

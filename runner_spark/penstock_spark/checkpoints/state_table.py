@@ -30,6 +30,7 @@ from penstock_spark.shards.waiting import KeptParcel, kept_in
 from penstock_spark.shards.waiting_state import label_of_waiting, waiting_label
 from penstock_spark.shipping import driver_sys_path, import_like_driver, ship_packages
 from penstock_spark.worker_socket import promptly
+from penstock_spark.workers_python import check_workers_python, map_in_arrow
 
 _MOMENT = pa.timestamp("us", "UTC")
 _SCHEMA = pa.schema(
@@ -114,10 +115,11 @@ def read_state(location: str | os.PathLike[str], spark: SparkSession | None = No
     if pages is None:
         return spark.createDataFrame([], _COLUMNS)
     local = is_local(spark.sparkContext.master)
+    check_workers_python(spark.sparkContext, local)
     if not local:
         ship_packages(spark)
     function = _table_function(_groupings(checkpoint.plan), driver_sys_path() if local else ())
-    return pages.mapInArrow(function, _COLUMNS)
+    return map_in_arrow(pages, function, _COLUMNS)
 
 
 def state_rows(location: str | os.PathLike[str], spark: SparkSession | None = None) -> Iterator[StateRow]:

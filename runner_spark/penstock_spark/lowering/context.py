@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import logging
 from collections.abc import Callable, Set
 from dataclasses import dataclass, field
 from typing import Any
@@ -9,11 +10,18 @@ from typing import Any
 from pyspark import StorageLevel
 from pyspark.sql import DataFrame, SparkSession
 
-from penstock.graph import Step, Write
+from penstock.graph import Graph, Step, Write
 from penstock_spark.lowering.frames import select
+from penstock_spark.operators.reporting import Reporting
 from penstock_spark.plan import PortReference
 from penstock_spark.sinks import SinkPlan, plan_sink
 from penstock_spark.sources import Scan as Source
+from penstock_spark.spark_errors import Surroundings
+
+_LOGGER = logging.getLogger(__name__)
+
+INLINE_VALUES = 1_000
+"""The number of in-memory values for which a further task is worth its start."""
 
 
 @dataclass
@@ -26,7 +34,8 @@ class Context:
         metrics: The Spark accumulator for metrics.
         partitions: The number of partitions of every shuffle.
         dumps: Pickles a program for the workers.
-        show_elements: Whether errors tell the element that a step worked on.
+        reporting: How the run's tasks report.
+        inline_values: Up to so many in-memory values are one bundle.
         without: The optimisations that are switched off.
         recorded: How many elements and panes of each grouping a worker writes down in a micro-batch.
         sys_path: Folders that local workers should import from too.
@@ -37,6 +46,7 @@ class Context:
         views: Broadcast side inputs, by edge.
         written: What each write gave, by label.
         tidy: What to call when the run is over.
+        places: The steps that Spark is at work for, as the second lines of errors.
     """
 
     spark: SparkSession
@@ -44,7 +54,8 @@ class Context:
     metrics: Any
     partitions: int
     dumps: Callable[[Any], bytes]
-    show_elements: bool = False
+    inline_values: int = INLINE_VALUES
+    reporting: Reporting = field(default_factory=Reporting)
     without: Set[str] = frozenset()
     recorded: int = 0
     sys_path: tuple[str, ...] = ()
@@ -55,11 +66,19 @@ class Context:
     views: dict[int, Any] = field(default_factory=dict)
     written: dict[str, tuple[Any, ...]] = field(default_factory=dict)
     tidy: list[Callable[[], Any]] = field(default_factory=list)
+    places: tuple[str, ...] = ()
 
     def tidy_up(self) -> None:
-        """Lets go of what the run has made."""
+        """Lets go of what the run has made; what can no longer be let go of, such as that of a dead Java, is gone."""
         while self.tidy:
-            self.tidy.pop()()
+            try:
+                self.tidy.pop()()
+            except Exception as error:
+                _LOGGER.debug("what a run had made could not be let go of: %s", error)
+
+    def surroundings(self, graph: Graph) -> Surroundings:
+        """What an error is read with that Spark raises now."""
+        return Surroundings(self.reporting, graph, self.places)
 
     def sink(self, step: Step) -> SinkPlan:
         """The plan of a Write's sink."""

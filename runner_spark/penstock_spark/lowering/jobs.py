@@ -12,14 +12,17 @@ from penstock_spark.lowering.context import Context
 from penstock_spark.lowering.stage import lower_stage
 from penstock_spark.operators.program import PageRoot, Program, SinkWriterSpec
 from penstock_spark.operators.stage import stage_function
+from penstock_spark.operators.unwritable import unwritable
 from penstock_spark.plan import Plan, Query, Scan, Stage, ViewNode, WriteNode
 from penstock_spark.sources import open_source
+from penstock_spark.workers_python import map_in_arrow
 
 
 def run_plan(plan: Plan, context: Context) -> None:
     """Builds and runs every node in order; at the end, one job runs all stages that nothing else has run."""
     open_sources(plan, context)
     for node in plan.nodes:
+        context.places = _places(node, plan)
         match node:
             case Stage():
                 lower_stage(node, plan, context)
@@ -29,8 +32,11 @@ def run_plan(plan: Plan, context: Context) -> None:
                 _write(node, context)
     last = [context.frames[stage.number] for stage in plan.stages if not stage.ports]
     if last:
+        context.places = tuple(step.where for stage in plan.stages if not stage.ports for step in stage.steps)
         # These frames have no rows; collecting nothing is the cheapest job.
         reduce(DataFrame.unionAll, last).collect()
+    for scan in context.scans.values():
+        scan.check()
 
 
 def open_sources(plan: Plan, context: Context) -> None:
@@ -42,7 +48,19 @@ def open_sources(plan: Plan, context: Context) -> None:
             source = step.primitive.source
             if isinstance(source, ColumnsSource):
                 source = source.source
+            context.places = (step.where,)
             context.scans[step.label] = open_source(source, context.spark, step.where)
+
+
+def _places(node: Stage | ViewNode | WriteNode, plan: Plan) -> tuple[str, ...]:
+    """The steps that Spark is at work for, as far as a job is for one thing."""
+    match node:
+        case Stage():
+            return tuple(step.where for step in node.steps)
+        case ViewNode():
+            return (plan.graph.producer(node.edge.id).where,)
+        case WriteNode():
+            return (node.step.where,)
 
 
 def _broadcast(node: ViewNode, context: Context) -> None:
@@ -63,10 +81,13 @@ def _write(node: WriteNode, context: Context) -> None:
         writer = SinkWriterSpec(edge, sink.make_encoder, step.where)
         program = Program(context.run, -1, (PageRoot(edge),), (), (writer,))
         function = stage_function(context.dumps(program), {}, context.metrics, context.sys_path)
-        frame = context.read_all(node.sources, ("tag", "value")).mapInArrow(function, sink.schema)
+        frame = map_in_arrow(context.read_all(node.sources, ("tag", "value")), function, sink.schema)
     else:
         if node.in_columns:
             assert sink.columns is not None
             sink = sink.columns
         frame = reduce(DataFrame.unionAll, [context.frames[reference.stage] for reference in node.sources])
-    context.written[step.label] = tuple(sink.commit(frame))
+    try:
+        context.written[step.label] = tuple(sink.commit(frame))
+    except OSError as error:
+        raise unwritable(error, step.where) from None

@@ -82,7 +82,6 @@ def level_program(
             ),
             *(_sink_writer(edge, step, plan.level_of[step.label], encoders) for edge, step in part.sinks),
         ),
-        show_elements=context.show_elements,
         recorded=context.recorded,
     )
 

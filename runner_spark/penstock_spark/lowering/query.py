@@ -24,7 +24,9 @@ from penstock_spark.shards.level_processor import ROWS, LevelProcessor
 from penstock_spark.shards.notices import BEAT, COMMAND
 from penstock_spark.shards.operator import played_function, reading_function
 from penstock_spark.sinks import Encoder
+from penstock_spark.spark_versions import transform_with_state
 from penstock_spark.stream_plan import Clock, StreamPlan
+from penstock_spark.workers_python import map_in_arrow, workers_python
 
 
 @dataclass(frozen=True, eq=False)
@@ -88,15 +90,16 @@ def build_query(
 
     if plan.played is not None:
         played = function(played_function, plan.played)
-        frames[0] = frames[0].mapInArrow(played, ROWS)
+        frames[0] = map_in_arrow(frames[0], played, ROWS)
     first_reading = len(frames)
     for part, reading in zip(plan.readings, opened, strict=True):
         clocked = reading.frame.withColumn("clock", F.unix_micros(_now()))
-        frames.append(clocked.mapInArrow(function(reading_function, part, reading.spec), ROWS))
+        frames.append(map_in_arrow(clocked, function(reading_function, part, reading.spec), ROWS))
     frame = reduce(DataFrame.unionAll, frames)
     for level in plan.levels:
         processor = function(LevelProcessor, level)
-        frame = frame.groupBy("shard").transformWithState(processor, ROWS, "Append", "None")
+        with workers_python():
+            frame = transform_with_state(frame.groupBy("shard"), processor, ROWS)
     batches = timeline.batches if plan.played else 0
     return Query(frame, batches, opened, first_reading, heartbeat == "none")
 

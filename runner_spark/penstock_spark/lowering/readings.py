@@ -12,15 +12,18 @@ from pyspark.sql import DataFrame
 
 from penstock.graph import InlineValues, Read, Source, Step
 from penstock.io.external.generate_sequence import SequenceSource
+from penstock.io.sparkio import SparkSource
 from penstock.io.streams import StreamSource
 from penstock.transforms.periodicsequence import PeriodicSource
 from penstock_spark.lowering.context import Context
 from penstock_spark.shards.program import ReadingSpec
 from penstock_spark.shards.reading import ScheduledReading, StagedReading, StreamReading
 from penstock_spark.sources import Scan, open_source
+from penstock_spark.sources.scan import with_plain_names
 from penstock_spark.stream_plan import Level
 from penstock_spark.stream_sources import open_beats, open_staged, open_stream, stage_bounded
 
+_LIMITS = {"maxfilespertrigger", "maxbytespertrigger", "maxoffsetspertrigger"}
 _Clocked = PeriodicSource | SequenceSource
 
 
@@ -33,12 +36,16 @@ class Opened:
         spec: How its tasks read it.
         is_finite: Whether it ends by itself.
         ends_when_read: Whether it has ended as soon as there is nothing new; its tasks do not see that.
+        is_limited: Whether a micro-batch may read only a part of what is there.
+        is_newest_first: Whether it reads files in another order than that in which they have changed.
     """
 
     frame: DataFrame
     spec: ReadingSpec
     is_finite: bool
     ends_when_read: bool = False
+    is_limited: bool = False
+    is_newest_first: bool = False
 
 
 def ends_soon(part: Level) -> bool:
@@ -61,8 +68,17 @@ def open_reading(part: Level, context: Context, folder: str) -> Opened:
     step, source = _root_of(part)
     if isinstance(source, StreamSource):
         scan = open_stream(source, context.spark, step.where)
-        reader = StreamReading(source, scan.make_decoder, step.where)
-        return Opened(scan.frame, reading_spec(part, step, reader), source.ends, source.ends)
+        frame, make_decoder = with_plain_names(scan.frame, scan.make_decoder)
+        reader = StreamReading(source, make_decoder, step.where)
+        options = _reader_options(source)
+        return Opened(
+            frame,
+            reading_spec(part, step, reader),
+            source.ends,
+            ends_when_read=source.ends,
+            is_limited=not _LIMITS.isdisjoint(options),
+            is_newest_first=str(options.get("latestfirst", "false")).lower() == "true",
+        )
     if isinstance(source, _Clocked):
         beats = open_beats(source, context.spark)
         spec = reading_spec(part, step, ScheduledReading(beats.make_decoder))
@@ -71,6 +87,12 @@ def open_reading(part: Level, context: Context, folder: str) -> Opened:
     stage_bounded(_scan(source, context, step), staged, step.where, context.dumps, context.sys_path)
     frame = open_staged(context.spark, staged)
     return Opened(frame, reading_spec(part, step, StagedReading(isinstance(source, InlineValues))), True)
+
+
+def _reader_options(source: StreamSource) -> dict[str, Any]:
+    """The options of Spark's reader, whose names may be written in any case."""
+    own = source.source.options if isinstance(source.source, SparkSource) else ()
+    return {name.lower(): value for name, value in [*dict(own).items(), *source.options]}
 
 
 def _root_of(part: Level) -> tuple[Step, Source]:

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Set
+from math import ceil
 from typing import Any
 
 from pyspark.sql import DataFrame
@@ -67,7 +68,10 @@ from penstock_spark.rows import (
     SORT_COLUMNS,
 )
 from penstock_spark.sinks.as_columns import schema_of
+from penstock_spark.sources.scan import with_plain_names
+from penstock_spark.spark_versions import repartition_by_number
 from penstock_spark.windowing import windowing_of
+from penstock_spark.workers_python import map_in_arrow
 
 _PAGES = ("tag", "value")
 _EXCHANGE_TYPE = from_arrow_schema(EXCHANGE)
@@ -88,7 +92,6 @@ def lower_stage(stage: Stage, plan: Plan, context: Context) -> None:
             _writer(port, writing, plan, context) for port in stage.ports for writing in port.writings
         ),
         partitions=partitions,
-        show_elements=context.show_elements,
         shortcuts="shortcuts" not in context.without,
     )
     if isinstance(stage.root, Inline) and stage.root.by_driver:
@@ -99,7 +102,7 @@ def lower_stage(stage: Stage, plan: Plan, context: Context) -> None:
     schema = _schema(stage, context)
     views = {side.edge: context.views[side.edge] for step in stage.steps for side in step.side_inputs}
     function = stage_function(_pickled(program, stage, context), views, context.metrics, context.sys_path)
-    context.keep(stage.number, frame.mapInArrow(function, schema), len(stage.ports))
+    context.keep(stage.number, map_in_arrow(frame, function, schema), len(stage.ports))
 
 
 def _columns_written(stage: Stage, query: Query, context: Context) -> DataFrame:
@@ -152,7 +155,8 @@ def _read(stage: Stage, plan: Plan, context: Context) -> tuple[DataFrame, tuple[
             return _inline(((_edge(step), context.written[step.label]),), context)
         case Scan(step):
             scan = context.scans[step.label]
-            return scan.frame, (ScanRoot(_edge(step), scan.make_reader),), 1
+            frame, make_reader = with_plain_names(scan.frame, scan.make_reader)
+            return frame, (ScanRoot(_edge(step), make_reader),), 1
         case Query(step):
             computed, reader = lower_columns(stage.root.source, context.scans[step.label].frame)
             return computed, (ColumnsRoot(_edge(step), reader.read),), 1
@@ -162,7 +166,7 @@ def _read(stage: Stage, plan: Plan, context: Context) -> tuple[DataFrame, tuple[
             assert isinstance(step.primitive, Reshuffle)
             count = step.primitive.partitions or context.partitions
             frame = context.read_all(sources, ("first", *_PAGES))
-            spread = frame.repartitionById(count, frame["first"].cast("int"))
+            spread = repartition_by_number(frame, count, frame["first"].cast("int"))
             return select(spread, _PAGES), (PageRoot(_edge(step)),), 1
         case Aggregate(groupings, sources):
             totals = add_up(context.read_all(sources, (*GROUP_COLUMNS, *NUMBER_COLUMNS)))
@@ -181,7 +185,7 @@ def _inline(
     reads: tuple[tuple[int, tuple[Any, ...]], ...], context: Context
 ) -> tuple[DataFrame, tuple[Root, ...], int]:
     most = max(len(values) for _, values in reads)
-    count = max(1, min(most, context.partitions))
+    count = max(1, min(ceil(most / context.inline_values), context.partitions))
     roots = tuple(InlineRoot(edge, values) for edge, values in reads)
     return context.spark.range(0, count, 1, count), roots, count
 

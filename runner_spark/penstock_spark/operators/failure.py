@@ -1,7 +1,8 @@
 """How an exception of user code travels from a worker to the caller of `run`, with its type and the step it left.
 
-Spark reports a worker's exception as text. The worker therefore puts the pickled exception into that text, between
-two marks, and the driver takes it out again.
+Spark reports a worker's exception as text. The worker therefore puts the pickled exception into that text, and the
+driver takes it out again. The text may quote the input as well, which may hold anything: so the worker signs what it
+puts there, and the driver unpickles only what is signed with the key of its run.
 """
 
 from __future__ import annotations
@@ -10,18 +11,21 @@ import base64
 import pickle
 import re
 import traceback
-from collections.abc import Callable
+from collections.abc import Callable, Generator, Iterator
 from dataclasses import dataclass
-from typing import Any, NoReturn
+from typing import Any, NoReturn, TypeVar
 
 import cloudpickle
 
-from penstock.error import RunnerError
+from penstock.error import RunnerError, three_parts
 from penstock.metrics.execution import MetricsContainer, set_current
+from penstock_spark.operators.reporting import reporting_now
 
-_MARKED = re.compile(r"penstock-failure<([A-Za-z0-9+/=]+)>")
+_MARKED = re.compile(r"penstock-failure<([0-9a-f]{64}):([A-Za-z0-9+/=]+)>")
 _LIMIT_BYTES = 60_000
 _TRACEBACK_LIMIT = 12
+_SHOWN_CHARACTERS = 1_000
+_Result = TypeVar("_Result")
 
 
 @dataclass(frozen=True)
@@ -45,23 +49,17 @@ class Failure:
     element: str | None = None
 
 
+_MEMORY_HINT = (
+    "let the step hold less at once, or give the workers more: fewer tasks at a time, or a larger machine"
+)
+
+
 class StepFailed(Exception):
     """Raised in a worker: user code of a step raised; the text carries the `Failure`."""
 
 
 class UserCodeError(RunnerError):
     """User code raised an exception that could not be brought to the driver as itself."""
-
-
-class _Shown:
-    """Whether this worker's task puts elements into errors."""
-
-    elements = False
-
-
-def show_elements(shown: bool) -> None:
-    """Sets whether failures of this task tell the element, which may be private, and which Spark's logs then have."""
-    _Shown.elements = shown
 
 
 def step_failed(error: BaseException, where: str, element: tuple[Any, ...] = ()) -> NoReturn:
@@ -81,12 +79,13 @@ def marked(error: BaseException, where: str, element: tuple[Any, ...] = ()) -> s
     """The text in which an exception travels to the driver; its arguments are those of `step_failed`."""
     # The text of the exceptions it came from is there too: they do not survive pickling.
     frames = "".join(traceback.format_exception(error, limit=-_TRACEBACK_LIMIT))
-    shown = _cut(repr(element[0])) if element and _Shown.elements else None
+    reporting = reporting_now()
+    shown = _cut(repr(element[0])) if element and reporting.show_elements else None
     failure = Failure(
         _pickled(error), type(error).__qualname__, _cut(_text(error)), where, _cut(frames), shown
     )
     packed = base64.b64encode(cloudpickle.dumps(failure)).decode("ascii")
-    return f"{failure.kind} {where} penstock-failure<{packed}>"
+    return f"{failure.kind} {where} penstock-failure<{reporting.signature(packed)}:{packed}>"
 
 
 def guarded(
@@ -100,6 +99,32 @@ def guarded(
         step_failed(error, where)
 
 
+LEAVING = (SystemExit, KeyboardInterrupt, GeneratorExit)
+"""What ends a process or a generator, and is no error of a step unless the step raises it."""
+
+
+def named(results: Iterator[_Result], where: Callable[[], str]) -> Iterator[_Result]:
+    """The same results; where user code leaves with what is no ordinary exception, the error names the step.
+
+    Args:
+        results: A generator that calls user code.
+        where: Tells the step at work.
+    """
+    try:
+        while True:
+            try:
+                result = next(results)
+            except StopIteration:
+                return
+            except LEAVING as error:
+                step_failed(error, where())
+            # Whoever closes this generator does so here, and that is no error.
+            yield result
+    finally:
+        if isinstance(results, Generator):
+            results.close()
+
+
 def _text(error: BaseException) -> str:
     try:
         return str(error)
@@ -107,8 +132,8 @@ def _text(error: BaseException) -> str:
         return "(its text cannot be made)"
 
 
-def _cut(text: str) -> str:
-    return text if len(text) <= _LIMIT_BYTES else text[:_LIMIT_BYTES] + " ..."
+def _cut(text: str, limit: int = _LIMIT_BYTES) -> str:
+    return text if len(text) <= limit else text[:limit] + " ..."
 
 
 def _pickled(error: BaseException) -> bytes | None:
@@ -123,12 +148,14 @@ def _pickled(error: BaseException) -> bytes | None:
 
 
 def find_failure(text: str) -> Failure | None:
-    """The failure in an error text of Spark's, if there is one."""
-    match = _MARKED.search(text)
-    if match is None:
-        return None
-    failure: Failure = pickle.loads(base64.b64decode(match.group(1)))
-    return failure
+    """The failure that a task of this run has put into an error text of Spark's; None if there is none."""
+    reporting = reporting_now()
+    for match in _MARKED.finditer(text):
+        signature, packed = match.groups()
+        if reporting.has_signed(packed, signature):
+            failure: Failure = pickle.loads(base64.b64decode(packed))
+            return failure
+    return None
 
 
 def to_exception(failure: Failure) -> BaseException:
@@ -149,18 +176,38 @@ def to_exception(failure: Failure) -> BaseException:
             raise ValueError
         error = pickle.loads(failure.exception)
     except Exception:
-        error = UserCodeError(f"{failure.kind}: {failure.message}", where=failure.where, hint=hint)
+        error = UserCodeError(f"{failure.kind}: {_shown(failure)}", where=failure.where, hint=hint)
         error.add_note(f"In the worker:\n{failure.frames}")
         return error
+    if isinstance(error, RunnerError) and "\n" in str(error):
+        # It says where, and what to do.
+        return error
+    if isinstance(error, LEAVING):
+        what = f"the step left with {failure.kind}: {_shown(failure)}".removesuffix(": ")
+        hint = "raise an exception that says what is wrong; a step does not end the program"
+        error = UserCodeError(what, where=failure.where, hint=hint)
+        error.add_note(f"In the worker:\n{failure.frames}")
+        return error
+    if isinstance(error, MemoryError):
+        what = f"a step asks for more memory than there is: {_shown(failure)}".removesuffix(": ")
+        error = MemoryError(three_parts(what, where=failure.where, hint=_MEMORY_HINT))
     _name_step(error, failure.where)
     error.add_note(f"{failure.where}\n  hint: {hint}\nIn the worker:\n{failure.frames}")
     return error
 
 
+def _shown(failure: Failure) -> str:
+    """The text of an exception, as far as an error's first line takes it."""
+    return _cut(failure.message, _SHOWN_CHARACTERS)
+
+
 def _name_step(error: Any, where: str) -> None:
-    """Appends the step to the message, as Beam does, where the message is the exception's only argument.
+    """Appends the step to the message, as Beam does, where that is the exception's only argument, or the system's text.
 
     Messages of three parts name the step already.
     """
+    step = f" [while running {where.removeprefix('at step ')}]"
     if len(error.args) == 1 and isinstance(error.args[0], str) and where not in error.args[0]:
-        error.args = (f"{error.args[0]} [while running {where.removeprefix('at step ')}]",)
+        error.args = (f"{error.args[0]}{step}",)
+    elif isinstance(error, OSError) and isinstance(error.strerror, str) and where not in error.strerror:
+        error.strerror += step

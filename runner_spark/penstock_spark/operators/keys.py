@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Callable
 from typing import Any
 
-from penstock.coders.deterministic import decode_key
+from penstock.coders.deterministic import as_coders_give_them, decode_key
 from penstock.transforms.window import GlobalWindow, IntervalWindow, Sessions, TimestampCombiner
 from penstock_spark.operators.batch import dumps
 
@@ -24,7 +24,9 @@ def keys_to_carry(names: list[bytes], keys: list[Any]) -> dict[bytes, Any]:
     """Those keys of a batch that are not self-contained, by their encodings; mostly none, found out by type."""
     if _SELF_CONTAINED_TYPES.issuperset(map(type, keys)):
         return {}
-    return {name: key for name, key in zip(names, keys, strict=True) if not key_is_self_contained(name)}
+    return as_coders_give_them(
+        {name: key for name, key in zip(names, keys, strict=True) if not key_is_self_contained(name)}
+    )
 
 
 def key_is_self_contained(key: bytes) -> bool:

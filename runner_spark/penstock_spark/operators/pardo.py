@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import logging
 from collections.abc import Callable, Iterator, Mapping
 from functools import partial
 from typing import Any
@@ -42,6 +43,7 @@ from penstock_spark.operators.steps import (
 )
 from penstock_spark.operators.views import Contents, View
 
+_LOGGER = logging.getLogger(__name__)
 _NO_ROW = (None, MIN_MICROS, GLOBAL, None)
 
 
@@ -89,6 +91,7 @@ class DoFnStep:
         self._leave("BundleContextParam")
 
     def _windowed(self, results: Any) -> Iterator[Any]:
+        check_result(results)
         for result in results:
             inner = result.value if isinstance(result, TaggedOutput) else result
             if not isinstance(inner, WindowedValue):
@@ -101,10 +104,16 @@ class DoFnStep:
             yield result
 
     def finish(self) -> Records:
-        """Runs the callbacks of bundle finalizers: the output of a bounded task is complete."""
+        """Runs the callbacks of bundle finalizers: the output of a bounded task is complete.
+
+        They are best effort, as in Beam: one that raises is logged, and what the bundle has given stays.
+        """
         for finalizer in self._finalizers:
             for callback in finalizer.callbacks:
-                self._guard(callback)
+                try:
+                    self._guard(callback)
+                except Exception:
+                    _LOGGER.exception("a bundle finalizer failed %s", self.spec.where)
         return iter(())
 
     def teardown(self) -> None:

@@ -7,11 +7,12 @@ puts batches on its output edges; a writer turns the batches of its edge into ro
 from __future__ import annotations
 
 from collections.abc import Callable, Iterable
-from dataclasses import dataclass
+from dataclasses import dataclass, field
 from typing import Any
 
 from penstock.graph import AssignWindows, ParDo
 from penstock.transforms.batch_types import BatchTypes
+from penstock_spark.operators.reporting import Reporting, reporting_now
 
 
 @dataclass(frozen=True, eq=False)
@@ -269,7 +270,7 @@ class Program:
         steps: In topological order.
         writers: Where elements leave the stage.
         partitions: The number of partitions that inline roots are dealt out to.
-        show_elements: Whether errors tell the element that a step worked on.
+        reporting: How its tasks report; that of the run for which the program is made.
         shortcuts: Whether the sums of a window may be taken together; the results are the same.
     """
 
@@ -279,5 +280,5 @@ class Program:
     steps: tuple[StepSpec, ...]
     writers: tuple[WriterSpec, ...]
     partitions: int = 1
-    show_elements: bool = False
+    reporting: Reporting = field(default_factory=reporting_now)
     shortcuts: bool = True

@@ -11,11 +11,12 @@ from typing import Any, TypeVar, cast
 import pyarrow as pa
 
 from penstock.graph import AssignWindows, ParDo, StatefulParDo
-from penstock.metrics.execution import MetricsContainer, Snapshot, merge_snapshots
+from penstock.metrics.execution import MetricsContainer, Snapshot, current_container, merge_snapshots
 from penstock.transforms.counting import PairWithNothing
 from penstock.transforms.window import FixedWindows, Sessions
+from penstock_spark.operators.at_work import digits_of, numbered, write_down, write_down_rest
 from penstock_spark.operators.batch import Batch, decode_page, dumps, loads
-from penstock_spark.operators.failure import show_elements
+from penstock_spark.operators.failure import named
 from penstock_spark.operators.group_read import GroupReader, read_groups
 from penstock_spark.operators.group_write import GroupWriter, PairStep
 from penstock_spark.operators.inline import inline_batches
@@ -43,6 +44,7 @@ from penstock_spark.operators.program import (
     WriterSpec,
 )
 from penstock_spark.operators.pushing import Consumer, Fan, Node, Quiet, Records
+from penstock_spark.operators.reporting import report_with
 from penstock_spark.operators.stateful import StatefulStep
 from penstock_spark.operators.stateful_read import StatefulReader
 from penstock_spark.operators.totals import TotalsReader
@@ -78,6 +80,7 @@ class Stage:
         self._contents: dict[int, Contents] = {edge: BroadcastContents(own) for edge, own in pages.items()}
         self.partition = partition
         self.containers: dict[str, MetricsContainer] = {}
+        self._steps = numbered(self.parts())
         self._consumers: dict[int, list[Consumer]] = {}
         self._used: set[int] = set()
         self._pace = Pace()
@@ -95,10 +98,15 @@ class Stage:
         }
         self.nodes = [*reversed(steps), *writers]
 
+    def parts(self) -> Iterable[Any]:
+        """All that may have a label, and a place in the user's program."""
+        return (*self.program.roots, *self.program.steps, *self.program.writers)
+
     def container(self, label: str) -> MetricsContainer:
         """The metrics of a step."""
         if label not in self.containers:
-            self.containers[label] = MetricsContainer(label)
+            number, _ = self._steps.get(label, (0, ""))
+            self.containers[label] = MetricsContainer(label, digits_of(number))
         return self.containers[label]
 
     def fan(self, edge: int) -> Consumer:
@@ -193,22 +201,32 @@ class Stage:
 
     def run(self, records: Iterator[Any]) -> Records:
         """Everything the task puts out."""
+        write_down(self._steps)
         lively: list[Any] = [*self.readers.values(), *self.nodes]
         started: list[Any] = []
         failed = True
         try:
-            for node in lively:
-                started.append(node)
-                node.setup()
-            for node in self.nodes:
-                if isinstance(node, SinkWriter):
-                    yield from node.start()
-            yield from self._bundles(records)
-            for node in self.nodes:
-                yield from node.finish()
+            yield from named(self._run(lively, started, records), self.where_now)
             failed = False
         finally:
             _tear_down(started, failed)
+            write_down_rest()
+
+    def _run(self, lively: list[Any], started: list[Any], records: Iterator[Any]) -> Records:
+        for node in lively:
+            started.append(node)
+            node.setup()
+        for node in self.nodes:
+            if isinstance(node, SinkWriter):
+                yield from node.start()
+        yield from self._bundles(records)
+        for node in self.nodes:
+            yield from node.finish()
+
+    def where_now(self) -> str:
+        """The step at work, as an error's second line."""
+        container = current_container()
+        return self._steps.get(container.step_name if container else "", (0, "at a step of this task"))[1]
 
     def _bundles(self, records: Iterator[Any]) -> Records:
         """Bundles of the roots' batches, each started before its first batch and finished after its last."""
@@ -327,7 +345,7 @@ def stage_function(
         context = TaskContext.get()
         partition = context.partitionId() if context else 0
         loaded: Program = loads(program)
-        show_elements(loaded.show_elements)
+        report_with(loaded.reporting)
         # Every step below another one takes a few frames of Python's stack.
         sys.setrecursionlimit(max(sys.getrecursionlimit(), 1_000 + _FRAMES_PER_STEP * len(loaded.steps)))
         stage = Stage(loaded, partition, pages)

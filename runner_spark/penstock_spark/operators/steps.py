@@ -6,6 +6,7 @@ from collections.abc import Callable, Iterator
 from functools import partial
 from itertools import chain, filterfalse, islice, starmap
 from operator import length_hint
+from types import GeneratorType
 from typing import Any
 
 from penstock.error import three_parts
@@ -19,7 +20,8 @@ from penstock_spark.operators.outputs import Outputs
 from penstock_spark.operators.pushing import Quiet, Records
 
 _SPECIAL = (TaggedOutput, TimestampedValue, WindowedValue)
-_DISCOURAGED = frozenset((str, bytes, dict))
+_USUAL = frozenset((GeneratorType, list, tuple))
+"""What functions mostly return, which needs no check."""
 
 
 def plain(batch: Batch, values: list[Any], outputs: Outputs) -> Batch | None:
@@ -188,19 +190,24 @@ def last_read(values: list[Any], elements: Iterator[Any]) -> tuple[Any, ...]:
 def _is_nothing(result: Any) -> bool:
     if result is None:
         return True
-    if type(result) in _DISCOURAGED:
+    if type(result) not in _USUAL:
         check_result(result)
     return False
 
 
 def check_result(result: Any) -> None:
-    """Refuses what is iterable but hardly meant as a sequence of outputs.
+    """Refuses what cannot be, or is hardly meant as, a sequence of outputs.
 
     Raises:
-        TypeError: Where a function returned a text, bytes or a dict, as Beam does.
+        TypeError: A function returned no iterable, or a text, bytes or a dict, as in Beam.
     """
     if isinstance(result, (str, bytes, dict)):
         raise TypeError(
             f"Returning a {type(result).__name__} from a ParDo or FlatMap is discouraged. "
             f"Please use list({type(result).__name__} ...) or return a list with the one element."
+        )
+    if not (hasattr(result, "__iter__") or hasattr(result, "__getitem__")):
+        raise TypeError(
+            f"FlatMap and ParDo must return an iterable. {type(result)} was returned instead "
+            f"({type(result).__name__!r} object is not iterable). Yield the element, return [element], or use Map."
         )

@@ -14,6 +14,7 @@ from penstock_spark.operators.failure import step_failed
 from penstock_spark.operators.group_write import split_pairs
 from penstock_spark.operators.program import PageWriterSpec, SinkWriterSpec
 from penstock_spark.operators.pushing import Quiet, Records
+from penstock_spark.operators.unwritable import unwritable
 from penstock_spark.rows import page_records
 
 
@@ -66,6 +67,8 @@ class SinkWriter(Quiet):
     def _guard(self, call: Callable[..., Any], *args: Any) -> Any:
         try:
             return call(*args)
+        except OSError as error:
+            step_failed(unwritable(error, self.spec.where), self.spec.where)
         except Exception as error:
             step_failed(error, self.spec.where)
 

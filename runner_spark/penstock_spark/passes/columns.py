@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import keyword
 from collections.abc import Callable
 from dataclasses import dataclass, replace
 
@@ -253,8 +252,6 @@ def _combined(graph: Graph, step: Step, function: KeyAndValues, table: Table) ->
     if not keys:
         raise NotInColumns("there is no key")
     names = result.names
-    if len(set(names)) < len(names) or not all(map(_is_name, names)):
-        raise NotInColumns("its names are not those of a named tuple")
     dests = names[len(keys) :]
     combiners = [known(each) for each in fn._combiners]
     values = tuple(each for each in function.values if isinstance(each, Expression))
@@ -263,10 +260,6 @@ def _combined(graph: Graph, step: Step, function: KeyAndValues, table: Table) ->
         for dest, combiner, each in zip(dests, combiners, values, strict=True)
     )
     return Combined(combine, (step, last), keys, combines)
-
-
-def _is_name(name: str) -> bool:
-    return name.isidentifier() and not name.startswith("_") and not keyword.iskeyword(name)
 
 
 def _is_map(step: Step) -> bool:

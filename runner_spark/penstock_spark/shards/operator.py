@@ -14,7 +14,7 @@ from pyspark.sql import Row as SparkRow
 from penstock.metrics.execution import Snapshot
 from penstock_spark.metrics import report_end, report_watermarks
 from penstock_spark.operators.batch import loads
-from penstock_spark.operators.failure import show_elements
+from penstock_spark.operators.reporting import report_with
 from penstock_spark.operators.stage import collect_less_often
 from penstock_spark.shards.header import Header
 from penstock_spark.shards.levels import play_shard
@@ -40,7 +40,7 @@ def prepared(program: bytes, sys_path: tuple[str, ...]) -> LevelProgram:
     collect_less_often()
     import_like_driver(sys_path)
     loaded: LevelProgram = loads(program)
-    show_elements(loaded.show_elements)
+    report_with(loaded.reporting)
     return loaded
 
 

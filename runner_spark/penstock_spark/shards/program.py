@@ -3,11 +3,12 @@
 from __future__ import annotations
 
 from collections.abc import Callable
-from dataclasses import dataclass
+from dataclasses import dataclass, field
 from typing import Any
 
 from penstock.io.watermark_policy import WatermarkPolicy
 from penstock_spark.operators.program import StepSpec
+from penstock_spark.operators.reporting import Reporting, reporting_now
 from penstock_spark.stream_plan import Clock
 
 
@@ -221,7 +222,7 @@ class LevelProgram:
         waiting: The steps of the level that wait for side inputs.
         steps: Stateless steps, in topological order.
         writers: To later levels, and to sinks.
-        show_elements: Whether errors tell the element that a step worked on.
+        reporting: How its tasks report; that of the run for which the program is made.
         recorded: How many elements and panes of each grouping a worker writes down in a micro-batch.
     """
 
@@ -240,7 +241,7 @@ class LevelProgram:
     waiting: tuple[WaitingSpec, ...]
     steps: tuple[StepSpec, ...]
     writers: tuple[LevelWriter, ...]
-    show_elements: bool = False
+    reporting: Reporting = field(default_factory=reporting_now)
     recorded: int = 0
 
     @property

@@ -2,14 +2,15 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterator, Mapping
+from collections.abc import Callable, Iterable, Iterator, Mapping
 from contextlib import contextmanager
 from typing import Any
 
 import pyarrow as pa
 
+from penstock_spark.operators.at_work import write_down, write_down_rest
 from penstock_spark.operators.batch import Batch, encode_page
-from penstock_spark.operators.failure import step_failed
+from penstock_spark.operators.failure import LEAVING, step_failed
 from penstock_spark.operators.pardo import DoFnStep
 from penstock_spark.operators.program import Program, SinkWriterSpec, StepSpec
 from penstock_spark.operators.pushing import Node, Quiet, Records
@@ -99,8 +100,13 @@ class StreamStage(Stage):
         self.outbox = outbox
         self.sink_rows: list[tuple[int, bytes]] = []
         self.waiting: dict[str, DoFnStep] = {}
+        self._level = level
         program = Program(level.run, level.number, (), level.steps, level.writers)  # type: ignore[arg-type]
         super().__init__(program, partition, dict(views))
+
+    def parts(self) -> Iterable[Any]:
+        """Those of the level, too."""
+        return (*self._level.groupings, *self._level.waiting, *super().parts())
 
     def _step(self, spec: StepSpec) -> Node:
         if not isinstance(spec.primitive, WaitingParDo):
@@ -134,28 +140,40 @@ class StreamStage(Stage):
         Yields:
             Takes what a push handed up: nothing leaves a level but by packets.
         """
+        write_down(self._steps)
         started: list[Any] = []
         failed = True
         try:
-            for node in self.nodes:
-                started.append(node)
-                node.setup()
-            for node in self.nodes:
-                node.start_bundle()
-            yield _exhaust
-            for node in self.nodes:
-                _exhaust(node.finish_bundle())
-            for node in self.nodes:
-                _exhaust(node.finish())
+            with self._named():
+                for node in self.nodes:
+                    started.append(node)
+                    node.setup()
+                for node in self.nodes:
+                    node.start_bundle()
+            yield self._exhaust
+            with self._named():
+                for node in self.nodes:
+                    self._exhaust(node.finish_bundle())
+                for node in self.nodes:
+                    self._exhaust(node.finish())
             failed = False
         finally:
             for node in started:
                 _torn_down(node, failed)
+            write_down_rest()
 
+    def _exhaust(self, records: Records) -> None:
+        with self._named():
+            for _ in records:
+                raise AssertionError("a step of a level gave rows")
 
-def _exhaust(records: Records) -> None:
-    for _ in records:
-        raise AssertionError("a step of a level gave rows")
+    @contextmanager
+    def _named(self) -> Iterator[None]:
+        """Surrounds what may call user code; where that leaves, the error names the step."""
+        try:
+            yield
+        except LEAVING as error:
+            step_failed(error, self.where_now())
 
 
 def _torn_down(node: Any, failed: bool) -> None:

@@ -6,6 +6,7 @@ where there are fewer now. One without elements writes no file, and header and f
 
 from __future__ import annotations
 
+import functools
 import os
 import re
 from collections.abc import Callable
@@ -22,20 +23,21 @@ from penstock.io.parquetio import ParquetSink
 from penstock.io.text_sink import TextSink
 from penstock.transforms.window import GlobalWindow
 from penstock_spark.sinks.columns import column_plan, folder_and_prefix
-from penstock_spark.sinks.hadoop import HadoopFolder, escaped
+from penstock_spark.sinks.hadoop import HadoopFolder
 from penstock_spark.sinks.micro_batch import MicroBatch, of_batch, prepare
+from penstock_spark.sinks.naming import SHARD, SHARDS, Naming, example_of
 from penstock_spark.sinks.parquet import parquet_plan
 from penstock_spark.sinks.plan import SinkPlan, plan_sink
-from penstock_spark.sinks.shard_files import Naming
+from penstock_spark.sinks.temporary import PREFIX, remove_abandoned_local
 from penstock_spark.sinks.text import refuse_streaming, text_plan
 
 FileSink = TextSink | ColumnSink | ParquetSink
 PathOf = Callable[[str, int, int], str]
 """The path of a file, from the name of the micro-batch, the number of the shard, and that of all shards."""
 
-# Numbers that stand for those of a micro-batch, a shard and all shards where a pattern is made of a name.
-_BATCH, _SHARD, _SHARDS = 666_666_667, 777_777_778, 888_888_889
-_STANDS_FOR_ANY = re.compile(f"{_BATCH}|{_SHARD}|{_SHARDS}")
+# A number that stands for that of a micro-batch where a pattern is made of a name.
+_BATCH = 666_666_667
+_STANDS_FOR_ANY = re.compile(f"{_BATCH}|{SHARD}|{SHARDS}")
 
 
 @dataclass(frozen=True, eq=False)
@@ -84,14 +86,17 @@ def prepare_files(
     sink: TextSink | ColumnSink | ParquetSink, spark: SparkSession, where: str, stream: str
 ) -> None:
     """Refuses to begin where another stream has left files: this one's would replace some, and stand among the rest."""
-    example = _example(_path_of(sink, where), MicroBatch(_BATCH).name)
+    path_of = _path_of(sink, where)
+    example = example_of(functools.partial(path_of, MicroBatch(_BATCH).name))
     folder, _, name = example.rpartition("/")
     if FileSystems.get_scheme(example) is None:
         place = folder or "."
+        remove_abandoned_local(place)
         names = os.listdir(place) if os.path.isdir(place) else []
     else:
-        paths = HadoopFolder(spark, folder, make=False).matching(f"{escaped(_beginning(name))}*")
-        names = [path.rpartition("/")[2] for path in paths]
+        far = HadoopFolder(spark, folder, make=False)
+        far.remove_abandoned()
+        names = far.names_beginning(_STANDS_FOR_ANY.split(name)[0])
     found = sorted(filter(names_like(name).match, names))
     if found:
         raise FileExistsError(
@@ -104,14 +109,12 @@ def prepare_files(
 
 
 def _naming(path_of: PathOf, batch: MicroBatch) -> Naming:
-    """The names of one micro-batch's files, and which files of earlier tries they replace: however many there were."""
-    example = os.path.basename(_example(path_of, batch.name))
+    """The names of one micro-batch's files, which replace those of earlier tries: however many there were."""
     return Naming(
-        lambda count: [path_of(batch.name, shard, count) for shard in range(count)],
-        (lambda count: names_like(example)) if batch.may_be_again else None,
-        old_beginning=_beginning(example),
-        # Readers of the folder leave out what begins with _. What writes to it need not know the micro-batch.
-        temporary=f"_penstock-temp-{os.path.basename(path_of('stream', 0, 1))}",
+        functools.partial(path_of, batch.name),
+        replaces=batch.may_be_again,
+        # What writes to the folder need not know the micro-batch.
+        temporary=f"{PREFIX}{os.path.basename(path_of('stream', 0, 1))}",
     )
 
 
@@ -140,15 +143,6 @@ def _column_path_of(sink: ColumnSink, where: str) -> PathOf:
     return path_of
 
 
-def _example(path_of: PathOf, batch: str) -> str:
-    """A path in which large numbers stand for those of shards."""
-    try:
-        return path_of(batch, _SHARD, _SHARDS)
-    except Exception:
-        # A naming of the user's may take no shard but the only one.
-        return path_of(batch, 0, 1)
-
-
 def names_like(example: str) -> re.Pattern[str]:
     """Matches, as a whole, the names that differ from an example in what the large numbers stand for.
 
@@ -156,7 +150,3 @@ def names_like(example: str) -> re.Pattern[str]:
     True
     """
     return re.compile(_STANDS_FOR_ANY.sub(r"\\d+", re.escape(example)) + r"\Z")
-
-
-def _beginning(example: str) -> str:
-    return _STANDS_FOR_ANY.split(example)[0]

@@ -20,14 +20,17 @@ from pyspark.errors import PySparkException
 from pyspark.sql import DataFrame, SparkSession
 from pyspark.sql.functions import lit
 
-from penstock.error import RunnerError, UnsupportedByRunner, three_parts
+from penstock.error import UnsupportedByRunner, three_parts
 from penstock.graph import Sink
 from penstock.io.sparkio import SparkSink
+from penstock_spark.processes import this_process
 from penstock_spark.session import empty_frame
 from penstock_spark.sinks.as_columns import schema_of
 from penstock_spark.sinks.hadoop import HadoopFolder
 from penstock_spark.sinks.micro_batch import MicroBatch, of_batch, prepare
 from penstock_spark.sinks.plan import SinkPlan, plan_sink
+from penstock_spark.sinks.temporary import MARK, PREFIX
+from penstock_spark.spark_errors import Surroundings, raise_translated
 
 _FILE_FORMATS = frozenset({"avro", "csv", "json", "orc", "parquet", "text", "xml"})
 
@@ -85,13 +88,13 @@ def prepare_table(sink: SparkSink, spark: SparkSession, where: str, stream: str)
         try:
             plan.commit(empty_frame(spark, schema_of(plan.schema)))
         except PySparkException as error:
-            hint = "the cause is above; the mode says what to do with what is there"
-            raise RunnerError(f"Spark failed: {error}", where=where, hint=hint) from error
+            raise_translated(error, Surroundings(places=(where,)))
 
 
 def _prepare_files(sink: SparkSink, spark: SparkSession, where: str, stream: str) -> None:
     place = HadoopFolder(spark, _path(sink), make=False)
     is_there = place.exists()
+    place.remove_abandoned()
     match sink.mode:
         case "error" | "errorifexists" if is_there:
             raise FileExistsError(
@@ -126,20 +129,22 @@ def _add_files(rows: DataFrame, sink: SparkSink, batch: MicroBatch) -> list[Any]
         rows.write.format("noop").mode("overwrite").save()
         return []
     names = f"part-{batch.name}-{_digest(batch.stream)}"
-    temporary = place.child(f"_penstock-temp-{names}")
+    temporary = place.child(f"{PREFIX}{names}")
+    unnamed = f"{temporary}/files"
     try:
         place.delete(temporary)
-        _write_beside(rows, sink, temporary)
+        place.write(f"{temporary}/{MARK}", this_process().to_json())
+        _write_beside(rows, sink, unnamed)
         if batch.may_be_again:
             for old in place.matching(*["*"] * len(sink.partition_by), f"{names}-*"):
                 place.delete(old)
-        for number, (inside, name) in enumerate(place.tree(temporary)):
+        for number, (inside, name) in enumerate(place.tree(unnamed)):
             # Below the temporary folder is one more, that of the column which all rows have alike.
             _, _, partition = inside.partition("/")
             folder = place.child(partition) if partition else _path(sink)
             place.make(folder)
             place.rename(
-                f"{temporary}/{inside}/{name}", f"{folder}/{names}-{number:05d}{name[name.index('.') :]}"
+                f"{unnamed}/{inside}/{name}", f"{folder}/{names}-{number:05d}{name[name.index('.') :]}"
             )
     finally:
         place.delete(temporary)

@@ -4,21 +4,23 @@ from __future__ import annotations
 
 import re
 from collections.abc import Callable, Collection, Sequence
-from typing import Any
+from typing import Any, NoReturn
 
 from pyspark import StorageLevel
-from pyspark.errors import PySparkException
 from pyspark.sql import DataFrame, SparkSession
 from pyspark.sql import functions as F
 
-from penstock.error import RunnerError
 from penstock_spark.operators.failure import find_failure, step_failed
 from penstock_spark.operators.program import PageRoot, Program, SinkWriterSpec
+from penstock_spark.operators.reporting import reporting_now, reports_of
 from penstock_spark.operators.stage import stage_function
+from penstock_spark.operators.unwritable import unwritable
 from penstock_spark.sinks.inside import rows_inside
 from penstock_spark.sinks.micro_batch import MicroBatch, prepare
 from penstock_spark.sinks.plan import SinkPlan
 from penstock_spark.sinks.stream_sink import StreamSink
+from penstock_spark.spark_errors import Surroundings, translated
+from penstock_spark.workers_python import map_in_arrow
 
 TASK_BYTES = 4 << 20
 """So many bytes of elements, at least, are worth a task, and a file, of their own."""
@@ -51,6 +53,8 @@ class BatchWriter:
         run: Names the run.
         sys_path: Folders that the driver imports from and the workers should too.
         app: Names the checkpoint: the same after a restart, and never that of another checkpoint.
+        check: Called before a micro-batch is written: it raises if another run holds the checkpoint.
+        location: The folder of the checkpoint, for errors.
 
     Raises:
         UnsupportedByRunner: A sink takes no stream, or not all that is asked of it.
@@ -66,7 +70,10 @@ class BatchWriter:
         run: str,
         sys_path: tuple[str, ...],
         app: str,
+        check: Callable[[], None],
+        location: str | None = None,
     ) -> None:
+        self._check = check
         self._sinks = tuple(sinks)
         self._inside = frozenset(inside)
         self._dumps = dumps
@@ -74,7 +81,9 @@ class BatchWriter:
         self._run = run
         self._sys_path = sys_path
         self._streams = _streams(self._sinks, app)
+        self._location = location
         self._last_begun: int | None = None
+        self._reporting = reporting_now()
         for sink in self._sinks:
             self._plan(sink, 0, may_be_again=True)
 
@@ -95,15 +104,18 @@ class BatchWriter:
 
     def __call__(self, frame: DataFrame, batch_id: int) -> None:
         """Writes a micro-batch; when it returns, Spark notes in the checkpoint that this is done."""
+        self._check()
         # After its first micro-batch, this process knows whether it has begun one before.
         may_be_again = self._last_begun is None or batch_id <= self._last_begun
         self._last_begun = batch_id
-        try:
-            self._write(frame, batch_id, may_be_again)
-        except Exception as error:
-            if _is_stop(str(error)):
-                raise QueryStopped(_SPARKS_WORDS) from None
-            raise
+        # Spark calls from a thread of its own.
+        with reports_of(self._reporting):
+            try:
+                self._write(frame, batch_id, may_be_again)
+            except Exception as error:
+                if _is_stop(str(error)):
+                    raise QueryStopped(_SPARKS_WORDS) from None
+                self._fail(error, tuple(sink.step.where for sink in self._sinks))
 
     def _write(self, frame: DataFrame, batch_id: int, may_be_again: bool) -> None:
         plans = [(sink, self._plan(sink, batch_id, may_be_again)) for sink in self._sinks]
@@ -147,21 +159,26 @@ class BatchWriter:
         writer = SinkWriterSpec(edge, plan.make_encoder, sink.step.where)
         program = Program(self._run, sink.level, (PageRoot(edge),), (), (writer,))
         function = stage_function(self._dumps(program), {}, self._metrics, self._sys_path)
-        self._commit(sink, plan, pages.mapInArrow(function, plan.schema))
+        self._commit(sink, plan, map_in_arrow(pages, function, plan.schema))
 
     def _commit(self, sink: StreamSink, plan: SinkPlan, rows: DataFrame) -> None:
         """Writes the rows of one sink; an error that no step has made names the sink's."""
-        where = sink.step.where
         try:
             plan.commit(rows)
         except Exception as error:
-            text = str(error)
-            if find_failure(text) is not None or _is_stop(text):
+            if _is_stop(str(error)):
                 raise
-            if isinstance(error, PySparkException):
-                hint = "the cause is above; the steps before the sink run in the same job"
-                error = RunnerError(f"Spark failed: {text}", where=where, hint=hint)
-            step_failed(error, where)
+            self._fail(error, (sink.step.where,))
+
+    def _fail(self, error: Exception, places: tuple[str, ...]) -> NoReturn:
+        """Raises an error in the terms of the pipeline; one that a step has made, as it is."""
+        if find_failure(str(error)) is not None:
+            raise error
+        where = places[0] if places else "in a stream without a sink"
+        if isinstance(error, OSError):
+            step_failed(unwritable(error, where), where)
+        known = Surroundings(places=places or (where,), checkpoint=self._location)
+        step_failed(translated(error, known), where)
 
 
 def _is_stop(text: str) -> bool:

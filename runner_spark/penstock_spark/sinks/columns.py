@@ -16,9 +16,10 @@ from penstock.io.filesystems import FileSystems
 from penstock.io.paths import known_path
 from penstock.io.write_files import FileResult
 from penstock.transforms.window import GlobalWindow
+from penstock_spark.sinks.naming import Naming
 from penstock_spark.sinks.plan import Encoder, SinkPlan, plan_sink
 from penstock_spark.sinks.records import plain
-from penstock_spark.sinks.shard_files import Naming, local_plan
+from penstock_spark.sinks.shard_files import local_plan
 from penstock_spark.sinks.text import open_for_writing, text_plan_on_hadoop, text_rows
 
 
@@ -74,17 +75,17 @@ def column_plan(sink: ColumnSink, folder: str, naming: Naming, empty: int, where
 def _naming(folder: str, name: Any) -> Naming:
     window = GlobalWindow()
 
-    def file_names(count: int) -> list[str]:
-        return [name(window, None, shard, count, "", None) for shard in range(count)]
+    def file_name(shard: int, count: int) -> str:
+        return str(name(window, None, shard, count, "", None))
 
-    def paths(count: int) -> list[str]:
-        return [f"{folder}/{each}" if folder else each for each in file_names(count)]
+    def path_of(shard: int, count: int) -> str:
+        return f"{folder}/{file_name(shard, count)}" if folder else file_name(shard, count)
 
     def results(written: list[str]) -> list[Any]:
         count = len(written)
-        return [FileResult(each, at, count, window, None, None) for at, each in enumerate(file_names(count))]
+        return [FileResult(file_name(at, count), at, count, window, None, None) for at in range(count)]
 
-    return Naming(paths, result=results)
+    return Naming(path_of, results)
 
 
 @dataclass(frozen=True)

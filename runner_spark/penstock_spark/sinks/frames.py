@@ -8,15 +8,16 @@ from typing import Any
 
 import pyarrow as pa
 from pyspark.sql import DataFrame
-from pyspark.sql.pandas.types import from_arrow_schema, to_arrow_schema
+from pyspark.sql.pandas.types import from_arrow_schema
 
 from penstock.error import three_parts
 from penstock.io.columnar import field_names
 from penstock.io.sparkio import FrameSink
 from penstock_spark.sinks import as_columns
 from penstock_spark.sinks.plan import Encoder, SinkPlan, plan_sink
-from penstock_spark.sinks.records import column_of, field_of, schema_of
+from penstock_spark.sinks.records import column_of, field_of, plain, schema_of
 from penstock_spark.sinks.tables import RecordRows
+from penstock_spark.spark_versions import to_arrow_schema
 
 
 @plan_sink.register
@@ -29,7 +30,7 @@ def plan_frame(sink: FrameSink, where: str) -> SinkPlan:
 
     if sink.schema is not None:
         schema = as_columns.schema_of(sink.schema)
-        columns, split = to_arrow_schema(schema, timezone="UTC"), _split_for(sink.element_type)
+        columns, split = to_arrow_schema(schema), _split_for(sink.element_type)
     else:
         columns, split = columns_of(sink.element_type, where)
         schema = from_arrow_schema(columns)
@@ -91,6 +92,12 @@ def _by_position(values: list[Any]) -> list[list[Any]]:
     return [list(column) for column in zip(*values, strict=True)]
 
 
+def _as_arrow_takes_them(values: list[Any], kind: pa.DataType) -> list[Any]:
+    if kind.num_fields or pa.types.is_timestamp(kind):
+        return [plain(value) for value in values]
+    return values
+
+
 @dataclass(frozen=True)
 class FrameRows(Encoder):
     """Encodes elements as typed columns.
@@ -123,7 +130,8 @@ class FrameRows(Encoder):
                 )
             )
         arrays = [
-            column_of(part, field, self.where) for part, field in zip(columns, self.schema, strict=True)
+            column_of(_as_arrow_takes_them(part, field.type), field, self.where)
+            for part, field in zip(columns, self.schema, strict=True)
         ]
         return pa.RecordBatch.from_arrays(arrays, schema=self.schema)
 

@@ -8,12 +8,15 @@ does.
 from __future__ import annotations
 
 import re
+import time
 from collections.abc import Callable
 from typing import Any
 
 from pyspark.sql import DataFrame, SparkSession
 
-from penstock_spark.sinks.shard_files import Naming
+from penstock_spark.processes import this_process
+from penstock_spark.sinks.naming import Naming, report_stale
+from penstock_spark.sinks.temporary import MARK, is_abandoned, report_removed
 
 # A file of Spark's that is larger than this has elements in it, whatever its compression.
 _SMALL_BYTES = 128
@@ -56,10 +59,27 @@ class HadoopFolder:
 
     def matching(self, *names: str) -> list[str]:
         """The paths of the files at the end of a path of Hadoop's glob patterns, which begins in the folder."""
+        return sorted(str(each.getPath().toString()) for each in self._glob(*names) if each.isFile())
+
+    def _glob(self, *names: str) -> Any:
         # Hadoop looks through the folders itself: telling each file to Python would take a thousand times longer.
         place = escaped(str(self._folder.toString()).rstrip("/"))
-        found = self._system.globStatus(self._path("/".join([place, *names])))
-        return sorted(str(each.getPath().toString()) for each in found or () if each.isFile())
+        return self._system.globStatus(self._path("/".join([place, *names]))) or ()
+
+    def remove_abandoned(self) -> None:
+        """Removes the temporary folders that dead runs have left in the folder."""
+        for status in self._glob("{_penstock,penstock}-temp-*"):
+            path = str(status.getPath().toString())
+            has_mark = status.isDirectory() and self._system.exists(self._path(path, MARK))
+            mark = self.read(f"{path}/{MARK}") if has_mark else None
+            idle_seconds = time.time() - status.getModificationTime() / 1000
+            if status.isDirectory() and is_abandoned(status.getPath().getName(), mark, idle_seconds):
+                self.delete(path)
+                report_removed(path)
+
+    def names_beginning(self, beginning: str) -> list[str]:
+        """The names of the files in it that begin so."""
+        return [path.rpartition("/")[2] for path in self.matching(f"{escaped(beginning)}*")]
 
     def tree(self, path: str, inside: str = "") -> list[tuple[str, str]]:
         """The files below a folder that are not hidden, each as the folder from there and the name."""
@@ -138,29 +158,34 @@ def write_files(
         empty_file: The content of a file without elements.
     """
     place = HadoopFolder(frame.sparkSession, folder)
+    if not naming.temporary:
+        place.remove_abandoned()
     temporary = place.child(naming.temporary_folder)
+    # Spark makes the folder that it writes to.
+    unnamed = f"{temporary}/files"
     try:
         place.delete(temporary)
-        write(frame, temporary)
+        place.write(f"{temporary}/{MARK}", this_process().to_json())
+        write(frame, unnamed)
         written = []
-        for name, size in place.files(temporary):
-            path = f"{temporary}/{name}"
+        for name, size in place.files(unnamed):
+            path = f"{unnamed}/{name}"
             is_data = not name.startswith(("_", "."))
             if is_data and (size > _SMALL_BYTES * 64 or has_elements(place.read(path))):
                 written.append(path)
         wanted = max(shards, 1) if written else empty_shards
         for number in range(wanted - len(written)):
-            written.append(f"{temporary}/empty-{number}")
+            written.append(f"{unnamed}/empty-{number}")
             place.write(written[-1], empty_file)
         names = naming.names(len(written))
-        if naming.old is not None:
-            pattern = naming.old(len(written))
-            for path in place.matching(f"{escaped(naming.old_beginning)}*"):
-                if pattern.match(path.rpartition("/")[2]):
-                    place.delete(path)
+        # As on a local disk: looked at before, and deleted after.
+        stale = naming.stale(len(names), place.names_beginning(naming.beginning)) if naming.replaces else []
         for source, name in zip(written, names, strict=True):
             place.delete(name)
             place.rename(source, name)
+        for name in stale:
+            place.delete(place.child(name))
+        report_stale(folder, stale)
         return naming.result(names)
     finally:
         place.delete(temporary)

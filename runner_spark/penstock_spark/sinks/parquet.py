@@ -13,18 +13,20 @@ import pyarrow as pa
 import pyarrow.parquet as pq
 from pyspark.errors import PySparkException
 from pyspark.sql import DataFrame
-from pyspark.sql.pandas.types import from_arrow_schema, to_arrow_schema
+from pyspark.sql.pandas.types import from_arrow_schema
 from pyspark.sql.types import StructType
 
 from penstock.error import UnsupportedByRunner, three_parts
 from penstock.io.filesystems import FileSystems
 from penstock.io.parquetio import ParquetSink
 from penstock_spark.sinks.hadoop import write_files
+from penstock_spark.sinks.naming import Naming
 from penstock_spark.sinks.plan import Encoder, SinkPlan, plan_sink
 from penstock_spark.sinks.records import schema_of, to_batch
-from penstock_spark.sinks.shard_files import Naming, local_plan
+from penstock_spark.sinks.shard_files import local_plan
 from penstock_spark.sinks.tables import RecordRows
 from penstock_spark.sinks.text import refuse_streaming, shard_naming
+from penstock_spark.spark_versions import to_arrow_schema
 
 _TIMESTAMP_SETTING = "spark.sql.parquet.outputTimestampType"
 
@@ -72,16 +74,16 @@ def _of_columns(sink: ParquetSink, naming: Naming, empty: int, where: str) -> Si
     # Hadoop takes the path as it is: a URI's escapes would be part of it.
     folder = f"file://{Path(sink.shards.prefix).absolute().parent}"
 
-    def absolute(count: int) -> list[str]:
-        return [os.path.abspath(name) for name in naming.names(count)]
+    def absolute(shard: int, count: int) -> str:
+        return os.path.abspath(naming.path_of(shard, count))
 
     def result(paths: list[str]) -> list[Any]:
         return naming.result(naming.names(len(paths)))
 
-    own = replace(naming, names=absolute, result=result)
+    own = replace(naming, path_of=absolute, result=result)
     try:
         # What Spark has no type of its own for, such as milliseconds, pyarrow writes as it is.
-        has_types = to_arrow_schema(_spark_schema(schema, where), timezone="UTC").types == schema.types
+        has_types = to_arrow_schema(_spark_schema(schema, where)).types == schema.types
         return _plan_on_hadoop(sink, schema, own, empty, where, folder) if has_types else None
     except UnsupportedByRunner:
         return None
@@ -175,7 +177,7 @@ def _plan_on_hadoop(
         )
     kind = _spark_schema(schema, where)
     # The columns as Spark has them, e.g. text with 32-bit offsets and instants in UTC.
-    columns = to_arrow_schema(kind, timezone="UTC")
+    columns = to_arrow_schema(kind)
     empty_file = io.BytesIO()
     pq.write_table(columns.empty_table(), empty_file, compression=sink.codec)
 

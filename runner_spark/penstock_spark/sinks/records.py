@@ -14,6 +14,9 @@ from typing import Any
 import pyarrow as pa
 
 from penstock.error import three_parts
+from penstock.row import Row
+from penstock.typehints import typehints
+from penstock.typehints.column_types import LOCAL_DATETIME, PairsConstraint, ValueTypeConstraint
 from penstock.utils.timestamp import Timestamp
 
 _PLAIN: dict[Any, pa.DataType] = {
@@ -25,8 +28,13 @@ _PLAIN: dict[Any, pa.DataType] = {
     Timestamp: pa.timestamp("us", "UTC"),
     datetime.datetime: pa.timestamp("us", "UTC"),
     datetime.date: pa.date32(),
+    datetime.time: pa.time64("us"),
+    datetime.timedelta: pa.duration("us"),
     decimal.Decimal: pa.decimal128(38, 18),
+    LOCAL_DATETIME: pa.timestamp("us"),
+    type(None): pa.null(),
 }
+_DIGITS_MAX = 38
 
 
 def schema_of(element_type: Any, where: str) -> pa.Schema:
@@ -81,12 +89,36 @@ def _optional(hint: Any) -> tuple[Any, bool]:
         typing.get_args(hint) if typing.get_origin(hint) in (typing.Union, types.UnionType) else ()
     )
     others = [member for member in members if member is not type(None)]
-    return (others[0], True) if len(others) == 1 and len(others) < len(tuple(members)) else (hint, False)
+    if not others or len(others) == len(tuple(members)):
+        return hint, hint is type(None)
+    return typehints.Union[tuple(others)], True
+
+
+def plain_type(hint: Any) -> pa.DataType | None:
+    """The Arrow type of single values; None for other hints.
+
+    >>> from penstock.typehints.column_types import decimal_of
+    >>> plain_type(decimal_of(10, 2)), plain_type(typehints.Union[int, float])
+    (Decimal128Type(decimal128(10, 2)), DataType(double))
+    """
+    if isinstance(hint, ValueTypeConstraint) and hint.value_class is decimal.Decimal:
+        return pa.decimal128(*hint.parameters)
+    members = getattr(hint, "union_types", ())
+    if set(members) == {int, float}:
+        return _PLAIN[float]
+    if members and all(isinstance(each, ValueTypeConstraint) and each.parameters for each in members):
+        scale = max(each.parameters[1] for each in members)
+        digits = max(precision - behind for precision, behind in (each.parameters for each in members))
+        return pa.decimal128(min(digits + scale, _DIGITS_MAX), scale)
+    return _PLAIN.get(hint) if isinstance(hint, collections.abc.Hashable) else None
 
 
 def _type(name: str, hint: Any, where: str) -> pa.DataType:
-    if isinstance(hint, collections.abc.Hashable) and hint in _PLAIN:
-        return _PLAIN[hint]
+    kind = plain_type(hint)
+    if kind is not None:
+        return kind
+    if isinstance(hint, PairsConstraint):
+        hint = typehints.Dict[hint.inner_type.tuple_types]
     fields = _fields(hint)
     if fields:
         return pa.struct([field_of(inner, each, where) for inner, each in fields])
@@ -126,6 +158,9 @@ def plain(value: Any) -> Any:
         return epoch + datetime.timedelta(microseconds=value.micros)
     if isinstance(value, Mapping):
         return {key: plain(each) for key, each in value.items()}
+    if isinstance(value, Row):
+        # A field may have the name of a method.
+        return {key: plain(each) for key, each in vars(value).items()}
     as_dict = getattr(value, "_asdict", None)
     if as_dict is not None:
         return {key: plain(each) for key, each in as_dict().items()}
@@ -173,10 +208,10 @@ def column_of(values: Sequence[Any], field: pa.Field, where: str) -> pa.Array:
     """
     name = field.name
     nulls_fit = field.nullable or not any(value is None for value in values)
-    exact = all(_is_exact(kind, field.type) for kind in set(map(type, values)))
+    exact = _are_exact(values, field.type)
     try:
-        if isinstance(field.type, pa.MapType):
-            values = [list(value.items()) if isinstance(value, dict) else value for value in values]
+        if _has_map(field.type):
+            values = [_with_pairs(value, field.type) for value in values]
         if nulls_fit and exact:
             return pa.array(values, field.type)
     except (pa.ArrowException, TypeError, ValueError, OverflowError):
@@ -189,6 +224,39 @@ def column_of(values: Sequence[Any], field: pa.Field, where: str) -> pa.Array:
             hint="correct the declared type or the schema, or convert the value first; int is 64 bits wide",
         )
     )
+
+
+def _has_map(kind: pa.DataType) -> bool:
+    if isinstance(kind, pa.MapType):
+        return True
+    return any(_has_map(kind.field(place).type) for place in range(kind.num_fields))
+
+
+def _with_pairs(value: Any, kind: pa.DataType) -> Any:
+    """A value with tuples for the items of maps, at any depth; they may be dicts, or lists of pairs."""
+    if value is None:
+        return None
+    if isinstance(kind, pa.MapType):
+        pairs = value.items() if isinstance(value, dict) else value
+        return [(_with_pairs(key, kind.key_type), _with_pairs(item, kind.item_type)) for key, item in pairs]
+    if isinstance(kind, pa.StructType):
+        return {field.name: _with_pairs(value.get(field.name), field.type) for field in kind}
+    return [_with_pairs(each, kind.value_type) for each in value] if kind.num_fields else value
+
+
+def _are_exact(values: Sequence[Any], column: pa.DataType) -> bool:
+    """Whether Arrow keeps values as they are, at any depth."""
+    if isinstance(column, pa.ListType):
+        lists = [value for value in values if isinstance(value, list | tuple)]
+        return _are_exact([each for value in lists for each in value], column.value_type)
+    if isinstance(column, pa.MapType):
+        pairs = [pair for value in values if isinstance(value, dict) for pair in value.items()]
+        keys, items = [key for key, _ in pairs], [item for _, item in pairs]
+        return _are_exact(keys, column.key_type) and _are_exact(items, column.item_type)
+    if isinstance(column, pa.StructType):
+        dicts = [value for value in values if isinstance(value, dict)]
+        return all(_are_exact([each.get(part.name) for each in dicts], part.type) for part in column)
+    return all(_is_exact(kind, column) for kind in set(map(type, values)))
 
 
 def _is_exact(kind: type, column: pa.DataType) -> bool:

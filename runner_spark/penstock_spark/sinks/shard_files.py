@@ -8,19 +8,20 @@ says succeeded, gives them their final names and deletes the folder with the res
 
 from __future__ import annotations
 
+import contextlib
 import os
-import re
 import shutil
 import uuid
 from collections.abc import Callable, Iterable, Sequence
-from dataclasses import dataclass
 from typing import Any, Protocol
 
 import pyarrow as pa
 from pyspark import TaskContext
 from pyspark.sql import DataFrame
 
+from penstock_spark.sinks.naming import Naming, report_stale
 from penstock_spark.sinks.plan import Encoder, SinkPlan
+from penstock_spark.sinks.temporary import make_local, remove_abandoned_local
 
 _SCHEMA = "file string"
 
@@ -33,33 +34,6 @@ class ShardWriter(Protocol):
 
     def close(self) -> None:
         """Ends the file."""
-
-
-@dataclass(frozen=True)
-class Naming:
-    """The names that files get.
-
-    Attributes:
-        names: From the number of files to their paths.
-        old: From the number of files to a pattern of file names, in the folder of the first path, to delete
-            first.
-        result: From the paths to the elements of the step's output.
-        old_beginning: What all names that `old` matches begin with, so that a file system need not tell all that is
-            in a folder.
-        temporary: The name of the folder that files are written to first, where it is always the same: what an
-            earlier try has left in it is deleted. "" means a new name each time.
-    """
-
-    names: Callable[[int], list[str]]
-    old: Callable[[int], re.Pattern[str]] | None = None
-    result: Callable[[list[str]], list[Any]] = list
-    old_beginning: str = ""
-    temporary: str = ""
-
-    @property
-    def temporary_folder(self) -> str:
-        """The name of the folder that files are written to first."""
-        return self.temporary or f"penstock-temp-{uuid.uuid4().hex}"
 
 
 def local_plan(
@@ -82,8 +56,9 @@ def local_plan(
     temporary = os.path.join(os.path.abspath(folder), naming.temporary_folder)
 
     def commit(frame: DataFrame) -> list[Any]:
-        shutil.rmtree(temporary, ignore_errors=True)
-        os.makedirs(temporary)
+        if not naming.temporary:
+            remove_abandoned_local(folder)
+        make_local(temporary)
         try:
             written = sorted(row.file for row in frame.collect())
             wanted = max(shards, 1) if written else empty_shards
@@ -102,15 +77,28 @@ def _empty(temporary: str, open_shard: Callable[[str], ShardWriter]) -> str:
 
 
 def _give_names(written: list[str], naming: Naming) -> list[str]:
+    """Gives files their names, and then deletes those of an earlier run.
+
+    Wherever this is cut short, the old files or the new ones are there, or some of each, and the next run replaces all.
+    """
     names = naming.names(len(written))
-    if naming.old is not None:
-        folder = os.path.dirname(naming.names(1)[0]) or "."
-        pattern = naming.old(len(written))
-        for old in [name for name in os.listdir(folder) if pattern.match(name)]:
-            os.remove(os.path.join(folder, old))
+    folder = naming.folder or "."
+    # Looked at before: two runs that write the same names at once cannot delete each other's new files then.
+    stale = naming.stale(len(names), _names_in(folder)) if naming.replaces else []
     for source, name in zip(written, names, strict=True):
         os.replace(source, name)
+    for name in stale:
+        with contextlib.suppress(FileNotFoundError):
+            os.remove(os.path.join(folder, name))
+    report_stale(folder, stale)
     return names
+
+
+def _names_in(folder: str) -> list[str]:
+    try:
+        return os.listdir(folder)
+    except FileNotFoundError:
+        return []
 
 
 class _FileEncoder(Encoder):

@@ -8,12 +8,13 @@ from typing import Any
 
 import pyarrow as pa
 from pyspark.sql import DataFrame
-from pyspark.sql.pandas.types import from_arrow_schema, to_arrow_schema
+from pyspark.sql.pandas.types import from_arrow_schema
 from pyspark.sql.types import StructType
 
 from penstock.io.sparkio import SparkSink
 from penstock_spark.sinks.plan import Encoder, SinkPlan, plan_sink
 from penstock_spark.sinks.records import schema_of, to_batch
+from penstock_spark.spark_versions import to_arrow_schema
 
 
 @plan_sink.register
@@ -35,7 +36,7 @@ def plan_table(sink: SparkSink, where: str) -> SinkPlan:
             writer.save(sink.path)
         return []
 
-    columns = to_arrow_schema(schema, timezone="UTC")
+    columns = to_arrow_schema(schema)
     make_encoder: Callable[[], Encoder] = lambda: RecordRows(columns, where)  # noqa: E731
     plan = SinkPlan(schema, make_encoder, None, commit)
     return replace(plan, columns=plan)

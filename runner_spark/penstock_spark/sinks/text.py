@@ -15,8 +15,9 @@ from penstock.io.compression import CompressionTypes, open_compressed
 from penstock.io.filesystems import FileSystems
 from penstock.io.text_sink import Shards, TextSink
 from penstock_spark.sinks.hadoop import write_files
+from penstock_spark.sinks.naming import Naming
 from penstock_spark.sinks.plan import Encoder, SinkPlan, plan_sink
-from penstock_spark.sinks.shard_files import Naming, local_plan
+from penstock_spark.sinks.shard_files import local_plan
 from penstock_spark.sources.text import decompress
 
 # Spark's names of the compressions that it writes.
@@ -77,8 +78,8 @@ def refuse_streaming(triggering_frequency: float | None, shards: Shards, where: 
 
 
 def shard_naming(shards: Shards) -> Naming:
-    """Beam's names, and, as in Beam, the files of an earlier run with as many shards deleted first."""
-    return Naming(lambda count: [shards.name(shard, count) for shard in range(count)], shards.old_names)
+    """Beam's names."""
+    return Naming(shards.name)
 
 
 def _refuse_on_hadoop(sink: TextSink, kind: str, where: str) -> None:

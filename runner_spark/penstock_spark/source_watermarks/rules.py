@@ -255,7 +255,7 @@ class CustomRule(Rule):
             bounds: Bounds = {} if watermark is None else {Lane.ALL: Timestamp.of(watermark).micros}
         except (TypeError, ValueError, OverflowError):
             name = type(self.policy).__name__
-            what = f"{name}.advance returned {result!r}, which is no pair of a state and a watermark"
+            what = f"{name}.advance returned a {type(result).__name__}, which is no pair of a state and a watermark"
             hint = "return (state, watermark), the watermark as a Timestamp, in seconds, or None"
             raise TypeError(three_parts(what, hint=hint)) from None
         return state, bounds

@@ -14,6 +14,7 @@ from pyspark.sql.types import StringType, StructField, StructType
 from penstock.error import three_parts
 from penstock.io.columnar import CsvSource
 from penstock.pvalue import Row
+from penstock.typehints import typehints
 from penstock_spark.sources.files import Files, Namer, find_files
 from penstock_spark.sources.scan import Scan, open_source
 
@@ -31,13 +32,16 @@ _MISSING = [
     "1.#QNAN",
     "<NA>",
 ] + ["N/A", "NA", "NULL", "NaN", "None", "n/a", "nan", "null"]
-_INT = r"^\s*[+-]?[0-9]+\s*$"
-_FLOAT = (
+INT = r"^\s*[+-]?[0-9]+\s*$"
+FLOAT = (
     r"^\s*[+-]?([0-9]+\.?[0-9]*|\.[0-9]+)([eE][+-]?[0-9]+)?\s*$|^\s*[+-]?(inf|Inf|INF|Infinity|infinity)\s*$"
 )
-_BOOL = r"^(true|True|TRUE|false|False|FALSE)$"
+BOOL = r"^(true|True|TRUE|false|False|FALSE)$"
 MALFORMED = "__malformed"
 """The column of lines that are not CSV."""
+
+VALUES = {"int": int, "long int": int, "float": float, "bool": bool, "str": str}
+"""The types of values, by the kinds of columns."""
 
 _KINDS = {int: "int", float: "float", bool: "bool", str: "str", object: "str"}
 _NAMES = {"int": "int", "int64": "int", "float": "float", "float64": "float", "bool": "bool", "str": "str"}
@@ -48,11 +52,13 @@ def open_csv(source: CsvSource, spark: SparkSession, where: str) -> Scan:
     """Rows; finding the types and the malformed lines reads the data once."""
     options = dict(source.options)
     files = find_files(spark, source.file_pattern, where)
+    check = files.unchanged(where)
     if source.splittable:
         _check_quotes(spark, files, options, where)
     names = names_of(spark, files, source, options)
     texts = _texts(spark, files, source, options, names)
     kinds = _kinds(texts, names, options, where, files.namer())
+    check_found(source, kinds, where)
     wanted = options.get("usecols") or names
     columns = [typed(missing_as_null(name, options), kinds[name]).alias(name) for name in wanted]
     if source.filename_column is not None:
@@ -60,7 +66,7 @@ def open_csv(source: CsvSource, spark: SparkSession, where: str) -> Scan:
         wanted = [*wanted, source.filename_column]
     long_ints = frozenset(at for at, name in enumerate(wanted) if kinds.get(name) == "long int")
     namer = None if source.filename_column is None else files.namer()
-    return Scan(texts.select(*columns), lambda: CsvDecoder(tuple(wanted), long_ints, namer))
+    return Scan(texts.select(*columns), lambda: CsvDecoder(tuple(wanted), long_ints, namer), check=check)
 
 
 def names_of(spark: SparkSession, files: Files, source: CsvSource, options: dict[str, Any]) -> list[str]:
@@ -172,15 +178,18 @@ def leaves_quote_open(options: dict[str, Any]) -> Column:
 def missing_as_null(name: str, options: dict[str, Any]) -> Column:
     """A column of texts, with null for what pandas would take for a missing value."""
     column = F.col(f"`{name}`")
-    keep = options.get("keep_default_na", True)
+    missing = missing_texts(name, options)
+    # Spark cannot tell an empty field from a missing one; without the defaults it is an empty text.
+    column = column if options.get("keep_default_na", True) else F.coalesce(column, F.lit(""))
+    return F.when(~column.isin(missing), column) if missing else column
+
+
+def missing_texts(name: str, options: dict[str, Any]) -> list[str]:
+    """The texts of a column that pandas would take for a missing value."""
     given = options.get("na_values") or []
     given = given.get(name, []) if isinstance(given, dict) else given
-    missing = (_MISSING if keep else []) + [
-        str(value) for value in ([given] if isinstance(given, str) else given)
-    ]
-    # Spark cannot tell an empty field from a missing one; without the defaults it is an empty text.
-    column = column if keep else F.coalesce(column, F.lit(""))
-    return F.when(~column.isin(missing), column) if missing else column
+    added = [str(value) for value in ([given] if isinstance(given, str) else given)]
+    return (_MISSING if options.get("keep_default_na", True) else []) + added
 
 
 def _kinds(
@@ -199,6 +208,19 @@ def _kinds(
                 )
             )
     return {name: _settled(asked[name], found[name]) for name in names}
+
+
+def check_found(source: CsvSource, kinds: dict[str, str], where: str) -> None:
+    """Raises ValueError for a column that is of another type than what was found when the pipeline was built."""
+    for name, hint in () if source.found is None else source.found.fields:
+        if name not in kinds or not typehints.is_nullable(hint):
+            continue
+        taken = typehints.get_concrete_type_from_nullable(hint)
+        found = VALUES[kinds[name]]
+        if taken is not found:
+            what = f"the column {name} was taken for {taken.__name__} by how {source.describe()} begins"
+            hint = f"pass dtype={{{name!r}: {found.__name__}}}; further on there are values of that type"
+            raise ValueError(three_parts(what, where=where, hint=hint))
 
 
 def _surveyed(texts: DataFrame, names: list[str], options: dict[str, Any]) -> tuple[dict[str, str], int, str]:
@@ -256,9 +278,9 @@ def _asked(dtype: Any, name: str, where: str) -> str | None:
 def tests(name: str, options: dict[str, Any]) -> dict[str, Column]:
     """Whether the text of a column is of a kind, each null where there is none."""
     value = missing_as_null(name, options)
-    whole = value.rlike(_INT)
+    whole = value.rlike(INT)
     fits = F.when(value.isNotNull(), whole & value.try_cast("bigint").isNotNull())
-    return {"fits": fits, "whole": whole, "float": value.rlike(_FLOAT), "bool": value.rlike(_BOOL)}
+    return {"fits": fits, "whole": whole, "float": value.rlike(FLOAT), "bool": value.rlike(BOOL)}
 
 
 def _kind(answers: list[bool | None]) -> str:

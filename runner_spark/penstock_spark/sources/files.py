@@ -2,8 +2,10 @@
 
 from __future__ import annotations
 
+import errno
 import os
 import re
+from collections.abc import Callable, Iterable
 from dataclasses import dataclass
 from typing import Any
 from urllib.parse import unquote
@@ -14,6 +16,7 @@ from penstock.error import three_parts
 from penstock.io.filesystem import translate_pattern
 from penstock.io.filesystems import FileSystems
 from penstock.io.paths import known_path
+from penstock_spark.sources.splits import SHORTER
 
 _WILDCARD = re.compile(r"[*?\[]")
 
@@ -38,12 +41,43 @@ class Files:
             .load([_for_spark(path) for path in self.paths])
         )
 
+    def unchanged(self, where: str) -> Callable[[], None]:
+        """Gives a function that raises OSError if one of the files, on this machine's disks, is shorter than now.
+
+        Args:
+            where: The step, for errors.
+        """
+        if FileSystems.get_scheme(self.pattern):
+            # Object stores and HDFS replace whole files, and Spark notices that.
+            return lambda: None
+        sizes = [(path, os.path.getsize(path)) for path in self.paths]
+        return lambda: _check_sizes(sizes, where)
+
     def namer(self) -> Namer:
         """Turns Spark's ``_metadata.file_path`` into the user's form."""
         if FileSystems.get_scheme(self.pattern):
             return Namer(None, None)
         folder = os.path.dirname(_WILDCARD.split(self.pattern, maxsplit=1)[0])
         return Namer(folder, os.path.abspath(folder))
+
+
+def _check_sizes(sizes: Iterable[tuple[str, int]], where: str) -> None:
+    for path, size in sizes:
+        try:
+            now = os.path.getsize(path)
+        except FileNotFoundError:
+            # It was there when it was read, or Spark has said so.
+            continue
+        if now < size:
+            raise unreadable(OSError(errno.EIO, SHORTER), path, where)
+
+
+def unreadable(error: OSError, name: str, where: str) -> OSError:
+    """The error of a file that cannot be read, in three parts."""
+    what = f"{name} cannot be read: {error.strerror}"
+    return OSError(
+        error.errno, three_parts(what, where=where, hint="files stay as they are until all is read")
+    )
 
 
 @dataclass(frozen=True)

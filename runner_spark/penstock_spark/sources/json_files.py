@@ -17,6 +17,7 @@ from penstock.pvalue import Row
 from penstock_spark.sources.files import Files, Namer, find_files
 from penstock_spark.sources.scan import Scan, open_source
 from penstock_spark.worker_socket import promptly
+from penstock_spark.workers_python import map_in_arrow
 
 LINES = {"lineSep": "\n"}
 """Options of Spark's line reader."""
@@ -28,13 +29,19 @@ _FOUND = "number long, name string, file string, problem string"
 def open_json(source: JsonSource, spark: SparkSession, where: str) -> Scan:
     """Rows that all have every field of the data; finding the fields reads the data once."""
     files = find_files(spark, source.file_pattern, where)
+    check = files.unchanged(where)
     frame = _texts(spark, files, source)
     fields, problems = _surveyed(frame, source, files)
     if problems:
         file, problem = problems[0]
         more = f", and more of this in {len(problems)} places" if problems[1:] else ""
         raise malformed_text(problem, file + more, where)
-    return Scan(frame, lambda: JsonDecoder(source, fields))
+    known = fields if source.found is None else [name for name, _ in source.found.fields]
+    new = [name for name in fields if name not in known]
+    if new:
+        what = f"since the pipeline was built, {source.describe()} has got the fields {', '.join(new)}"
+        raise ValueError(three_parts(what, where=where, hint="build the pipeline again"))
+    return Scan(frame, lambda: JsonDecoder(source, fields), check=check)
 
 
 def fields_of(spark: SparkSession, source: JsonSource, files: Files) -> tuple[str, ...]:
@@ -65,14 +72,14 @@ def _surveyed(
     frame: DataFrame, source: JsonSource, files: Files
 ) -> tuple[tuple[str, ...], list[tuple[str, str]]]:
     """The fields of all objects, and what is wrong with which file."""
-    found = frame.mapInArrow(_Survey(source, files.namer()), _FOUND).collect()
+    found = map_in_arrow(frame, _Survey(source, files.namer()), _FOUND).collect()
     # The order in which the first file has them; a field that only other files have comes after.
     named = sorted((row for row in found if row.name), key=lambda row: (row.file, row.number))
     problems = sorted((row.file, row.problem) for row in found if row.problem)
     return tuple(dict.fromkeys(row.name for row in named)), problems
 
 
-def _objects(text: bytes, source: JsonSource) -> list[dict[str, Any]]:
+def objects_in(text: bytes, source: JsonSource) -> list[dict[str, Any]]:
     """The objects of a text; ValueError if it holds anything else."""
     plain = text.decode(source.encoding)
     if source.lines and not plain.strip():
@@ -98,7 +105,7 @@ class _Survey:
             texts, files = batch.column(0).to_pylist(), batch.column(1).to_pylist()
             for text, file in zip(texts, files, strict=True):
                 try:
-                    for each in _objects(text, self.source):
+                    for each in objects_in(text, self.source):
                         for name in each:
                             names.setdefault(name, (len(names), file))
                 except ValueError as error:
@@ -132,6 +139,6 @@ class JsonDecoder:
 
     def __call__(self, batch: pa.RecordBatch) -> list[Row]:
         """The elements."""
-        objects = (each for text in batch.column(0).to_pylist() for each in _objects(text, self.source))
+        objects = (each for text in batch.column(0).to_pylist() for each in objects_in(text, self.source))
         absent = dict.fromkeys(self.fields)
         return [Row(**{**absent, **each}) for each in objects]

@@ -45,7 +45,7 @@ def open_parquet(source: ParquetSource, spark: SparkSession, where: str) -> Scan
     files = find_files(spark, source.file_pattern, where, validate=source.validate)
     decoder = DECODERS[source.elements]
     if not files.paths:
-        return Scan(empty_frame(spark, StructType().add("nothing", "int")), lambda: decoder)
+        return Scan(empty_frame(spark, StructType().add("nothing", "integer")), lambda: decoder)
     footers = read_footers(files.paths) if FileSystems.get_scheme(files.pattern) is None else None
     frame = None
     if footers is None:

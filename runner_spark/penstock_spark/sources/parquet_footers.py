@@ -33,7 +33,8 @@ _FILES_MAX = 16
 _STATISTICS_MAX = 10_000
 """Each takes microseconds, and some files have thousands of columns."""
 
-_NOTED = b"org.apache.spark.sql.parquet.row.metadata"
+NOTED = b"org.apache.spark.sql.parquet.row.metadata"
+"""Where Spark notes its own schema in a file."""
 
 _KINDS: dict[tuple[str, str], DataType] = {
     ("BOOLEAN", "None"): BooleanType(),
@@ -113,7 +114,7 @@ def _range(name: str, footers: Sequence[pq.FileMetaData]) -> Range | None:
 
 def _schema_of(footer: pq.FileMetaData) -> StructType | None:
     """One file's schema. Spark notes its own in each file that it writes, and believes that."""
-    noted = (footer.metadata or {}).get(_NOTED)
+    noted = (footer.metadata or {}).get(NOTED)
     if noted is None:
         fields = [_field(footer.schema.column(place)) for place in range(len(footer.schema))]
     else:

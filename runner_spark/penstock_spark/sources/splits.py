@@ -5,11 +5,14 @@ Lines that Spark reads become rows, then columns, and travel from Java to Python
 
 from __future__ import annotations
 
+import errno
 import os
 from collections.abc import Iterable, Iterator
 from typing import NamedTuple
 
 from pyspark.sql import SparkSession
+
+SHORTER = "it has become shorter since the pipeline has found it"
 
 BLOCK_BYTES = 512 << 10
 """So much is read at once: some ten thousand short lines, which fit into a processor's cache."""
@@ -106,7 +109,7 @@ def blocks_of(split: Split, delimiter: bytes) -> Iterator[bytes]:
         delimiter: What ends a record: one byte.
 
     Raises:
-        OSError: The file is gone, or cannot be read.
+        OSError: The file is gone, cannot be read, or has become shorter.
     """
     with open(split.path, "rb", buffering=0) as file:
         # The first record begins behind a delimiter, which may be the last byte before the split.
@@ -132,5 +135,8 @@ def blocks_of(split: Split, delimiter: bytes) -> Iterator[bytes]:
                 begun.append(block[cut:])
             if end:
                 return
+        if reached < split.end:
+            # What has been read so far is no smaller result, but a part of one.
+            raise OSError(errno.EIO, SHORTER)
         if begun:
             yield b"".join(begun)

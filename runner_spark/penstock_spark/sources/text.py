@@ -18,14 +18,15 @@ from pyspark.sql import functions as F
 from pyspark.sql.types import StructType
 
 from penstock.error import three_parts
-from penstock.io.compression import CompressionTypes, resolve_compression
+from penstock.io.compression import CompressionTypes, inflate, resolve_compression
 from penstock.io.filesystems import FileSystems
 from penstock.io.records import records
 from penstock.io.text_source import TextSource
 from penstock_spark.session import empty_frame
-from penstock_spark.sources.files import Namer, find_files
+from penstock_spark.sources.files import Namer, find_files, unreadable
 from penstock_spark.sources.scan import Scan, open_source
 from penstock_spark.sources.splits import Split, blocks_of, leaves_files_out, splits_of
+from penstock_spark.spark_versions import unpacks_zstandard
 
 # Hadoop reads these by the ending of the file's name.
 _READ_BY_SPARK = frozenset(
@@ -54,13 +55,16 @@ def open_text(source: TextSource, spark: SparkSession, where: str) -> Scan:
         if sum(map(len, parts)) <= _SPLITS_MAX:
             reader = SplitReader(source, tuple(parts), where)
             return Scan(spark.range(0, len(parts), 1, max(1, len(parts))), lambda: reader, in_parts=True)
+    check = files.unchanged(where)
     # A relative pattern is relative to the driver's folder, so the driver works the names out.
     namer = files.namer()
     if cuts_as_spark(source) and all(spark_unpacks(source, path) for path in files.paths):
         frame = files.load(spark.read.option("lineSep", line_end(source)), "text")
-        return Scan(frame.select(*line_columns(source)), lambda: LineDecoder(source, namer, where))
+        return Scan(
+            frame.select(*line_columns(source)), lambda: LineDecoder(source, namer, where), check=check
+        )
     frame = files.load(spark.read, "binaryFile").select(*content_columns())
-    return Scan(frame, lambda: FileDecoder(source, namer, where))
+    return Scan(frame, lambda: FileDecoder(source, namer, where), check=check)
 
 
 def _nothing(batch: pa.RecordBatch) -> list[Any]:
@@ -105,7 +109,7 @@ class SplitReader:
         try:
             yield from blocks_of(split, delimiter)
         except OSError as error:
-            raise _unreadable(error, split.name, self.where) from None
+            raise unreadable(error, split.name, self.where) from None
 
     def _lines(self, block: bytes, delimiter: bytes) -> list[Any]:
         """The records of a block, without their ends."""
@@ -136,13 +140,6 @@ class SplitReader:
             raise not_utf8(error, self.where) from None
 
 
-def _unreadable(error: OSError, name: str, where: str) -> OSError:
-    what = f"{name} cannot be read: {error.strerror}"
-    return OSError(
-        error.errno, three_parts(what, where=where, hint="files stay as they are until all is read")
-    )
-
-
 def cuts_as_spark(source: TextSource) -> bool:
     """Whether Spark's line reader cuts plain files into exactly Beam's lines."""
     if not source.strip_trailing_newlines or source.escapechar is not None:
@@ -162,6 +159,8 @@ def spark_unpacks(source: TextSource, path: str) -> bool:
     by_name = CompressionTypes.detect_compression_type(path)
     # Hadoop has no codec for the longer of the two endings of Zstandard.
     known = by_name in _READ_BY_SPARK and not path.lower().endswith(".zstd")
+    if by_name == CompressionTypes.ZSTD:
+        known = known and unpacks_zstandard()
     return known and resolve_compression(path, source.compression_type) == by_name
 
 
@@ -334,7 +333,7 @@ def decompress(content: bytes, compression: str, name: str, where: str) -> bytes
             case CompressionTypes.LZMA:
                 return lzma.decompress(content)
             case CompressionTypes.DEFLATE:
-                return zlib.decompress(content)
+                return inflate(content)
             case CompressionTypes.GZIP | CompressionTypes.ZSTD:
                 with pa.input_stream(pa.py_buffer(content), compression=compression) as stream:
                     return bytes(stream.read())

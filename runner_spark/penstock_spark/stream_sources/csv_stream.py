@@ -18,6 +18,7 @@ from penstock_spark.sources.csv_files import (
     MALFORMED,
     CsvDecoder,
     asked_kinds,
+    check_found,
     found_kinds,
     has_header,
     leaves_quote_open,
@@ -61,6 +62,7 @@ def open_csv_stream(source: CsvSource, stream: StreamSource, spark: SparkSession
     files = stream_files(stream, source.file_pattern, where)
     with refusals(source.describe(), where):
         kinds = _kinds(spark, source, options, files)
+        check_found(source, kinds, where)
         by_lines = source.splittable and shows_quotes(options)
         read = _lines if by_lines else _records
         texts = read(spark, files, options, list(kinds), place_columns(stream))

@@ -6,7 +6,7 @@ import io
 import time
 import uuid
 from collections.abc import Callable, Iterable, Iterator
-from dataclasses import dataclass
+from dataclasses import dataclass, field
 from typing import Any
 
 import cloudpickle
@@ -17,11 +17,13 @@ from pyspark.sql import DataFrame, SparkSession
 from penstock.error import RunnerError
 from penstock_spark.operators.batch import Batch, encode_page, loads
 from penstock_spark.operators.failure import step_failed
+from penstock_spark.operators.reporting import Reporting, report_with, reporting_now
 from penstock_spark.shipping import import_like_driver
 from penstock_spark.sinks.hadoop import HadoopFolder, escaped
-from penstock_spark.sources.scan import Reader, Scan
+from penstock_spark.sources.scan import Reader, Scan, with_plain_names
 from penstock_spark.stream_sources.options import check_file_options, file_options
 from penstock_spark.worker_socket import promptly
+from penstock_spark.workers_python import map_in_arrow
 
 PAGES = "value binary, last boolean"
 """The columns of the files: a page, or null in the last row of all, which is the mark of the end."""
@@ -71,9 +73,11 @@ def stage_bounded(
     place.make(folder)
     # What a task of a run that was cut off may still write goes to another folder than what this run writes.
     staged, pages = place.child(f"_staged-{uuid.uuid4().hex}"), place.child("pages")
-    program = dumps(_Paging(scan.make_reader, where))
-    frame = scan.frame.mapInArrow(_paging_function(program, sys_path), PAGES)
+    plain, make_reader = with_plain_names(scan.frame, scan.make_reader)
+    program = dumps(_Paging(make_reader, where))
+    frame = map_in_arrow(plain, _paging_function(program, sys_path), PAGES)
     frame.write.options(**_WRITER).parquet(staged)
+    scan.check()
     place.rename(staged, pages)
     _write_end(spark, place, pages, where)
     place.write(place.child(_COMPLETE), b"")
@@ -127,12 +131,14 @@ class _Paging:
 
     make_reader: Callable[[], Reader]
     where: str
+    reporting: Reporting = field(default_factory=reporting_now)
 
 
 def _paging_function(program: bytes, sys_path: tuple[str, ...]) -> Callable[[Any], Any]:
     def run(records: Iterator[pa.RecordBatch]) -> Iterator[pa.RecordBatch]:
         import_like_driver(sys_path)
         paging: _Paging = loads(program)
+        report_with(paging.reporting)
         try:
             read, pages = paging.make_reader(), Pages()
             for record in promptly(records):

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from typing import TYPE_CHECKING, Any, Self
+from typing import TYPE_CHECKING, Any
 
 from penstock.coders.stream import InputStream, OutputStream
 from penstock.error import three_parts
@@ -81,7 +81,7 @@ class Coder:
         """About how many bytes a value takes; by default it is encoded to find out."""
         return len(self.encode(value))
 
-    def get_impl(self) -> Self:
+    def get_impl(self) -> Any:
         """The object that does the work: the coder itself (Beam's name)."""
         return self
 
@@ -128,8 +128,10 @@ class Coder:
 
 
 class FastCoder(Coder):
-    """A coder that works on streams: a subclass defines `encode_to_stream` and `decode_from_stream` (Beam's
-    name).
+    """A coder that works on streams (Beam's name).
+
+    A subclass defines `encode_to_stream` and `decode_from_stream`, or, as in Beam, `_create_impl`, which returns an
+    object that has them, such as a `penstock.coders.coder_impl.StreamCoderImpl`.
     """
 
     def encode(self, value: Any) -> bytes:
@@ -144,8 +146,37 @@ class FastCoder(Coder):
 
     def encode_to_stream(self, value: Any, stream: OutputStream, nested: bool) -> None:
         """Writes a value; if `nested`, so that what follows it can be told apart."""
-        raise NotImplementedError(f"{self!r} does not encode")
+        self._made_impl("encode").encode_to_stream(value, stream, nested)
 
     def decode_from_stream(self, stream: InputStream, nested: bool) -> Any:
         """Reads the value that `encode_to_stream` wrote."""
-        raise NotImplementedError(f"{self!r} does not decode")
+        return self._made_impl("decode").decode_from_stream(stream, nested)
+
+    def get_impl(self) -> Any:
+        """The object that does the work: what `_create_impl` made, or the coder itself."""
+        return self if type(self)._create_impl is FastCoder._create_impl else self._made_impl("work")
+
+    def _create_impl(self) -> Any:
+        raise NotImplementedError
+
+    def _made_impl(self, verb: str) -> Any:
+        """What `_create_impl` returns; it is made once in a process."""
+        impl = self.__dict__.get("_impl")
+        if impl is None:
+            try:
+                impl = self.__dict__["_impl"] = self._create_impl()
+            except NotImplementedError:
+                raise NotImplementedError(
+                    three_parts(
+                        f"{self!r} does not {verb}", hint="define encode_to_stream and decode_from_stream"
+                    )
+                ) from None
+        return impl
+
+    def __getstate__(self) -> dict[str, Any]:
+        return {name: value for name, value in self.__dict__.items() if name != "_impl"}
+
+    def __eq__(self, other: object) -> bool:
+        return type(self) is type(other) and self.__getstate__() == other.__getstate__()  # type: ignore[attr-defined]
+
+    __hash__ = Coder.__hash__

@@ -19,7 +19,7 @@ tag             value
 the state
                 of an object with ``__setstate__``
 ``r``           Row: names and values in turn
-``t w g``       Timestamp, IntervalWindow (microseconds), GlobalWindow
+``t T w g``     Timestamp (microseconds, or nanoseconds), IntervalWindow (microseconds), GlobalWindow
 ``D u y m``     Decimal, UUID, date, datetime (wall clock, fold, zone)
 ``c``           the class's name and the bytes of the coder that the user registered for it
 ==============  =====================================================================================
@@ -53,7 +53,15 @@ from penstock.error import three_parts
 if TYPE_CHECKING:
     from penstock.coders.base import Coder
 
-__all__ = ["decode_key", "encode_key", "encode_keys", "forget_encoders", "key_classes", "register_key_class"]
+__all__ = [
+    "as_coders_give_them",
+    "decode_key",
+    "encode_key",
+    "encode_keys",
+    "forget_encoders",
+    "key_classes",
+    "register_key_class",
+]
 
 _pack_short = struct.Struct(">ci").pack
 _pack_long = struct.Struct(">cq").pack
@@ -134,6 +142,15 @@ def encode_keys(values: Sequence[object]) -> list[bytes]:
     return list(map(_encoders.get(kind) or _encoder_of(kind), values))
 
 
+def as_coders_give_them(keys: dict[bytes, Any]) -> dict[bytes, Any]:
+    """Keys as they come out of a grouping: where coders of the user's say what is one key, as those decode it.
+
+    Args:
+        keys: Keys by their encodings.
+    """
+    return {name: decode_key(name) for name in keys} if _registered_coders else keys
+
+
 def forget_encoders() -> None:
     """Drops what is remembered of the classes met so far, because a coder was registered for one."""
     _registered_coders.clear()
@@ -190,9 +207,9 @@ _encoders: dict[type, Encoder] = dict(_BUILT_IN_ENCODERS)
 
 def _encoder_of(kind: type) -> Encoder:
     """Finds, and remembers, how keys of a type that was not met before are encoded."""
-    encoder = (
-        _registered_encoder(kind) or library_encoder(kind, encode_key) or class_encoder(kind, encode_key)
-    )
+    encoder = _registered_encoder(kind) or library_encoder(kind, encode_key)
+    if encoder is None:
+        encoder = class_encoder(kind, encode_key, _base_with_coder(kind))
     register_key_class(kind)
     _encoders[kind] = encoder
     return encoder
@@ -210,7 +227,12 @@ def _registered_coder(kind: type) -> Coder | None:
         try:
             found = _registered_coders[kind] = found.as_deterministic_coder("grouping")
         except (TypeError, ValueError) as error:
-            raise refusal(kind, f"its registered coder {found!r} is not deterministic") from error
+            raise refusal(
+                kind,
+                f"its registered coder {found!r} is not deterministic",
+                f"let is_deterministic of {type(found).__name__} return True if it encodes equal values "
+                "as equal bytes, or register another coder",
+            ) from error
     return found
 
 
@@ -223,6 +245,13 @@ def _registered_encoder(kind: type) -> Encoder | None:
     return lambda value: framed([encode(value)], head)
 
 
+def _base_with_coder(kind: type) -> type | None:
+    """The nearest base of a class that the user registered a coder for: it is not used for derived classes."""
+    from penstock.coders.typecoders import registry
+
+    return next((base for base in kind.__mro__[1:] if registry.registered_coder(base) is not None), None)
+
+
 def _decode_registered(data: bytes) -> Any:
     name, payload = unframed(data, 1)
     kind = class_named(bytes(name))
@@ -231,7 +260,7 @@ def _decode_registered(data: bytes) -> Any:
         raise LookupError(
             three_parts(
                 f"no coder is registered for {kind.__qualname__} in the process that decodes the key",
-                hint="register it in a module that is imported there, too",
+                hint="register the coder that the key was encoded with before the pipeline runs",
             )
         )
     return coder.decode(bytes(payload))

@@ -78,19 +78,25 @@ def unframed(data: bytes, position: int) -> list[bytes]:
     return parts
 
 
-def refusal(kind: type, why: str = "") -> TypeError:
+_REGISTER = (
+    "use a tuple, a NamedTuple or a frozen dataclass of plain values, or register a "
+    "deterministic coder with penstock.coders.registry.register_coder"
+)
+
+
+def refusal(kind: type, why: str = "", hint: str = _REGISTER) -> TypeError:
     """The error for a key whose type has no deterministic encoding.
 
     Args:
         kind: The type of the key, or of the part of it that is refused.
         why: A clause that says more, for types that are nearly right.
+        hint: What to do.
     """
     name = kind.__qualname__ if kind.__module__ == "builtins" else f"{kind.__module__}.{kind.__qualname__}"
     return TypeError(
         three_parts(
             f"keys of type {name} have no deterministic encoding" + (f": {why}" if why else ""),
-            hint="use a tuple, a NamedTuple or a frozen dataclass of plain values, or register a "
-            "deterministic coder with penstock.coders.registry.register_coder",
+            hint=hint,
         )
     )
 
@@ -102,6 +108,8 @@ def library_encoder(kind: type, encode_key: Encoder) -> Encoder | None:
     match f"{kind.__module__.partition('.')[0]}.{kind.__qualname__}":
         case "penstock.Timestamp":
             return lambda value: b"t" + _pack_micros(value.micros)
+        case "penstock.PreciseTimestamp":
+            return _encode_precise
         case "penstock.IntervalWindow":
             return lambda value: b"w" + _pack_interval(value.start_micros, value.end_micros)
         case "penstock.GlobalWindow":
@@ -122,6 +130,14 @@ def library_encoder(kind: type, encode_key: Encoder) -> Encoder | None:
                 )
             )
     return None
+
+
+def _encode_precise(value: Any) -> bytes:
+    # Timestamps that are equal are one key, whatever their precision.
+    nanos: int = value.nanos
+    if nanos % 1000:
+        return b"T" + nanos.to_bytes(nanos.bit_length() // 8 + 1, "big", signed=True)
+    return b"t" + _pack_micros(nanos // 1000)
 
 
 def _zone_parts(zone: datetime.tzinfo | None) -> object:
@@ -154,11 +170,16 @@ def _zone(parts: Any) -> datetime.tzinfo | None:
     return datetime.timezone(offset) if parts[1] is None else datetime.timezone(offset, parts[1])
 
 
-def class_encoder(kind: type, encode_key: Encoder) -> Encoder:
+def class_encoder(kind: type, encode_key: Encoder, base_with_coder: type | None = None) -> Encoder:
     """The encoder of a user's class that Beam encodes deterministically.
 
     These are enums, frozen dataclasses (their ``init`` fields), named tuples, and classes with
     ``__setstate__`` that do not define ``__reduce__``.
+
+    Args:
+        kind: The class.
+        encode_key: Encodes the parts.
+        base_with_coder: A base of it that a coder is registered for, for the error.
 
     Raises:
         TypeError: Beam has no deterministic encoding of this class either.
@@ -179,6 +200,11 @@ def class_encoder(kind: type, encode_key: Encoder) -> Encoder:
     if kind.__reduce__ is object.__reduce__ and hasattr(kind, "__setstate__"):
         head = framed([name], b"o")
         return lambda value: head + encode_key(value.__getstate__())
+    if base_with_coder is not None:
+        why = (
+            f"the coder that is registered for {base_with_coder.__qualname__} is not used for derived classes"
+        )
+        raise refusal(kind, why, f"register a coder for {kind.__qualname__}, too")
     raise refusal(kind)
 
 
@@ -246,6 +272,12 @@ def _timestamp(data: bytes) -> Any:
     return Timestamp.from_micros(int.from_bytes(data[1:], "big", signed=True))
 
 
+def _precise_timestamp(data: bytes) -> Any:
+    from penstock.utils.timestamp import Timestamp
+
+    return Timestamp(subseconds=int.from_bytes(data[1:], "big", signed=True), precision=9)
+
+
 def _interval(data: bytes) -> Any:
     from penstock.transforms.window import IntervalWindow
     from penstock.utils.timestamp import Timestamp
@@ -279,6 +311,7 @@ def _date(data: bytes) -> datetime.date:
 
 _PLAIN_FORMS: dict[bytes, Decoder] = {
     b"t": _timestamp,
+    b"T": _precise_timestamp,
     b"w": _interval,
     b"g": _global,
     b"D": _decimal,

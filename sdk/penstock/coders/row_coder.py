@@ -135,7 +135,7 @@ def _not_none_coder(hint: Any) -> Coder:
 
     if _is_nullable(hint):
         return _not_none_coder(typehints.get_concrete_type_from_nullable(hint))
-    if hint is Decimal:
+    if getattr(hint, "value_class", hint) is Decimal:
         return DecimalCoder()
     if isinstance(hint, typehints.MappingTypeConstraint):
         return MapCoder(_coder(hint.key_type), _coder(hint.value_type))

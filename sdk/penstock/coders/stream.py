@@ -59,6 +59,34 @@ class OutputStream:
                 raise OverflowError(f"the number does not fit: {error}") from None
             raise TypeError(str(error)) from None
 
+    def write_var_int32(self, value: int) -> None:
+        """Appends the low 32 bits of a number in 1 to 5 bytes (Beam's name)."""
+        self.write_var_int64(value & 0xFFFFFFFF)
+
+    def write_bigendian_int64(self, value: int) -> None:
+        """Appends a number with a sign in 8 bytes, high byte first (Beam's name, as those that follow)."""
+        self.write_packed("q", value)
+
+    def write_bigendian_uint64(self, value: int) -> None:
+        """Appends a number without a sign in 8 bytes."""
+        self.write_packed("Q", value)
+
+    def write_bigendian_int32(self, value: int) -> None:
+        """Appends a number with a sign in 4 bytes."""
+        self.write_packed("i", value)
+
+    def write_bigendian_int16(self, value: int) -> None:
+        """Appends a number with a sign in 2 bytes."""
+        self.write_packed("h", value)
+
+    def write_bigendian_double(self, value: float) -> None:
+        """Appends a float in 8 bytes."""
+        self.write_packed("d", value)
+
+    def write_bigendian_float(self, value: float) -> None:
+        """Appends a float in 4 bytes."""
+        self.write_packed("f", value)
+
     def size(self) -> int:
         """How many bytes were written."""
         return len(self._data)
@@ -124,6 +152,35 @@ class InputStream:
         if result >= 1 << 64:
             raise ValueError("a number of variable length is longer than 64 bits")
         return result - (1 << 64) if result >= 1 << 63 else result
+
+    def read_var_int32(self) -> int:
+        """The number that `OutputStream.write_var_int32` wrote, with its sign (Beam's name)."""
+        value = self.read_var_int64() & 0xFFFFFFFF
+        return value - (1 << 32) if value >= 1 << 31 else value
+
+    def read_bigendian_int64(self) -> int:
+        """A number with a sign in 8 bytes, high byte first (Beam's name, as those that follow)."""
+        return int(self.read_packed("q"))
+
+    def read_bigendian_uint64(self) -> int:
+        """A number without a sign in 8 bytes."""
+        return int(self.read_packed("Q"))
+
+    def read_bigendian_int32(self) -> int:
+        """A number with a sign in 4 bytes."""
+        return int(self.read_packed("i"))
+
+    def read_bigendian_int16(self) -> int:
+        """A number with a sign in 2 bytes."""
+        return int(self.read_packed("h"))
+
+    def read_bigendian_double(self) -> float:
+        """A float in 8 bytes."""
+        return float(self.read_packed("d"))
+
+    def read_bigendian_float(self) -> float:
+        """A float in 4 bytes."""
+        return float(self.read_packed("f"))
 
     def read_packed(self, form: str) -> Any:
         """The number that `OutputStream.write_packed` wrote."""

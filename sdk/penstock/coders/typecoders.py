@@ -39,6 +39,7 @@ class CoderRegistry:
     def __init__(self, fallback_coder: Any = None) -> None:
         self._coders: dict[Any, type[Coder]] = {}
         self.custom_types: list[Any] = []
+        self.custom_fallbacks: list[Any] = []
         self.register_standard_coders(fallback_coder)
 
     def register_standard_coders(self, fallback_coder: Any) -> None:
@@ -50,6 +51,7 @@ class CoderRegistry:
         """Puts a coder class before the fallback there is; its ``from_type_hint`` may raise to pass a type
         on.
         """
+        self.custom_fallbacks.append(fallback_coder)
         self._fallback_coder = FirstOf([fallback_coder, self._fallback_coder])
 
     def register_coder(self, typehint_type: Any, typehint_coder_class: type[Coder]) -> None:

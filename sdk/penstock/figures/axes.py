@@ -46,7 +46,7 @@ def _event_labels(layout: Layout) -> Iterator[str]:
     for micros, label in layout.event_labels.ticks:
         x = layout.panels[-1].events.place(micros)
         half = text_width(label, LABEL_SIZE) / 2
-        if area.left - 30 <= x - half and x + half <= area.right:
+        if area.left - 30 <= x - half and x + half <= area.right + 1:
             yield element(
                 "text", escaped(label), x=x, y=area.bottom + 16, text_anchor="middle", class_="label"
             )
@@ -73,7 +73,7 @@ def words_for_end_of_reading(panel: Panel, from_micros: int) -> str:
     area, y, text = panel.area, panel.clocks.place(from_micros), "all input is read"
     width = text_width(text, LABEL_SIZE)
     first, last = area.left + 4, area.right - 4 - width
-    for x in (last, first, *(first + (last - first) * part / 8 for part in range(7, 0, -1))):
+    for x in (last, first, *(first + share * (last - first) for share in (0.5, 0.75, 0.25))):
         if panel.room.is_free(Area(max(x - 6, area.left), y + 3, min(x + width + 6, area.right), y + 17)):
             panel.room.take(Area(x, y + 3, x + width, y + 17))
             return element("text", text, x=x, y=y + 14, class_="label")

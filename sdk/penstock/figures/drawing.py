@@ -8,9 +8,9 @@ from dataclasses import replace
 from penstock.figures.axes import EVENT_AXIS_HEIGHT, axes, end_of_reading, words_for_end_of_reading
 from penstock.figures.boxes import PaneBox, boxes_of
 from penstock.figures.description import description
-from penstock.figures.input_marks import are_many, circles, crowd
+from penstock.figures.input_marks import are_many, circles, crowd, placed
 from penstock.figures.layout import KEYS_MAX, WIDTH, Layout, Panel, layout_of
-from penstock.figures.legend import ROW_HEIGHT, entries, legend, looks_of, notes
+from penstock.figures.legend import ROW_HEIGHT, entries, legend, notes
 from penstock.figures.markup import element, escaped, number_text
 from penstock.figures.pane_marks import area_of, edges, fills, values
 from penstock.figures.recording import Recording
@@ -46,8 +46,7 @@ def draw(recording: Recording) -> str:
     has_ideal = any(ideal_line(panel, timeline) for panel in layout.panels)
     below = layout.bottom + EVENT_AXIS_HEIGHT + 4
     has_watermark = bool(recording.watermark) or timeline.sweep is not None
-    marks = [mark for panel in layout.panels for mark in _panel(layout, panel, timeline)]
-    rows, bottom = legend(entries(timeline, has_watermark, has_ideal, looks_of(marks)), below)
+    rows, bottom = legend(entries(layout, timeline, has_watermark, has_ideal), below)
     sentences = _sentences(recording, layout)
     bottom += ROW_HEIGHT * len(sentences) + 6
     title = recording.title or "a grouping"
@@ -58,7 +57,7 @@ def draw(recording: Recording) -> str:
         STYLE,
         element("rect", width=WIDTH, height=bottom, class_="paper"),
         *axes(layout),
-        *marks,
+        *(mark for panel in layout.panels for mark in _panel(layout, panel, timeline)),
         *rows,
         *notes(sentences, bottom - 6 - ROW_HEIGHT * len(sentences)),
         xmlns="http://www.w3.org/2000/svg",
@@ -72,7 +71,7 @@ def draw(recording: Recording) -> str:
 
 
 def _panel(layout: Layout, panel: Panel, timeline: Timeline) -> Iterator[str]:
-    """From back to front: areas, the watermark, the edges that it brings about, circles, values."""
+    """From back to front: areas, the watermark, edges, circles, values."""
     recording = timeline.recording
     inputs = [each for each in recording.inputs if each.key == panel.key]
     panes = [pane for pane in recording.panes if pane.key == panel.key]
@@ -90,7 +89,7 @@ def _panel(layout: Layout, panel: Panel, timeline: Timeline) -> Iterator[str]:
     yield from watermark_marks(panel, pieces)
     yield from edges(panel, panes)
     if not are_many(inputs):
-        yield from circles(layout, panel, timeline, inputs)
+        yield from circles(layout, panel, placed(panel, timeline, inputs))
     lines = [*areas_of(pieces), *(_upper_edge(panel, box) for box in boxes)]
     if read_micros is not None:
         y = panel.clocks.place(read_micros)

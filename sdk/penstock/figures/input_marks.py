@@ -4,11 +4,11 @@ from __future__ import annotations
 
 from bisect import bisect_left
 from collections.abc import Iterator, Sequence
+from dataclasses import dataclass
 from math import hypot
 
 from penstock.figures.layout import Layout, Panel
 from penstock.figures.markup import MINUS, element, escaped, number_text, shortened, text_width
-from penstock.figures.pane_marks import plate
 from penstock.figures.recording import RecordedInput
 from penstock.figures.room import Area
 from penstock.figures.style import FONT_SIZES
@@ -16,14 +16,12 @@ from penstock.figures.timeline import Timeline
 
 _RADIUS = 10.0
 _RADIUS_LARGE = 13.0
-_DOT_RADIUS = 3.2
-_CROWD_RADIUS = 2.2
+DOT_RADIUS = 3.2
+CROWD_RADIUS = 2.2
 _RING_GAP = 3.0
 _BESIDE_MAX = 14
 _CLOSE = 0.8
 """Circles may overlap a little: values stay legible where the centres are so many of their radii apart."""
-
-Point = tuple[float, float]
 
 _FEW = 60
 """So many elements of one key may be circles with values."""
@@ -53,32 +51,62 @@ def crowd(layout: Layout, panel: Panel, timeline: Timeline, inputs: Sequence[Rec
         class_ = "ring" if late else "input gone" if each.is_dropped else "dot"
         title = element("title", escaped(input_title(layout, each, late)))
         x, y = panel.events.place(each.event_micros), panel.clocks.place(each.clock_micros)
-        yield element("circle", title, cx=x, cy=y, r=_CROWD_RADIUS, class_=class_)
+        yield element("circle", title, cx=x, cy=y, r=CROWD_RADIUS, class_=class_)
 
 
-def circles(
-    layout: Layout, panel: Panel, timeline: Timeline, inputs: Sequence[RecordedInput]
-) -> Iterator[str]:
+@dataclass(frozen=True)
+class Placed:
+    """An element of which there are few, where it is drawn.
+
+    Attributes:
+        input: The element.
+        x: Where its centre is.
+        y: Likewise, downwards.
+        radius: That of its circle; that of a dot where the value stands beside it.
+        outer: The radius of all of its mark.
+        late: Whether it is late.
+    """
+
+    input: RecordedInput
+    x: float
+    y: float
+    radius: float
+    outer: float
+    late: bool
+
+    @property
+    def is_dot(self) -> bool:
+        """Whether there was no room for a circle with the value inside."""
+        return self.radius == DOT_RADIUS
+
+
+def placed(panel: Panel, timeline: Timeline, inputs: Sequence[RecordedInput]) -> list[Placed]:
     """The elements of one key: circles with the value inside, and dots where there is no room for one."""
-    drawn: list[tuple[float, float, float]] = []
-    beside: list[tuple[RecordedInput, float, float, float]] = []
+    found: list[Placed] = []
     for each in inputs:
         x, y = panel.events.place(each.event_micros), panel.clocks.place(each.clock_micros)
         late = is_late(each, timeline)
         radius = _radius(_shown(each))
-        outer = (radius or _DOT_RADIUS) + _RING_GAP * late + 1
+        outer = (radius or DOT_RADIUS) + _RING_GAP * late + 1
         if radius is None or any(
-            hypot(x - left, y - top) < _CLOSE * (outer + far) for left, top, far in drawn
+            hypot(x - other.x, y - other.y) < _CLOSE * (outer + other.outer) for other in found
         ):
-            radius = _DOT_RADIUS
+            radius = DOT_RADIUS
             outer = radius + _RING_GAP * late + 1
-            beside.append((each, x, y, outer))
-        drawn.append((x, y, outer))
-        panel.room.take(Area(x - outer, y - outer, x + outer, y + outer))
-        yield _circle(layout, each, x, y, radius, late)
-    dots = [(x, y) for _, x, y, _ in beside]
-    for each, x, y, outer in beside:
-        yield from _value_beside(panel, each, (x, y), outer + 2, dots)
+        found.append(Placed(each, x, y, radius, outer, late))
+    return found
+
+
+def circles(layout: Layout, panel: Panel, found: Sequence[Placed]) -> Iterator[str]:
+    """The marks of elements that `placed` has found a place for."""
+    for each in found:
+        panel.room.take(
+            Area(each.x - each.outer, each.y - each.outer, each.x + each.outer, each.y + each.outer)
+        )
+        yield _circle(layout, each.input, each.x, each.y, each.radius, each.late)
+    for each in found:
+        if each.is_dot:
+            yield from _value_beside(panel, each.input, each.x, each.y, each.outer + 2)
 
 
 def _shown(each: RecordedInput) -> str:
@@ -92,7 +120,7 @@ def _radius(text: str) -> float | None:
 
 
 def _circle(layout: Layout, each: RecordedInput, x: float, y: float, radius: float, late: bool) -> str:
-    is_dot = radius == _DOT_RADIUS
+    is_dot = radius == DOT_RADIUS
     classes = ["dot" if is_dot else "input"]
     classes += ["minus"] * each.is_retraction + ["gone"] * each.is_dropped
     marks = [element("title", escaped(input_title(layout, each, late)))]
@@ -100,7 +128,7 @@ def _circle(layout: Layout, each: RecordedInput, x: float, y: float, radius: flo
     if late:
         marks.append(element("circle", cx=x, cy=y, r=radius + _RING_GAP, class_="ring"))
     if each.is_dropped:
-        marks.append(element("path", d=_cross(x, y, radius), class_="cross"))
+        marks.append(element("path", d=cross(x, y, radius), class_="cross"))
     if not is_dot:
         class_ = "inside value-gone" if each.is_dropped else "inside"
         value = escaped(_shown(each))
@@ -108,7 +136,7 @@ def _circle(layout: Layout, each: RecordedInput, x: float, y: float, radius: flo
     return element("g", *marks)
 
 
-def _cross(x: float, y: float, radius: float) -> str:
+def cross(x: float, y: float, radius: float) -> str:
     """Two strokes through the circle that leave its value legible."""
     inner, outer = radius * 0.55, radius * 1.0 + 1.5
     strokes = []
@@ -119,11 +147,7 @@ def _cross(x: float, y: float, radius: float) -> str:
     return "".join(strokes)
 
 
-def _value_beside(
-    panel: Panel, each: RecordedInput, dot: Point, gap: float, dots: Sequence[Point]
-) -> Iterator[str]:
-    """The value of a dot, where there is room for it that is not nearer to another dot."""
-    x, y = dot
+def _value_beside(panel: Panel, each: RecordedInput, x: float, y: float, gap: float) -> Iterator[str]:
     text, size = shortened(_shown(each), _BESIDE_MAX), FONT_SIZES["beside"]
     width = text_width(text, size)
     corners = [
@@ -135,24 +159,11 @@ def _value_beside(
         (x + gap, y + 14),
     ]
     areas = [Area(left, base - 10, left + width, base + 3) for left, base in corners]
-    number = next(
-        (
-            number
-            for number, area in enumerate(areas)
-            if panel.room.is_free(area) and all(_distance(area, dot) <= _distance(area, far) for far in dots)
-        ),
-        None,
-    )
+    number = panel.room.first_free(areas)
     if number is not None:
         panel.room.take(areas[number])
         left, base = corners[number]
-        yield plate(areas[number])
         yield element("text", escaped(text), x=left, y=base, class_="beside")
-
-
-def _distance(area: Area, point: Point) -> float:
-    x, y = point
-    return hypot(max(area.left - x, 0, x - area.right), max(area.top - y, 0, y - area.bottom))
 
 
 def input_title(layout: Layout, each: RecordedInput, late: bool) -> str:

@@ -2,12 +2,11 @@
 
 from __future__ import annotations
 
-import re
-from collections.abc import Callable, Iterable, Iterator
+from collections.abc import Callable, Iterator, Sequence
 from dataclasses import dataclass
 
-from penstock.figures.input_marks import is_late
-from penstock.figures.layout import WIDTH
+from penstock.figures.input_marks import CROWD_RADIUS, DOT_RADIUS, Placed, are_many, cross, is_late, placed
+from penstock.figures.layout import WIDTH, Layout
 from penstock.figures.markup import element, number_text, text_width
 from penstock.figures.pane_marks import CLASSES
 from penstock.figures.style import FONT_SIZES
@@ -18,8 +17,9 @@ ROW_HEIGHT = 20.0
 _LEFT = 6.0
 _SIGN_WIDTH = 24.0
 _GAP = 16.0
-_SMALL = 5.0
-_CIRCLE = re.compile(r'<circle[^>]*? r="([\d.]+)"[^>]*? class="([^"]+)"')
+_RADIUS = 7.0
+"""That of a circle with a value: a legend has less room than a drawing."""
+_RING_GAP = 2.6
 
 
 @dataclass(frozen=True)
@@ -35,43 +35,12 @@ class Entry:
     sign: Callable[[float, float], str]
 
 
-@dataclass(frozen=True)
-class Looks:
-    """How elements are drawn: the radii of circles with a value inside, and of dots and of small rings without one."""
-
-    circles: bool
-    dots: tuple[float, ...]
-    rings: tuple[float, ...]
-
-
-def looks_of(marks: Iterable[str]) -> Looks:
-    """How elements are drawn.
-
-    >>> looks_of(['<circle cx="1" cy="1" r="3.2" class="dot"/>', '<circle r="2.2" class="ring"/>'])
-    Looks(circles=False, dots=(3.2,), rings=(2.2,))
-    """
-    found = {
-        (float(radius), classes.split()[0]) for mark in marks for radius, classes in _CIRCLE.findall(mark)
-    }
-
-    def radii(name: str) -> tuple[float, ...]:
-        return tuple(sorted(radius for radius, own in found if own == name))
-
-    # Small circles of that class are elements of a crowd that have been dropped.
-    return Looks(any(radius > _SMALL for radius in radii("input")), radii("dot"), radii("ring"))
-
-
-def entries(timeline: Timeline, has_watermark: bool, has_ideal: bool, looks: Looks) -> list[Entry]:
+def entries(layout: Layout, timeline: Timeline, has_watermark: bool, has_ideal: bool) -> list[Entry]:
     """The marks that are in a drawing."""
-    recording = timeline.recording
-    inputs, panes = recording.inputs, recording.panes
+    panes = timeline.recording.panes
     timings = {pane.timing for pane in panes if not pane.is_retraction}
     backs = any(pane.is_retraction for pane in panes)
     found = [
-        (bool(inputs), Entry("element", _elements(looks))),
-        (any(is_late(each, timeline) for each in inputs), Entry("late element", _late(looks))),
-        (any(each.is_retraction for each in inputs), Entry("element taken back", _circle("input minus"))),
-        (any(each.is_dropped for each in inputs), Entry("dropped element", _dropped)),
         (has_watermark, Entry("watermark", _line("watermark"))),
         (has_ideal, Entry("ideal watermark", _line("ideal"))),
         (PaneInfoTiming.EARLY in timings, Entry("early pane", _pane(PaneInfoTiming.EARLY))),
@@ -80,52 +49,52 @@ def entries(timeline: Timeline, has_watermark: bool, has_ideal: bool, looks: Loo
         (PaneInfoTiming.UNKNOWN in timings, Entry("pane", _pane(PaneInfoTiming.UNKNOWN))),
         (backs, Entry("value taken back", _line("edge back"))),
     ]
-    return [entry for is_there, entry in found if is_there]
+    return [*_of_elements(layout, timeline), *(entry for is_there, entry in found if is_there)]
 
 
-def _elements(looks: Looks) -> Callable[[float, float], str]:
-    """A circle, a dot, or both."""
-    signs = [_dot(radius) for radius in looks.dots[-1:]]
-    return _side_by_side([_circle("input"), *signs] if looks.circles or not signs else signs)
+def _of_elements(layout: Layout, timeline: Timeline) -> Iterator[Entry]:
+    """The marks of elements, each as it is drawn: as a circle with a value, as a dot, or as one of many small dots."""
+    inputs = timeline.recording.inputs
+    radii: set[float] = set()
+    for panel in layout.panels:
+        own = [each for each in inputs if each.key == panel.key]
+        radii |= {CROWD_RADIUS} if are_many(own) else _radii(placed(panel, timeline, own))
+    usual = max(radii, default=_RADIUS)
+    if _RADIUS in radii:
+        yield Entry("element", _circle(_RADIUS, "input"))
+    for radius in sorted(radii - {_RADIUS}, reverse=True):
+        yield Entry("element, as a dot" if _RADIUS in radii else "element", _circle(radius, "dot"))
+    body = "input" if usual == _RADIUS else "dot"
+    if any(is_late(each, timeline) for each in inputs):
+        late = _circle(usual, "ring") if usual == CROWD_RADIUS else _circle(usual, body, "ring")
+        yield Entry("late element", late)
+    if any(each.is_retraction for each in inputs):
+        yield Entry("element taken back", _circle(usual, f"{body} minus"))
+    if any(each.is_dropped for each in inputs):
+        gone = "input gone" if usual == CROWD_RADIUS else f"{body} gone"
+        yield Entry("dropped element", _circle(usual, gone, is_crossed=usual != CROWD_RADIUS))
 
 
-def _late(looks: Looks) -> Callable[[float, float], str]:
-    if looks.circles or not looks.rings:
-        return _circle("input", "ring")
-    radius = looks.rings[0]
+def _radii(found: Sequence[Placed]) -> set[float]:
+    return {DOT_RADIUS if each.is_dot else _RADIUS for each in found}
+
+
+def _circle(radius: float, *classes: str, is_crossed: bool = False) -> Callable[[float, float], str]:
+    """A mark of an element; a circle has a value in it, as those of the drawing have."""
 
     def sign(x: float, y: float) -> str:
-        dot = "".join(_dot(own)(x, y) for own in looks.dots[-1:] if own < radius)
-        return dot + element("circle", cx=x, cy=y, r=radius, class_="ring")
-
-    return sign
-
-
-def _dot(radius: float) -> Callable[[float, float], str]:
-    return lambda x, y: element("circle", cx=x, cy=y, r=radius, class_="dot")
-
-
-def _side_by_side(signs: list[Callable[[float, float], str]]) -> Callable[[float, float], str]:
-    if len(signs) == 1:
-        return signs[0]
-    return lambda x, y: "".join(sign(x - 4 + 12 * number, y) for number, sign in enumerate(signs))
-
-
-def _circle(*classes: str) -> Callable[[float, float], str]:
-    def sign(x: float, y: float) -> str:
-        return "".join(
-            element("circle", cx=x, cy=y, r=5 + 2.5 * number, class_=class_)
+        marks = [
+            element("circle", cx=x, cy=y, r=radius + _RING_GAP * number, class_=class_)
             for number, class_ in enumerate(classes)
-        )
+        ]
+        if is_crossed:
+            marks.append(element("path", d=cross(x, y, radius), class_="cross"))
+        if radius == _RADIUS:
+            class_ = "inside value-gone" if is_crossed else "inside"
+            marks.append(element("text", "n", x=x, y=y + 3.5, text_anchor="middle", class_=class_))
+        return "".join(marks)
 
     return sign
-
-
-def _dropped(x: float, y: float) -> str:
-    circle = element("circle", cx=x, cy=y, r=5, class_="input gone")
-    left, top = number_text(x - 5), number_text(y - 5)
-    cross = element("path", d=f"M{left} {top}l10 10m0-10l-10 10", class_="cross")
-    return circle + cross
 
 
 def _line(class_: str) -> Callable[[float, float], str]:

@@ -62,9 +62,9 @@ def text_width(text: str, size: float, is_bold: bool = False) -> float:
         is_bold: Whether it is bold.
 
     >>> round(text_width("12:05", 10), 1)
-    26.5
+    28.5
     """
-    return size * sum(map(_character_width, text)) * (1.06 if is_bold else 1.0)
+    return size * sum(map(_character_width, text)) * (1.1 if is_bold else 1.0)
 
 
 def _character_width(character: str) -> float:
@@ -73,7 +73,7 @@ def _character_width(character: str) -> float:
     if character in _WIDE:
         return 0.95
     if character.isascii() and character.isprintable():
-        return 0.72 if character.isupper() else 0.58
+        return 0.72 if character.isupper() else 0.63
     if unicodedata.combining(character):
         return 0.0
     return 1.1 if unicodedata.east_asian_width(character) in "WF" else 0.72

@@ -103,60 +103,78 @@ def values(
 
 
 def _value(panel: Panel, soft: Room, pane: RecordedPane, area: Area, taken: bool) -> Iterator[str]:
-    """The value of a pane where there is room for it, with the word for its timing if that fits as well."""
-    for value, word, bases in _attempts(pane, area):
-        size = FONT_SIZES["value"]
-        width = text_width(value, size, is_bold=True) + text_width(word, size * WORD_SHARE)
-        is_wide = width + 2 * _GAP > area.right - area.left
-        # What does not fit between the sides of its pane is made shorter, as far as that is possible.
-        if is_wide and (word or value != _shown(pane, _LENGTHS[-1])):
-            continue
-        corners = [(x, base) for base in bases for x in _columns(area, width, is_wide)]
-        places = [Area(x - _GAP, base - _ASCENT, x + width + _GAP, base + _DESCENT) for x, base in corners]
+    """The value of a pane where there is room: within its rectangle if it can be, else at its upper edge.
+
+    The word for its timing stands beside it if that fits as well. A value may rather cross a line than leave its pane.
+    """
+    word = "" if pane.is_retraction else WORDS[pane.timing]
+    wordings = [
+        (value, with_word, _width(value, word, with_word)) for value, with_word in _wordings(pane, word)
+    ]
+    for places_of in (_places_within, _places_below, _places_around):
         for is_strict in (True, False):
-            for (x, base), place in zip(corners, places, strict=True):
-                if panel.room.is_free(place) and (not is_strict or soft.is_free(place)):
-                    panel.room.take(place)
-                    yield plate(place)
-                    yield _text(pane, value, word, x, base, taken)
-                    return
+            for value, with_word, width in wordings:
+                for x, base in places_of(area, width):
+                    place = Area(x - _GAP, base - _ASCENT, x + width + _GAP, base + _DESCENT)
+                    if panel.room.is_free(place) and (not is_strict or soft.is_free(place)):
+                        panel.room.take(place)
+                        yield _text(pane, value, f" {word}" if with_word else "", x, base, taken)
+                        return
 
 
-def _attempts(pane: RecordedPane, area: Area) -> Iterator[tuple[str, str, list[float]]]:
-    """A value, the word beside it, and base lines, from the best on: within the pane, then above its edge."""
-    word = "" if pane.is_retraction or not WORDS[pane.timing] else f" {WORDS[pane.timing]}"
-    below = [base for base in (area.top + 16, area.top + 31) if base + _DESCENT <= area.bottom]
-    for value in dict.fromkeys(_shown(pane, length) for length in _LENGTHS):
-        for bases in (below, [area.top - 5], [] if below else [area.top + 16]):
-            yield from ((value, beside, bases) for beside in dict.fromkeys((word, "")))
-        word = ""
+def _width(value: str, word: str, with_word: bool) -> float:
+    size = FONT_SIZES["value"]
+    width = text_width(value, size, is_bold=True)
+    return width + text_width(f" {word}", size * WORD_SHARE) if with_word else width
 
 
-def _shown(pane: RecordedPane, length: int) -> str:
-    return (MINUS if pane.is_retraction else "") + shortened(pane.value, length)
+def _wordings(pane: RecordedPane, word: str) -> Iterator[tuple[str, bool]]:
+    """A value and whether the word for the timing stands beside it, from the longest on."""
+    sign = MINUS if pane.is_retraction else ""
+    values = list(dict.fromkeys(sign + shortened(pane.value, length) for length in _LENGTHS))
+    if word:
+        yield values[0], True
+    for value in values:
+        yield value, False
 
 
-def _columns(area: Area, width: float, is_wide: bool) -> list[float]:
-    """Where a value may begin: in the middle or at a side; where its pane is too narrow for it, over its sides."""
-    middle, last = (area.left + area.right - width) / 2, area.right - width
+def _places_within(area: Area, width: float) -> Iterator[tuple[float, float]]:
+    """Where a text may begin so that all of it is in the rectangle, near its upper edge."""
+    if width + 2 * _GAP <= area.right - area.left:
+        bases = [base for base in (area.top + 16, area.top + 31) if base + _DESCENT <= area.bottom]
+        yield from ((x, base) for base in bases for x in _columns(area, width))
+
+
+def _places_below(area: Area, width: float) -> Iterator[tuple[float, float]]:
+    """Likewise near its lower edge."""
+    if width + 2 * _GAP <= area.right - area.left and area.bottom - 5 - _ASCENT >= area.top:
+        yield from ((x, area.bottom - 5) for x in _columns(area, width))
+
+
+def _places_around(area: Area, width: float) -> Iterator[tuple[float, float]]:
+    """Where a text may begin at the upper edge: below or above it."""
+    is_wide = width > area.right - area.left
+    columns = [(area.left + area.right - width) / 2] if is_wide else _columns(area, width)
+    for base in (area.top + 16, area.top - 5, area.top + 31):
+        yield from ((x, base) for x in columns)
     if is_wide:
-        return [middle, area.left + _GAP, last - _GAP]
-    side = min(5.0, (last - area.left) / 2)
-    return [middle, area.left + side, last - side, (area.left + middle) / 2, (last + middle) / 2]
+        yield from ((x, area.top + 16) for x in (area.left, area.right - width))
 
 
-def plate(area: Area) -> str:
-    """What lies behind a text, so that it can be read on whatever is there."""
-    width, height = area.right - area.left, area.bottom - area.top
-    return element("rect", x=area.left, y=area.top, width=width, height=height, rx=3.0, class_="plate")
+def _columns(area: Area, width: float) -> list[float]:
+    """In the middle, or at a side."""
+    middle = (area.left + area.right - width) / 2
+    first, last = area.left + _GAP, area.right - width - _GAP
+    sides = [min(area.left + 5, last), max(area.right - width - 5, first)]
+    return [middle, *sides, (area.left + middle) / 2, (area.right - width + middle) / 2]
 
 
 def _text(pane: RecordedPane, value: str, word: str, x: float, base: float, taken: bool) -> str:
     kind = "back" if pane.is_retraction else CLASSES[pane.timing]
     beside = element("tspan", escaped(word), class_="word") if word else ""
-    # Some renderers drop the blank before the word, unless they are told not to.
-    preserve = {"xml:space": "preserve"} if word else {}
-    text = element("text", escaped(value) + beside, x=x, y=base, class_=f"value {kind}", **preserve)
+    # Some renderers leave out the blank at the beginning of the word.
+    kept: dict[str, str] = {"xml:space": "preserve"} if word else {}
+    text = element("text", escaped(value) + beside, x=x, y=base, class_=f"value {kind}", **kept)
     if not taken:
         return text
     width = text_width(value, FONT_SIZES["value"], is_bold=True)

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections import defaultdict
-from collections.abc import Iterator
+from collections.abc import Iterable, Iterator
 from dataclasses import dataclass, field
 from typing import NamedTuple
 
@@ -50,8 +50,8 @@ class Room:
 
     >>> room = Room(Area(0, 0, 100, 100))
     >>> room.take(Area(0, 0, 50, 50))
-    >>> [room.is_free(area) for area in (Area(10, 10, 20, 20), Area(90, 0, 110, 9), Area(60, 0, 70, 9))]
-    [False, False, True]
+    >>> room.first_free([Area(10, 10, 20, 20), Area(90, 0, 110, 9), Area(60, 0, 70, 9)])
+    2
     """
 
     bounds: Area
@@ -67,6 +67,10 @@ class Room:
         return area.is_within(self.bounds) and not any(
             area.meets(taken) for cell in _cells_of(area) for taken in self._cells.get(cell, ())
         )
+
+    def first_free(self, areas: Iterable[Area]) -> int | None:
+        """The number of the first area that is free; None if none is."""
+        return next((number for number, area in enumerate(areas) if self.is_free(area)), None)
 
 
 def _cells_of(area: Area) -> Iterator[tuple[int, int]]:

@@ -48,41 +48,56 @@ _DARK = {
     "unknown": "#b6b8be",
     "back": "#f097cb",
 }
+_TONES = ("early", "on-time", "late", "unknown", "back")
+"""The kinds of panes, each with a colour of its own."""
+
 _RULES = """
 .penstock-figure{font-family:system-ui,-apple-system,"Segoe UI",Roboto,"Helvetica Neue",Arial,sans-serif;
 font-variant-numeric:tabular-nums}
-.penstock-figure .paper{fill:var(--paper)}
-.penstock-figure text{fill:var(--ink)}
-.penstock-figure .label,.penstock-figure .legend,.penstock-figure .note,.penstock-figure .name{fill:var(--quiet)}
-.penstock-figure .grid{stroke:var(--line);stroke-width:1;fill:none}
-.penstock-figure .axis{stroke:var(--quiet);stroke-width:1;fill:none}
-.penstock-figure .ideal{stroke:var(--quiet);stroke-width:1.2;stroke-dasharray:5 4;fill:none}
-.penstock-figure .watermark{stroke:var(--ink);stroke-width:1.7;stroke-linejoin:round;fill:none}
-.penstock-figure .arrow{fill:var(--ink)}
+.penstock-figure .paper{fill:@paper}
+.penstock-figure text{fill:@ink}
+.penstock-figure .label,.penstock-figure .legend,.penstock-figure .note,.penstock-figure .name{fill:@quiet}
+.penstock-figure .grid{stroke:@line;stroke-width:1;fill:none}
+.penstock-figure .axis{stroke:@quiet;stroke-width:1;fill:none}
+.penstock-figure .ideal{stroke:@quiet;stroke-width:1.2;stroke-dasharray:5 4;fill:none}
+.penstock-figure .watermark{stroke:@ink;stroke-width:1.7;stroke-linejoin:round;fill:none}
+.penstock-figure .arrow{fill:@ink}
 .penstock-figure .area{stroke-width:.8;stroke-opacity:.55}
 .penstock-figure .edge{stroke-width:3.4;fill:none}
 .penstock-figure .early.edge{stroke-width:2.4;stroke-dasharray:6 3}
 .penstock-figure .late.edge{stroke-width:1.6}
 .penstock-figure .back.edge{stroke-width:1.8;stroke-dasharray:2 3}
-.penstock-figure .plate{fill:var(--paper);fill-opacity:.78}
 .penstock-figure .word{font-weight:400;font-size:.8em}
-.penstock-figure .strike{stroke:var(--back);stroke-width:1.2;fill:none}
-.penstock-figure .input{fill:var(--paper);stroke:var(--ink);stroke-width:1.3}
-.penstock-figure .dot{fill:var(--ink);stroke:var(--paper);stroke-width:.8}
-.penstock-figure .ring{fill:none;stroke:var(--late);stroke-width:1.4}
-.penstock-figure .minus{stroke:var(--back);stroke-dasharray:3 2}
-.penstock-figure .gone{stroke:var(--quiet)}
-.penstock-figure .cross{stroke:var(--quiet);stroke-width:1.6;fill:none}
-.penstock-figure .value-gone{fill:var(--quiet)}
-.penstock-figure .key{fill:var(--ink)}
+.penstock-figure .strike{stroke:@back;stroke-width:1.2;fill:none}
+.penstock-figure .input{fill:@paper;stroke:@ink;stroke-width:1.3}
+.penstock-figure .dot{fill:@ink;stroke:@paper;stroke-width:.8}
+.penstock-figure .ring{fill:none;stroke:@late;stroke-width:1.4}
+.penstock-figure .minus{stroke:@back;stroke-dasharray:3 2}
+.penstock-figure .gone{stroke:@quiet}
+.penstock-figure .cross{stroke:@quiet;stroke-width:1.6;fill:none}
+.penstock-figure .value-gone{fill:@quiet}
+.penstock-figure .key{fill:@ink}
 """
-_TONE_RULES = """
-.penstock-figure .NAME.area{fill:var(--NAME);stroke:var(--NAME)}
-.penstock-figure .NAME.edge{stroke:var(--NAME)}
-.penstock-figure .NAME.value{fill:var(--NAME)}
+"""The rules; ``@ink`` and the like are colours."""
+
+_RULES_OF_TONE = """
+.penstock-figure .TONE.area{fill:@TONE;stroke:@TONE}
+.penstock-figure .TONE.edge{stroke:@TONE}
+.penstock-figure .TONE.value{fill:@TONE}
 """
-_TONES = ("early", "on-time", "late", "unknown", "back")
-_COLOUR = re.compile(r"([\w-]+):var\(--([\w-]+)\)")
+
+# A text with an outline that is painted over it could not be read: so do renderers that do not know paint-order.
+_HALO = """
+@supports (paint-order:stroke){.penstock-figure .value,.penstock-figure .beside{paint-order:stroke;stroke:@paper;
+stroke-width:3px;stroke-linejoin:round}}
+"""
+
+
+def _rules() -> str:
+    """All rules; each colour stands there as it is, too, for renderers that know no custom properties."""
+    text = _RULES + "".join(_RULES_OF_TONE.replace("TONE", tone) for tone in _TONES)
+    plain = re.sub(r"([a-z-]+):@([a-z-]+)", lambda m: f"{m[1]}:{_LIGHT[m[2]]};{m[1]}:var(--{m[2]})", text)
+    return plain.replace("\n", "") + _HALO.replace("@paper", "var(--paper)").replace("\n", "")
 
 
 def colours(selector: str) -> str:
@@ -98,12 +113,6 @@ def colours(selector: str) -> str:
         f"{selector}{{color-scheme:light dark;{light}}}"
         f"@media screen and (prefers-color-scheme:dark){{{selector}{{{dark}}}}}"
     )
-
-
-def _rules() -> str:
-    """The rules, with light colours for renderers that know no custom properties: they pass the second of two over."""
-    rules = _RULES + "".join(_TONE_RULES.replace("NAME", name) for name in _TONES)
-    return _COLOUR.sub(lambda found: f"{found[1]}:{_LIGHT[found[2]]};{found[0]}", rules.replace("\n", ""))
 
 
 def _fonts() -> str:

@@ -2,6 +2,9 @@
 
 from __future__ import annotations
 
+from typing import TYPE_CHECKING
+
+from penstock.absent import no_attribute
 from penstock.io import (
     fileio,
     filesystem,
@@ -82,3 +85,8 @@ __all__ = [
     "restriction_trackers",
     "watermarks",
 ]
+
+if not TYPE_CHECKING:
+
+    def __getattr__(name):
+        raise no_attribute("penstock.io", name)

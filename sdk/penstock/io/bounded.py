@@ -182,14 +182,18 @@ class Read(PTransform[Any, Any]):
         """
         return max(1 << 20, 1000 * int(math.sqrt(total_size))) if total_size else 64 << 20
 
-    def expand(self, pbegin: Any) -> Any:
+    def expand(self, pbegin: Any) -> PCollection[Any]:
         """What the kind of source asks for."""
         if isinstance(self.source, graph.Source):
             return PCollection(pbegin.pipeline, is_bounded=self.source.is_bounded)
         if isinstance(self.source, BoundedSource):
-            return pbegin | "Source" >> Create([self.source], reshuffle=False) | SDFBoundedSourceReader()
+            result: PCollection[Any] = (
+                pbegin | "Source" >> Create([self.source], reshuffle=False) | SDFBoundedSourceReader()
+            )
+            return result
         if isinstance(self.source, PTransform):
-            return pbegin.pipeline | self.source
+            read: PCollection[Any] = pbegin.pipeline | self.source
+            return read
         raise TypeError(
             three_parts(
                 f"Read cannot read a {type(self.source).__name__}",

@@ -5,13 +5,17 @@ from __future__ import annotations
 from collections.abc import Iterable
 from dataclasses import dataclass, is_dataclass, replace
 from dataclasses import fields as dataclass_fields
-from typing import Any
+from typing import TYPE_CHECKING, Any
 
 from penstock.error import three_parts
 from penstock.graph import Sink, Source
-from penstock.io.paths import check_path, require_match
+from penstock.io.paths import check_path
 from penstock.io.primitive import SinkTransform, SourceTransform
-from penstock.pvalue import Row
+from penstock.pvalue import PCollection, Row
+from penstock.transforms.field_checks import check_field_names
+
+if TYPE_CHECKING:
+    from penstock.io.write_files import FileResult
 
 
 @dataclass(frozen=True)
@@ -23,12 +27,16 @@ class CsvSource(Source):
         splittable: Whether every record is one line.
         filename_column: A column to add with the file's name, or None.
         options: Arguments of ``pandas.read_csv``, as sorted pairs.
+        found: The type of the rows that was found when the pipeline was built; the data must keep to it.
     """
 
     file_pattern: Any
     splittable: bool = True
     filename_column: str | None = None
     options: tuple[tuple[str, Any], ...] = ()
+    found: Any = None
+
+    has_fields = True
 
     def describe(self) -> str:
         """One line for `explain`."""
@@ -43,11 +51,15 @@ class JsonSource(Source):
         file_pattern: The path, with wildcards.
         lines: Whether each line is an object; otherwise each file is a list of objects, or one object.
         encoding: The encoding of the files.
+        found: The type of the rows that was found when the pipeline was built; the data must keep to it.
     """
 
     file_pattern: Any
     lines: bool = True
     encoding: str = "utf-8"
+    found: Any = None
+
+    has_fields = True
 
     def describe(self) -> str:
         """One line for `explain`."""
@@ -99,12 +111,8 @@ def check_options(transform: str, given: Iterable[str], known: frozenset[str]) -
         )
 
 
-class ReadColumns(SourceTransform):
-    """Reads a source of rows; `ReadFromCsv` and `ReadFromJson` make it.
-
-    Raises:
-        OSError: No file matches, when it is applied.
-    """
+class ReadColumns(SourceTransform[Row]):
+    """Reads a source of rows; `ReadFromCsv` and `ReadFromJson` make it."""
 
     source: CsvSource | JsonSource
 
@@ -112,17 +120,19 @@ class ReadColumns(SourceTransform):
         super().__init__(source, label)
         check_path(source.file_pattern, "path")
 
-    def expand(self, pbegin: Any) -> Any:
-        """The new PCollection; by now the files must be there."""
-        require_match(self.source.file_pattern)
-        return super().expand(pbegin)
+    def element_type_in(self, pipeline: Any) -> Any:
+        """The declared type, or the one that is found in the files, to which the data must then keep."""
+        element_type = super().element_type_in(pipeline)
+        if self.get_type_hints().simple_output_type(self.label) is None:
+            self.source = replace(self.source, found=element_type)
+        return element_type
 
     def infer_output_type(self, input_type: Any) -> Any:
         """Rows whose fields only the data tells."""
         return Row
 
 
-class WriteColumns(SinkTransform):
+class WriteColumns(SinkTransform["FileResult"]):
     """Writes rows to a sink; `WriteToCsv` and `WriteToJson` make it."""
 
     sink: ColumnSink
@@ -131,10 +141,13 @@ class WriteColumns(SinkTransform):
         super().__init__(sink, label)
         check_path(sink.path, "path")
 
-    def expand(self, pcoll: Any) -> Any:
+    def expand(self, pcoll: Any) -> PCollection[FileResult]:
         """The new PCollection; the columns are those of the element type, where it tells them."""
-        self.sink = replace(self.sink, columns=field_names(getattr(pcoll, "element_type", None)))
-        return super().expand(pcoll)
+        element_type = getattr(pcoll, "element_type", None)
+        check_field_names(dict(self.sink.options).get("columns") or (), element_type, self._where())
+        self.sink = replace(self.sink, columns=field_names(element_type))
+        result: PCollection[FileResult] = super().expand(pcoll)
+        return result
 
     def infer_output_type(self, input_type: Any) -> Any:
         """Records of the files."""

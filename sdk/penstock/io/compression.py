@@ -129,7 +129,26 @@ def _open_deflate(path: str, mode: str) -> BinaryIO:
     if mode == "wb":
         return cast(BinaryIO, _DeflateWriter(cast(BinaryIO, open(path, mode))))
     with open(path, mode) as file:
-        return io.BytesIO(zlib.decompress(file.read()))
+        return io.BytesIO(inflate(file.read()))
+
+
+def inflate(data: bytes) -> bytes:
+    """The content of a deflate file; several compressed pieces in a row are one content, as in gzip.
+
+    Raises:
+        zlib.error: The data is not of that form, or ends too early.
+
+    >>> inflate(zlib.compress(b"a") + zlib.compress(b"b"))
+    b'ab'
+    """
+    pieces: list[bytes] = []
+    while data or not pieces:
+        piece = zlib.decompressobj()
+        pieces.append(piece.decompress(data))
+        if not piece.eof:
+            raise zlib.error("the data ends before the content does")
+        data = piece.unused_data
+    return b"".join(pieces)
 
 
 class _DeflateWriter(io.RawIOBase):

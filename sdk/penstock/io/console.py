@@ -8,6 +8,7 @@ from typing import Any
 from penstock import graph
 from penstock.error import three_parts
 from penstock.io.primitive import SinkTransform
+from penstock.pvalue import PCollection
 from penstock.transforms.bounded_window import BoundedWindow, IntervalWindow
 from penstock.transforms.changelog import Changelog
 from penstock.transforms.core import DoFn, Map
@@ -74,7 +75,7 @@ class WriteToConsole(PTransform[Any, Any]):
         self._limit = limit
         self._windows = windows
 
-    def expand(self, pcoll: Any) -> Any:
+    def expand(self, pcoll: Any) -> PCollection[Any]:
         """Changes, if there are any; lines; the console."""
         self._check_pcollection(pcoll)
         has_changes = may_retract(pcoll)
@@ -82,7 +83,8 @@ class WriteToConsole(PTransform[Any, Any]):
         line = _Line(self._prefix, has_changes)
         to_lines = Map(_in_window, line) if self._windows else Map(line)
         lines = elements | "Lines" >> to_lines.with_output_types(str)
-        return lines | "Print" >> SinkTransform(ConsoleSink(self._limit))
+        result: PCollection[Any] = lines | "Print" >> SinkTransform(ConsoleSink(self._limit))
+        return result
 
 
 @dataclass(frozen=True)

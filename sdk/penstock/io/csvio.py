@@ -38,6 +38,9 @@ def ReadFromCsv(
     numbers into floats, this does not. A line with more or fewer fields than the header is an error that
     names the file.
 
+    The element type has these types too: they are told by `dtype` and the first 4 MB of the files when the transform
+    is applied. A column that turns out to be of another type is an error when the files are opened.
+
     Args:
         path: The path, with wildcards as in ``ReadFromText``.
         splittable: Whether every record is one line; False allows line ends within quotes.
@@ -49,6 +52,7 @@ def ReadFromCsv(
     Raises:
         TypeError: Another argument is given.
         OSError: No file matches.
+        ValueError: A column is not of the type that it seemed to have (when the pipeline runs).
 
     >>> ReadFromCsv("/data/*.csv", sep=";").source.describe()
     'csv /data/*.csv'

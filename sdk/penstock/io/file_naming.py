@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import re
 from collections.abc import Callable
 from typing import Any
 
@@ -53,8 +54,17 @@ def prefix_naming(prefix: str) -> FileNaming:
     return default_file_naming(prefix)
 
 
-def destination_prefix_naming(suffix: str | None = None) -> FileNaming:
+def destination_prefix_naming(suffix: str | None = None, *, allow_separators: bool = False) -> FileNaming:
     """Like `default_file_naming`, with the destination as the prefix (Beam's name).
+
+    Args:
+        suffix: How the names end, with its dot.
+        allow_separators: Whether a destination such as ``eu/fr`` may choose a folder. Destinations mostly come from the
+            data, and who writes that must not choose where files go. (Beam allows it.)
+
+    Returns:
+        A function (window, pane, shard_index, total_shards, compression, destination) -> file name; it raises
+        ValueError for a destination with a separator.
 
     >>> destination_prefix_naming(".csv")(None, None, 0, 1, "", "eu")
     'eu-00000-of-00001.csv'
@@ -63,9 +73,37 @@ def destination_prefix_naming(suffix: str | None = None) -> FileNaming:
     def naming(
         window: Any, pane: Any, shard_index: int, total_shards: int, compression: Any, destination: Any
     ) -> str:
+        if not allow_separators and re.search(r"[/\\]", str(destination)):
+            raise ValueError(
+                three_parts(
+                    f"a destination, of type {type(destination).__name__}, has a separator of folders in it",
+                    hint="replace it in the function destination=, or pass allow_separators=True to the naming",
+                )
+            )
         return _name(str(destination), suffix, window, shard_index, total_shards, compression)
 
     return naming
+
+
+def check_file_name(name: str) -> None:
+    """Raises ValueError for a name that is outside of the folder that it is for.
+
+    >>> check_file_name("eu/fr-00000-of-00001")
+    >>> check_file_name("../eu")
+    Traceback (most recent call last):
+    ...
+    ValueError: a file name leads out of the folder that is written to
+      hint: correct file_naming or destination, or pass allow_outside_path=True
+    """
+    parts = re.split(r"[/\\]", name)
+    # A first part that is empty begins an absolute name; one with a colon, a drive or a scheme.
+    if parts[0] == "" or parts[0].endswith(":") or ".." in parts:
+        raise ValueError(
+            three_parts(
+                "a file name leads out of the folder that is written to",
+                hint="correct file_naming or destination, or pass allow_outside_path=True",
+            )
+        )
 
 
 def single_file_naming(prefix: str, suffix: str | None = None) -> FileNaming:

@@ -15,7 +15,8 @@ def ReadFromJson(
 
     Every row has all fields that occur in the data, in the order in which the first file has them; one that
     an object lacks is None. Values are what Python's ``json`` makes of them: nested objects are dicts. A text
-    that is no JSON object is an error that names the file.
+    that is no JSON object is an error that names the file. The element type has the types of the values, if the files
+    have no more than 4 MB when the transform is applied; otherwise it only says that there are rows.
 
     Args:
         path: The path, with wildcards as in ``ReadFromText``.

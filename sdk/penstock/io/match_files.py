@@ -8,8 +8,9 @@ from typing import Any, BinaryIO
 
 from penstock.error import three_parts
 from penstock.io import filesystem
-from penstock.io.filesystem import BeamIOError, CompressionTypes
+from penstock.io.filesystem import BeamIOError, CompressionTypes, FileMetadata
 from penstock.io.filesystems import FileSystems
+from penstock.pvalue import PCollection
 from penstock.transforms.core import Create, DoFn, Map, ParDo, WindowInto
 from penstock.transforms.ptransform import PTransform
 from penstock.transforms.window import FixedWindows
@@ -67,9 +68,12 @@ class MatchAll(PTransform[Any, Any]):
         super().__init__()
         self._treatment = empty_match_treatment
 
-    def expand(self, pcoll: Any) -> Any:
+    def expand(self, pcoll: Any) -> PCollection[FileMetadata]:
         """One ParDo."""
-        return pcoll | "Match" >> ParDo(_Match(self._treatment)).with_output_types(filesystem.FileMetadata)
+        result: PCollection[FileMetadata] = pcoll | "Match" >> ParDo(
+            _Match(self._treatment)
+        ).with_output_types(filesystem.FileMetadata)
+        return result
 
 
 class MatchFiles(PTransform[Any, Any]):
@@ -87,9 +91,12 @@ class MatchFiles(PTransform[Any, Any]):
         self._pattern = file_pattern
         self._treatment = empty_match_treatment
 
-    def expand(self, pbegin: Any) -> Any:
+    def expand(self, pbegin: Any) -> PCollection[FileMetadata]:
         """The pattern, matched."""
-        return pbegin.pipeline | Create([self._pattern]) | MatchAll(self._treatment)
+        result: PCollection[FileMetadata] = (
+            pbegin.pipeline | Create([self._pattern]) | MatchAll(self._treatment)
+        )
+        return result
 
 
 @dataclass(frozen=True)
@@ -196,7 +203,7 @@ class MatchContinuously(PTransform[Any, Any]):
         self._apply_windowing = apply_windowing
         self._treatment = empty_match_treatment
 
-    def expand(self, pbegin: Any) -> Any:
+    def expand(self, pbegin: Any) -> PCollection[FileMetadata]:
         """A clock, the pattern matched at each tick, files that were seen left out."""
         from penstock.transforms.periodicsequence import PeriodicImpulse
 
@@ -206,7 +213,10 @@ class MatchContinuously(PTransform[Any, Any]):
         if self._has_deduplication:
             keyed = files | "ByPath" >> Map(_with_path)
             files = keyed | "Deduplicate" >> ParDo(_only_new(self._match_updated_files))
-        return files | WindowInto(FixedWindows(self._interval)) if self._apply_windowing else files
+        result: PCollection[FileMetadata] = (
+            files | WindowInto(FixedWindows(self._interval)) if self._apply_windowing else files
+        )
+        return result
 
 
 def _second(_: Any, value: Any) -> Any:

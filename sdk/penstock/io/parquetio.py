@@ -11,10 +11,10 @@ from penstock.graph import Sink, Source
 from penstock.io.columnar import field_names
 from penstock.io.filesystem import CompressionTypes, FileMetadata
 from penstock.io.filesystems import FileSystems
-from penstock.io.paths import Path, check_path, files_of, require_match
+from penstock.io.paths import Path, check_path, files_of
 from penstock.io.primitive import SinkTransform, SourceTransform
 from penstock.io.text_sink import Shards
-from penstock.pvalue import Row
+from penstock.pvalue import PCollection, Row
 from penstock.transforms.core import DoFn, ParDo
 from penstock.transforms.ptransform import PTransform
 from penstock.transforms.util import Reshuffle
@@ -51,6 +51,11 @@ class ParquetSource(Source):
     validate: bool = True
     columns: tuple[str, ...] | None = None
     elements: str = "dict"
+
+    @property
+    def has_fields(self) -> bool:  # type: ignore[override]
+        """Records have; tables do not."""
+        return self.elements != "table"
 
     def describe(self) -> str:
         """One line for `explain`."""
@@ -96,8 +101,6 @@ class _ReadParquet(SourceTransform):
 
     def __init__(self, file_pattern: Any, validate: bool, columns: Any, elements: str) -> None:
         check_path(file_pattern, "file_pattern")
-        if validate:
-            require_match(file_pattern)
         super().__init__(
             ParquetSource(file_pattern, validate, None if columns is None else tuple(columns), elements)
         )
@@ -107,7 +110,8 @@ class ReadFromParquet(_ReadParquet):
     """The records of Parquet files (Beam's ``ReadFromParquet``).
 
     Values are the Python values that ``pyarrow`` makes of the columns: lists and dicts where nested,
-    ``Decimal``, ``datetime`` (in UTC where the file says that it is an instant), None for null.
+    ``Decimal``, ``datetime`` (in UTC where the file says that it is an instant), None for null. Their types are read
+    from the footers of the files when the transform is applied.
 
     Args:
         file_pattern: The path, with wildcards as in ``ReadFromText``.
@@ -243,7 +247,7 @@ class ReadAllFromParquet(ReadAllFromParquetBatched):
         super().__init__(with_filename=with_filename, **kwargs)
 
 
-class WriteToParquet(SinkTransform):
+class WriteToParquet(SinkTransform[str]):
     """Writes dicts, or rows of a known type, to Parquet files (Beam's ``WriteToParquet``); gives the files'
     names.
 
@@ -294,7 +298,7 @@ class WriteToParquet(SinkTransform):
         )
         super().__init__(sink)
 
-    def expand(self, pcoll: Any) -> Any:
+    def expand(self, pcoll: Any) -> PCollection[str]:
         """The new PCollection; the element type must tell a schema if none was given."""
         if self.sink.schema is None:
             element_type = getattr(pcoll, "element_type", None)
@@ -307,14 +311,15 @@ class WriteToParquet(SinkTransform):
                     )
                 )
             self.sink = replace(self.sink, element_type=element_type)
-        return super().expand(pcoll)
+        result: PCollection[str] = super().expand(pcoll)
+        return result
 
     def infer_output_type(self, input_type: Any) -> Any:
         """The names of the files."""
         return str
 
 
-class WriteToParquetBatched(SinkTransform):
+class WriteToParquetBatched(SinkTransform[str]):
     """Writes ``pyarrow.Table`` values to Parquet files (Beam's ``WriteToParquetBatched``); gives the files'
     names.
 

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import os
+import re
 from typing import Any
 
 from penstock.error import three_parts
@@ -11,6 +12,7 @@ from penstock.io.filesystems import FileSystems
 from penstock.options.value_provider import ValueProvider
 
 Path = str | ValueProvider
+_WILDCARD = re.compile(r"[*?\[]")
 
 
 def check_path(path: Any, argument: str) -> None:
@@ -38,32 +40,43 @@ def known_path(path: Path) -> str | None:
     return path
 
 
-def no_files(pattern: str) -> OSError:
-    """The error for a pattern that matches nothing (Beam's text first).
+def require_files(source: Any, where: str, *, is_stream: bool = False) -> None:
+    """Refuses a source of local files that are not there, as Beam does while the pipeline is written.
 
-    >>> print(no_files("/logs/*.txt"))
-    No files found based on the file pattern /logs/*.txt
-      hint: ...
+    A stream may begin before its first file: its folder must be there. A path with a scheme is on a file system that
+    only Spark reaches; the runner checks it before anything starts.
+
+    Args:
+        source: A description; one without a ``file_pattern``, or whose ``validate`` is false, is not checked.
+        where: The step, for the error.
+        is_stream: Whether it is read as a stream.
+
+    Raises:
+        FileNotFoundError: No file matches, or the folder of a stream is not there.
     """
-    return OSError(
-        three_parts(
-            f"No files found based on the file pattern {pattern}",
-            hint="check the path; a pattern may also match nothing if you pass validate=False",
-        )
-    )
-
-
-def require_match(path: Path) -> None:
-    """Raises OSError if a local pattern matches no file, as Beam does while the pipeline is written.
-
-    A path with a scheme is on a file system that only Spark reaches; the runner checks it before anything
-    starts.
-    """
-    pattern = known_path(path)
+    may_be_let = getattr(source, "validate", None)
+    path = getattr(source, "file_pattern", None)
+    pattern = None if path is None or may_be_let is False else known_path(path)
     if pattern is None or FileSystems.get_scheme(pattern) is not None:
         return
-    if not FileSystems.match([pattern], [1])[0].metadata_list:
-        raise no_files(pattern)
+    missing = _missing_of_stream(pattern) if is_stream else _missing(pattern)
+    if missing is not None:
+        hint = "check the path" + ("; with validate=False it may also be missing" if may_be_let else "")
+        raise FileNotFoundError(three_parts(missing, where=where, hint=hint))
+
+
+def _missing(pattern: str) -> str | None:
+    if FileSystems.match([pattern], [1])[0].metadata_list:
+        return None
+    return f"No files found based on the file pattern {pattern}"
+
+
+def _missing_of_stream(pattern: str) -> str | None:
+    fixed = _WILDCARD.split(pattern, maxsplit=1)[0]
+    watched = pattern if fixed == pattern else os.path.dirname(fixed) or "."
+    return (
+        None if os.path.exists(watched) else f"{watched} is not there, which the stream {pattern} is to watch"
+    )
 
 
 def with_folder(pattern: Any) -> Any:

@@ -6,6 +6,8 @@ from collections.abc import Callable
 from typing import TYPE_CHECKING, Any
 
 from penstock import graph
+from penstock.applicable import ResultT
+from penstock.io.paths import require_files
 from penstock.pvalue import PCollection
 from penstock.transforms.ptransform import PTransform
 from penstock.utils.timestamp import DurationTypes
@@ -15,7 +17,7 @@ if TYPE_CHECKING:
     from penstock.io.watermark_policy import WatermarkPolicy
 
 
-class SourceTransform(PTransform[Any, Any]):
+class SourceTransform(PTransform[Any, PCollection[ResultT]]):
     """A root of the pipeline that reads `source`.
 
     Args:
@@ -27,9 +29,29 @@ class SourceTransform(PTransform[Any, Any]):
         super().__init__(label)
         self.source = source
 
-    def expand(self, pbegin: Any) -> Any:
-        """The new PCollection."""
-        return PCollection(pbegin.pipeline, is_bounded=self.source.is_bounded)
+    def expand(self, pbegin: Any) -> PCollection[ResultT]:
+        """The new PCollection; its element type is what the source itself tells, unless the user has declared one.
+
+        Raises:
+            FileNotFoundError: Local files that must be there are not.
+        """
+        require_files(self.source, pbegin.pipeline._current_transform().where)
+        element_type = self.element_type_in(pbegin.pipeline)
+        return PCollection(pbegin.pipeline, element_type=element_type, is_bounded=self.source.is_bounded)
+
+    def element_type_in(self, pipeline: Any) -> Any:
+        """The type that the user has declared, or that the runner finds in the source; None if neither does.
+
+        Args:
+            pipeline: The pipeline that reads.
+        """
+        declared = self.get_type_hints().simple_output_type(self.label)
+        if declared is not None or not self.source.has_fields:
+            return declared
+        if not pipeline._type_options.pipeline_type_check:
+            return None
+        find = getattr(pipeline.runner, "element_type_of", None)
+        return find and find(self.source, pipeline.options, pipeline._current_transform().where)
 
     def to_primitive(self) -> graph.Read:
         """The source as the compiler sees it."""
@@ -106,7 +128,7 @@ class SourceTransform(PTransform[Any, Any]):
         return ReadStream(source, self)
 
 
-class SinkTransform(PTransform[Any, Any]):
+class SinkTransform(PTransform[Any, PCollection[ResultT]]):
     """A step that writes its input to `sink`; its output, in the global window, is what was written.
 
     Args:
@@ -118,7 +140,7 @@ class SinkTransform(PTransform[Any, Any]):
         super().__init__(label)
         self.sink = sink
 
-    def expand(self, pcoll: Any) -> Any:
+    def expand(self, pcoll: Any) -> PCollection[ResultT]:
         """The new PCollection."""
         self._check_pcollection(pcoll)
         return PCollection.from_(pcoll)

@@ -9,7 +9,8 @@ from penstock.error import three_parts
 from penstock.graph import Sink, Source
 from penstock.io.columnar import field_names
 from penstock.io.primitive import SinkTransform, SourceTransform
-from penstock.pvalue import Row
+from penstock.pvalue import PCollection, Row
+from penstock.transforms.field_checks import check_field_names
 
 __all__ = ["ReadFromSpark", "WriteToSpark", "from_dataframe", "to_dataframe"]
 
@@ -33,6 +34,8 @@ class SparkSource(Source):
     schema: Any = None
     options: tuple[tuple[str, Any], ...] = ()
 
+    has_fields = True
+
     def describe(self) -> str:
         """One line for `explain`."""
         return f"spark {self.format}" + (f" {self.path}" if self.path else "")
@@ -47,6 +50,8 @@ class DataFrameSource(Source):
     """
 
     frame: Any
+
+    has_fields = True
 
     def describe(self) -> str:
         """One line for `explain`."""
@@ -100,21 +105,30 @@ class FrameSink(Sink):
         return "dataframe"
 
 
-def from_dataframe(frame: Any) -> SourceTransform:
+class _ReadRows(SourceTransform[Row]):
+    """Reads the rows of a frame or a table."""
+
+    def infer_output_type(self, input_type: Any) -> Any:
+        """Rows whose fields only the table tells."""
+        return Row
+
+
+def from_dataframe(frame: Any) -> _ReadRows:
     """The rows of a DataFrame as a root of the pipeline (penstock's own).
 
-    Elements are ``Row`` values, as of `ReadFromSpark`. Example: ``pipeline | from_dataframe(frame)``.
+    Elements are ``Row`` values, as of `ReadFromSpark`, of the types that the columns have. Example:
+    ``pipeline | from_dataframe(frame)``.
 
     Args:
         frame: A ``pyspark.sql.DataFrame`` that is not a streaming one.
 
     Returns:
         A transform.
+
+    Raises:
+        ValueError: Two columns have one name (when the transform is applied).
     """
-    transform: SourceTransform = SourceTransform(DataFrameSource(frame), "from_dataframe").with_output_types(
-        Row
-    )
-    return transform
+    return _ReadRows(DataFrameSource(frame), "from_dataframe")
 
 
 def to_dataframe(pcoll: Any, schema: Any = None) -> Any:
@@ -138,11 +152,14 @@ def to_dataframe(pcoll: Any, schema: Any = None) -> Any:
     return pcoll.pipeline.runner.to_dataframe(pcoll, schema)
 
 
-class ReadFromSpark(SourceTransform):
+class ReadFromSpark(_ReadRows):
     """Rows of any source that Spark can read (penstock's own; Beam has none).
 
     Elements are ``Row`` values: nested structs are ``Row`` values too, arrays lists, maps dicts, timestamps
     ``datetime`` in UTC (without a time zone where Spark's type has none), decimals ``Decimal``, null None.
+
+    The types of the fields are those of the schema. Without one, a Spark session that is running already is asked for
+    them when the transform is applied; none is started for that, and the types are then not known.
 
     Args:
         format: The name of the format, e.g. ``"orc"``, ``"avro"``, ``"jdbc"``, ``"delta"``.
@@ -156,10 +173,6 @@ class ReadFromSpark(SourceTransform):
 
     def __init__(self, format: str, path: Any = None, schema: Any = None, **options: Any) -> None:
         super().__init__(SparkSource(format, path, schema, tuple(sorted(options.items()))))
-
-    def infer_output_type(self, input_type: Any) -> Any:
-        """Rows whose fields only the table tells."""
-        return Row
 
 
 class WriteToSpark(SinkTransform):
@@ -176,6 +189,7 @@ class WriteToSpark(SinkTransform):
         options: The writer's options.
 
     Raises:
+        TypeCheckError: The elements have no field of the name of a column in `partition_by`.
         ValueError: The mode is none of these; or there is no schema and the element type tells none (when the
             transform is applied).
 
@@ -201,7 +215,7 @@ class WriteToSpark(SinkTransform):
         columns = (partition_by,) if isinstance(partition_by, str) else tuple(partition_by)
         super().__init__(SparkSink(format, path, mode, columns, tuple(sorted(options.items())), schema))
 
-    def expand(self, pcoll: Any) -> Any:
+    def expand(self, pcoll: Any) -> PCollection[Any]:
         """The new PCollection, which stays empty."""
         if self.sink.schema is None:
             element_type = getattr(pcoll, "element_type", None)
@@ -214,4 +228,6 @@ class WriteToSpark(SinkTransform):
                     )
                 )
             self.sink = replace(self.sink, element_type=element_type)
-        return super().expand(pcoll)
+            check_field_names(self.sink.partition_by, element_type, self._where())
+        result: PCollection[Any] = super().expand(pcoll)
+        return result

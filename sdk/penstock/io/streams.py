@@ -2,11 +2,12 @@
 
 from __future__ import annotations
 
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from typing import Any
 
 from penstock.graph import Source
 from penstock.io.columnar import CsvSource, JsonSource
+from penstock.io.paths import require_files
 from penstock.io.primitive import SourceTransform
 from penstock.io.stream_arguments import (
     check_partition,
@@ -22,6 +23,7 @@ from penstock.io.stream_times import MicrosOf, PartOf, Selector
 from penstock.io.watermark_policy import WatermarkPolicy
 from penstock.pvalue import DoOutputsTuple, PCollection
 from penstock.transforms.dead_letters import DeadLetter
+from penstock.transforms.field_checks import check_field_names
 from penstock.typehints import typehints
 from penstock.utils.timestamp import DurationTypes
 
@@ -148,24 +150,49 @@ class ReadStream(SourceTransform):
         self.get_resource_hints().update(read.get_resource_hints())
 
     def expand(self, pbegin: Any) -> Any:
-        """The new PCollection, or both."""
+        """The new PCollection, or both.
+
+        Raises:
+            FileNotFoundError: The local folder that is to be watched is not there.
+        """
+        where = pbegin.pipeline._current_transform().where
+        require_files(self.source.source, where, is_stream=True)
         if not self.source.has_rejects:
             return super().expand(pbegin)
         outputs = DoOutputsTuple(pbegin.pipeline, self, (REJECTED,), ACCEPTED)
+        element_type = self.element_type_in(pbegin.pipeline)
+        rejected_type = self._rejected_type(element_type)
         # Outputs that are made when first asked for would be bounded, as the beginning of the pipeline is.
         outputs._pcolls = {
-            None: PCollection(pbegin.pipeline, is_bounded=False),
-            REJECTED: PCollection(pbegin.pipeline, REJECTED, self._rejected_type(), is_bounded=False),
+            None: PCollection(pbegin.pipeline, element_type=element_type, is_bounded=False),
+            REJECTED: PCollection(pbegin.pipeline, REJECTED, rejected_type, is_bounded=False),
         }
         return outputs
 
     def infer_output_type(self, input_type: Any) -> Any:
         """The element type of what is read."""
-        declared = self._read.get_type_hints().simple_output_type(self._read.label)
-        return declared or self._read.infer_output_type(input_type)
+        return self._read.infer_output_type(input_type)
 
-    def _rejected_type(self) -> Any:
+    def element_type_in(self, pipeline: Any) -> Any:
+        """That of what is read; the fields that tell times and partitions must be in it.
+
+        Raises:
+            TypeCheckError: One is not.
+        """
+        declared = self.get_type_hints().simple_output_type(self.label)
+        element_type = declared
+        if declared is None:
+            element_type = self._read.element_type_in(pipeline)
+            self.source = replace(self.source, source=self._read.source)
+        selectors = (self.source.event_time, self.source.arrival_time, self.source.partition)
+        names = [selector for selector in selectors if isinstance(selector, str)]
+        check_field_names(names, element_type, pipeline._current_transform().where)
+        return element_type
+
+    def _rejected_type(self, element_type: Any) -> Any:
         # What cannot be parsed is not of the element type.
-        may_be_raw = isinstance(self.source.source, CsvSource | JsonSource)
-        element_type = typehints.Any if may_be_raw else self.infer_output_type(typehints.Any)
+        if isinstance(self.source.source, CsvSource | JsonSource):
+            element_type = typehints.Any
+        elif element_type is None:
+            element_type = self.infer_output_type(typehints.Any)
         return DeadLetter.__class_getitem__(element_type)

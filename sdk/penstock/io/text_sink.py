@@ -77,13 +77,6 @@ class Shards:
         """The path of one file."""
         return self.prefix + self._fill(str(shard).zfill, shards) + self.suffix
 
-    def old_names(self, shards: int) -> re.Pattern[str]:
-        """Matches, as a whole, the names that a run with the same number of shards writes; they are
-        replaced.
-        """
-        middle = re.escape(self._fill(lambda width: "\0", shards)).replace(re.escape("\0"), r"[^/\\]*")
-        return re.compile(re.escape(os.path.basename(self.prefix)) + middle + re.escape(self.suffix) + r"\Z")
-
     def compression(self, compression_type: str) -> str:
         """What ``AUTO`` means: the ending of prefix and suffix counts, not that of the template, as in
         Beam.

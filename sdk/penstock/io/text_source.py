@@ -9,7 +9,7 @@ from typing import Any
 from penstock.graph import Source
 from penstock.io.compression import CompressionTypes, check_compression
 from penstock.io.filesystems import FileSystems
-from penstock.io.paths import Path, check_path, require_match
+from penstock.io.paths import Path, check_path
 from penstock.io.records import check_delimiters, records
 
 _CHUNK_BYTES = 1 << 20
@@ -56,13 +56,10 @@ class TextSource(Source):
         Raises:
             TypeError: The pattern or the compression is of another type.
             ValueError: The delimiter, the escape or the number of header lines cannot be.
-            OSError: The pattern matches no file, and is to be validated.
         """
         check_path(self.file_pattern, "file_pattern")
         check_compression(self.compression_type)
         check_delimiters(self.delimiter, self.escapechar, self.skip_header_lines)
-        if self.validate:
-            require_match(self.file_pattern)
         return self
 
     def element_type(self) -> Any:

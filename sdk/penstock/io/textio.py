@@ -15,6 +15,7 @@ from penstock.io.paths import files_of, with_folder
 from penstock.io.primitive import SinkTransform, SourceTransform
 from penstock.io.text_sink import Shards, TextSink
 from penstock.io.text_source import TextSource
+from penstock.pvalue import PCollection
 from penstock.transforms.core import DoFn, ParDo
 from penstock.transforms.ptransform import PTransform
 from penstock.transforms.util import Reshuffle
@@ -32,7 +33,7 @@ __all__ = [
 ]
 
 
-class ReadFromText(SourceTransform):
+class ReadFromText(SourceTransform[str]):
     r"""The lines of text files, as strings (Beam's ``ReadFromText``).
 
     Lines end with ``\n`` or ``\r\n``. Spark reads and splits the files, and knows more compressions by their
@@ -108,6 +109,11 @@ class ReadFromTextWithFilename(ReadFromText):
 
     with_filename = True
 
+    def expand(self, pbegin: Any) -> PCollection[tuple[str, str]]:  # type: ignore[override]
+        """The new PCollection."""
+        pairs: PCollection[Any] = super().expand(pbegin)
+        return pairs
+
 
 class _ReadTextFiles(DoFn):
     """Reads each file that an element names."""
@@ -174,12 +180,13 @@ class ReadAllFromText(PTransform[Any, Any]):
             with_filename,
         ).check()
 
-    def expand(self, pcoll: Any) -> Any:
+    def expand(self, pcoll: Any) -> PCollection[Any]:
         """Match, spread, read."""
         files = pcoll | "Match" >> ParDo(_MatchTextFiles()) | "Spread" >> Reshuffle()
-        return files | "Read" >> ParDo(_ReadTextFiles(self.source)).with_output_types(
+        result: PCollection[Any] = files | "Read" >> ParDo(_ReadTextFiles(self.source)).with_output_types(
             self.source.element_type()
         )
+        return result
 
 
 class ReadAllFromTextContinuously(ReadAllFromText):
@@ -216,7 +223,7 @@ class ReadAllFromTextContinuously(ReadAllFromText):
         )
 
 
-class WriteToText(SinkTransform):
+class WriteToText(SinkTransform[str]):
     """Writes each element as a line of text (Beam's ``WriteToText``); gives the names of the files.
 
     An element that is bytes is written as it is, any other as ``str`` gives it. A file has its final name

@@ -2,16 +2,18 @@
 
 from __future__ import annotations
 
+import contextlib
 import copy
+import os
 import uuid
 from collections.abc import Callable, Iterable, Iterator
 from typing import Any, BinaryIO, NamedTuple
 
-from penstock.io.file_naming import default_file_naming
+from penstock.io.file_naming import check_file_name, default_file_naming
 from penstock.io.filesystem import CompressionTypes
 from penstock.io.filesystems import FileSystems
 from penstock.io.paths import check_path, known_path
-from penstock.pvalue import TaggedOutput
+from penstock.pvalue import PCollection, TaggedOutput
 from penstock.transforms.core import DoFn, Flatten, GroupByKey, Map, ParDo
 from penstock.transforms.ptransform import PTransform
 from penstock.utils.windowed_value import WindowedValue
@@ -95,6 +97,7 @@ class WriteToFiles(PTransform[Any, Any]):
         shards: How many files for each destination and window hold what did not fit into open files.
         output_fn: Taken for Beam's sake; Beam does not use it either.
         max_writers_per_bundle: How many files a task has open at once; 0 sends all elements through `shards`.
+        allow_outside_path: Whether `file_naming` may give absolute names, and such with ``..``. (Beam allows it.)
 
     Returns:
         A PCollection of `FileResult`.
@@ -113,6 +116,8 @@ class WriteToFiles(PTransform[Any, Any]):
         shards: int | None = None,
         output_fn: Any = None,
         max_writers_per_bundle: int = MAX_NUM_WRITERS_PER_BUNDLE,
+        *,
+        allow_outside_path: bool = False,
     ) -> None:
         super().__init__()
         check_path(path, "path")
@@ -125,12 +130,15 @@ class WriteToFiles(PTransform[Any, Any]):
         self.shards = shards or self.DEFAULT_SHARDING
         self._temp_directory = temp_directory
         self._max_writers = max_writers_per_bundle
+        self._allow_outside_path = allow_outside_path
 
-    def expand(self, pcoll: Any) -> Any:
+    def expand(self, pcoll: Any) -> PCollection[FileResult]:
         """Write open files, shuffle what did not fit, move all to their names."""
         folder = known_path(self.path) or str(self.path)
-        temporary = self._temp_directory or FileSystems.join(folder, f".temp{uuid.uuid4()}")
-        temporary = known_path(temporary) or str(temporary)
+        given = self._temp_directory
+        temporary = (
+            known_path(given) or str(given) if given else FileSystems.join(folder, f".temp{uuid.uuid4()}")
+        )
         first = pcoll | "WriteOpenFiles" >> ParDo(
             _WriteOpenFiles(temporary, self.destination_fn, self.sink_fn, self._max_writers)
         ).with_outputs(_SPILLED, _WRITTEN)
@@ -140,13 +148,15 @@ class WriteToFiles(PTransform[Any, Any]):
             | "GroupByShard" >> GroupByKey()
             | "WriteShards" >> ParDo(_WriteShard(temporary, self.sink_fn, self.shards))
         )
-        return (
+        move = _Move(folder, self.file_naming_fn, self._allow_outside_path, None if given else temporary)
+        result: PCollection[FileResult] = (
             (first[_WRITTEN], second)
             | Flatten()
             | "ByDestination" >> Map(_with_destination)
             | "GroupByDestination" >> GroupByKey()
-            | "Move" >> ParDo(_Move(folder, self.file_naming_fn)).with_output_types(FileResult)
+            | "Move" >> ParDo(move).with_output_types(FileResult)
         )
+        return result
 
 
 def _sink_function(sink: Any) -> Callable[[Any], FileSink]:
@@ -242,9 +252,11 @@ class _WriteShard(DoFn):
 class _Move(DoFn):
     """Gives the files of a destination and window their names."""
 
-    def __init__(self, folder: str, naming: Any) -> None:
+    def __init__(self, folder: str, naming: Any, allow_outside: bool, temporary: str | None) -> None:
         self._folder = folder
         self._naming = naming
+        self._allow_outside = allow_outside
+        self._temporary = temporary
 
     def process(self, element: tuple[Any, Iterable[FileResult]]) -> Iterator[FileResult]:
         destination, values = element
@@ -253,12 +265,23 @@ class _Move(DoFn):
             self._naming(each.window, each.pane, at, len(files), "", destination)
             for at, each in enumerate(files)
         ]
+        if not self._allow_outside:
+            for name in names:
+                check_file_name(name)
         # A task that is run again finds that the first run has moved its files already.
         moves = [
             (each.file_name, FileSystems.join(self._folder, name))
             for each, name in zip(files, names, strict=True)
             if FileSystems.exists(each.file_name)
         ]
+        for inside in {os.path.dirname(name) for name in names} - {""}:
+            # Somebody else may have made it.
+            with contextlib.suppress(OSError):
+                FileSystems.mkdirs(FileSystems.join(self._folder, inside))
         FileSystems.rename([source for source, _ in moves], [target for _, target in moves])
+        if self._temporary is not None and FileSystems.get_scheme(self._temporary) is None:
+            # The last to move finds it empty; what is written later makes it again.
+            with contextlib.suppress(OSError):
+                os.rmdir(self._temporary)
         for at, (each, name) in enumerate(zip(files, names, strict=True)):
             yield FileResult(name, at, len(files), each.window, each.pane, destination)

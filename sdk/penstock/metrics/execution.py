@@ -99,6 +99,7 @@ class MetricsContainer:
 
     Args:
         step_name: The step's full label.
+        number: What `note_current_in` notes of it.
 
     >>> container = MetricsContainer("Count")
     >>> container.inc(("game", "moves"), 2)
@@ -106,10 +107,20 @@ class MetricsContainer:
     {('counters', 'Count', 'game', 'moves'): 2}
     """
 
-    __slots__ = ("counters", "distributions", "gauges", "histograms", "many", "step_name", "waiting")
+    __slots__ = (
+        "counters",
+        "distributions",
+        "gauges",
+        "histograms",
+        "many",
+        "number",
+        "step_name",
+        "waiting",
+    )
 
-    def __init__(self, step_name: str) -> None:
+    def __init__(self, step_name: str, number: int = 0) -> None:
         self.step_name = step_name
+        self.number = number
         self.counters: dict[_Name, int] = {}
         self.distributions: dict[_Name, list[int]] = {}
         self.gauges: dict[_Name, GaugeData] = {}
@@ -156,6 +167,30 @@ class MetricsContainer:
         """Keeps what is no metric, but comes the same way: it has a ``combine``, and queries do not show it."""
         self.many[RECORDINGS, _RECORDING] = _combine(data, self.many.get((RECORDINGS, _RECORDING)))
 
+    def absorb(self, other: MetricsContainer) -> None:
+        """Takes in what another container has counted, such as that of a helper thread, which may still count.
+
+        >>> container, helper = MetricsContainer("Count"), MetricsContainer("Count")
+        >>> helper.inc(("game", "moves"), 2)
+        >>> container.absorb(helper)
+        >>> container.counters
+        {('game', 'moves'): 2}
+        """
+        for name, count in dict(other.counters).items():
+            self.inc(name, count)
+        for name, (total, count, least, most) in dict(other.distributions).items():
+            cell = self.distributions.setdefault(name, [0, 0, least, most])
+            cell[:] = cell[0] + total, cell[1] + count, min(cell[2], least), max(cell[3], most)
+        for name, gauge in dict(other.gauges).items():
+            self.gauges[name] = _combine(gauge, self.gauges.get(name))
+        for name, histogram in dict(other.histograms).items():
+            self.histograms[name] = _combine(histogram, self.histograms.get(name))
+        for key, data in dict(other.many).items():
+            self.many[key] = _combine(data, self.many.get(key))
+        for (kind, name), items in dict(other.waiting).items():
+            for item in set(items):
+                self.add(kind, name, item)
+
     def snapshot(self) -> Snapshot:
         """Everything counted so far, as plain frozen data that can be pickled."""
         for kind, name in list(self.waiting):
@@ -182,6 +217,7 @@ class _Current(threading.local):
 
 
 _current = _Current()
+_noted: Any = [0]
 
 
 def current_container() -> MetricsContainer | None:
@@ -192,6 +228,21 @@ def current_container() -> MetricsContainer | None:
 def set_current(container: MetricsContainer | None) -> None:
     """Makes a container the current one of this thread; a runner calls it when it goes from step to step."""
     _current.container = container
+    if container is not None:
+        _noted[0] = container.number
+
+
+def note_current_in(place: Any) -> None:
+    """Has the number of each container that becomes the current one written into the first item of a place.
+
+    >>> place = [0]
+    >>> note_current_in(place)
+    >>> set_current(MetricsContainer("Count", 7))
+    >>> place
+    [7]
+    """
+    global _noted
+    _noted = place
 
 
 def merge_snapshots(first: Snapshot, second: Snapshot) -> Snapshot:

@@ -2,9 +2,7 @@
 
 from __future__ import annotations
 
-import argparse
 import contextvars
-import difflib
 import functools
 import json
 import logging
@@ -13,8 +11,18 @@ from collections.abc import Callable, Iterable, Iterator, Mapping
 from typing import Any, TypeVar
 
 from penstock.error import three_parts
-from penstock.options.value_provider import RuntimeValueProvider, StaticValueProvider, ValueProvider
+from penstock.options.parser import CommaSeparatedList, OptionsParser, nearest
+from penstock.options.value_provider import ValueProvider
 from penstock.transforms.display import HasDisplayData
+
+__all__ = [
+    "CommaSeparatedList",
+    "OptionsContext",
+    "OptionsParser",
+    "PipelineOptions",
+    "all_classes",
+    "parser_of",
+]
 
 _LOGGER = logging.getLogger(__name__)
 _STORES = ("_flags", "_all_options", "_visible_options")
@@ -22,39 +30,6 @@ _ViewT = TypeVar("_ViewT", bound="PipelineOptions")
 _block_defaults: contextvars.ContextVar[tuple[Mapping[str, Any], ...]] = contextvars.ContextVar(
     "penstock_block_defaults", default=()
 )
-
-
-class OptionsParser(argparse.ArgumentParser):
-    """The parser that ``_add_argparse_args`` receives: argparse's, plus arguments whose value may come later.
-
-    A flag that is defined twice takes its later definition.
-    """
-
-    def __init__(self) -> None:
-        super().__init__(allow_abbrev=False, conflict_handler="resolve")
-
-    def add_value_provider_argument(self, *args: str, **kwargs: Any) -> None:
-        """Adds an argument whose value is a ValueProvider (Beam's method).
-
-        Args:
-            *args: As of ``add_argument``.
-            **kwargs: As of ``add_argument``; `type` and `default` are those of the value, not of the
-                provider.
-
-        Raises:
-            ValueError: If no name is given.
-        """
-        if not args or not args[0]:
-            raise ValueError(three_parts("a value provider argument has no name", hint="write '--name'"))
-        if args[0].startswith("-"):
-            option_name = next((name for name in args if name.startswith("--")), args[0]).lstrip("-")
-        else:
-            option_name = args[0]
-            kwargs["nargs"] = kwargs.get("nargs") or "?"
-        value_type = kwargs.get("type") or str
-        default = RuntimeValueProvider(option_name, value_type, kwargs.get("default"))
-        convert = functools.partial(StaticValueProvider, value_type)
-        self.add_argument(*args, **{**kwargs, "type": convert, "default": default})
 
 
 class PipelineOptions(HasDisplayData):
@@ -138,7 +113,7 @@ class PipelineOptions(HasDisplayData):
         Returns:
             A new dictionary.
         """
-        parser = _parser_of([type(self)] if current_only else _all_classes())
+        parser = parser_of([type(self)] if current_only else all_classes())
         if add_extra_args_fn:
             add_extra_args_fn(parser)
         known, unknown = parser.parse_known_args(self._flags)
@@ -265,14 +240,16 @@ def _parse(options_class: type[PipelineOptions], flags: list[str]) -> dict[str, 
     return vars(parser.parse_known_args(flags)[0])
 
 
-def _all_classes() -> Iterator[type[PipelineOptions]]:
+def all_classes() -> Iterator[type[PipelineOptions]]:
+    """The classes of options that are defined at this moment."""
     # A class that a notebook defines again counts once, in its latest form.
     latest: dict[str, type[PipelineOptions]] = {}
     waiting = list(PipelineOptions.__subclasses__())
     while waiting:
         options_class = waiting.pop(0)
         latest[f"{options_class.__module__}.{options_class.__qualname__}"] = options_class
-        waiting.extend(options_class.__subclasses__())
+        # Next, so that the program's own classes come last and can define flags of all others anew.
+        waiting[:0] = options_class.__subclasses__()
     yield from latest.values()
 
 
@@ -291,7 +268,7 @@ def _flags_of(name: str, value: Any) -> Iterator[str]:
         yield f"--{name}={value}"
 
 
-def _parser_of(classes: Iterable[type[PipelineOptions]]) -> OptionsParser:
+def parser_of(classes: Iterable[type[PipelineOptions]]) -> OptionsParser:
     """A parser of the options of several classes; none is required, since no program uses all of them."""
     parser = OptionsParser()
     for options_class in classes:
@@ -302,7 +279,7 @@ def _parser_of(classes: Iterable[type[PipelineOptions]]) -> OptionsParser:
 
 
 def _off_switch(name: str) -> Iterator[str]:
-    for action in _parser_of(_all_classes())._actions:
+    for action in parser_of(all_classes())._actions:
         if action.dest == name and action.const is False:
             yield action.option_strings[0]
 
@@ -331,10 +308,9 @@ def _add_unknown(unknown: list[str], parser: OptionsParser) -> None:
 
 
 def _warn_of_unknown(unknown: list[str], parser: OptionsParser) -> None:
-    known = [text for action in parser._actions for text in action.option_strings]
     for argument in unknown:
-        close = difflib.get_close_matches(argument.partition("=")[0], known, n=1)
-        _LOGGER.warning("Unknown argument: %s%s", argument, f"; did you mean {close[0]}?" if close else "")
+        close = nearest(argument.partition("=")[0], parser.known_flags())
+        _LOGGER.warning("Unknown argument: %s%s", argument, f"; did you mean {close}?" if close else "")
 
 
 def _no_option(options_class: type[PipelineOptions], name: str) -> str:
@@ -343,8 +319,8 @@ def _no_option(options_class: type[PipelineOptions], name: str) -> str:
         return what
     homes = [
         other.__name__
-        for other in _all_classes()
-        if any(action.dest == name for action in _parser_of([other])._actions)
+        for other in all_classes()
+        if any(action.dest == name for action in parser_of([other])._actions)
     ]
     return three_parts(what, hint=f"write options.view_as({homes[0]}).{name}" if homes else None)
 

@@ -2,10 +2,22 @@
 
 from __future__ import annotations
 
-from typing import Any
-
-from penstock.error import three_parts
 from penstock.options.base import OptionsContext, OptionsParser, PipelineOptions
+from penstock.options.other_systems import (
+    AzureOptions,
+    CrossLanguageOptions,
+    FlinkRunnerOptions,
+    GoogleCloudOptions,
+    HadoopFileSystemOptions,
+    JobServerOptions,
+    KafkaStreamsRunnerOptions,
+    PortableOptions,
+    PrismRunnerOptions,
+    ProfilingOptions,
+    S3Options,
+    TestDataflowOptions,
+    WorkerOptions,
+)
 from penstock.options.spark import SparkOptions, SparkRunnerOptions
 from penstock.options.standard import (
     DebugOptions,
@@ -18,39 +30,29 @@ from penstock.options.standard import (
 )
 
 __all__ = [
+    "AzureOptions",
+    "CrossLanguageOptions",
     "DebugOptions",
     "DirectOptions",
+    "FlinkRunnerOptions",
+    "GoogleCloudOptions",
+    "HadoopFileSystemOptions",
+    "JobServerOptions",
+    "KafkaStreamsRunnerOptions",
     "OptionsContext",
     "OptionsParser",
     "PipelineOptions",
+    "PortableOptions",
+    "PrismRunnerOptions",
+    "ProfilingOptions",
+    "S3Options",
     "SetupOptions",
     "SparkOptions",
     "SparkRunnerOptions",
     "StandardOptions",
     "StreamingOptions",
+    "TestDataflowOptions",
     "TestOptions",
     "TypeOptions",
+    "WorkerOptions",
 ]
-
-_SPARK_HAS_IT = "set the matching Spark property with --spark_conf=key=value"
-_LEFT_OUT = {
-    "AzureOptions": _SPARK_HAS_IT,
-    "CrossLanguageOptions": "there are no cross-language transforms here",
-    "FlinkRunnerOptions": "use SparkOptions",
-    "GoogleCloudOptions": "its flags are accepted and ignored",
-    "HadoopFileSystemOptions": _SPARK_HAS_IT,
-    "JobServerOptions": "use SparkOptions",
-    "KafkaStreamsRunnerOptions": "use SparkOptions",
-    "PortableOptions": "use SparkOptions",
-    "PrismRunnerOptions": "use SparkOptions",
-    "ProfilingOptions": "use Spark's own profiler, --spark_conf=spark.python.profile=true",
-    "S3Options": _SPARK_HAS_IT,
-    "TestDataflowOptions": "its flags are accepted and ignored",
-    "WorkerOptions": "the Spark configuration says how many workers there are",
-}
-
-
-def __getattr__(name: str) -> Any:
-    if name in _LEFT_OUT:
-        raise ImportError(three_parts(f"penstock has no {name}", hint=_LEFT_OUT[name]), name=name)
-    raise AttributeError(f"module {__name__!r} has no attribute {name!r}")

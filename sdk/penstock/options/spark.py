@@ -2,18 +2,18 @@
 
 from __future__ import annotations
 
-import argparse
-import json
-from collections.abc import Iterable, Mapping
 from typing import Any
 
 from penstock.error import three_parts
 from penstock.options.base import OptionsParser, PipelineOptions
+from penstock.options.spark_conf import SparkProperties, properties_of_file, spark_properties
 
 MODES = ("batch", "micro_batch", "streaming")
 _SWITCHES = {
     "fast_start": "Starts a local Spark in half the time, at the cost of long jobs; for tests.",
     "show_elements_in_errors": "Puts the failing element into the error's text.",
+    "drain_on_signal": "Has Ctrl-C and SIGTERM drain a stream, in the place of cancelling it.",
+    "take_over": "Ends another run that holds the checkpoint, and goes on from where it was.",
 }
 
 OPTIMISATIONS = {
@@ -32,61 +32,6 @@ OPTIMISATIONS = {
 """What the runner does for speed alone, by name: each can be switched off with ``without``, and changes no result."""
 
 
-class _SparkProperties(argparse.Action):
-    """Collects ``key=value`` texts, and JSON objects, into one dictionary; a later value wins."""
-
-    def __call__(
-        self,
-        parser: argparse.ArgumentParser,
-        namespace: argparse.Namespace,
-        values: Any,
-        option_string: str | None = None,
-    ) -> None:
-        try:
-            properties = spark_properties([str(values)])
-        except ValueError as error:
-            parser.error(f"argument {option_string}: {error}")
-        setattr(namespace, self.dest, {**(getattr(namespace, self.dest) or {}), **properties})
-
-
-def spark_properties(given: Mapping[str, Any] | Iterable[str] | None) -> dict[str, str]:
-    """Spark properties as a dictionary of strings, however they were written.
-
-    Args:
-        given: A mapping, or texts that are each ``key=value`` or a JSON object; None for none. Booleans
-            become ``true`` and ``false``, as Spark writes them.
-
-    Returns:
-        A new dictionary; a later text wins.
-
-    Raises:
-        ValueError: If a text has no ``=``, or `given` is one string.
-
-    >>> spark_properties(["spark.ui.enabled=false", '{"spark.task.cpus": 2}'])
-    {'spark.ui.enabled': 'false', 'spark.task.cpus': '2'}
-    """
-    if isinstance(given, Mapping):
-        return {
-            key: str(value).lower() if isinstance(value, bool) else str(value) for key, value in given.items()
-        }
-    if isinstance(given, str):
-        raise ValueError(
-            three_parts("spark_conf is a string", hint=f"write spark_conf=[{given!r}] or a dict")
-        )
-    result: dict[str, str] = {}
-    for text in given or ():
-        if text.startswith("{"):
-            result.update(spark_properties(json.loads(text)))
-            continue
-        key, equals, value = text.partition("=")
-        if not (key and equals):
-            raise ValueError(
-                three_parts(f"{text!r} is not key=value", hint="write spark.some.property=value")
-            )
-        result[key.strip()] = value
-    return result
-
-
 class SparkOptions(PipelineOptions):
     """Options of the Spark runner. `SparkRunnerOptions`, Beam's name, is the same class.
 
@@ -95,7 +40,9 @@ class SparkOptions(PipelineOptions):
         master: Spark's master URL, such as ``local[4]``; None leaves it to the Spark configuration.
         spark_master_url: Beam's name for `master`; `master` wins.
         app_name: The application's name in Spark's pages; None lets the runner name it.
-        spark_conf: Spark properties; ``--spark_conf=key=value``, repeatable.
+        spark_conf: Spark properties; ``--spark_conf=key=value``, repeatable. Everybody on the machine can read a
+            command line: secrets belong into `spark_conf_file`.
+        spark_conf_file: A file of Spark properties, like ``spark-defaults.conf``; those of `spark_conf` win.
         shuffle_partitions: The number of partitions of a shuffle; None leaves it to Spark.
         checkpoint_location: The folder in which a streaming pipeline keeps its progress and state.
         events_per_batch: How many events of a TestStream make a micro-batch; None makes one of all.
@@ -104,6 +51,8 @@ class SparkOptions(PipelineOptions):
         without: The names of optimisations to switch off, of `OPTIMISATIONS`, or ``all``.
         record_events: How many elements and panes of each grouping are recorded, for ``result.figure``; None for none.
         drop_state: The labels of groupings whose state in the checkpoint may go, since the pipeline has them no more.
+        drain_on_signal: Has Ctrl-C and SIGTERM drain a stream, in the place of cancelling it.
+        take_over: Ends another run that holds the checkpoint, and goes on from where that one was.
         fast_start: Starts a local Spark in half the time, at the cost of long jobs; for tests.
         show_elements_in_errors: Puts the failing element into the error's text; off, since elements may be
             private.
@@ -122,9 +71,12 @@ class SparkOptions(PipelineOptions):
         parser.add_argument("--app_name", default=None, help="The application's name in Spark's pages.")
         parser.add_argument(
             "--spark_conf",
-            action=_SparkProperties,
+            action=SparkProperties,
             default=None,
             help="A Spark property, key=value; repeatable.",
+        )
+        parser.add_argument(
+            "--spark_conf_file", default=None, help="A file of Spark properties; the place for secrets."
         )
         parser.add_argument("--shuffle_partitions", type=int, default=None, help="Partitions of a shuffle.")
         parser.add_argument(
@@ -163,9 +115,11 @@ class SparkOptions(PipelineOptions):
         """The Spark properties.
 
         Raises:
-            ValueError: If `spark_conf` was set to something that `spark_properties` refuses.
+            ValueError: If `spark_conf` was set to something that `spark_properties` refuses, or its file cannot be
+                read.
         """
-        return spark_properties(self.spark_conf)
+        in_file = properties_of_file(self.spark_conf_file) if self.spark_conf_file else {}
+        return in_file | spark_properties(self.spark_conf)
 
     def switched_off(self) -> frozenset[str]:
         """The names of the optimisations that are switched off.
@@ -190,6 +144,11 @@ class SparkOptions(PipelineOptions):
         if interval is not None and not (isinstance(interval, int | float) and 0 < interval < 86_400):
             errors.append(
                 three_parts(f"trigger_interval is {interval!r}", hint="use a number of seconds, such as 0.5")
+            )
+        if self.take_over and not self.checkpoint_location:
+            what = "take_over is set, and there is no checkpoint_location"
+            errors.append(
+                three_parts(what, hint="name the folder of the checkpoint that is to be taken over")
             )
         try:
             self.properties()

@@ -2,45 +2,14 @@
 
 from __future__ import annotations
 
-import argparse
 import json
-from collections.abc import Iterator
 from typing import Any
 
 from penstock.error import three_parts
-from penstock.options.base import OptionsParser, PipelineOptions
+from penstock.options.base import CommaSeparatedList, OptionsParser, PipelineOptions
 
+_BEAMS_RUNNER = "it belongs to Beam's in-process runner"
 _ADDITIONAL_CHECKS = ("all", "ptransform_fn")
-
-
-class CommaSeparatedList(argparse.Action):
-    """Repeated flags and commas both make one list; a value with several ``=`` stays whole.
-
-    >>> parser = argparse.ArgumentParser()
-    >>> _ = parser.add_argument("--x", action=CommaSeparatedList)
-    >>> parser.parse_args(["--x=a,b=1", "--x=c=d=1,e=2"]).x
-    ['a', 'b=1', 'c=d=1,e=2']
-    """
-
-    def __call__(
-        self,
-        parser: argparse.ArgumentParser,
-        namespace: argparse.Namespace,
-        values: Any,
-        option_string: str | None = None,
-    ) -> None:
-        """Adds the items to the list so far."""
-        so_far = getattr(namespace, self.dest) or []
-        setattr(namespace, self.dest, [*so_far, *_split(str(values))])
-
-
-def _split(text: str) -> Iterator[str]:
-    start = 0
-    for position, character in enumerate(text):
-        if character == "," and text.count("=", start, position) <= 1:
-            yield from filter(None, [text[start:position].strip()])
-            start = position + 1
-    yield from filter(None, [text[start:].strip()])
 
 
 class StandardOptions(PipelineOptions):
@@ -114,9 +83,10 @@ class TypeOptions(PipelineOptions):
             them as Any.
         type_check_additional: ``all`` or ``ptransform_fn``, separated by commas.
         pipeline_type_check: Checks hints while the pipeline is built; on unless ``--no_pipeline_type_check``.
-        runtime_type_check: Checks every element against its hint while the pipeline runs.
-        performance_runtime_type_check: Checks a sample of them.
-        allow_non_deterministic_key_coders: Groups by keys whose encoding may differ between equal keys.
+        runtime_type_check: Checks what goes into DoFns and CombineFns, and what comes out, against the type hints
+            while the pipeline runs.
+        performance_runtime_type_check: Checks the first of every hundred elements in each task.
+        allow_non_deterministic_key_coders: Refused when the pipeline runs; register a coder for the key's class.
         allow_unsafe_triggers: Accepts triggers that may lose data.
 
     >>> PipelineOptions(["--no_pipeline_type_check"]).view_as(TypeOptions).pipeline_type_check
@@ -141,31 +111,37 @@ class TypeOptions(PipelineOptions):
         for name, text in (
             ("runtime_type_check", "Checks every element against its type hint."),
             ("performance_runtime_type_check", "Checks a sample of the elements against their type hints."),
-            ("allow_non_deterministic_key_coders", "Groups by keys that have no deterministic encoding."),
+            ("allow_non_deterministic_key_coders", "Refused: register a coder for the class of the key."),
             ("allow_unsafe_triggers", "Accepts triggers that may lose data."),
         ):
             parser.add_argument(f"--{name}", default=False, action="store_true", help=text)
 
     def validate(self, validator: Any = None) -> list[str]:
         """What is wrong with these options, a text each."""
-        names = [name for name in self.type_check_additional.split(",") if name]
-        return [
+        errors = [
             three_parts(f"--type_check_additional has no feature {name!r}", hint="use all or ptransform_fn")
-            for name in names
-            if name not in _ADDITIONAL_CHECKS
+            for name in self.type_check_additional.split(",")
+            if name and name not in _ADDITIONAL_CHECKS
         ]
+        if self.allow_non_deterministic_key_coders:
+            what = "allow_non_deterministic_key_coders is refused: only keys with equal bytes meet"
+            hint = "register a deterministic coder for the class of the key: coders.registry.register_coder"
+            errors.append(three_parts(what, hint=hint))
+        return errors
 
 
 class DirectOptions(PipelineOptions):
-    """Options of Beam's in-process runner, accepted so that programs move over (Beam's ``DirectOptions``).
+    """Options of Beam's in-process runner, which can be given and read (Beam's ``DirectOptions``).
+
+    None has an effect; a run says so.
 
     Attributes:
         direct_num_workers: The number of workers; 1 by default.
         direct_running_mode: ``in_memory``, ``multi_threading`` or ``multi_processing``.
-        direct_runner_use_stacked_bundle: Of no effect.
-        direct_runner_bundle_repeat: Of no effect.
-        direct_embed_docker_python: Of no effect.
-        direct_test_splits: Of no effect.
+        direct_runner_use_stacked_bundle: Beam's.
+        direct_runner_bundle_repeat: Beam's.
+        direct_embed_docker_python: Beam's.
+        direct_test_splits: Beam's.
 
     >>> PipelineOptions(["--direct_num_workers=4"]).view_as(DirectOptions).direct_num_workers
     4
@@ -173,32 +149,33 @@ class DirectOptions(PipelineOptions):
 
     @classmethod
     def _add_argparse_args(cls, parser: OptionsParser) -> None:
-        parser.add_argument("--direct_num_workers", type=int, default=1, help="The number of workers.")
-        parser.add_argument(
+        cores = "--master='local[4]' runs on four cores"
+        parser.add_without_effect(cores, "--direct_num_workers", type=int, default=1)
+        parser.add_without_effect(
+            cores,
             "--direct_running_mode",
             default="in_memory",
             choices=["in_memory", "multi_threading", "multi_processing"],
-            help="Where workers run.",
         )
-        parser.add_argument(
+        parser.add_without_effect(
+            _BEAMS_RUNNER,
             "--no_direct_runner_use_stacked_bundle",
             dest="direct_runner_use_stacked_bundle",
             action="store_false",
-            help="Of no effect.",
         )
-        parser.add_argument("--direct_runner_bundle_repeat", type=int, default=0, help="Of no effect.")
-        parser.add_argument(
-            "--direct_embed_docker_python", action="store_true", default=False, help="Of no effect."
+        parser.add_without_effect(_BEAMS_RUNNER, "--direct_runner_bundle_repeat", type=int, default=0)
+        parser.add_without_effect(
+            _BEAMS_RUNNER, "--direct_embed_docker_python", action="store_true", default=False
         )
-        parser.add_argument("--direct_test_splits", type=json.loads, default={}, help="Of no effect.")
+        parser.add_without_effect(_BEAMS_RUNNER, "--direct_test_splits", type=json.loads, default={})
 
 
 class DebugOptions(PipelineOptions):
     """Experiments (Beam's ``DebugOptions``).
 
     Attributes:
-        experiments: Names, or ``name=value``; None if there are none.
-        number_of_worker_harness_threads: Beam's; of no effect.
+        experiments: Names, or ``name=value``, for the program to look up; None if there are none.
+        number_of_worker_harness_threads: Of no effect.
 
     >>> options = PipelineOptions(["--experiments=fast,level=3"]).view_as(DebugOptions)
     >>> options.lookup_experiment("fast"), options.lookup_experiment("level")
@@ -207,16 +184,19 @@ class DebugOptions(PipelineOptions):
 
     @classmethod
     def _add_argparse_args(cls, parser: OptionsParser) -> None:
-        parser.add_argument(
+        parser.add_without_effect(
+            "only what your own program asks with lookup_experiment",
             "--experiment",
             "--experiments",
             dest="experiments",
             action=CommaSeparatedList,
             default=None,
-            help="A name or name=value; repeatable.",
         )
-        parser.add_argument(
-            "--number_of_worker_harness_threads", type=int, default=None, help="Of no effect."
+        parser.add_without_effect(
+            "--spark_conf=spark.executor.cores=4 says how many tasks an executor runs",
+            "--number_of_worker_harness_threads",
+            type=int,
+            default=None,
         )
 
     def add_experiment(self, experiment: str) -> None:
@@ -244,17 +224,19 @@ class DebugOptions(PipelineOptions):
 class SetupOptions(PipelineOptions):
     """What workers need besides the pipeline itself (Beam's ``SetupOptions``).
 
+    Most of it is Spark's business, and has no effect; a run says so.
+
     Attributes:
-        requirements_file: A pip requirements file.
-        requirements_cache: A folder of downloaded packages.
-        setup_file: A ``setup.py`` whose folder is packed and sent along.
-        extra_packages: Package files to send along.
-        files_to_stage: Other files to send along.
-        beam_plugins: Modules that workers import first.
+        requirements_file: A pip requirements file; of no effect.
+        requirements_cache: A folder of downloaded packages; of no effect.
+        setup_file: A ``setup.py``; of no effect.
+        extra_packages: Package files; of no effect.
+        files_to_stage: Other files; of no effect.
+        beam_plugins: Modules that workers import first; of no effect.
         pickle_library: ``default`` and ``cloudpickle`` are the same here.
-        save_main_session: Accepted; functions of the main program are always sent by value.
+        save_main_session: Always done: functions of the main program are sent by value.
         sdk_location: Beam's; of no effect.
-        user_agent: A text that names the pipeline to external services.
+        user_agent: A text that names the pipeline to services; of no effect.
 
     >>> options = PipelineOptions(["--extra_package=a.whl", "--extra_package=b.whl"])
     >>> options.view_as(SetupOptions).extra_packages
@@ -263,31 +245,33 @@ class SetupOptions(PipelineOptions):
 
     @classmethod
     def _add_argparse_args(cls, parser: OptionsParser) -> None:
-        parser.add_argument("--requirements_file", default=None, help="A pip requirements file.")
-        parser.add_argument("--requirements_cache", default=None, help="A folder of downloaded packages.")
-        parser.add_argument("--setup_file", default=None, help="A setup.py to pack and send along.")
-        for names, text in (
-            (("--extra_package", "--extra_packages"), "A package file to send along; repeatable."),
-            (("--file_to_stage", "--files_to_stage"), "A file to send along; repeatable."),
-            (("--beam_plugin", "--beam_plugins"), "A module that workers import first; repeatable."),
+        image = "install packages on the workers, or send an environment with Spark's --archives"
+        files = "--spark_conf=spark.submit.pyFiles=... sends packages, and spark.files=... other files"
+        parser.add_without_effect(image, "--requirements_file", default=None)
+        parser.add_without_effect(image, "--requirements_cache", default=None)
+        parser.add_without_effect("modules of your own travel by themselves", "--setup_file", default=None)
+        for names, instead in (
+            (("--extra_package", "--extra_packages"), files),
+            (("--file_to_stage", "--files_to_stage"), files),
+            (("--beam_plugin", "--beam_plugins"), "import the module in the one that needs it"),
         ):
-            parser.add_argument(*names, dest=names[1][2:], action="append", default=None, help=text)
+            parser.add_without_effect(instead, *names, dest=names[1][2:], action="append", default=None)
         parser.add_argument(
             "--pickle_library",
             default="default",
             choices=["cloudpickle", "default", "dill", "dill_unsafe"],
-            help="default or cloudpickle.",
+            help="default or cloudpickle, which are the same here.",
         )
         parser.add_argument("--save_main_session", action="store_true", default=None, help="Always done.")
-        parser.add_argument(
+        parser.add_without_effect(
+            "functions of the main program are always sent by value",
             "--no_save_main_session",
             dest="save_main_session",
             action="store_false",
             default=None,
-            help="Of no effect.",
         )
-        parser.add_argument("--sdk_location", default="default", help="Of no effect.")
-        parser.add_argument("--user_agent", default=None, help="Names the pipeline to external services.")
+        parser.add_without_effect("penstock sends itself", "--sdk_location", default="default")
+        parser.add_without_effect("no service asks for it", "--user_agent", default=None)
 
     def validate(self, validator: Any = None) -> list[str]:
         """What is wrong with these options, a text each."""
@@ -313,6 +297,6 @@ class TestOptions(PipelineOptions):
 
     @classmethod
     def _add_argparse_args(cls, parser: OptionsParser) -> None:
-        parser.add_argument("--on_success_matcher", default=None, help="Of no effect.")
-        parser.add_argument("--dry_run", default=False, help="Of no effect.")
+        parser.add_without_effect("assert_that checks", "--on_success_matcher", default=None)
+        parser.add_without_effect("Pipeline.explain() runs nothing", "--dry_run", default=False)
         parser.add_argument("--wait_until_finish_duration", type=int, default=None, help="In milliseconds.")

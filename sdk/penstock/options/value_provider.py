@@ -2,8 +2,9 @@
 
 from __future__ import annotations
 
+import contextlib
 import functools
-from collections.abc import Callable, Mapping
+from collections.abc import Callable, Iterator, Mapping
 from typing import Any, ClassVar
 
 from penstock.error import three_parts
@@ -111,13 +112,32 @@ class RuntimeValueProvider(ValueProvider):
         self.default_value = default_value
 
     def is_accessible(self) -> bool:
-        """Whether a runner has set the options of this process."""
-        return RuntimeValueProvider.runtime_options is not None
+        """Whether the pipeline runs: a runner has set the options of this process, or sent the provider to it."""
+        return self._options() is not None
+
+    def _options(self) -> Mapping[str, Any] | None:
+        """The options that are known; a copy that a run has sent to a worker brings its own along."""
+        given: Mapping[str, Any] | None = self.__dict__.get("_sent")
+        return given if RuntimeValueProvider.runtime_options is None else RuntimeValueProvider.runtime_options
+
+    def __getstate__(self) -> dict[str, Any]:
+        options = self._options()
+        sent = None if options is None else {self.option_name: options.get(self.option_name)}
+        return {**self.__dict__, "_sent": sent}
 
     @classmethod
     def get_value(cls, option_name: str, value_type: Callable[[Any], Any], default_value: Any) -> Any:
         """An option of the running pipeline, converted; the default if it is unset, empty or unknown."""
-        value = (RuntimeValueProvider.runtime_options or {}).get(option_name)
+        return cls._converted(RuntimeValueProvider.runtime_options, option_name, value_type, default_value)
+
+    @staticmethod
+    def _converted(
+        options: Mapping[str, Any] | None,
+        option_name: str,
+        value_type: Callable[[Any], Any],
+        default_value: Any,
+    ) -> Any:
+        value = (options or {}).get(option_name)
         return value_type(value) if value else default_value
 
     def get(self) -> Any:
@@ -126,11 +146,23 @@ class RuntimeValueProvider(ValueProvider):
         Raises:
             RuntimeValueProviderError: Outside of a running pipeline.
         """
-        if RuntimeValueProvider.runtime_options is None:
+        options = self._options()
+        if options is None:
             raise RuntimeValueProviderError(
                 three_parts(f"{self}.get() is called before the pipeline runs", hint=_ONLY_AT_RUN_TIME)
             )
-        return self.get_value(self.option_name, self.value_type, self.default_value)
+        return self._converted(options, self.option_name, self.value_type, self.default_value)
+
+    @classmethod
+    @contextlib.contextmanager
+    def at_run_time(cls, pipeline_options: Mapping[str, Any]) -> Iterator[None]:
+        """Within the block a pipeline starts or runs: providers have values, and take them along when pickled."""
+        before = RuntimeValueProvider.runtime_options
+        cls.set_runtime_options(pipeline_options)
+        try:
+            yield
+        finally:
+            cls.set_runtime_options(before)
 
     @classmethod
     def set_runtime_options(cls, pipeline_options: Mapping[str, Any] | None) -> None:

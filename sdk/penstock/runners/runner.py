@@ -11,10 +11,11 @@ from penstock.error import three_parts
 from penstock.options.pipeline_options import PipelineOptions
 
 if TYPE_CHECKING:
+    from penstock.graph import Source
     from penstock.metrics.metric import MetricResults
     from penstock.pipeline import Pipeline
 
-__all__ = ["PipelineResult", "PipelineRunner", "PipelineState", "create_runner"]
+__all__ = ["PipelineResult", "PipelineRunner", "PipelineState", "create_runner", "spark_runner"]
 
 _LOGGER = logging.getLogger(__name__)
 SPARK_RUNNER = ("penstock_spark.runner", "SparkRunner")
@@ -160,6 +161,16 @@ class PipelineRunner:
         """
         raise NotImplementedError(f"{type(self).__name__} does not define explain")
 
+    def element_type_of(self, source: Source, options: PipelineOptions, where: str) -> Any:
+        """The type of a source's elements, asked when a pipeline is written; None if that is not the time to know it.
+
+        Args:
+            source: A description from `penstock.io`, of elements with named fields.
+            options: The pipeline's options.
+            where: The step, for errors.
+        """
+        return None
+
     def run(self, transform: Any, options: PipelineOptions | None = None) -> PipelineResult:
         """Runs a transform at the start of a pipeline of its own and waits for the end.
 
@@ -212,7 +223,7 @@ def create_runner(runner_name: str | None = None) -> PipelineRunner:
         raise ValueError(
             three_parts(f"Unexpected pipeline runner: {runner_name}", hint=_hint(str(runner_name)))
         )
-    runner = _spark_runner()
+    runner = spark_runner()
     runner.local_only = name in LOCAL_NAMES
     return runner
 
@@ -238,10 +249,18 @@ def batches_of_the_runner() -> Any:
     return importlib.import_module(BATCHES)
 
 
-def _spark_runner() -> PipelineRunner:
+def spark_runner(**arguments: Any) -> PipelineRunner:
+    """A new Spark runner.
+
+    Args:
+        arguments: Options by name.
+
+    Raises:
+        ImportError: If the runner's package cannot be imported.
+    """
     module, name = SPARK_RUNNER
     try:
-        runner: PipelineRunner = getattr(importlib.import_module(module), name)()
+        runner: PipelineRunner = getattr(importlib.import_module(module), name)(**arguments)
     except ImportError as error:
         raise ImportError(
             three_parts(

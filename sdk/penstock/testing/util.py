@@ -141,10 +141,10 @@ class AssertThat(PTransform[Any, Any]):
             return self._per_window(keyed, match)
         nothing = pcoll.pipeline | "Always" >> Create([(None, ())]).with_output_types(_Keyed)
         together = (nothing | "WindowAlways" >> _up_to_the_end(), keyed | "Window" >> _up_to_the_end())
-        together |= "Together" >> Flatten()
+        collected = together | "Together" >> Flatten()
         # A test's stream ends, and the check waits for that; grouping an endless one would be refused.
-        together.is_bounded = True
-        return together | "Group" >> GroupByKey() | "Match" >> ParDo(_MatchAtTheEnd(match))
+        collected.is_bounded = True
+        return collected | "Group" >> GroupByKey() | "Match" >> ParDo(_MatchAtTheEnd(match))
 
     def _per_window(self, keyed: Any, match: _Match) -> Any:
         nothing = keyed.pipeline | "Always" >> Create([([], GlobalWindow())])

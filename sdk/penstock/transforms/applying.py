@@ -2,13 +2,13 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Mapping
+from collections.abc import Callable, Iterator, Mapping
 from typing import Any
 
 from penstock import pvalue
 from penstock.error import three_parts
 
-__all__ = ["apply_to"]
+__all__ = ["EagerOutputs", "NoSuchTag", "apply_to"]
 
 
 def apply_to(transform: Any, left: Any, label: str | None = None) -> Any:
@@ -74,8 +74,7 @@ def _run_at_once(transform: Any, pvalueish: Any, values: tuple[Any, ...], label:
 
     def collect(value: Any) -> Any:
         if isinstance(value, pvalue.DoOutputsTuple):
-            tags = ((value._main_tag,) if value._main_tag is not None else (None,)) + value._tags
-            return {tag: collect(value[tag]) for tag in tags}
+            return EagerOutputs({tag: collect(value[tag]) for tag in (value._main_tag, *value._tags)})
         if not isinstance(value, pvalue.PCollection):
             return value
         collected.append([])
@@ -85,6 +84,46 @@ def _run_at_once(transform: Any, pvalueish: Any, values: tuple[Any, ...], label:
     lists = _mapped(result, collect)
     pipeline.run().wait_until_finish()
     return lists
+
+
+class NoSuchTag(KeyError, AttributeError):
+    """A transform has no output of that tag: Beam's type for it, and Python's own."""
+
+
+class EagerOutputs:
+    """The lists that a transform with tagged outputs gives for plain values: by tag, and in the order of the tags.
+
+    Args:
+        by_tag: The lists; the main output's tag, which may be None, first.
+
+    >>> outputs = EagerOutputs({None: [1], "odd": [3]})
+    >>> outputs.odd, outputs["odd"], outputs[None], list(outputs)
+    ([3], [3], [1], [[1], [3]])
+    """
+
+    def __init__(self, by_tag: Mapping[str | None, list[Any]]) -> None:
+        self._by_tag = dict(by_tag)
+
+    def __getitem__(self, tag: str | None) -> list[Any]:
+        if tag not in self._by_tag:
+            raise NoSuchTag(
+                f"Tag {tag!r} is not a defined output tag; there are {', '.join(map(repr, self._by_tag))}"
+            )
+        return self._by_tag[tag]
+
+    def __getattr__(self, tag: str) -> list[Any]:
+        if tag.startswith("_"):
+            raise AttributeError(tag)
+        return self[tag]
+
+    def __iter__(self) -> Iterator[list[Any]]:
+        return iter(self._by_tag.values())
+
+    def __len__(self) -> int:
+        return len(self._by_tag)
+
+    def __repr__(self) -> str:
+        return f"EagerOutputs({self._by_tag!r})"
 
 
 def _mapped(node: Any, change: Callable[[Any], Any]) -> Any:

@@ -9,6 +9,7 @@ from collections.abc import Callable, Iterator, Sequence
 from typing import Any, TypeVar
 
 from penstock.error import UnsupportedByRunner, three_parts
+from penstock.pvalue import PCollection
 from penstock.transforms.batch_sizes import BatchSizeEstimator, BatchTargets
 from penstock.transforms.core import DoFn, ParDo
 from penstock.transforms.ptransform import PTransform
@@ -90,7 +91,7 @@ class BatchElements(PTransform[Any, Any]):
         self._max_batch_duration_secs = max_batch_duration_secs
         self._bucket_of = _bucketing(length_fn, bucket_boundaries)
 
-    def expand(self, pcoll: Any) -> Any:
+    def expand(self, pcoll: PCollection[T]) -> PCollection[list[T]]:
         """Collects within each bundle."""
         if self._max_batch_duration_secs is not None and not pcoll.is_bounded:
             raise UnsupportedByRunner(

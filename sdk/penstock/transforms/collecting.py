@@ -9,6 +9,7 @@ from collections.abc import Iterable
 from itertools import chain
 from typing import Any, TypeVar
 
+from penstock.pvalue import PCollection
 from penstock.transforms.core import CombineFn, CombinePerKey, DoFn, Map
 from penstock.transforms.counting import CombinerWithoutDefaults
 from penstock.transforms.ptransform import PTransform
@@ -199,9 +200,12 @@ class ToList(CombinerWithoutDefaults):
     True
     """
 
-    def expand(self, pcoll: Any) -> Any:
+    def expand(self, pcoll: PCollection[T]) -> PCollection[list[T]]:
         """Combines the elements with `ToListCombineFn`."""
-        return pcoll | self.label >> self.combined(ToListCombineFn(), List[pcoll.element_type])
+        result: PCollection[list[T]] = pcoll | self.label >> self.combined(
+            ToListCombineFn(), List[pcoll.element_type]
+        )
+        return result
 
 
 @with_input_types(Tuple[K, V])

@@ -7,7 +7,9 @@ from collections.abc import Callable, Iterable, Sequence
 from typing import Any
 
 from penstock import graph, pvalue
+from penstock.applicable import K
 from penstock.error import three_parts
+from penstock.pvalue import PCollection
 from penstock.transforms.combinefn import CombineFn, curry_combine_fn
 from penstock.transforms.create import Create
 from penstock.transforms.defaults import DefaultingCombineFn, NoValue
@@ -21,6 +23,7 @@ from penstock.transforms.trigger_walks import can_fire_early
 from penstock.transforms.window import GlobalWindows, TimestampedValue
 from penstock.transforms.windowing import Windowing, WindowInto
 from penstock.typehints import typehints
+from penstock.typehints.unions import without_none
 from penstock.utils.timestamp import MIN_TIMESTAMP
 
 __all__ = ["CombineGlobally", "CombinePerKey", "CombineValues", "CombineValuesDoFn"]
@@ -110,7 +113,7 @@ class CombinePerKey(PTransformWithSideInputs):
             return None
         return graph.CombinePerKey(curry_combine_fn(self.fn, self.args, self.kwargs))
 
-    def expand(self, pcoll: Any) -> Any:
+    def expand(self, pcoll: PCollection[tuple[K, Any]]) -> PCollection[tuple[K, Any]]:
         """The results; with side inputs, by way of groups, since views are only there after the grouping."""
         check_combine_fn(self, pcoll)
         if self.side_inputs:
@@ -130,8 +133,8 @@ def _result_type(fn: Any, value_type: Any) -> Any:
         return _result_type(function, value_type)
     if function in (any, all):
         return bool
-    keeps_type = function in (min, max) or (function is sum and value_type in (int, float))
-    return value_type if keeps_type else typehints.Any
+    kept = without_none(value_type) if function is sum else value_type
+    return kept if function in (min, max) or (function is sum and kept in (int, float)) else typehints.Any
 
 
 class CombineValues(PTransformWithSideInputs):
@@ -155,7 +158,7 @@ class CombineValues(PTransformWithSideInputs):
         """Those of the DoFn that does it."""
         return CombineValuesDoFn(None, self.fn, False).get_type_hints()
 
-    def expand(self, pcoll: Any) -> Any:
+    def expand(self, pcoll: PCollection[tuple[K, Any]]) -> PCollection[tuple[K, Any]]:
         """The results."""
         args, kwargs = self.raw_side_inputs
         key_type, _ = key_value_types(self, pcoll.element_type)
@@ -181,7 +184,9 @@ class CombineValuesDoFn(DoFn):
     def process(self, element: Any, *args: Any, **kwargs: Any) -> Iterable[Any]:
         """The key with the result."""
         key, values = element
-        return [(key, self.combinefn.apply(values, *args, **kwargs))]
+        fn = self.combinefn
+        accumulator = fn.add_inputs(fn.create_accumulator(*args, **kwargs), values, *args, **kwargs)
+        return [(key, fn.extract_output(fn.compact(accumulator, *args, **kwargs), *args, **kwargs))]
 
     def teardown(self) -> None:
         """See `CombineFn.teardown`."""
@@ -264,11 +269,11 @@ class CombineGlobally(PTransform[Any, Any]):
         """The same, with no result for an empty PCollection."""
         return self.with_defaults(False)
 
-    def as_singleton_view(self) -> CombineGlobally:
+    def as_singleton_view(self) -> PTransform[Any, pvalue.AsSingleton]:
         """The same, giving a `penstock.pvalue.AsSingleton` for use as a side input."""
         return self._with(as_view=True)
 
-    def expand(self, pcoll: Any) -> Any:
+    def expand(self, pcoll: Any) -> PCollection[Any]:
         """The result as a PCollection, or as a view of it."""
         self._check_pcollection(pcoll)
         combine_fn = CombineFn.maybe_from_callable(self.fn, bool(self.args or self.kwargs))
@@ -277,7 +282,7 @@ class CombineGlobally(PTransform[Any, Any]):
             if not self.as_view:
                 return combined
             default = (self._default_of(combine_fn),) if self.has_defaults else ()
-            return pvalue.AsSingleton(combined, *default)
+            return pvalue.AsSingleton(combined, *default)  # type: ignore[return-value]
         if pcoll.windowing.windowfn != GlobalWindows():
             raise ValueError(
                 three_parts(
@@ -293,7 +298,7 @@ class CombineGlobally(PTransform[Any, Any]):
             return self._combined(pcoll, combine_fn)
         return self._combined(pcoll, DefaultingCombineFn(combine_fn), with_marker=True)
 
-    def _combined(self, pcoll: Any, combine_fn: CombineFn, with_marker: bool = False) -> Any:
+    def _combined(self, pcoll: Any, combine_fn: CombineFn, with_marker: bool = False) -> PCollection[Any]:
         """All elements combined under one key, None; a marker makes sure that there is an element."""
         element_type = pcoll.element_type or typehints.Any
         key = ParDo(_KeyWithNone()).with_output_types(typehints.KV[None, element_type])
@@ -311,7 +316,7 @@ class CombineGlobally(PTransform[Any, Any]):
         combine: PTransform[Any, Any] = CombinePerKey(combine_fn, *self.args, **self.kwargs)
         if self.fanout:
             combine = CombinePerKey(combine_fn, *self.args, **self.kwargs).with_hot_key_fanout(self.fanout)
-        combined = keyed | "CombinePerKey" >> combine
+        combined: PCollection[Any] = keyed | "CombinePerKey" >> combine
         declared = combine_fn.get_type_hints().simple_output_type("") or _result_type(
             combine_fn, element_type
         )

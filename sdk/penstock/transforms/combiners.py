@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from penstock.transforms import core as core
 from penstock.transforms.collecting import (
     ConcatListCombineFn,
     Latest,

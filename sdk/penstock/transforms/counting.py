@@ -6,9 +6,11 @@
 from __future__ import annotations
 
 import copy
+import numbers
 from collections.abc import Iterable
 from typing import Any, TypeVar, Union
 
+from penstock.pvalue import PCollection
 from penstock.transforms.chunks import in_chunks
 from penstock.transforms.combinefn import is_whole
 from penstock.transforms.core import CombineFn, CombineGlobally, CombinePerKey, ParDo
@@ -86,7 +88,8 @@ class CountCombineFn(CombineFn):
         return accumulator
 
 
-@with_input_types(Union[float, int])
+# Real numbers of other kinds, such as NumPy's, are registered as such.
+@with_input_types(Union[float, int, numbers.Real])
 @with_output_types(float)
 class MeanCombineFn(CombineFn):
     """The arithmetic mean; the accumulator is ``(sum, count)``, and nothing has the mean NaN (Beam's name).
@@ -145,14 +148,15 @@ class Mean:
     class Globally(CombinerWithoutDefaults):
         """The mean of all elements, as a float; of an empty input NaN, unless ``without_defaults()``."""
 
-        def expand(self, pcoll: Any) -> Any:
+        def expand(self, pcoll: PCollection[Any]) -> PCollection[float]:
             """Combines the elements with `MeanCombineFn`."""
-            return pcoll | self.combined(MeanCombineFn(), float)
+            result: PCollection[float] = pcoll | self.combined(MeanCombineFn(), float)
+            return result
 
     class PerKey(PTransform[Any, Any]):
         """The mean of the values of each key, as a KV of the key and a float."""
 
-        def expand(self, pcoll: Any) -> Any:
+        def expand(self, pcoll: PCollection[tuple[K, Any]]) -> PCollection[tuple[K, float]]:
             """Combines the values with `MeanCombineFn`."""
             return pcoll | CombinePerKey(MeanCombineFn())
 
@@ -171,16 +175,17 @@ class Count:
     class Globally(CombinerWithoutDefaults):
         """The number of elements; of an empty input 0, unless ``without_defaults()``."""
 
-        def expand(self, pcoll: Any) -> Any:
+        def expand(self, pcoll: PCollection[Any]) -> PCollection[int]:
             """Combines the elements with `CountCombineFn`."""
-            return pcoll | self.combined(CountCombineFn(), int)
+            result: PCollection[int] = pcoll | self.combined(CountCombineFn(), int)
+            return result
 
     @with_input_types(Tuple[K, V])
     @with_output_types(Tuple[K, int])
     class PerKey(PTransform[Any, Any]):
         """How many values each key has, as KVs of the key and the count."""
 
-        def expand(self, pcoll: Any) -> Any:
+        def expand(self, pcoll: PCollection[tuple[K, Any]]) -> PCollection[tuple[K, int]]:
             """Combines the values with `CountCombineFn`."""
             return pcoll | CombinePerKey(CountCombineFn())
 
@@ -189,12 +194,15 @@ class Count:
     class PerElement(PTransform[Any, Any]):
         """How often each element occurs, as KVs of the element and the count."""
 
-        def expand(self, pcoll: Any) -> Any:
+        def expand(self, pcoll: PCollection[T]) -> PCollection[tuple[T, int]]:
             """Makes each element a key, then counts per key."""
             element_type = pcoll.element_type
             with_nothing = ParDo(PairWithNothing()).with_output_types(KV[element_type, Any])
             counted = CombinePerKey(CountCombineFn()).with_output_types(KV[element_type, int])
-            return pcoll | f"{self.label}:PairWithVoid" >> with_nothing | counted
+            result: PCollection[tuple[T, int]] = (
+                pcoll | f"{self.label}:PairWithVoid" >> with_nothing | counted
+            )
+            return result
 
 
 class PairWithNothing(MapDoFn):

@@ -3,10 +3,12 @@
 from __future__ import annotations
 
 from collections.abc import Iterable, Mapping, Sequence
-from typing import Any
+from typing import Any, overload
 
 from penstock import graph, pvalue
+from penstock.applicable import K, T, V
 from penstock.error import three_parts
+from penstock.pvalue import PCollection
 from penstock.transforms.ptransform import PTransform
 from penstock.transforms.windowing import Windowing, default_windowing
 from penstock.typehints import trivial_inference, typehints
@@ -17,12 +19,13 @@ __all__ = ["Create", "Impulse"]
 _PLAIN_TYPES = frozenset({bool, bytes, complex, float, int, str})
 
 
-class Create(PTransform[Any, Any]):
+class Create(PTransform[Any, PCollection[T]]):
     """A PCollection of values (Beam's ``Create``), in the global window at the minimum timestamp.
 
     Args:
         values: An iterable; of a dict, its items.
-        reshuffle: Has no meaning here: the runner spreads the values anyway.
+        reshuffle: Has no meaning here: up to 1,000 values are one bundle, and more are spread anyway. A
+            `Reshuffle` behind it spreads a few that are much work each.
 
     Raises:
         TypeError: If `values` is a string or bytes, or cannot be iterated.
@@ -30,6 +33,12 @@ class Create(PTransform[Any, Any]):
     >>> Create([1, "a"]).get_output_type()
     Union[int, str]
     """
+
+    @overload
+    def __init__(self: Create[tuple[K, V]], values: Mapping[K, V], reshuffle: bool = True) -> None: ...
+
+    @overload
+    def __init__(self, values: Iterable[T], reshuffle: bool = True) -> None: ...
 
     def __init__(self, values: Iterable[Any], reshuffle: bool = True) -> None:
         super().__init__()
@@ -74,7 +83,7 @@ class Create(PTransform[Any, Any]):
         """The default."""
         return default_windowing()
 
-    def expand(self, pbegin: Any) -> Any:
+    def expand(self, pbegin: Any) -> PCollection[T]:
         """The PCollection."""
         return _from_begin(self, pbegin)
 
@@ -94,7 +103,7 @@ class Impulse(PTransform[Any, Any]):
         """The default."""
         return default_windowing()
 
-    def expand(self, pbegin: Any) -> Any:
+    def expand(self, pbegin: Any) -> PCollection[bytes]:
         """The PCollection."""
         return _from_begin(self, pbegin)
 

@@ -11,6 +11,7 @@ from typing import Any
 
 from penstock import pvalue
 from penstock.error import three_parts
+from penstock.metrics.execution import MetricsContainer, current_container, set_current
 from penstock.transforms.dofn import DoFn, MethodSignature, signature_of
 from penstock.transforms.pardo import Map, ParDo
 from penstock.transforms.ptransform import PTransform
@@ -240,13 +241,23 @@ class ExceptionHandlingDoFn(DoFn):
             return self.dofn.process(*args, **kwargs)
         if self._pool is None:
             self._pool = concurrent.futures.ThreadPoolExecutor(1)
-        # All output is made in the thread, so that the time it takes counts.
-        future = self._pool.submit(lambda: list(self.dofn.process(*args, **kwargs) or ()))
+        # The thread counts aside: one that takes too long goes on while the next element is counted.
+        container = current_container()
+        counted = None if container is None else MetricsContainer(container.step_name)
+        future = self._pool.submit(self._call_in_thread, counted, args, kwargs)
         try:
             return future.result(self._timeout_seconds)
         except concurrent.futures.TimeoutError:
             self._drop_pool()
             raise
+        finally:
+            if container is not None and counted is not None:
+                container.absorb(counted)
+
+    def _call_in_thread(self, counted: MetricsContainer | None, args: Any, kwargs: Any) -> list[Any]:
+        set_current(counted)
+        # All output is made in the thread, so that the time it takes counts.
+        return list(self.dofn.process(*args, **kwargs) or ())
 
     def _drop_pool(self) -> None:
         pool, self._pool = self._pool, None

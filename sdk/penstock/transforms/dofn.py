@@ -39,6 +39,7 @@ __all__ = [
     "FilterDoFn",
     "FlatMapDoFn",
     "FlatMapTupleDoFn",
+    "ItemsDoFn",
     "MapDoFn",
     "MapTupleDoFn",
     "MethodSignature",
@@ -151,6 +152,29 @@ class FlatMapDoFn(DoFn):
 
 
 CallableWrapperDoFn = FlatMapDoFn
+
+
+class ItemsDoFn(FlatMapDoFn):
+    """Gives each item of an element, the characters of a text too: what ``FlatMap()`` does.
+
+    >>> list(ItemsDoFn().process("ab"))
+    ['a', 'b']
+    """
+
+    def __init__(self) -> None:
+        super().__init__(identity)
+
+    def process(self, element: Any) -> Any:  # type: ignore[override]
+        """The items."""
+        return iter(element)
+
+    def default_type_hints(self) -> Any:
+        """None: the type of the items follows from that of the elements."""
+        return IOTypeHints.empty()
+
+    def infer_output_type(self, input_type: Any) -> Any:
+        """The type of the items."""
+        return trivial_inference.element_type(input_type)
 
 
 class MapDoFn(FlatMapDoFn):

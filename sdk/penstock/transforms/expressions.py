@@ -12,6 +12,7 @@ what SQL calls null: what is computed of None is None, and ``&``, ``|`` and ``~`
 
 from __future__ import annotations
 
+import datetime
 import functools
 import inspect
 import operator
@@ -22,6 +23,7 @@ from typing import Any
 
 from penstock.error import three_parts
 from penstock.typehints import row_type, typehints
+from penstock.typehints.unions import without_none
 from penstock.where import here
 
 __all__ = [
@@ -51,6 +53,9 @@ _COMPARISONS: dict[str, Callable[[Any, Any], Any]] = {
     ">": operator.gt,
     ">=": operator.ge,
 }
+
+
+_PLAIN = frozenset([int, float, str, bool, bytes, datetime.date, datetime.datetime])
 
 
 class Expression(ABC):
@@ -249,10 +254,11 @@ class Arithmetic(_Binary):
 
     def type_of(self, input_type: Any) -> Any:
         """An int of ints, a float where one is among the numbers; otherwise not known."""
-        kinds = {self.left.type_of(input_type), self.right.type_of(input_type)}
-        if kinds == {int}:
-            return int
-        return float if float in kinds and kinds <= {int, float} else typehints.Any
+        kinds, may_be_none = _types_of(self.parts, input_type)
+        if not kinds <= {int, float}:
+            return typehints.Any
+        kind = float if float in kinds else int
+        return typehints.Optional[kind] if may_be_none else kind
 
 
 class Comparison(_Binary):
@@ -268,7 +274,7 @@ class Comparison(_Binary):
         return _COMPARISONS[self.symbol]
 
     def type_of(self, input_type: Any) -> Any:
-        """A bool, or not known where a part may be None."""
+        """A bool, or None where a part may be None."""
         return _truth(self, input_type)
 
 
@@ -284,7 +290,7 @@ class Connective(_Binary):
         return None if None in found else not deciding
 
     def type_of(self, input_type: Any) -> Any:
-        """A bool, or not known where a part may be None."""
+        """A bool, or None where a part may be None."""
         return _truth(self, input_type)
 
 
@@ -305,7 +311,7 @@ class Not(Expression):
         return None if value is None else not value
 
     def type_of(self, input_type: Any) -> Any:
-        """A bool, or not known where the operand may be None."""
+        """A bool, or None where the operand may be None."""
         return _truth(self, input_type)
 
     def __repr__(self) -> str:
@@ -382,7 +388,13 @@ def _truth_value(part: Expression, element: Any) -> bool | None:
 
 
 def _truth(whole: Expression, input_type: Any) -> Any:
-    """Fields of a known type that is not optional are never None, and so neither is what is computed of them."""
-    sure = (int, float, str, bool, bytes)
-    parts = whole.parts
-    return bool if all(part.type_of(input_type) in sure for part in parts) else typehints.Any
+    """Of fields whose types are known; objects of other classes may compare in their own way."""
+    kinds, may_be_none = _types_of(whole.parts, input_type)
+    truth = typehints.Optional[bool] if may_be_none else bool
+    return truth if kinds <= _PLAIN else typehints.Any
+
+
+def _types_of(parts: tuple[Expression, ...], input_type: Any) -> tuple[set[Any], bool]:
+    """The types of the values, and whether one may be None."""
+    hints = [part.type_of(input_type) for part in parts]
+    return set(map(without_none, hints)), any(map(typehints.is_nullable, hints))

@@ -51,6 +51,21 @@ class KeyOf:
 
 
 @dataclass(frozen=True, eq=False)
+class KeyedBy:
+    """Pairs an element with its key (what ``GroupBy`` groups).
+
+    Attributes:
+        key: From an element to its key.
+    """
+
+    key: Callable[[Any], Any]
+
+    def __call__(self, element: Any) -> tuple[Any, Any]:
+        """The pair."""
+        return self.key(element), element
+
+
+@dataclass(frozen=True, eq=False)
 class KeyAndValues:
     """Pairs the key of an element with what is to be combined (the first step of ``GroupBy.aggregate_field``).
 

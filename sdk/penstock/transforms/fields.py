@@ -3,22 +3,26 @@
 from __future__ import annotations
 
 import copy
+import keyword
 import numbers
 from collections.abc import Callable, Iterable, Mapping
 from typing import Any
 
 from penstock import pvalue
+from penstock.applicable import T
 from penstock.error import three_parts
+from penstock.pvalue import PCollection
 from penstock.transforms.combine import CombinePerKey
 from penstock.transforms.dofn import DoFn
 from penstock.transforms.expressions import Expression, Field
-from penstock.transforms.field_functions import KeyAndValues, KeyOf, ResultOf, RowOf
+from penstock.transforms.field_functions import KeyAndValues, KeyedBy, KeyOf, ResultOf, RowOf
 from penstock.transforms.grouping import GroupByKey
 from penstock.transforms.pardo import Map, ParDo
 from penstock.transforms.ptransform import PTransform, PTransformWithSideInputs
 from penstock.transforms.window_bounds import RowInWindow, reads_window
 from penstock.typehints import row_type, trivial_inference, typehints
 from penstock.typehints.decorators import WithTypeHints, get_type_hints
+from penstock.typehints.unions import without_none
 from penstock.where import here
 
 __all__ = ["CallableWrapperPartitionFn", "GroupBy", "Partition", "PartitionFn", "Select"]
@@ -114,7 +118,19 @@ class GroupBy(PTransform[Any, Any]):
         """From an element to its key."""
         if not self._force_tuple_keys:
             return self._key_fields[0][1]
+        self._check_names([name for name, _ in self._key_fields])
         return KeyOf(tuple(self._key_fields))
+
+    def _check_names(self, names: list[str]) -> None:
+        """Refuses what a named tuple cannot have as fields."""
+        for at, name in enumerate(names):
+            if name in names[:at]:
+                what = f"two fields of the result have the name {name!r}"
+                raise ValueError(three_parts(what, where=self._where(), hint="give one of them another name"))
+            if not name.isidentifier() or keyword.iskeyword(name) or name.startswith("_"):
+                hint = f"give it another one, as in GroupBy(name={name!r})"
+                what = f"{name!r} cannot be the name of a field of the result"
+                raise ValueError(three_parts(what, where=self._where(), hint=hint))
 
     def key_type(self, input_type: Any) -> Any:
         """The type of the keys of elements of a type."""
@@ -124,14 +140,14 @@ class GroupBy(PTransform[Any, Any]):
             [(name, _type_of(expression, input_type)) for name, expression in self._key_fields]
         )
 
-    def expand(self, pcoll: Any) -> Any:
+    def expand(self, pcoll: PCollection[T]) -> PCollection[tuple[Any, Iterable[T]]]:
         """The groups."""
         input_type = pcoll.element_type or typehints.Any
-        key_of = self.key_function()
-        keyed = Map(lambda element: (key_of(element), element)).with_output_types(
+        keyed = Map(KeyedBy(self.key_function())).with_output_types(
             typehints.Tuple[self.key_type(input_type), input_type]
         )
-        return pcoll | "Key" >> keyed | GroupByKey()
+        result: PCollection[tuple[Any, Iterable[T]]] = pcoll | "Key" >> keyed | GroupByKey()
+        return result
 
 
 class _GroupAndAggregate(PTransform[Any, Any]):
@@ -151,29 +167,29 @@ class _GroupAndAggregate(PTransform[Any, Any]):
         """The names of the key's fields."""
         return self._grouping.default_label()
 
-    def expand(self, pcoll: Any) -> Any:
+    def expand(self, pcoll: Any) -> PCollection[Any]:
         """The results."""
         from penstock.transforms.combiners import TupleCombineFn
 
         key_fields = tuple(self._grouping._key_fields)
         names = (*(name for name, _ in key_fields), *(dest for _, _, dest in self._aggregations))
+        self._grouping._check_names(list(names))
         keyed = Map(KeyAndValues(KeyOf(key_fields), tuple(each for each, _, _ in self._aggregations)))
         input_type = pcoll.element_type or typehints.Any
         key_type = self._grouping.key_type(input_type)
         combine_fn = TupleCombineFn(*(combine_fn for _, combine_fn, _ in self._aggregations))
-        return (
+        result: PCollection[Any] = (
             pcoll
             | "Key" >> keyed.with_output_types(typehints.Tuple[key_type, typehints.Any])
             | CombinePerKey(combine_fn)
             | "Result" >> Map(ResultOf(names)).with_output_types(self._result_type(names, input_type))
         )
+        return result
 
     def _result_type(self, names: tuple[str, ...], input_type: Any) -> Any:
-        """The type of the results, if that of each field is known."""
+        """The type of the results."""
         kinds = [_type_of(each, input_type) for _, each in self._grouping._key_fields]
         kinds += [_combined_type(fn, _type_of(each, input_type)) for each, fn, _ in self._aggregations]
-        if typehints.Any in kinds:
-            return typehints.Any
         return row_type.RowTypeConstraint.from_fields(list(zip(names, kinds, strict=True)))
 
 
@@ -185,8 +201,12 @@ def _combined_type(combine_fn: Any, input_type: Any) -> Any:
         return int
     if isinstance(combine_fn, MeanCombineFn):
         return float
-    if combine_fn is min or combine_fn is max or (combine_fn is sum and input_type in (int, float)):
+    if combine_fn is min or combine_fn is max:
         return input_type
+    if combine_fn is sum:
+        # A sum of nothing but numbers is one, and with None among them there is no sum.
+        summed = without_none(input_type)
+        return summed if summed in (int, float) else typehints.Any
     return typehints.Any
 
 
@@ -209,7 +229,7 @@ class Select(PTransform[Any, Any]):
         self._fields = _named(args, kwargs, "arg{:02d}")
         self._exception_handling: dict[str, Any] | None = None
 
-    def with_exception_handling(self, **kwargs: Any) -> Select:
+    def with_exception_handling(self, **kwargs: Any) -> PTransform[Any, dict[str, PCollection[Any]]]:
         """Sends elements that fail to an output of their own; see `ParDo.with_exception_handling`.
 
         Returns:
@@ -228,8 +248,13 @@ class Select(PTransform[Any, Any]):
             [(name, _type_of(each, input_type)) for name, each in self._fields]
         )
 
-    def expand(self, pcoll: Any) -> Any:
+    def expand(self, pcoll: Any) -> PCollection[pvalue.Row]:
         """The rows."""
+        result: PCollection[pvalue.Row] = self._rows(pcoll)
+        return result
+
+    def _rows(self, pcoll: Any) -> Any:
+        """The rows; with exception handling a dict of them and of what has failed."""
         fields = tuple(self._fields)
         in_window = any(reads_window(each) for _, each in fields)
         rows = Map(RowInWindow(fields) if in_window else RowOf(fields))
@@ -330,7 +355,7 @@ class Partition(PTransformWithSideInputs):
     def _process_argspec_fn(self) -> Callable[..., Any]:
         return lambda element, *args, **kwargs: None
 
-    def expand(self, pcoll: Any) -> Any:
+    def expand(self, pcoll: Any) -> pvalue.DoOutputsTuple:
         """The parts, to be unpacked in order.
 
         Raises:

@@ -5,10 +5,13 @@ from __future__ import annotations
 import functools
 import inspect
 from collections.abc import Callable
-from typing import Any
+from typing import Any, Concatenate, ParamSpec
 
+from penstock.applicable import PartT, ResultT
 from penstock.transforms.ptransform_base import PTransform, label_from_callable
 from penstock.typehints.decorators import IOTypeHints, get_type_hints
+
+P = ParamSpec("P")
 
 __all__ = ["annotate_yaml", "ptransform_fn"]
 
@@ -50,7 +53,7 @@ class _PTransformFnPTransform(PTransform[Any, Any]):
         return f"{name}({shown})"
 
 
-def ptransform_fn(fn: Callable[..., Any]) -> Callable[..., PTransform[Any, Any]]:
+def ptransform_fn(fn: Callable[Concatenate[PartT, P], ResultT]) -> Callable[P, PTransform[PartT, ResultT]]:
     """Makes a composite of a function from PCollection to PCollection (Beam's ``ptransform_fn``).
 
     Args:
@@ -67,11 +70,15 @@ def ptransform_fn(fn: Callable[..., Any]) -> Callable[..., PTransform[Any, Any]]
     """
 
     @functools.wraps(fn)
-    def make(*args: Any, **kwargs: Any) -> PTransform[Any, Any]:
-        return _PTransformFnPTransform(fn, *args, **kwargs)
+    def make(*args: P.args, **kwargs: P.kwargs) -> PTransform[PartT, ResultT]:
+        transform: PTransform[PartT, ResultT] = _PTransformFnPTransform(fn, *args, **kwargs)
+        # Hints from decorators below this one came along with `wraps`; those above it are set on `make` later.
+        hints = get_type_hints(make)
+        transform._set_type_hints(hints.with_defaults(transform.get_type_hints()))
+        return transform
 
     try:
-        make.__signature__ = inspect.signature(functools.partial(fn, None))  # type: ignore[attr-defined]
+        make.__signature__ = inspect.signature(functools.partial(fn, None))  # type: ignore[attr-defined,arg-type]
     except (TypeError, ValueError):
         # Such a function takes arguments all the same; only `help` shows less.
         return make

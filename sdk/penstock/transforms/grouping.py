@@ -3,11 +3,13 @@
 from __future__ import annotations
 
 import logging
-from collections.abc import Sequence
-from typing import Any, TypeVar
+from collections.abc import Iterable, Sequence
+from typing import TYPE_CHECKING, Any, TypeVar
 
 from penstock import graph, pvalue
+from penstock.applicable import T
 from penstock.error import three_parts
+from penstock.pvalue import PCollection
 from penstock.transforms.grouping_checks import check_grouping
 from penstock.transforms.ptransform import PTransform
 from penstock.transforms.windowing import Windowing, default_windowing
@@ -101,7 +103,7 @@ class GroupByKey(PTransform[Any, Any]):
 
         return WithLateData(self)
 
-    def expand(self, pcoll: Any) -> Any:
+    def expand(self, pcoll: PCollection[tuple[K, V]]) -> PCollection[tuple[K, Iterable[V]]]:
         """The groups."""
         check_grouping(self, pcoll, gives_lists=True)
         return pvalue.PCollection.from_(pcoll)
@@ -130,7 +132,7 @@ class SpreadAnew(PTransform[Any, Any]):
         """The input type."""
         return input_type
 
-    def expand(self, pcoll: Any) -> Any:
+    def expand(self, pcoll: PCollection[T]) -> PCollection[T]:
         """The same elements."""
         self._check_pcollection(pcoll)
         return pvalue.PCollection.from_(pcoll)
@@ -194,7 +196,13 @@ class Flatten(PTransform[Any, Any]):
         """That of the first input, or the default."""
         return inputs[0].windowing if inputs else default_windowing()
 
-    def expand(self, pcolls: Any) -> Any:
+    if TYPE_CHECKING:
+
+        def __ror__(  # type: ignore[override]
+            self, left: Iterable[PCollection[T]], label: str | None = None
+        ) -> PCollection[T]: ...
+
+    def expand(self, pcolls: Sequence[PCollection[T]]) -> PCollection[T]:
         """The union."""
         for pcoll in pcolls:
             self._check_pcollection(pcoll)

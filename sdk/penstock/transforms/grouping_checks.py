@@ -11,12 +11,13 @@ from penstock.transforms.custom_trigger import CustomTrigger
 from penstock.transforms.trigger import AfterDelta, DataLossReason, DefaultTrigger
 from penstock.transforms.trigger_walks import can_fire_early, every_part
 from penstock.transforms.window import GlobalWindows, WindowFn
+from penstock.typehints import typehints
 
 if TYPE_CHECKING:
     from penstock.transforms.ptransform import PTransform
     from penstock.transforms.windowing import Windowing
 
-__all__ = ["check_grouping"]
+__all__ = ["check_grouping", "check_keyed"]
 
 _LOGGER = logging.getLogger(__name__)
 
@@ -45,6 +46,26 @@ def check_grouping(transform: PTransform[Any, Any], pcoll: Any, gives_lists: boo
     if not pcoll.pipeline.allow_unsafe_triggers:
         raise ValueError(three_parts(what, where=transform._where(), hint=hint))
     _LOGGER.warning("%s: %s; allowed because of --allow_unsafe_triggers", transform.label, what)
+
+
+def check_keyed(transform: PTransform[Any, Any], pcoll: Any) -> None:
+    """Refuses elements that are no pairs for a stateful DoFn, with a ValueError.
+
+    Args:
+        transform: The ParDo.
+        pcoll: Its input.
+    """
+    try:
+        typehints.coerce_to_kv_type(pcoll.element_type or typehints.Any, transform.label)
+    except ValueError as error:
+        raise ValueError(
+            three_parts(
+                f"Input elements to the transform {transform.label!r} with stateful DoFn must be "
+                f"key-value pairs, not {typehints.show_type(pcoll.element_type)}",
+                where=transform._where(),
+                hint="make pairs first, e.g. with Map(lambda x: (key_of(x), x)) or WithKeys",
+            )
+        ) from error
 
 
 def _wait(pcoll: pvalue.PCollection[Any]) -> tuple[str, str] | None:

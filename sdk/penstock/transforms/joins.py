@@ -5,6 +5,7 @@ from __future__ import annotations
 from collections.abc import Iterable, Mapping
 from typing import Any
 
+from penstock.pvalue import PCollection
 from penstock.transforms.core import Create, Flatten, GroupByKey, MapTuple
 from penstock.transforms.ptransform import PTransform
 from penstock.typehints import KV, Dict, Tuple, Union
@@ -45,12 +46,13 @@ class CoGroupByKey(PTransform[Any, Any]):
         pcolls = tuple(pvalueish)
         return pcolls, pcolls
 
-    def expand(self, pcolls: Any) -> Any:
+    def expand(self, pcolls: Any) -> PCollection[tuple[Any, Any]]:
         """Numbers the inputs, groups them all in one go, and deals the values out again."""
         tags = tuple(pcolls) if isinstance(pcolls, Mapping) else None
         inputs = tuple(pcolls.values()) if isinstance(pcolls, Mapping) else tuple(pcolls)
         if not inputs:
-            inputs = (self.pipeline | Create([]),)
+            pipeline: Any = self.pipeline
+            inputs = (pipeline | Create([]),)
             tags = None if tags is None else ("",)
         types = [key_value_types(pcoll.element_type) for pcoll in inputs]
         labels = range(len(inputs)) if tags is None else tags
@@ -61,7 +63,10 @@ class CoGroupByKey(PTransform[Any, Any]):
             pcoll | f"Tag[{label}]" >> _numbered(number).with_output_types(common)
             for number, (pcoll, label) in enumerate(zip(inputs, labels, strict=True))
         ]
-        return numbered | Flatten() | GroupByKey() | "Collect" >> _collected(tags, types)
+        result: PCollection[tuple[Any, Any]] = (
+            numbered | Flatten() | GroupByKey() | "Collect" >> _collected(tags, types)
+        )
+        return result
 
 
 def _numbered(number: int) -> Any:

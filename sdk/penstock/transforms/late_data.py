@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Sequence
 from typing import Any
 
-from penstock import graph
+from penstock import graph, pvalue
 from penstock.error import three_parts
 from penstock.pvalue import DoOutputsTuple, PCollection
 from penstock.transforms.ptransform import PTransform
@@ -42,7 +42,7 @@ class WithLateData(PTransform[Any, Any]):
             raise ValueError(three_parts(what, where=self._where(), hint="use GroupByKey().with_late_data()"))
         self._grouping = grouping
 
-    def expand(self, pcoll: Any) -> Any:
+    def expand(self, pcoll: Any) -> pvalue.DoOutputsTuple:
         """Both outputs."""
         late: PCollection[Any] = PCollection(
             pcoll.pipeline, LATE, pcoll.element_type, pcoll.windowing, pcoll.is_bounded

@@ -25,7 +25,7 @@ class Materialize(PTransform[Any, Any]):
         """A `Write` to the list."""
         return graph.Write(graph.DriverList(self.into))
 
-    def expand(self, pcoll: Any) -> Any:
+    def expand(self, pcoll: Any) -> pvalue.PDone:
         """Gives nothing."""
         self._check_pcollection(pcoll)
         return pvalue.PDone(pcoll.pipeline)

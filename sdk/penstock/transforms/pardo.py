@@ -2,32 +2,38 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable
-from typing import Any
+from collections.abc import Callable, Iterable
+from typing import TYPE_CHECKING, Any, cast, overload
 
 from penstock import graph, pvalue
+from penstock.applicable import Processes, ResultT, T
 from penstock.error import three_parts
+from penstock.pvalue import PCollection
 from penstock.transforms.batch_types import batch_types_of
 from penstock.transforms.dofn import (
     DoFn,
     FilterDoFn,
     FlatMapDoFn,
     FlatMapTupleDoFn,
+    ItemsDoFn,
     MapDoFn,
     MapTupleDoFn,
     bind,
     identity,
     signature_of,
 )
+from penstock.transforms.field_checks import check_fields
+from penstock.transforms.grouping_checks import check_keyed
 from penstock.transforms.ptransform import PTransform, PTransformWithSideInputs, label_from_callable
 from penstock.transforms.retractions import check_dofn
+from penstock.transforms.short_form_types import gives_elements, gives_results
 from penstock.typehints import typehints
 from penstock.where import caller
 
 __all__ = ["Filter", "FlatMap", "FlatMapTuple", "Map", "MapTuple", "ParDo"]
 
 
-class ParDo(PTransformWithSideInputs):
+class ParDo(PTransformWithSideInputs[Any, PCollection[ResultT]]):
     """Runs a DoFn on each element (Beam's ``ParDo``).
 
     Args:
@@ -43,7 +49,12 @@ class ParDo(PTransformWithSideInputs):
     'ParDo(FlatMapDoFn)'
     """
 
-    def __init__(self, fn: Any, *args: Any, **kwargs: Any) -> None:
+    def __init__(
+        self,
+        fn: Processes[ResultT] | Callable[..., Iterable[ResultT | pvalue.TaggedOutput[Any, Any]] | None],
+        *args: Any,
+        **kwargs: Any,
+    ) -> None:
         super().__init__(fn, *args, **kwargs)
         self.dofn = self.fn
         self._dofn_hints: Any = None
@@ -83,36 +94,37 @@ class ParDo(PTransformWithSideInputs):
         kind = graph.StatefulParDo if self.signature.is_stateful else graph.ParDo
         return kind(self.fn, self.args, tuple(sorted(self.kwargs.items())))
 
-    def expand(self, pcoll: Any) -> Any:
+    if TYPE_CHECKING:
+
+        @overload  # type: ignore[override]
+        def with_output_types(self, type_hint: type[T], **tagged_type_hints: Any) -> ParDo[T]: ...
+
+        @overload
+        def with_output_types(self, type_hint: Any, **tagged_type_hints: Any) -> ParDo[Any]: ...
+
+        def with_output_types(self, type_hint: Any, **tagged_type_hints: Any) -> Any:  # noqa: D102
+            ...
+
+    def expand(self, pcoll: Any) -> PCollection[ResultT]:
         """The main output.
 
         Raises:
             ValueError: If a stateful DoFn is applied to elements that are no key-value pairs, or may be retractions
                 that it does not take.
             TypeError: If the DoFn has to do with batches, and nothing says how the elements become such batches.
+            TypeCheckError: If a function over fields reads one that the elements do not have.
         """
         self._check_pcollection(pcoll)
+        if isinstance(self.fn, FlatMapDoFn):
+            check_fields(self.fn.fn, pcoll.element_type, pcoll.pipeline._current_transform().where)
         if self.fn._process_batch_defined or self.fn._can_yield_batches:
             input_type = pcoll.element_type or typehints.Any
             output_type = self.get_type_hints().simple_output_type(self.label)
             batch_types_of(self.fn, input_type, output_type or self.infer_output_type(input_type))
         if self.signature.is_stateful:
-            self._check_keyed(pcoll)
+            check_keyed(self, pcoll)
             check_dofn(self, pcoll)
-        return pvalue.PCollection.from_(pcoll)
-
-    def _check_keyed(self, pcoll: pvalue.PCollection[Any]) -> None:
-        try:
-            typehints.coerce_to_kv_type(pcoll.element_type or typehints.Any, self.label)
-        except ValueError as error:
-            raise ValueError(
-                three_parts(
-                    f"Input elements to the transform {self.label!r} with stateful DoFn must be "
-                    f"key-value pairs, not {typehints.show_type(pcoll.element_type)}",
-                    where=self._where(),
-                    hint="make pairs first, e.g. with Map(lambda x: (key_of(x), x)) or WithKeys",
-                )
-            ) from error
+        return PCollection.from_(pcoll)
 
     def with_outputs(
         self, *tags: str, main: str | None = None, allow_unknown_tags: bool | None = None
@@ -215,7 +227,7 @@ class _MultiParDo(PTransform[Any, Any]):
     """A ParDo with tagged outputs."""
 
     def __init__(
-        self, pardo: ParDo, tags: tuple[str, ...], main_tag: str | None, allow_unknown_tags: bool | None
+        self, pardo: ParDo[Any], tags: tuple[str, ...], main_tag: str | None, allow_unknown_tags: bool | None
     ) -> None:
         super().__init__(pardo.label)
         self._pardo = pardo
@@ -244,7 +256,7 @@ class _MultiParDo(PTransform[Any, Any]):
         """That of the ParDo."""
         return self._pardo.to_primitive()
 
-    def expand(self, pcoll: Any) -> Any:
+    def expand(self, pcoll: Any) -> pvalue.DoOutputsTuple:
         """The outputs."""
         self._pardo.expand(pcoll)
         return pvalue.DoOutputsTuple(
@@ -259,9 +271,17 @@ class _MultiParDo(PTransform[Any, Any]):
         return handling.with_outputs(*self._tags)
 
 
+if TYPE_CHECKING:
+
+    class _Keeps(ParDo[Any]):
+        """A Filter: its output has the type of its input."""
+
+        def expand(self, pcoll: PCollection[T]) -> PCollection[T]: ...
+
+
 def _short_form(
     name: str, dofn_class: type[FlatMapDoFn], fn: Any, args: tuple[Any, ...], kwargs: dict[str, Any]
-) -> ParDo:
+) -> ParDo[Any]:
     if not callable(fn):
         hint = "use ParDo for a DoFn" if isinstance(fn, DoFn) else "pass a function"
         location = caller()
@@ -272,16 +292,18 @@ def _short_form(
                 hint=hint,
             )
         )
-    pardo = ParDo(dofn_class(fn), *args, **kwargs)
+    gives_items = fn is identity and dofn_class is FlatMapDoFn and not args and not kwargs
+    pardo: ParDo[Any] = ParDo(ItemsDoFn() if gives_items else dofn_class(fn), *args, **kwargs)
     pardo.label = f"{name}({label_from_callable(fn)})"
     return pardo
 
 
-def FlatMap(fn: Callable[..., Any] = identity, *args: Any, **kwargs: Any) -> ParDo:
+@gives_elements
+def FlatMap(fn: Callable[..., Any] = identity, *args: Any, **kwargs: Any) -> ParDo[Any]:
     """Gives each element of what a function returns (Beam's ``FlatMap``).
 
     Args:
-        fn: A function that returns an iterable; without it the elements are the iterables.
+        fn: A function that returns an iterable; without it, the items of each element.
         args: Further arguments, which may be side inputs.
         kwargs: Likewise, by name.
 
@@ -297,7 +319,8 @@ def FlatMap(fn: Callable[..., Any] = identity, *args: Any, **kwargs: Any) -> Par
     return _short_form("FlatMap", FlatMapDoFn, fn, args, kwargs)
 
 
-def Map(fn: Callable[..., Any], *args: Any, **kwargs: Any) -> ParDo:
+@gives_results
+def Map(fn: Callable[..., Any], *args: Any, **kwargs: Any) -> ParDo[Any]:
     """Gives what a function returns (Beam's ``Map``).
 
     Args:
@@ -317,7 +340,7 @@ def Map(fn: Callable[..., Any], *args: Any, **kwargs: Any) -> ParDo:
     return _short_form("Map", MapDoFn, fn, args, kwargs)
 
 
-def Filter(fn: Callable[..., Any], *args: Any, **kwargs: Any) -> ParDo:
+def Filter(fn: Callable[..., Any], *args: Any, **kwargs: Any) -> _Keeps:
     """Keeps the elements for which a function is true (Beam's ``Filter``).
 
     Args:
@@ -334,10 +357,11 @@ def Filter(fn: Callable[..., Any], *args: Any, **kwargs: Any) -> ParDo:
     >>> Filter(str.isdigit).label
     'Filter(isdigit)'
     """
-    return _short_form("Filter", FilterDoFn, fn, args, kwargs)
+    return cast("_Keeps", _short_form("Filter", FilterDoFn, fn, args, kwargs))
 
 
-def MapTuple(fn: Callable[..., Any], *args: Any, **kwargs: Any) -> ParDo:
+@gives_results
+def MapTuple(fn: Callable[..., Any], *args: Any, **kwargs: Any) -> ParDo[Any]:
     """Gives what a function of an element's parts returns (Beam's ``MapTuple``).
 
     Args:
@@ -357,7 +381,7 @@ def MapTuple(fn: Callable[..., Any], *args: Any, **kwargs: Any) -> ParDo:
     return _short_form("MapTuple", MapTupleDoFn, fn, args, kwargs)
 
 
-def FlatMapTuple(fn: Callable[..., Any], *args: Any, **kwargs: Any) -> ParDo:
+def FlatMapTuple(fn: Callable[..., Iterable[ResultT] | None], *args: Any, **kwargs: Any) -> ParDo[ResultT]:
     """Gives each element of what a function of an element's parts returns (Beam's ``FlatMapTuple``).
 
     Args:

@@ -20,7 +20,10 @@ from penstock.transforms.core import Create, DoFn, Map, ParDo, WindowInto
 from penstock.transforms.ptransform import PTransform
 from penstock.transforms.window import FixedWindows, TimestampedValue
 from penstock.typehints import Any as AnyHint
+from penstock.typehints import Union
 from penstock.utils.timestamp import MAX_TIMESTAMP, Duration, Timestamp, TimestampTypes
+
+_SECONDS = Union[float, int]
 
 __all__ = ["ImpulseSeqGenDoFn", "PeriodicImpulse", "PeriodicSequence", "PeriodicSource", "RebaseMode"]
 
@@ -48,8 +51,9 @@ class PeriodicSource(graph.Source):
         stop_micros: No element comes at or after this time.
         interval_micros: The time between two elements.
         data: The elements, repeated as needed; pairs of a `Timestamp` and a value have that event time.
-            Empty: the elements are their own timestamps.
+            Empty: the elements are their own times, in seconds.
         rebase: Which of the two times move to the time when the pipeline starts.
+        seconds: The start and the interval as the program gave them: elements are whole numbers if both are.
 
     >>> source = PeriodicSource(0, 25, 10)
     >>> [due for due, _ in source.schedule()]
@@ -63,6 +67,7 @@ class PeriodicSource(graph.Source):
     interval_micros: int
     data: tuple[Any, ...] = ()
     rebase: RebaseMode = RebaseMode.REBASE_NONE
+    seconds: tuple[float, float] | None = None
 
     is_bounded = False
 
@@ -103,7 +108,10 @@ class PeriodicSource(graph.Source):
         """The element of a number, which is due at that time."""
         due = Timestamp.from_micros(due_micros)
         if not self.data:
-            return TimestampedValue(due, due)
+            if self.seconds is None or self.rebase is not RebaseMode.REBASE_NONE:
+                return TimestampedValue(due_micros / 1e6, due)
+            start, interval = self.seconds
+            return TimestampedValue(start + interval * number, due)
         chosen = self.data[number % len(self.data)]
         if _has_timestamp(chosen):
             return TimestampedValue(chosen[1], chosen[0])
@@ -141,7 +149,7 @@ class ImpulseSeqGenDoFn(DoFn):
 
 
 class PeriodicSequence(PTransform[Any, Any]):
-    """From ``(start, stop, interval)`` to the timestamps from start to before stop (Beam's name).
+    """From ``(start, stop, interval)`` to the times from start to before stop, in seconds (Beam's name).
 
     Start and stop are timestamps or seconds since the epoch, the interval is in seconds. Sequences must end
     in the past; the result is then bounded.
@@ -149,7 +157,7 @@ class PeriodicSequence(PTransform[Any, Any]):
     Raises:
         UnsupportedByRunner: While the pipeline runs, if a sequence ends in the future.
 
-    Example: ``Create([(0, 60, 10)]) | PeriodicSequence()`` gives six timestamps.
+    Example: ``Create([(0, 60, 10)]) | PeriodicSequence()`` gives six numbers.
 
     >>> PeriodicSequence().label
     'PeriodicSequence'
@@ -157,7 +165,7 @@ class PeriodicSequence(PTransform[Any, Any]):
 
     def expand(self, pcoll: Any) -> Any:
         """Makes the sequence of each element."""
-        return pcoll | "GenSequence" >> ParDo(ImpulseSeqGenDoFn()).with_output_types(Timestamp)
+        return pcoll | "GenSequence" >> ParDo(ImpulseSeqGenDoFn()).with_output_types(_SECONDS)
 
 
 class PeriodicImpulse(PTransform[Any, Any]):
@@ -172,7 +180,8 @@ class PeriodicImpulse(PTransform[Any, Any]):
         fire_interval: Seconds between two elements.
         apply_windowing: Whether each element gets a fixed window of `fire_interval` seconds.
         data: The elements; repeated, with a warning, if the impulse is longer. Pairs of a `Timestamp` and a
-            value have that event time, and must be enough. By default, elements are their own timestamps.
+            value have that event time, and must be enough. By default, elements are their own times, in seconds
+            since the epoch: whole numbers if the start and the interval are.
         rebase: Which of the two times move to the time when the pipeline starts.
 
     Raises:
@@ -199,20 +208,17 @@ class PeriodicImpulse(PTransform[Any, Any]):
         stop = Timestamp.of(stop_timestamp)
         if data:
             stop = _checked_stop(start, stop, Duration(fire_interval), data)
-        self.source = _source(start, stop, fire_interval, tuple(data or ()), rebase)
+        self._start = start if start_timestamp is None else start_timestamp
+        self.source = _source(self._start, stop, fire_interval, tuple(data or ()), rebase)
         self._interval_seconds = fire_interval
         self._apply_windowing = apply_windowing
 
     def expand(self, pbegin: Any) -> Any:
         """Bounded, what is past; else the source."""
         source = self.source
-        output_type = AnyHint if source.data else Timestamp
+        output_type = AnyHint if source.data else _SECONDS
         if source.rebase is RebaseMode.REBASE_NONE and source.stop_micros <= Timestamp.now().micros:
-            bounds = (
-                Timestamp(micros=source.start_micros),
-                Timestamp(micros=source.stop_micros),
-                self._interval_seconds,
-            )
+            bounds = (self._start, Timestamp(micros=source.stop_micros), self._interval_seconds)
             made = ParDo(ImpulseSeqGenDoFn(source.data)).with_output_types(output_type)
             ticks = pbegin | "ImpulseElement" >> Create([bounds]) | "GenSequence" >> made
         else:
@@ -231,8 +237,9 @@ def _source(
     rebase: RebaseMode = RebaseMode.REBASE_NONE,
 ) -> PeriodicSource:
     interval_micros = Duration(interval_seconds).micros
+    seconds = start.micros / 1e6 if isinstance(start, Timestamp) else start, interval_seconds
     return PeriodicSource(
-        Timestamp.of(start).micros, Timestamp.of(stop).micros, interval_micros, data, rebase
+        Timestamp.of(start).micros, Timestamp.of(stop).micros, interval_micros, data, rebase, seconds
     )
 
 

@@ -7,12 +7,15 @@ import functools
 import operator
 import os
 import types
-from collections.abc import Callable, Iterator, Mapping, Sequence
-from typing import TYPE_CHECKING, Any, Generic, TypeVar
+from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
+from typing import TYPE_CHECKING, Any, Generic, Self, cast, overload
+
+from typing_extensions import TypeVar
 
 from penstock import graph, pvalue
 from penstock.error import TransformError, three_parts
 from penstock.transforms.display import HasDisplayData
+from penstock.transforms.nested_hints import pairs_with_hints
 from penstock.transforms.resources import parse_resource_hints
 from penstock.typehints import native_type_compatibility, typehints
 from penstock.typehints.decorators import (
@@ -24,14 +27,15 @@ from penstock.typehints.decorators import (
 from penstock.where import caller
 
 if TYPE_CHECKING:
+    from penstock.applicable import Begins, Expands, PartT, ResultT, SelfT
     from penstock.pipeline import Pipeline
     from penstock.transforms.windowing import Windowing
 
 __all__ = ["PTransform", "checked_hint", "get_named_nested_pvalues", "label_from_callable"]
 
 T = TypeVar("T")
-InputT = TypeVar("InputT")
-OutputT = TypeVar("OutputT")
+InputT = TypeVar("InputT", default=Any)
+OutputT = TypeVar("OutputT", default=Any)
 
 
 class PTransform(WithTypeHints, HasDisplayData, Generic[InputT, OutputT]):  # type: ignore[misc]
@@ -68,7 +72,7 @@ class PTransform(WithTypeHints, HasDisplayData, Generic[InputT, OutputT]):  # ty
         """The name of a step that is given none."""
         return type(self).__name__
 
-    def expand(self, input_or_inputs: Any) -> Any:
+    def expand(self, input_or_inputs: InputT) -> OutputT:
         """Applies the parts of a composite, or makes the output of a primitive.
 
         Args:
@@ -100,7 +104,7 @@ class PTransform(WithTypeHints, HasDisplayData, Generic[InputT, OutputT]):  # ty
         function = getattr(self.expand, "__func__", None)
         return _hints_of_expand(function or self.expand, function is not None)
 
-    def with_input_types(self, input_type_hint: Any) -> Any:
+    def with_input_types(self, input_type_hint: Any) -> Self:
         """Declares the type of the input's elements.
 
         Args:
@@ -112,9 +116,10 @@ class PTransform(WithTypeHints, HasDisplayData, Generic[InputT, OutputT]):  # ty
         Raises:
             TypeError: If it is no type hint.
         """
-        return super().with_input_types(checked_hint(input_type_hint))
+        super().with_input_types(checked_hint(input_type_hint))
+        return self
 
-    def with_output_types(self, type_hint: Any, **tagged_type_hints: Any) -> Any:
+    def with_output_types(self, type_hint: Any, **tagged_type_hints: Any) -> Self:
         """Declares the type of the outputs' elements.
 
         Args:
@@ -128,9 +133,10 @@ class PTransform(WithTypeHints, HasDisplayData, Generic[InputT, OutputT]):  # ty
             TypeError: If one is no type hint.
         """
         tagged = {tag: checked_hint(hint) for tag, hint in tagged_type_hints.items()}
-        return super().with_output_types(checked_hint(type_hint), **tagged)
+        super().with_output_types(checked_hint(type_hint), **tagged)
+        return self
 
-    def with_resource_hints(self, **kwargs: Any) -> Any:
+    def with_resource_hints(self, **kwargs: Any) -> Self:
         """Says what the machines that run the step should have; a runner may ignore it.
 
         Args:
@@ -180,7 +186,7 @@ class PTransform(WithTypeHints, HasDisplayData, Generic[InputT, OutputT]):  # ty
                 )
             )
         root_hint = args[0] if len(args) == 1 else args or kwargs
-        for context, value, hint in _with_hints(pvalueish, root_hint, ""):
+        for context, value, hint in pairs_with_hints(pvalueish, root_hint, ""):
             given = getattr(value, "element_type", None)
             if given is not None and hint and not typehints.is_consistent_with(given, hint):
                 raise TypeCheckError(
@@ -228,11 +234,20 @@ class PTransform(WithTypeHints, HasDisplayData, Generic[InputT, OutputT]):  # ty
     def __repr__(self) -> str:
         return f"{str(self)[:-1]} at {id(self):#x}>"
 
-    def __rrshift__(self, label: str) -> NamedPTransform:
-        return NamedPTransform(self, label)
+    def __rrshift__(self, label: str) -> Self:
+        # To the program it is the same transform: the one around it hands everything on.
+        return cast(Self, NamedPTransform(self, label))
 
-    def __or__(self, right: Any) -> Any:
-        return _ChainedPTransform(self, right) if isinstance(right, PTransform) else NotImplemented
+    def __or__(self: Expands[SelfT, PartT], right: Expands[PartT, ResultT]) -> PTransform[SelfT, ResultT]:
+        if not isinstance(right, PTransform):
+            return NotImplemented
+        return _ChainedPTransform(cast(PTransform, self), right)
+
+    @overload
+    def __ror__(self: Expands[Any, ResultT], left: Begins, label: str | None = None) -> ResultT: ...
+
+    @overload
+    def __ror__(self, left: Iterable[Any], label: str | None = None) -> Any: ...
 
     def __ror__(self, left: Any, label: str | None = None) -> Any:
         """Applies the transform to a pipeline, to several PCollections, or, at once, to plain values."""
@@ -259,17 +274,14 @@ def _default_windowing() -> Windowing:
 
 @functools.lru_cache(maxsize=1024)
 def _hints_of_expand(expand: Callable[..., Any], is_method: bool) -> Any:
-    """The type hints in the annotations of an `expand`; one that says ``Any`` says nothing."""
-    hints = IOTypeHints.from_callable(types.MethodType(expand, object()) if is_method else expand)
-    if hints is None:
+    """The type hints in the annotations of an `expand`; ``Any`` where a PCollection's type has no parameter.
+
+    Those of penstock's own transforms are for type checkers, which cannot see what is inferred here.
+    """
+    if expand.__module__.startswith("penstock."):
         return None
-    hints = hints.strip_pcoll()
-    if hints.simple_output_type("") in (None, typehints.Any):
-        hints = hints.with_output_types_from(IOTypeHints.empty())
-    args, kwargs = hints.input_types or ((), {})
-    if all(hint is typehints.Any for hint in (*args, *kwargs.values())):
-        hints = hints.with_input_types_from(IOTypeHints.empty())
-    return hints
+    hints = IOTypeHints.from_callable(types.MethodType(expand, object()) if is_method else expand)
+    return None if hints is None else hints.strip_pcoll()
 
 
 def checked_hint(hint: Any) -> Any:
@@ -277,20 +289,6 @@ def checked_hint(hint: Any) -> Any:
     converted = native_type_compatibility.convert_to_beam_type(hint)
     typehints.validate_composite_type_param(converted, "Type hints for a PTransform")
     return converted
-
-
-def _with_hints(value: Any, hint: Any, context: str) -> Iterator[tuple[str, Any, Any]]:
-    """Pairs each PCollection of a nested value with the type hint at the same place of a nested hint."""
-    if isinstance(value, pvalue.PValue):
-        yield context, value, hint
-    elif isinstance(value, dict):
-        for key, part in value.items():
-            yield from _with_hints(part, hint.get(key) if isinstance(hint, dict) else hint, f" {key}")
-    elif isinstance(value, (list, tuple)):
-        several = isinstance(hint, (list, tuple))
-        for index, part in enumerate(value):
-            part_hint = (hint[index] if index < len(hint) else None) if several else hint
-            yield from _with_hints(part, part_hint, f" position {index}" if several else context)
 
 
 def get_named_nested_pvalues(pvalueish: Any, as_inputs: bool = False) -> Iterator[tuple[Any, Any]]:
@@ -326,7 +324,7 @@ class _ChainedPTransform(PTransform[Any, Any]):
         super().__init__("|".join(part.label for part in parts))
         self._parts = parts
 
-    def __or__(self, right: Any) -> Any:
+    def __or__(self, right: Any) -> Any:  # type: ignore[override]
         return _ChainedPTransform(*self._parts, right) if isinstance(right, PTransform) else NotImplemented
 
     def expand(self, pcoll: Any) -> Any:
@@ -348,8 +346,8 @@ class NamedPTransform(PTransform[Any, Any]):
     def __ror__(self, left: Any, _label: str | None = None) -> Any:
         return self.transform.__ror__(left, self.label)
 
-    def __rrshift__(self, label: str) -> NamedPTransform:
-        return NamedPTransform(self.transform, label)
+    def __rrshift__(self, label: str) -> Self:
+        return cast(Self, NamedPTransform(self.transform, label))
 
     def __getattr__(self, name: str) -> Any:
         attribute = getattr(self.__dict__["transform"], name)

@@ -5,6 +5,7 @@ from __future__ import annotations
 from typing import Any, TypeVar
 
 from penstock.error import three_parts
+from penstock.pvalue import PCollection
 from penstock.transforms.grouping import SpreadAnew
 from penstock.transforms.ptransform import PTransform
 from penstock.typehints import Tuple, with_input_types, with_output_types
@@ -42,7 +43,7 @@ class Reshuffle(PTransform[Any, Any]):
             )
         self.num_buckets = num_buckets
 
-    def expand(self, pcoll: Any) -> Any:
+    def expand(self, pcoll: PCollection[T]) -> PCollection[T]:
         """One primitive."""
         return pcoll | SpreadAnew(self.num_buckets)
 
@@ -56,6 +57,6 @@ class ReshufflePerKey(PTransform[Any, Any]):
     'ReshufflePerKey'
     """
 
-    def expand(self, pcoll: Any) -> Any:
+    def expand(self, pcoll: PCollection[T]) -> PCollection[T]:
         """One primitive."""
         return pcoll | SpreadAnew(by_key=True)

@@ -3,11 +3,11 @@
 from __future__ import annotations
 
 from collections.abc import Callable
-from typing import Any
+from typing import Any, Generic
 
 from penstock import graph, pvalue
 from penstock.error import SideInputError, three_parts
-from penstock.transforms.ptransform_base import PTransform, checked_hint
+from penstock.transforms.ptransform_base import InputT, OutputT, PTransform, checked_hint
 from penstock.typehints import typehints
 from penstock.typehints.decorators import TypeCheckError, WithTypeHints, getcallargs_forhints
 from penstock.typehints.trivial_inference import instance_to_type
@@ -16,7 +16,7 @@ from penstock.where import here
 __all__ = ["PTransformWithSideInputs"]
 
 
-class PTransformWithSideInputs(PTransform[Any, Any]):
+class PTransformWithSideInputs(PTransform[InputT, OutputT], Generic[InputT, OutputT]):
     """A transform that runs a user's function with further arguments, which may be side inputs (Beam's name).
 
     Args:

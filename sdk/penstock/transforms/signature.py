@@ -13,6 +13,7 @@ from typing import Any
 
 from penstock.error import three_parts
 from penstock.transforms.batch_types import check_batch_parameters
+from penstock.transforms.misfit import misfit
 from penstock.transforms.params import DoFnParam, kind_of
 from penstock.transforms.window_expiration import expiration_method
 from penstock.where import here
@@ -343,21 +344,21 @@ def bind(
             # A function like `print` has parameters by name only, and takes the element among its `*args`.
             first, takers = None, iter(method.parameters)
         if (first is None and not method.more_positional) or (first and first.kind):
-            raise _misfit(what, "takes no element", "its first parameter is the element")
+            raise misfit(what, "takes no element", "its first parameter is the element")
         binding.positional.append(ELEMENT)
     for parameter in takers:
         binding.fill(parameter)
     if binding.missing:
         names = ", ".join(map(repr, binding.missing))
-        raise _misfit(
-            what, f"is not given its argument {names}", "pass it as a further argument of the transform"
+        raise misfit(
+            what, f"is missing a required argument: {names}", "pass it as a further argument of the transform"
         )
     if binding.args and not method.more_positional:
-        raise _misfit(what, f"is given {len(binding.args)} arguments too many", method.misfit_hint)
+        raise misfit(what, f"is given {len(binding.args)} arguments too many", method.misfit_hint)
     known = {parameter.name for parameter in method.parameters}
     for name in binding.kwargs:
         if name in known or not method.more_keywords:
-            raise _misfit(what, f"cannot be given an argument {name!r}", method.misfit_hint)
+            raise misfit(what, f"cannot be given an argument {name!r}", method.misfit_hint)
     return Call(
         (*binding.positional, *binding.args), (*binding.named.items(), *sorted(binding.kwargs.items()))
     )
@@ -394,7 +395,3 @@ class _Binding:
             self.missing.append(parameter.name)
         else:
             self.skipped = True
-
-
-def _misfit(what: str, problem: str, hint: str) -> TypeError:
-    return TypeError(three_parts(f"{what} {problem}", where=here(), hint=hint))

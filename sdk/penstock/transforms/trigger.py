@@ -10,6 +10,7 @@ from __future__ import annotations
 from dataclasses import dataclass
 from typing import TYPE_CHECKING
 
+from penstock.transforms.bounded_window import GlobalWindow as GlobalWindow
 from penstock.transforms.custom_trigger import CustomTrigger, TriggerElement, TriggerTimer
 from penstock.transforms.trigger_arrivals import (
     AfterBytes,

@@ -31,7 +31,7 @@ def positive_micros(noun: str, length: DurationTypes, where: str | None = None) 
     except TypeError:
         raise _wrong_type(noun, length, where, "seconds as an int, a float or a Duration") from None
     if micros <= 0:
-        what = f"the {noun} must be strictly positive, but is {length!r}"
+        what = f"the {noun} must be strictly positive{_shown(length, where)}"
         hint = "give seconds, at least a microsecond (0.000001)"
         raise ValueError(three_parts(what, where=where or here(), hint=hint))
     return micros
@@ -65,10 +65,16 @@ def phase_micros(
 
 def _check_finite(noun: str, seconds: Any, where: str | None) -> None:
     if isinstance(seconds, float) and not math.isfinite(seconds):
-        what = f"the {noun} must be finite, but is {seconds!r}"
+        what = f"the {noun} must be finite{_shown(seconds, where)}"
         raise ValueError(three_parts(what, where=where or here(), hint="give a number of seconds"))
 
 
 def _wrong_type(noun: str, given: Any, where: str | None, wanted: str) -> TypeError:
-    what = f"the {noun} must be a length of time, but is {given!r}"
+    shown = _shown(given, where) or f", but is a {type(given).__name__}"
+    what = f"the {noun} must be a length of time{shown}"
     return TypeError(three_parts(what, where=where or here(), hint=f"give {wanted}"))
+
+
+def _shown(given: Any, where: str | None) -> str:
+    """What was given, unless it was computed from an element: then there is a `where`."""
+    return "" if where else f", but is {given!r}"

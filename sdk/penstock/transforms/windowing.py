@@ -8,7 +8,9 @@ from dataclasses import dataclass, replace
 from typing import Any
 
 from penstock import graph, pvalue
+from penstock.applicable import T
 from penstock.error import three_parts
+from penstock.pvalue import PCollection
 from penstock.transforms.dofn import DoFn, MapDoFn, identity
 from penstock.transforms.ptransform import PTransform
 from penstock.transforms.trigger import (
@@ -232,7 +234,7 @@ class WindowInto(PTransform[Any, Any]):
         """An `AssignWindows`; the windowing itself is on the output edge."""
         return graph.AssignWindows()
 
-    def expand(self, pcoll: Any) -> Any:
+    def expand(self, pcoll: PCollection[T]) -> PCollection[T]:
         """A PCollection with the new windowing."""
         self._check_pcollection(pcoll)
         return pvalue.PCollection.from_(pcoll)

@@ -5,7 +5,9 @@ from __future__ import annotations
 from collections.abc import Callable
 from typing import Any
 
+from penstock.applicable import T
 from penstock.error import three_parts
+from penstock.pvalue import PCollection
 from penstock.transforms.expressions import Field
 from penstock.transforms.field_functions import StampedBy
 from penstock.transforms.pardo import Map
@@ -48,6 +50,6 @@ class WithTimestamps(PTransform[Any, Any]):
         """The input type: only the timestamp changes."""
         return input_type
 
-    def expand(self, pcoll: Any) -> Any:
+    def expand(self, pcoll: PCollection[T]) -> PCollection[T]:
         """The elements at their times."""
         return pcoll | "Stamp" >> Map(StampedBy(self._moment)).with_output_types(pcoll.element_type)

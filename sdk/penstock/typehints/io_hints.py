@@ -275,10 +275,14 @@ def _without_pcollection(hints: TypesOf | None, side: str, empty: tuple[object, 
     origin: Hint = typing.get_origin(hint)
     if origin is PCollection:
         return (convert_to_beam_type(typing.get_args(hint)[0]),), {}
+    wrapped = "PCollection, or PBegin" if side == "input" else "PCollection, PDone, or None"
     _LOGGER.warning(
-        "This %s type hint of a PTransform is not a PCollection[...] and will be ignored. Got: %s instead.",
+        "This %s type hint will be ignored and not used for type-checking purposes. Typically, %s type hints for a "
+        "PTransform are single (or nested) types wrapped by a %s. Got: %s instead.",
         side,
-        hint,
+        side,
+        wrapped,
+        None if hint is type(None) else hint,
     )
     return None
 

@@ -8,6 +8,7 @@ from __future__ import annotations
 import types
 import typing
 
+from penstock.typehints.column_types import RecordConstraint
 from penstock.typehints.constraints import Any, Hint, TypeConstraint
 from penstock.typehints.containers import (
     ABCSequenceTypeConstraint,
@@ -138,6 +139,8 @@ def item(container: Value, index: Value) -> Hint:
     hint, index_type = Const.unwrap(container), Const.unwrap(index)
     if index_type is slice:
         return part(hint)
+    if isinstance(hint, RecordConstraint) and isinstance(index, Const):
+        return hint.get_type_for(index.value)
     if isinstance(hint, MappingTypeConstraint):
         return hint.value_type
     if hint is str:

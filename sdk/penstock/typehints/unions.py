@@ -142,3 +142,12 @@ def get_concrete_type_from_nullable(typehint: Hint) -> Hint:
     if not is_nullable(typehint):
         raise TypeError(three_parts(f"Typehint is not of nullable type: {typehint}", hint="use Optional[X]"))
     return next(item for item in typehint.inner_types() if item is not type(None))
+
+
+def without_none(typehint: Hint) -> Hint:
+    """The X of ``Optional[X]``; any other hint as it is (penstock's own).
+
+    >>> without_none(UnionConstraint([int, None])), without_none(str)
+    (<class 'int'>, <class 'str'>)
+    """
+    return get_concrete_type_from_nullable(typehint) if is_nullable(typehint) else typehint

@@ -1,7 +1,7 @@
-"""Moments in event time and lengths of time, both as whole microseconds.
+"""Moments in event time as whole microseconds, with Beam's names and arithmetic.
 
-Floats lose precision when added up, so both types hold a Python integer. Names and arithmetic are Beam's;
-its precisions other than microseconds are refused by name.
+Floats lose precision when added up, so a moment is a Python integer. Moments of other precisions are in
+`penstock.utils.precise_timestamp`.
 """
 
 from __future__ import annotations
@@ -9,135 +9,67 @@ from __future__ import annotations
 import datetime
 import re
 import time
-from collections.abc import Callable
-from operator import index
-from typing import Any, NoReturn, Self, TypeAlias, Union, overload
+from typing import TYPE_CHECKING, TypeAlias, Union, overload
 
 from penstock.error import three_parts
+from penstock.utils.duration import MICROS_PER_SECOND, Micros, micros_of, set_micros
+from penstock.utils.duration import TIME_GRANULARITY as TIME_GRANULARITY
+from penstock.utils.duration import Duration as Duration
+from penstock.utils.duration import DurationTypes as DurationTypes
+
+if TYPE_CHECKING:
+    # Protobuf is imported where a message is made: a pipeline that has none does not wait for it.
+    from google.protobuf import timestamp_pb2
 
 TimestampTypes: TypeAlias = Union[int, float, "Timestamp"]
-DurationTypes: TypeAlias = Union[int, float, "Duration"]
 TimestampDurationTypes: TypeAlias = Union[int, float, "Duration", "Timestamp"]
 
-_MICROS_PER_SECOND = 1_000_000
 _EPOCH = datetime.datetime(1970, 1, 1, tzinfo=datetime.UTC)
 _LONG_FRACTION = re.compile(r"[0-9]{2}[.,][0-9]{6}([0-9]+)")
 
 
-def _micros_of(number: Any, unit_micros: int, noun: str) -> int:
-    """A number of units as microseconds; a fraction of a microsecond is cut off towards zero, as in Beam."""
-    if isinstance(number, (int, float)):
-        return int(number * unit_micros)
-    try:
-        return index(number) * unit_micros
-    except TypeError:
-        raise TypeError(
-            three_parts(f"cannot interpret {number!r} as {noun}", hint="give an int or a float")
-        ) from None
+class Timestamp(Micros):
+    """A moment: microseconds since the Unix epoch, or another decimal part of a second (Beam's ``Timestamp``).
 
-
-class _Micros:
-    """An immutable number of microseconds: what `Timestamp` and `Duration` share."""
-
-    __slots__ = ("micros",)
-    micros: int
-
-    @classmethod
-    def from_micros(cls, micros: int) -> Self:
-        """The value of that many microseconds: the fast constructor, which checks nothing (penstock's own).
-
-        >>> Timestamp.from_micros(1_500_000), Duration.from_micros(-1)
-        (Timestamp(1.5), Duration(-0.000001))
-        """
-        value = _new(cls)
-        _set_micros(value, micros)
-        return value
-
-    def __setattr__(self, name: str, value: object) -> NoReturn:
-        raise AttributeError(
-            three_parts(f"{type(self).__name__} is immutable", hint="make a new one by arithmetic")
-        )
-
-    def __delattr__(self, name: str) -> NoReturn:
-        self.__setattr__(name, None)
-
-    def __reduce__(self) -> tuple[Callable[[int], Any], tuple[int]]:
-        return type(self).from_micros, (self.micros,)
-
-    def __hash__(self) -> int:
-        # A Timestamp and a Duration that compare equal hash equal; numbers do not, as in Beam.
-        return hash(self.micros)
-
-    def __eq__(self, other: object) -> bool:
-        micros = _comparable(other)
-        return NotImplemented if micros is None else self.micros == micros
-
-    def __lt__(self, other: TimestampDurationTypes) -> bool:
-        micros = _comparable(other)
-        return NotImplemented if micros is None else self.micros < micros
-
-    def __le__(self, other: TimestampDurationTypes) -> bool:
-        micros = _comparable(other)
-        return NotImplemented if micros is None else self.micros <= micros
-
-    def __gt__(self, other: TimestampDurationTypes) -> bool:
-        micros = _comparable(other)
-        return NotImplemented if micros is None else self.micros > micros
-
-    def __ge__(self, other: TimestampDurationTypes) -> bool:
-        micros = _comparable(other)
-        return NotImplemented if micros is None else self.micros >= micros
-
-    def __float__(self) -> float:
-        return self.micros / _MICROS_PER_SECOND
-
-    def __int__(self) -> int:
-        return self.micros // _MICROS_PER_SECOND
-
-    def __repr__(self) -> str:
-        seconds, fraction = divmod(abs(self.micros), _MICROS_PER_SECOND)
-        sign = "-" if self.micros < 0 else ""
-        digits = f".{fraction:06d}".rstrip("0") if fraction else ""
-        return f"{type(self).__name__}({sign}{seconds}{digits})"
-
-
-_new = object.__new__
-_set_micros: Callable[[_Micros, int], None] = _Micros.__dict__["micros"].__set__
-
-
-def _comparable(other: object) -> int | None:
-    """The microseconds that a comparison sees in `other`; None if it is neither time nor number."""
-    if isinstance(other, _Micros):
-        return other.micros
-    if isinstance(other, (int, float)):
-        return int(other * _MICROS_PER_SECOND)
-    return None
-
-
-class Timestamp(_Micros):
-    """A moment: microseconds since the Unix epoch (Beam's ``Timestamp``).
-
-    Any size is held exactly; windows, not timestamps, stop at `MIN_TIMESTAMP` and `MAX_TIMESTAMP`.
+    Any size is held exactly; windows, not timestamps, stop at `MIN_TIMESTAMP` and `MAX_TIMESTAMP`. The times of
+    elements are microseconds: a Timestamp that is finer can be a value or a key, but gives no `micros`.
 
     Args:
-        seconds: Seconds since the epoch; what a float has below a microsecond is cut off towards zero.
-        subseconds: Microseconds to add.
-        precision: Decimal digits of a second; only 6.
-        micros: Another name for `subseconds`.
+        seconds: Seconds since the epoch; what a float has below the precision is cut off towards zero.
+        subseconds: Parts of a second to add, in units of the precision: microseconds if none is given.
+        precision: Decimal digits of a second, 0 to 9.
+        micros: Another name for `subseconds`, where the precision is 6.
 
     Raises:
         TypeError: An argument is no number.
-        ValueError: The precision is not 6, or both `subseconds` and `micros` are given.
+        ValueError: The precision is not 0 to 9, or both `subseconds` and `micros` are given.
 
     >>> Timestamp(1.5) + 2, Timestamp(10) - Timestamp(4), Timestamp(-1) % 60
     (Timestamp(3.5), Duration(6), Duration(59))
     >>> Timestamp(5) < 5.5 and Timestamp(5) == 5
     True
+    >>> Timestamp(1, 5, precision=9)
+    Timestamp(1.000000005)
     """
 
     __slots__ = ()
     MICROS_PRECISION = 6
     NANOS_PRECISION = 9
+
+    def __new__(
+        cls,
+        seconds: int | float = 0,
+        subseconds: int | float = 0,
+        precision: int = MICROS_PRECISION,
+        *,
+        micros: int | float | None = None,
+    ) -> Timestamp:
+        """A Timestamp; one of a class of its own where the precision is not microseconds."""
+        if precision == 6 and isinstance(precision, int):
+            return object.__new__(cls)
+        from penstock.utils.precise_timestamp import PreciseTimestamp
+
+        return object.__new__(PreciseTimestamp)
 
     def __init__(
         self,
@@ -147,8 +79,6 @@ class Timestamp(_Micros):
         *,
         micros: int | float | None = None,
     ) -> None:
-        if precision != 6 or not isinstance(precision, int):
-            _refuse_precision(precision)
         if micros is not None:
             if subseconds:
                 raise ValueError(
@@ -158,8 +88,8 @@ class Timestamp(_Micros):
                     )
                 )
             subseconds = micros
-        whole = _micros_of(seconds, _MICROS_PER_SECOND, "seconds")
-        _set_micros(self, whole + _micros_of(subseconds, 1, "microseconds") if subseconds != 0 else whole)
+        whole = micros_of(seconds, MICROS_PER_SECOND, "seconds")
+        set_micros(self, whole + micros_of(subseconds, 1, "microseconds") if subseconds != 0 else whole)
 
     @staticmethod
     def of(seconds: TimestampTypes | datetime.datetime) -> Timestamp:
@@ -177,7 +107,7 @@ class Timestamp(_Micros):
             return seconds
         if isinstance(seconds, datetime.datetime):
             return Timestamp.from_utc_datetime(seconds)
-        return Timestamp.from_micros(_micros_of(seconds, _MICROS_PER_SECOND, "a Timestamp"))
+        return Timestamp.from_micros(micros_of(seconds, MICROS_PER_SECOND, "a Timestamp"))
 
     @staticmethod
     def now() -> Timestamp:
@@ -199,37 +129,45 @@ class Timestamp(_Micros):
         Timestamp(86400)
         """
         if dt.tzinfo is None:
-            what = f"dt has no timezone info: {dt}"
+            what = "dt has no timezone info"
             raise ValueError(three_parts(what, hint="add tzinfo=datetime.timezone.utc if it is in UTC"))
         if dt.tzname() != "UTC" or dt.utcoffset():
             hint = "convert it with dt.astimezone(datetime.timezone.utc)"
-            raise ValueError(three_parts(f"dt not in UTC: {dt}", hint=hint))
+            raise ValueError(three_parts("dt not in UTC", hint=hint))
         return cls.from_micros((dt - _EPOCH) // datetime.timedelta(microseconds=1))
 
     @classmethod
     def from_rfc3339(cls, rfc3339: str) -> Timestamp:
         """The moment that an RFC 3339 string names, whatever its offset from UTC.
 
+        A fraction of seven to nine digits gives a Timestamp of that precision, any other one of microseconds.
+
         Raises:
             ValueError: The string is no such string, lacks an offset (Beam would silently take the machine's
-                own zone), or is finer than a microsecond.
+                own zone), or is finer than a nanosecond.
 
         >>> Timestamp.from_rfc3339("1970-01-01T01:00:00.25+01:00")
         Timestamp(0.25)
+        >>> Timestamp.from_rfc3339("1970-01-01T00:00:00.123456789Z").precision()
+        9
         """
         try:
             moment = datetime.datetime.fromisoformat(rfc3339)
-        except ValueError as error:
-            what = f"could not parse the RFC 3339 string {rfc3339!r}: {error}"
-            raise ValueError(three_parts(what, hint="write it like 2009-02-13T23:31:30Z")) from None
+        except ValueError:
+            raise _unreadable(rfc3339, "it is not one", "write it like 2009-02-13T23:31:30Z") from None
         if moment.tzinfo is None:
-            what = f"could not parse the RFC 3339 string {rfc3339!r}: it has no offset from UTC"
-            raise ValueError(three_parts(what, hint="end it with Z or an offset such as +01:00"))
+            raise _unreadable(
+                rfc3339, "it has no offset from UTC", "end it with Z or an offset such as +01:00"
+            )
+        timestamp = cls.from_utc_datetime(moment.astimezone(datetime.UTC))
         finer = _LONG_FRACTION.search(rfc3339)
-        if finer and finer[1].strip("0"):
-            what = f"could not parse the RFC 3339 string {rfc3339!r}: it is finer than a microsecond"
-            raise ValueError(three_parts(what, hint="cut the fraction to six digits"))
-        return cls.from_utc_datetime(moment.astimezone(datetime.UTC))
+        if not finer:
+            return timestamp
+        # Python reads the first six digits of the fraction; the others are added to them.
+        precision = cls.MICROS_PRECISION + len(finer[1])
+        if precision > cls.NANOS_PRECISION:
+            raise _unreadable(rfc3339, "it is finer than a nanosecond", "cut the fraction to nine digits")
+        return cls(subseconds=timestamp.micros * 10 ** len(finer[1]) + int(finer[1]), precision=precision)
 
     def seconds(self) -> int:
         """Whole seconds since the epoch, rounded down.
@@ -237,14 +175,14 @@ class Timestamp(_Micros):
         >>> Timestamp(-1.5).seconds(), Timestamp(-1.5).subseconds()
         (-2, 500000)
         """
-        return self.micros // _MICROS_PER_SECOND
+        return self.micros // MICROS_PER_SECOND
 
     def subseconds(self) -> int:
-        """Microseconds since the last whole second: 0 to 999999."""
-        return self.micros % _MICROS_PER_SECOND
+        """Microseconds since the last whole second: 0 to 999999; in units of the `precision`, if it is another."""
+        return self.micros % MICROS_PER_SECOND
 
     def precision(self) -> int:
-        """The decimal digits of a second that are held: always 6."""
+        """The decimal digits of a second that are held: 6, if no other number was asked for."""
         return self.MICROS_PRECISION
 
     @property
@@ -253,17 +191,28 @@ class Timestamp(_Micros):
         return self.micros * 1000
 
     def to_precision(self, precision: int, allow_lossy_conversion: bool = False) -> Timestamp:
-        """This moment, if `precision` is 6.
+        """This moment with another number of decimal digits of a second.
+
+        Args:
+            precision: The number of digits, 0 to 9.
+            allow_lossy_conversion: Whether digits that do not fit may be cut off, towards the past.
 
         Raises:
-            ValueError: Another precision is asked for.
+            ValueError: Digits would be lost, or the precision is not 0 to 9.
+
+        >>> Timestamp(1.5).to_precision(9), Timestamp(1.5).to_precision(0, allow_lossy_conversion=True)
+        (Timestamp(1.500000000), Timestamp(1))
         """
-        if precision != self.MICROS_PRECISION:
-            _refuse_precision(precision)
-        return self
+        if precision == self.precision():
+            return self
+        unit = 10 ** max(0, self.NANOS_PRECISION - precision)
+        if self.nanos % unit and not allow_lossy_conversion:
+            what = f"{self!r} has more digits than a Timestamp of precision {precision} holds"
+            raise ValueError(three_parts(what, hint="pass allow_lossy_conversion=True to cut them off"))
+        return Timestamp(subseconds=self.nanos // unit, precision=precision)
 
     def predecessor(self) -> Timestamp:
-        """The moment a microsecond earlier.
+        """The moment a microsecond earlier; one unit of the `precision`, if it is another.
 
         >>> Timestamp(1).predecessor(), Timestamp(1).successor()
         (Timestamp(0.999999), Timestamp(1.000001))
@@ -271,7 +220,7 @@ class Timestamp(_Micros):
         return Timestamp.from_micros(self.micros - 1)
 
     def successor(self) -> Timestamp:
-        """The moment a microsecond later."""
+        """The moment a microsecond later; one unit of the `precision`, if it is another."""
         return Timestamp.from_micros(self.micros + 1)
 
     def to_utc_datetime(
@@ -280,6 +229,7 @@ class Timestamp(_Micros):
         """The ``datetime`` of this moment in UTC; aware if `has_tz`, else naive as Beam's default is.
 
         Raises:
+            ValueError: The moment has digits below a microsecond, and `allow_lossy_conversion` is not set.
             OverflowError: The year is not between 1 and 9999.
 
         >>> Timestamp(0.5).to_utc_datetime(has_tz=True).isoformat()
@@ -299,9 +249,30 @@ class Timestamp(_Micros):
         """
         return self.to_utc_datetime().isoformat() + "Z"
 
+    def to_proto(self) -> timestamp_pb2.Timestamp:
+        """The protocol message ``google.protobuf.Timestamp`` of this moment.
+
+        >>> Timestamp(-1.5).to_proto().seconds, Timestamp(-1.5).to_proto().nanos
+        (-2, 500000000)
+        """
+        from google.protobuf import timestamp_pb2
+
+        return timestamp_pb2.Timestamp(seconds=self.seconds(), nanos=self.nanos % 1_000_000_000)
+
+    @staticmethod
+    def from_proto(timestamp_proto: timestamp_pb2.Timestamp) -> Timestamp:
+        """The moment that a protocol message ``google.protobuf.Timestamp`` holds.
+
+        It has microseconds, or nanoseconds where the message is finer.
+        """
+        micros, finer = divmod(timestamp_proto.nanos, 1000)
+        if finer:
+            return Timestamp(timestamp_proto.seconds, timestamp_proto.nanos, Timestamp.NANOS_PRECISION)
+        return Timestamp.from_micros(timestamp_proto.seconds * MICROS_PER_SECOND + micros)
+
     def __add__(self, other: DurationTypes) -> Timestamp:
         if type(other) is int:
-            return Timestamp.from_micros(self.micros + other * _MICROS_PER_SECOND)
+            return Timestamp.from_micros(self.micros + other * MICROS_PER_SECOND)
         return Timestamp.from_micros(self.micros + Duration.of(other).micros)
 
     __radd__ = __add__
@@ -319,76 +290,11 @@ class Timestamp(_Micros):
         return Duration.from_micros(self.micros % Duration.of(other).micros)
 
 
-class Duration(_Micros):
-    """A length of time in microseconds, of either sign (Beam's ``Duration``).
-
-    Args:
-        seconds: Seconds; what a float has below a microsecond is cut off towards zero.
-        micros: Microseconds to add.
-
-    Raises:
-        TypeError: An argument is no number.
-
-    >>> Duration(90) - 30, Duration(2) * 1.5, -Duration(micros=250_000), Duration(7) % 4
-    (Duration(60), Duration(3), Duration(-0.25), Duration(3))
-    """
-
-    __slots__ = ()
-
-    def __init__(self, seconds: int | float = 0, micros: int | float = 0) -> None:
-        whole = _micros_of(seconds, _MICROS_PER_SECOND, "seconds")
-        _set_micros(self, whole + _micros_of(micros, 1, "microseconds"))
-
-    @staticmethod
-    def of(seconds: DurationTypes) -> Duration:
-        """The length of a number of seconds; a Duration stays itself.
-
-        Raises:
-            TypeError: `seconds` is of another type, such as a `Timestamp`.
-
-        >>> Duration.of(0.5)
-        Duration(0.5)
-        """
-        if isinstance(seconds, Duration):
-            return seconds
-        return Duration.from_micros(_micros_of(seconds, _MICROS_PER_SECOND, "a Duration"))
-
-    def __neg__(self) -> Duration:
-        return Duration.from_micros(-self.micros)
-
-    def __add__(self, other: DurationTypes) -> Duration:
-        if isinstance(other, Timestamp):
-            return NotImplemented
-        return Duration.from_micros(self.micros + Duration.of(other).micros)
-
-    __radd__ = __add__
-
-    def __sub__(self, other: DurationTypes) -> Duration:
-        return Duration.from_micros(self.micros - Duration.of(other).micros)
-
-    def __rsub__(self, other: DurationTypes) -> Duration:
-        return Duration.from_micros(Duration.of(other).micros - self.micros)
-
-    def __mul__(self, other: DurationTypes) -> Duration:
-        return Duration.from_micros(self.micros * Duration.of(other).micros // _MICROS_PER_SECOND)
-
-    __rmul__ = __mul__
-
-    def __mod__(self, other: DurationTypes) -> Duration:
-        return Duration.from_micros(self.micros % Duration.of(other).micros)
-
-
-def _refuse_precision(precision: object) -> NoReturn:
-    if not isinstance(precision, int):
-        raise TypeError(three_parts(f"cannot interpret {precision!r} as precision", hint="give 6 or nothing"))
-    raise ValueError(
-        three_parts(
-            f"Timestamp precision {precision} is not supported: penstock keeps microseconds",
-            hint="leave precision out, and carry finer digits in the element",
-        )
-    )
+def _unreadable(rfc3339: str, why: str, hint: str) -> ValueError:
+    # The string is data, mostly, and is not shown.
+    what = f"could not parse the RFC 3339 string of {len(rfc3339)} characters: {why}"
+    return ValueError(three_parts(what, hint=hint))
 
 
 MIN_TIMESTAMP = Timestamp(micros=-9223372036854775 * 1000)
 MAX_TIMESTAMP = Timestamp(micros=9223372036854775 * 1000)
-TIME_GRANULARITY = Duration(micros=1)

@@ -41,6 +41,7 @@ def writer(spark: SparkSession) -> Callable[..., BatchWriter]:
             "run",
             (),
             app,
+            lambda: None,
         )
 
     return make

@@ -31,6 +31,7 @@ from penstock_spark.operators.failure import find_failure, to_exception
 from penstock_spark.session import runner_session
 from penstock_spark.sinks import BatchWriter, SinkPlan, of_batch, plan_sink
 from penstock_spark.sinks.driver_list import PickledRows
+from penstock_spark.spark_versions import transform_with_state
 
 Writer = Callable[..., BatchWriter]
 PATIENCE = 120
@@ -81,7 +82,7 @@ def start(spark: SparkSession, tmp_path: Path) -> Iterator[Callable[..., Streami
             frame = frame.mapInArrow(as_element(), ROWS)
         else:
             keyed = frame.selectExpr("value", "0 as shard").groupBy("shard")
-            frame = keyed.transformWithState(counting(effects), ROWS, "Append", "None")
+            frame = transform_with_state(keyed, counting(effects), ROWS)
         stream = frame.writeStream.option("checkpointLocation", str(tmp_path / "checkpoint"))
         started.append(stream.foreachBatch(write).start())
         return started[-1]

@@ -9,6 +9,7 @@ from penstock import graph
 from penstock.error import three_parts
 from penstock.io.primitive import SourceTransform
 from penstock.io.schedules import Schedule
+from penstock.pvalue import PCollection
 from penstock.transforms.bounded_window import TimestampedValue
 from penstock.transforms.core import Create, FlatMap, Map
 from penstock.transforms.ptransform import PTransform
@@ -126,13 +127,16 @@ class GenerateSequence(PTransform[Any, Any]):
         if stop is not None and elements_per_period is None and max_read_time is None:
             self._pieces = _pieces(start, stop)
 
-    def expand(self, pbegin: Any) -> Any:
+    def expand(self, pbegin: Any) -> PCollection[int]:
         """The source, if the numbers follow the clock; else pieces of the sequence, for many tasks to share."""
+        made: PCollection[int]
         if self._pieces is None:
             numbers = pbegin | "GenSequence" >> SourceTransform(self.source)
-            return numbers | "MapToTimestamped" >> Map(lambda number: number).with_output_types(int)
-        pieces = pbegin | "Pieces" >> Create(self._pieces)
-        return pieces | "Numbers" >> FlatMap(lambda piece: piece).with_output_types(int)
+            made = numbers | "MapToTimestamped" >> Map(lambda number: number).with_output_types(int)
+        else:
+            pieces = pbegin | "Pieces" >> Create(self._pieces)
+            made = pieces | "Numbers" >> FlatMap(lambda piece: piece).with_output_types(int)
+        return made
 
 
 def _pieces(start: int, stop: int) -> list[range]:

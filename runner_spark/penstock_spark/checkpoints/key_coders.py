@@ -1,0 +1,83 @@
+"""The coders that the user registered for keys of a grouping: its state is found by what they encode."""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from typing import Any
+
+from penstock.coders.deterministic import encode_key
+from penstock.coders.key_forms import class_encoder, library_encoder
+from penstock.coders.typecoders import registry
+from penstock.typehints.constraints import AnyTypeConstraint
+from penstock.typehints.row_type import RowTypeConstraint
+from penstock.typehints.typehints import Any as AnyHint
+from penstock.typehints.typehints import TupleConstraint, visit_inner_types
+
+KeyCoders = dict[str, dict[str, Any]]
+"""By the name of a type: the name of its ``coder``, and whether the type could be a key without (``own_form``)."""
+
+
+def key_coders_of(element_type: Any, name_of: Callable[[Any], str]) -> KeyCoders:
+    """The coders of all types that may be in the keys of pairs.
+
+    Args:
+        element_type: The type of the pairs; where it does not tell the keys' type, they may be anything.
+        name_of: Names a class for people.
+
+    >>> key_coders_of(tuple[str, int], str)
+    {}
+    """
+    custom = dict(registry.get_custom_type_coder_tuples())
+    if not custom:
+        return {}
+    key = element_type.tuple_types[0] if isinstance(element_type, TupleConstraint) else AnyHint
+    leaves: list[Any] = []
+    _leaves(key, leaves)
+    used = [kind for kind in custom if any(_may_be(kind, leaf) for leaf in leaves)]
+    described = {
+        name_of(kind): {"coder": name_of(custom[kind]), "own_form": _has_own_form(kind)} for kind in used
+    }
+    return dict(sorted(described.items()))
+
+
+def changed_key_coders(old: KeyCoders, new: KeyCoders) -> list[tuple[str, str, str]]:
+    """The types whose keys the state of a grouping would be missed for: name, coder then, coder now.
+
+    A type that could be no key without its coder is in no state that was made before the coder was registered.
+    """
+    without = "none is registered"
+    changes = []
+    for kind in sorted({*old, *new}):
+        before, after = old.get(kind), new.get(kind)
+        if before is None and after is not None and not after["own_form"]:
+            continue
+        coders = [without if each is None else each["coder"] for each in (before, after)]
+        if coders[0] != coders[1]:
+            changes.append((kind, coders[0], coders[1]))
+    return changes
+
+
+def _leaves(hint: Any, into: list[Any]) -> None:
+    """Adds the types that a hint is made of."""
+    row = hint if isinstance(hint, RowTypeConstraint) else RowTypeConstraint.from_user_type(hint)
+    if row is not None:
+        into.append(row.user_type)
+        for _, field in row.fields:
+            _leaves(field, into)
+    else:
+        parts: list[Any] = []
+        visit_inner_types(hint, lambda part, _: parts.append(part), None)
+        # A hint that is made of others says nothing that these do not.
+        into += [part for part in parts if isinstance(part, type | AnyTypeConstraint)]
+
+
+def _may_be(kind: Any, leaf: Any) -> bool:
+    """Whether a key of a hint may be of a registered type: an instance of a class, or of anything."""
+    return isinstance(kind, type) and (not isinstance(leaf, type) or issubclass(kind, leaf))
+
+
+def _has_own_form(kind: Any) -> bool:
+    try:
+        return bool(library_encoder(kind, encode_key) or class_encoder(kind, encode_key))
+    except (TypeError, AttributeError):
+        return False

@@ -1,0 +1,229 @@
+"""One run at a time holds a checkpoint: claims are numbered, two runs cannot make the same one, and the highest holds.
+
+The folder ``holders`` of a checkpoint has, for each claim,
+
+==================  =================================================================
+``000012.json``     who holds it
+``000012.beat.7``   a sign of life; the number rises every few seconds
+``000012.over``     the holder has stopped, and touches nothing any more
+==================  =================================================================
+
+No clock is compared with another machine's: a holder is dead if its process is gone, or if its sign of life does not
+change while somebody watches.
+"""
+
+from __future__ import annotations
+
+import json
+import logging
+import threading
+import time
+from collections.abc import Callable
+from dataclasses import dataclass
+
+from penstock.error import RunnerError
+from penstock_spark.checkpoints.holder import Holder
+from penstock_spark.checkpoints.place import Place
+
+HOLDERS = "holders"
+_DIGITS = 6
+_LOGGER = logging.getLogger(__name__)
+
+
+@dataclass(frozen=True)
+class Timing:
+    """How often a holder gives a sign of life, and after how long without one it is dead.
+
+    Attributes:
+        beat_seconds: The time between two signs of life.
+        silence_seconds: How long somebody else watches before the holder is taken for dead.
+    """
+
+    beat_seconds: float = 2.0
+    silence_seconds: float = 10.0
+
+
+class CheckpointTaken(RunnerError):
+    """Another run holds the checkpoint."""
+
+
+class Lease:
+    """A claim to a checkpoint that this run has made.
+
+    Args:
+        place: The checkpoint's folder.
+        number: The claim's.
+        timing: How often it gives a sign of life.
+    """
+
+    def __init__(self, place: Place, number: int, timing: Timing) -> None:
+        self._place = place.inside(HOLDERS)
+        self._location = place.location
+        self._number = number
+        self._timing = timing
+        self._beats = 0
+        self._lost: CheckpointTaken | None = None
+        self._released = threading.Event()
+        self._thread = threading.Thread(target=self._keep, name="penstock lease", daemon=True)
+        self._thread.start()
+
+    @property
+    def lost(self) -> CheckpointTaken | None:
+        """Why this run holds the checkpoint no more, as far as that is known; None while it does."""
+        return self._lost
+
+    def check(self) -> None:
+        """Looks whether this run still holds the checkpoint; called before anything is committed.
+
+        Raises:
+            CheckpointTaken: It does not.
+        """
+        names = self._place.names()
+        latest = max(_claims(names), default=0)
+        if latest != self._number and self._lost is None:
+            holder = _holder(self._place, names, latest)
+            self._lost = _displaced(self._location, holder) if latest else _deleted(self._location)
+        if self._lost is not None:
+            raise self._lost
+
+    def release(self) -> None:
+        """Says that the run has stopped; whoever waits for that may begin."""
+        if self._released.is_set():
+            return
+        self._released.set()
+        self._thread.join()
+        try:
+            self._place.write(_name(self._number, "over"), b"")
+        except Exception:
+            # The next run finds that the process is gone, or that there is no sign of life.
+            _LOGGER.debug("%s: the claim %d was not given back", self._location, self._number, exc_info=True)
+
+    def _keep(self) -> None:
+        while not self._released.wait(self._timing.beat_seconds):
+            try:
+                self._beat()
+                self.check()
+            except CheckpointTaken:
+                # Signs of life go on until the run has stopped: whoever has taken over waits for that.
+                continue
+            except Exception:
+                _LOGGER.debug("%s: no sign of life could be given", self._location, exc_info=True)
+
+    def _beat(self) -> None:
+        self._place.write(_name(self._number, f"beat.{self._beats + 1}"), b"")
+        self._place.delete(_name(self._number, f"beat.{self._beats}"))
+        self._beats += 1
+
+
+def take_lease(place: Place, me: Holder, take_over: bool = False, timing: Timing = Timing()) -> Lease:
+    """Claims a checkpoint.
+
+    Args:
+        place: Its folder.
+        me: This run.
+        take_over: Whether a run that holds it has to stop; it is waited for.
+        timing: How long to watch for signs of life.
+
+    Raises:
+        CheckpointTaken: Another run holds it, or was faster.
+    """
+    holders = place.inside(HOLDERS)
+    names = holders.names()
+    earlier = max(_claims(names), default=0)
+    if not take_over and _is_held(place, earlier, timing):
+        raise _refused(place.location, _holder(holders, names, earlier))
+    number = earlier + 1
+    holders.make()
+    if not holders.claim(_name(number, "json"), json.dumps(me.as_json()).encode()):
+        raise _refused(place.location, _holder(holders, holders.names(), number))
+    lease = Lease(place, number, timing)
+    try:
+        if take_over:
+            _wait_until(lambda: not _is_held(place, earlier, timing), place.location)
+            lease.check()
+        for name in holders.names():
+            if (own := _number(name)) is not None and own < number:
+                holders.delete(name)
+    except BaseException:
+        lease.release()
+        raise
+    return lease
+
+
+def _wait_until(is_free: Callable[[], bool], location: str) -> None:
+    _LOGGER.warning("%s: the run that holds it is told to stop", location)
+    while not is_free():
+        time.sleep(0.05)
+
+
+def _is_held(place: Place, number: int, timing: Timing) -> bool:
+    """Whether the run that has made a claim may still be at work; watches for signs of life where need be."""
+    holders = place.inside(HOLDERS)
+    before = holders.names()
+    if not number or _name(number, "over") in before:
+        return False
+    holder = _holder(holders, before, number)
+    if holder is not None and holder.is_dead():
+        return False
+    until = time.monotonic() + timing.silence_seconds
+    signs = _signs(before, number)
+    while time.monotonic() < until:
+        time.sleep(timing.beat_seconds / 10)
+        names = holders.names()
+        if _name(number, "over") in names or (holder is not None and holder.is_dead()):
+            return False
+        if _signs(names, number) != signs:
+            return True
+    who = holder or "a run that has left no name"
+    _LOGGER.warning("%s: %s gives no sign of life, and is taken for dead", place.location, who)
+    return False
+
+
+def _name(number: int, kind: str) -> str:
+    return f"{number:0{_DIGITS}d}.{kind}"
+
+
+def _number(name: str) -> int | None:
+    """The number of the claim that a file is of."""
+    digits = name.partition(".")[0]
+    return int(digits) if digits.isdecimal() else None
+
+
+def _claims(names: list[str]) -> list[int]:
+    return [int(name.partition(".")[0]) for name in names if _number(name) and name.endswith(".json")]
+
+
+def _signs(names: list[str], number: int) -> list[str]:
+    return [name for name in names if name.startswith(_name(number, "beat."))]
+
+
+def _holder(holders: Place, names: list[str], number: int) -> Holder | None:
+    """Who has made a claim; None if it cannot be read, as when it is just being written."""
+    name = _name(number, "json")
+    if name not in names:
+        return None
+    try:
+        return Holder.from_json(json.loads(holders.read(name)))
+    except (ValueError, TypeError, KeyError):
+        return None
+
+
+def _refused(location: str, holder: Holder | None) -> CheckpointTaken:
+    return CheckpointTaken(
+        f"the checkpoint {location} is held by {holder or 'another run'}",
+        hint="wait for that run, cancel or drain it, or pass --take_over to end it and go on from where it was",
+    )
+
+
+def _displaced(location: str, holder: Holder | None) -> CheckpointTaken:
+    return CheckpointTaken(
+        f"this run was displaced: the checkpoint {location} is now held by {holder or 'another run'}",
+        hint="nothing is lost: that run goes on from what this one had committed",
+    )
+
+
+def _deleted(location: str) -> CheckpointTaken:
+    return CheckpointTaken(
+        f"the checkpoint {location} was deleted while this run held it",
+        hint="cancel a run before its checkpoint is deleted; what it had written to its sinks is still there",
+    )

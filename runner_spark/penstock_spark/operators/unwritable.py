@@ -1,0 +1,38 @@
+"""Outputs that cannot be written, in three parts."""
+
+from __future__ import annotations
+
+import errno
+import os
+
+from penstock.error import three_parts
+
+_IN_THE_WAY = "write to another path, or move away what is in the way"
+_HINTS = {
+    errno.EISDIR: _IN_THE_WAY,
+    errno.ENOTDIR: _IN_THE_WAY,
+    errno.EEXIST: _IN_THE_WAY,
+    errno.ENOTEMPTY: _IN_THE_WAY,
+    errno.ENOSPC: "make room on that disk, or write to another",
+    errno.EDQUOT: "make room on that disk, or write to another",
+    errno.EROFS: "write to another path",
+    errno.EACCES: "give the user whom Spark runs as the right to write there, or write to another path",
+    errno.EPERM: "give the user whom Spark runs as the right to write there, or write to another path",
+}
+
+
+def unwritable(error: OSError, where: str) -> OSError:
+    """The same error with the step, and what to do; as it is, if it says that already or is none of the system's.
+
+    >>> print(unwritable(OSError(28, "No space left on device", "/out/a-1"), "at step 'Write' (game.py:9)"))
+    [Errno 28] /out/a-1 cannot be written: No space left on device
+      at step 'Write' (game.py:9)
+      hint: make room on that disk, or write to another
+    """
+    if error.errno is None or error.strerror is None or where in str(error):
+        return error
+    name = os.fsdecode(error.filename) if isinstance(error.filename, str | bytes) else "the output"
+    hint = _HINTS.get(error.errno, "look at that path, or write to another")
+    return OSError(
+        error.errno, three_parts(f"{name} cannot be written: {error.strerror}", where=where, hint=hint)
+    )

@@ -1,0 +1,117 @@
+"""What the program has registered (coders and classes of schemas), on its way to the workers."""
+
+from __future__ import annotations
+
+import importlib
+import logging
+import pickle
+from collections.abc import Callable, Iterator
+from dataclasses import dataclass
+from typing import Any
+
+from penstock.error import three_parts
+from penstock.typehints.schema_registry import SCHEMA_REGISTRY
+
+# The package has a value of the same name as the module that the registry is looked up in.
+_typecoders = importlib.import_module("penstock.coders.typecoders")
+
+_LOGGER = logging.getLogger(__name__)
+
+Registration = tuple[str, bytes]
+"""What is registered, for people; and pickled, the registry's method and its arguments."""
+
+_known: set[bytes] = set()
+"""The registrations of this process that came from it or have been loaded: a worker runs many tasks of one program."""
+
+
+@dataclass(frozen=True, eq=False)
+class WithRegistrations:
+    """A value that registers, where it is unpickled, what the program has registered; the value itself comes out.
+
+    Attributes:
+        registrations: What `pickled_registrations` gave.
+        value: The value.
+    """
+
+    registrations: tuple[Registration, ...]
+    value: Any
+
+    def __reduce__(self) -> tuple[Any, ...]:
+        return _unpacked, (self.registrations, self.value)
+
+
+def registered_objects() -> Iterator[Any]:
+    """The types and coders that are registered: a user's module may be needed only for them."""
+    for kind, coder in _typecoders.registry.get_custom_type_coder_tuples():
+        yield from (kind, coder)
+    yield from _typecoders.registry.custom_fallbacks
+    yield from SCHEMA_REGISTRY.get_registered_typings().values()
+
+
+def pickled_registrations(dumps: Callable[[Any], bytes]) -> tuple[Registration, ...]:
+    """All that is registered in this process.
+
+    Args:
+        dumps: Pickles for the workers.
+
+    Raises:
+        RuntimeError: A coder or a class cannot be pickled.
+    """
+    items = tuple((what, _pickled(what, dumps, call)) for what, call in _registrations())
+    # A driver that unpickles its own programs has them.
+    _known.update(data for _, data in items)
+    return items
+
+
+def _registrations() -> Iterator[tuple[str, tuple[Any, ...]]]:
+    for kind, coder in _typecoders.registry.get_custom_type_coder_tuples():
+        yield f"the coder {_name(coder)} of {_name(kind)}", (_register_coder, kind, coder)
+    for number, fallback in enumerate(_typecoders.registry.custom_fallbacks):
+        yield f"the fallback coder {_name(fallback)}", (_register_fallback, number, fallback)
+    for schema_id, kind in SCHEMA_REGISTRY.get_registered_typings().items():
+        yield f"{_name(kind)}, the class of a schema", (_register_schema, schema_id, kind)
+
+
+def _name(thing: Any) -> str:
+    return getattr(thing, "__qualname__", None) or repr(thing)
+
+
+def _pickled(what: str, dumps: Callable[[Any], bytes], call: tuple[Any, ...]) -> bytes:
+    try:
+        return dumps(call)
+    except Exception as error:
+        raise RuntimeError(
+            three_parts(
+                f"Unable to pickle {what}, which is registered and so goes to the workers: {error}",
+                where="in the registry penstock.coders.registry",
+                hint="open files, locks and connections in its methods, not outside of them",
+            )
+        ) from error
+
+
+def _unpacked(registrations: tuple[Registration, ...], value: Any) -> Any:
+    """Registers what is new in this process."""
+    for what, data in registrations:
+        if data not in _known:
+            _known.add(data)
+            try:
+                register, *arguments = pickle.loads(data)
+            except ImportError as error:
+                # Most pipelines do not need all that the modules of a program have registered.
+                _LOGGER.warning("this worker cannot load %s: %s", what, error)
+            else:
+                register(*arguments)
+    return value
+
+
+def _register_coder(kind: Any, coder: Any) -> None:
+    _typecoders.registry.register_coder(kind, coder)
+
+
+def _register_fallback(number: int, coder: Any) -> None:
+    if len(_typecoders.registry.custom_fallbacks) <= number:
+        _typecoders.registry.register_fallback_coder(coder)
+
+
+def _register_schema(schema_id: str, kind: Any) -> None:
+    SCHEMA_REGISTRY.load_registered_typings({schema_id: kind})

@@ -1,0 +1,95 @@
+"""From Spark's types of columns to hints for the values that Python gets of them."""
+
+from __future__ import annotations
+
+import datetime
+from typing import Any
+
+from pyspark.sql import types
+from pyspark.sql.types import (
+    ArrayType,
+    BinaryType,
+    BooleanType,
+    ByteType,
+    CharType,
+    DataType,
+    DateType,
+    DayTimeIntervalType,
+    DecimalType,
+    DoubleType,
+    FloatType,
+    IntegerType,
+    LongType,
+    MapType,
+    NullType,
+    ShortType,
+    StringType,
+    StructType,
+    TimestampNTZType,
+    TimestampType,
+    VarcharType,
+)
+
+from penstock.typehints import typehints
+from penstock.typehints.column_types import LOCAL_DATETIME, PairsConstraint, RecordConstraint, decimal_of
+from penstock.typehints.row_type import RowTypeConstraint
+
+_PLAIN: dict[type[DataType], Any] = {
+    BooleanType: bool,
+    ByteType: int,
+    ShortType: int,
+    IntegerType: int,
+    LongType: int,
+    FloatType: float,
+    DoubleType: float,
+    StringType: str,
+    CharType: str,
+    VarcharType: str,
+    BinaryType: bytes,
+    DateType: datetime.date,
+    TimestampType: datetime.datetime,
+    TimestampNTZType: LOCAL_DATETIME,
+    DayTimeIntervalType: datetime.timedelta,
+    NullType: type(None),
+}
+if hasattr(types, "TimeType"):  # Spark has it since 4.1.
+    _PLAIN[types.TimeType] = datetime.time
+
+
+def hint_of_schema(schema: StructType, records: str, is_file: bool = False) -> Any:
+    """The type of the elements that rows of a schema become.
+
+    Args:
+        schema: The columns.
+        records: What an element is, ``"row"`` or ``"dict"``.
+        is_file: Whether it is the schema of a file, of which Spark takes every value for one that may be null.
+
+    >>> hint_of_schema(StructType().add("team", "string", False).add("tags", ArrayType(LongType())), "row")
+    Row(team=str, tags=Union[List[Union[None, int]], None])
+    """
+    return _hint_of(schema, records, is_file)
+
+
+def _hint_of(kind: DataType, records: str, is_file: bool) -> Any:
+    match kind:
+        case StructType():
+            fields = [
+                (field.name, _nullable(_hint_of(field.dataType, records, is_file), is_file or field.nullable))
+                for field in kind
+            ]
+            return RecordConstraint(fields) if records == "dict" else RowTypeConstraint.from_fields(fields)
+        case ArrayType(elementType=item, containsNull=nulls):
+            return typehints.List[_nullable(_hint_of(item, records, is_file), is_file or nulls)]
+        case MapType(keyType=key, valueType=value, valueContainsNull=nulls):
+            pair = (
+                _hint_of(key, records, is_file),
+                _nullable(_hint_of(value, records, is_file), is_file or nulls),
+            )
+            return PairsConstraint(typehints.Tuple[pair]) if records == "dict" else typehints.Dict[pair]
+        case DecimalType(precision=precision, scale=scale):
+            return decimal_of(precision, scale)
+    return _PLAIN.get(type(kind), typehints.Any)
+
+
+def _nullable(hint: Any, may_be_null: bool) -> Any:
+    return typehints.Optional[hint] if may_be_null else hint

@@ -1,0 +1,169 @@
+"""Schemas that are written as text, such as ``"name string, points int"``, without a running Spark."""
+
+from __future__ import annotations
+
+import re
+from collections.abc import Iterator
+
+from pyspark.sql.types import (
+    ArrayType,
+    BinaryType,
+    BooleanType,
+    ByteType,
+    DataType,
+    DateType,
+    DecimalType,
+    DoubleType,
+    FloatType,
+    IntegerType,
+    LongType,
+    MapType,
+    ShortType,
+    StringType,
+    StructField,
+    StructType,
+    TimestampNTZType,
+    TimestampType,
+)
+
+_TOKEN = re.compile(r"\s*(`(?:[^`]|``)*`|'(?:[^']|'')*'|\w+|[<>(),:])")
+_NAMES: dict[str, DataType] = {
+    "boolean": BooleanType(),
+    "tinyint": ByteType(),
+    "byte": ByteType(),
+    "smallint": ShortType(),
+    "short": ShortType(),
+    "int": IntegerType(),
+    "integer": IntegerType(),
+    "bigint": LongType(),
+    "long": LongType(),
+    "float": FloatType(),
+    "real": FloatType(),
+    "double": DoubleType(),
+    "string": StringType(),
+    "binary": BinaryType(),
+    "date": DateType(),
+    "timestamp": TimestampType(),
+    "timestamp_ltz": TimestampType(),
+    "timestamp_ntz": TimestampNTZType(),
+}
+
+
+class _NotKnown(Exception):
+    """Only Spark can read it."""
+
+
+def schema_of_text(text: str) -> StructType | None:
+    """The columns that a text tells; None for one that only Spark itself can read.
+
+    >>> schema_of_text("a int not null, `b c` map<string, array<decimal(5, 2)>> comment 'x'").simpleString()
+    'struct<a:int,b c:map<string,array<decimal(5,2)>>>'
+    >>> schema_of_text("a mystery") is None
+    True
+    """
+    try:
+        tokens = _Tokens(text)
+        fields = _fields(tokens, "")
+        tokens.expect("")
+        return StructType(fields)
+    except _NotKnown:
+        return None
+
+
+class _Tokens:
+    """The words and signs of a text, from the first to the last; then empty ones."""
+
+    def __init__(self, text: str) -> None:
+        self._rest = list(_cut(text))[::-1]
+
+    @property
+    def next(self) -> str:
+        """The next one, which stays."""
+        return self._rest[-1] if self._rest else ""
+
+    def take(self) -> str:
+        """Takes the next one."""
+        return self._rest.pop() if self._rest else ""
+
+    def expect(self, *wanted: str) -> None:
+        """Takes the next ones, which must be these."""
+        for each in wanted:
+            if self.take().lower() != each:
+                raise _NotKnown
+
+
+def _cut(text: str) -> Iterator[str]:
+    place = 0
+    text = text.strip()
+    while place < len(text):
+        found = _TOKEN.match(text, place)
+        if found is None:
+            raise _NotKnown
+        yield found.group(1)
+        place = found.end()
+
+
+def _fields(tokens: _Tokens, end: str) -> list[StructField]:
+    fields = []
+    while tokens.next != end:
+        name = tokens.take()
+        if tokens.next == ":":
+            tokens.take()
+        kind = _kind(tokens)
+        nullable = tokens.next.lower() != "not"
+        if not nullable:
+            tokens.expect("not", "null")
+        if tokens.next.lower() == "comment":
+            tokens.take()
+            tokens.take()
+        plain = name[1:-1].replace("``", "`") if name.startswith("`") else name
+        fields.append(StructField(plain, kind, nullable))
+        if tokens.next != end:
+            tokens.expect(",")
+    return fields
+
+
+def _kind(tokens: _Tokens) -> DataType:
+    name = tokens.take().lower()
+    match name:
+        case "array":
+            tokens.expect("<")
+            item = _kind(tokens)
+            tokens.expect(">")
+            return ArrayType(item)
+        case "map":
+            tokens.expect("<")
+            key = _kind(tokens)
+            tokens.expect(",")
+            value = _kind(tokens)
+            tokens.expect(">")
+            return MapType(key, value)
+        case "struct":
+            tokens.expect("<")
+            fields = _fields(tokens, ">")
+            tokens.expect(">")
+            return StructType(fields)
+        case "decimal" | "dec" | "numeric":
+            return _decimal(tokens)
+        case "char" | "varchar":
+            tokens.expect("(")
+            tokens.take()
+            tokens.expect(")")
+            return StringType()
+    if name not in _NAMES:
+        raise _NotKnown
+    return _NAMES[name]
+
+
+def _decimal(tokens: _Tokens) -> DecimalType:
+    if tokens.next != "(":
+        return DecimalType(10, 0)
+    tokens.expect("(")
+    numbers = [tokens.take()]
+    if tokens.next == ",":
+        tokens.take()
+        numbers.append(tokens.take())
+    tokens.expect(")")
+    if not all(number.isdigit() for number in numbers):
+        raise _NotKnown
+    return DecimalType(*map(int, numbers))

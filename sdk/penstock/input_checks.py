@@ -1,0 +1,46 @@
+"""What a transform may be applied to."""
+
+from __future__ import annotations
+
+from typing import Any
+
+from penstock import pvalue
+from penstock.applied import AppliedPTransform
+from penstock.error import three_parts
+from penstock.typehints.decorators import TypeCheckError
+
+__all__ = ["check_inputs"]
+
+
+def check_inputs(pipeline: Any, node: AppliedPTransform) -> None:
+    """Refuses inputs that are no pipeline values, of another pipeline, or that no ParDo can take."""
+    from penstock.transforms.pardo import ParDo
+
+    sides = tuple(side.pvalue for side in node.side_inputs)
+    for value in (*node.inputs, *sides):
+        if not isinstance(value, pvalue.PValue):
+            raise TypeError(
+                three_parts(
+                    f"{node.transform} is applied to a {type(value).__name__}, which is no PCollection",
+                    where=node.where,
+                    hint="make a PCollection of it with Create",
+                )
+            )
+        if value.pipeline is not pipeline:
+            raise ValueError(
+                three_parts(
+                    "Mixing values in different pipelines is not allowed",
+                    where=node.where,
+                    hint="make all inputs in one pipeline",
+                )
+            )
+        if isinstance(node.transform, ParDo) and not isinstance(value, pvalue.PCollection):
+            produced = value.producer.full_label if value.producer else "the pipeline itself"
+            raise TypeCheckError(
+                three_parts(
+                    f"Transform {node.full_label!r} expects a PCollection as input, but {produced!r} "
+                    f"produces no PCollections; got a {type(value).__name__}",
+                    where=node.where,
+                    hint="apply it to the output of a transform such as Create or a read",
+                )
+            )

@@ -1,0 +1,114 @@
+"""Which modules of Beam are left out, with what to do instead; loaded when a program first asks for one."""
+
+from __future__ import annotations
+
+_MODULES: tuple[tuple[str, str], ...] = (
+    ("dataframe", "not our business: hand a Spark DataFrame in, or use Spark's own pandas interface"),
+    ("ml", "not yet: load the model in `DoFn.setup`"),
+    ("yaml", "not our business: it describes pipelines for services; write the pipeline in Python"),
+    ("portability internal tools", "not our business: protocol messages and Beam's own workshop"),
+    (
+        "transforms.external transforms.external_java transforms.external_transform_provider transforms.managed "
+        "transforms.fully_qualified_named_transform transforms.xlang",
+        "not our business: cross-language transforms need an expansion service; use Spark's connectors through "
+        "`penstock.io`",
+    ),
+    ("transforms.sql", "not yet: `spark.sql` over a DataFrame, before or after the pipeline"),
+    (
+        "transforms.enrichment transforms.enrichment_handlers transforms.async_dofn",
+        "not yet: call the service from a DoFn over `BatchElements`",
+    ),
+    ("transforms.environments", "not our business: Spark says what workers are; see `docs/running.md`"),
+    (
+        "transforms.create_source transforms.py_dataflow_distribution_counter transforms.cy_combiners",
+        "not our business: inner parts of Beam's",
+    ),
+    (
+        "io.gcp io.aws io.azure io.snowflake io.kinesis io.debezium io.jdbc io.mongodbio io.hadoopfilesystem "
+        "io.external.gcp io.external.snowflake",
+        "not our business: Spark reads and writes these by format name or path: `penstock.io.sparkio`",
+    ),
+    (
+        "io.kafka io.external.kafka",
+        '`ReadFromSpark("kafka", ...).as_stream(...)`, `WriteToSpark("kafka", ...)`',
+    ),
+    (
+        "io.avroio io.tfrecordio",
+        "not yet: Spark's format `avro` through `penstock.io.sparkio`; `fileio.ReadMatches` and a library for the rest",
+    ),
+    (
+        "io.filebasedsource io.filebasedsink io.concat_source",
+        "not yet: `fileio.ReadMatches` and `fileio.WriteToFiles` with a `FileSink` of your own, or "
+        "`iobase.BoundedSource` and `iobase.Sink`",
+    ),
+    ("io.localfilesystem io.filesystemio", "not our business: `FileSystems` opens local files"),
+    (
+        "io.flink",
+        "not our business: `PeriodicImpulse` and `GenerateSequence` are streams that make their elements",
+    ),
+    ("io.requestresponse io.components", "not yet: a DoFn that calls the service"),
+    (
+        "runners.dataflow runners.direct runners.portability runners.dask runners.job runners.worker",
+        "not our business: the one engine is Spark; `penstock.runners` has `SparkRunner`, and `DirectRunner` for Spark "
+        "on this machine",
+    ),
+    (
+        "runners.interactive",
+        "not our business: a notebook runs pipelines as a program does, and `to_dataframe` shows a PCollection",
+    ),
+    ("runners.render", "not our business: `Pipeline.explain` shows the graph and the plan"),
+    (
+        "utils.shared utils.multi_process_shared",
+        "not yet: `functools.cache` on a function of a module; it lives as long as the worker process",
+    ),
+    (
+        "utils.retry utils.secret utils.profiler utils.plugin utils.annotations",
+        "not our business: any library does it",
+    ),
+    (
+        "typehints.arrow_type_compatibility typehints.pandas_type_compatibility",
+        "not our business: inner parts of Beam's; batches of Arrow and pandas need no import",
+    ),
+    (
+        "typehints.pytorch_type_compatibility",
+        "not yet: `NumpyArray` and `torch.from_numpy`, or a `BatchConverter` of your own",
+    ),
+    (
+        "testing.synthetic_pipeline testing.pipeline_verifiers testing.metric_result_matchers testing.load_tests "
+        "testing.benchmarks",
+        "not our business: tests of Beam's own services",
+    ),
+    ("coders.avro_record", "not yet: subclass `Coder` around an Avro library"),
+    ("version", "`penstock.__version__`"),
+)
+
+_NAMES_IN_IO = {
+    "io.avroio": "ReadFromAvro ReadAllFromAvro ReadAllFromAvroContinuously WriteToAvro",
+    "io.tfrecordio": "ReadFromTFRecord ReadAllFromTFRecord WriteToTFRecord",
+    "io.filebasedsink": "FileBasedSink",
+    "io.mongodbio": "ReadFromMongoDB WriteToMongoDB",
+    "io.gcp": "BigQueryDisposition BigQueryQueryPriority BigQuerySchemaUpdateOption BigQuerySink BigQuerySource "
+    "MultipleReadFromPubSub PubSubSourceDescriptor PubsubMessage ReadAllFromBigQuery ReadFromBigQuery "
+    "ReadFromBigQueryRequest ReadFromPubSub ReadStringsFromPubSub TableRowJsonCoder WriteResult "
+    "WriteStringsToPubSub WriteToBigQuery WriteToPubSub gcsio",
+}
+"""What Beam's ``io`` has of such modules under its own name."""
+
+INSTEAD = {f"penstock.{name}": text for names, text in _MODULES for name in names.split()}
+"""What to do in the place of each module, by the name that it would have here."""
+
+INSTEAD_OF_NAMES = {
+    f"penstock.io.{name}": INSTEAD[f"penstock.{module}"]
+    for module, names in _NAMES_IN_IO.items()
+    for name in names.split()
+}
+"""Likewise, for names that Beam's ``io`` has of such modules."""
+
+
+def instead_of(name: str) -> str | None:
+    """What to do in the place of a module, or of a name of Beam's ``io``, that is left out; None if it is none.
+
+    >>> instead_of("penstock.ml")
+    'not yet: load the model in `DoFn.setup`'
+    """
+    return INSTEAD.get(name) or INSTEAD_OF_NAMES.get(name)

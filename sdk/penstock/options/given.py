@@ -1,0 +1,110 @@
+"""What becomes of options that are given and that nobody reads: refused, or named in one warning."""
+
+from __future__ import annotations
+
+import functools
+import logging
+import re
+from collections.abc import Iterator, Sequence
+from typing import Any
+
+from penstock.error import three_parts
+from penstock.options.base import PipelineOptions, all_classes, parser_of
+from penstock.options.parser import OptionsParser, nearest
+
+_LOGGER = logging.getLogger(__name__)
+_OURS = re.compile(r"penstock|checkpoint|(spark|shuffle|trigger|drain)(_|$)")
+"""How the names of penstock's own options begin, in the form of `_plain`; nobody else's flags should."""
+
+NOT_FLAGS = frozenset({"spark"})
+"""What a pipeline takes by name and no command line can give."""
+
+
+def check_given(options: PipelineOptions) -> None:
+    """Refuses mistyped options of penstock's, and warns of all others that have no effect.
+
+    An option counts as mistyped if it begins as ours do, or is a known one but for dashes and capitals. Programs may
+    have flags that no class of options knows; they are named in one warning, each once in a process. So are options of
+    Beam's that are known and have no effect.
+
+    Args:
+        options: The options of a pipeline that is about to run.
+
+    Raises:
+        ValueError: If one is mistyped.
+
+    >>> check_given(PipelineOptions(["--checkpoint_locatoin=/tmp/here"]))
+    Traceback (most recent call last):
+        ...
+    ValueError: --checkpoint_locatoin is no option
+      hint: did you mean --checkpoint_location? Run the program with --help to see all options
+    """
+    parser = parser_of(all_classes())
+    known, rest = parser.parse_known_args(options._flags)
+    values = {**vars(known), **options._all_options}
+    unknown = list(dict.fromkeys(_names_of(rest)))
+    unknown += [f"--{name}" for name in values if name not in vars(known) and name not in NOT_FLAGS]
+    for flag in unknown:
+        _refuse_ours(flag, parser)
+    _warn_of_unknown(tuple(f"{flag}{_meant(flag, parser)}" for flag in unknown))
+    _warn_of_no_effect(tuple(_without_effect(parser, values)))
+
+
+def _names_of(rest: Sequence[str]) -> Iterator[str]:
+    """The flags among arguments that nobody knows, without their values; an argument without a flag is itself."""
+    follows_flag = False
+    for argument in rest:
+        is_flag = argument.startswith("-") and len(argument) > 1
+        if is_flag or not follows_flag:
+            yield argument.partition("=")[0]
+        follows_flag = is_flag and "=" not in argument
+
+
+def _plain(flag: str) -> str:
+    return re.sub(r"[-.]", "_", flag.lstrip("-").lower())
+
+
+def _refuse_ours(flag: str, parser: OptionsParser) -> None:
+    spelled = {_plain(known): known for known in parser.known_flags()}
+    plain = _plain(flag)
+    if not flag.startswith("-") or not (_OURS.match(plain) or plain in spelled):
+        return
+    hint = "run the program with --help to see all options"
+    close = spelled.get(plain) or nearest(flag, parser.known_flags())
+    if flag.startswith("--spark."):
+        hint = f"write --spark_conf={flag[2:]}=value"
+    elif close:
+        hint = f"did you mean {close}? Run the program with --help to see all options"
+    raise ValueError(three_parts(f"{flag} is no option", hint=hint))
+
+
+def _meant(flag: str, parser: OptionsParser) -> str:
+    close = nearest(flag, parser.known_flags()) if flag.startswith("-") else None
+    return f" (did you mean {close}?)" if close else ""
+
+
+def _without_effect(parser: OptionsParser, values: dict[str, Any]) -> Iterator[tuple[str, str]]:
+    """The flags that are given and have no effect, each with what has."""
+    for action, instead in parser.without_effect().items():
+        value = values[action.dest]
+        if value != action.default and action.const in (None, value):
+            yield action.option_strings[-1], instead
+
+
+@functools.cache
+def _warn_of_unknown(flags: tuple[str, ...]) -> None:
+    if flags:
+        _LOGGER.warning(
+            "No class of options knows these arguments, which have no effect on the pipeline: %s",
+            ", ".join(flags),
+        )
+
+
+@functools.cache
+def _warn_of_no_effect(given: tuple[tuple[str, str], ...]) -> None:
+    if given:
+        by_hint: dict[str, list[str]] = {}
+        for flag, instead in given:
+            by_hint.setdefault(instead, []).append(flag)
+        shown = "; ".join(f"{', '.join(flags)} ({instead})" for instead, flags in by_hint.items())
+        _LOGGER.warning("These options are Beam's, and have no effect on Spark: %s", shown)

@@ -1,0 +1,275 @@
+"""Beam's options for other clouds and runners: they can be given and read, and a run says that they have no effect."""
+
+from __future__ import annotations
+
+import json
+from collections.abc import Callable
+from dataclasses import dataclass
+from typing import Any, ClassVar
+
+from penstock.options.base import CommaSeparatedList, OptionsParser, PipelineOptions
+
+__all__ = [
+    "AzureOptions",
+    "CrossLanguageOptions",
+    "FlinkRunnerOptions",
+    "GoogleCloudOptions",
+    "HadoopFileSystemOptions",
+    "JobServerOptions",
+    "KafkaStreamsRunnerOptions",
+    "OptionsOfOtherSystems",
+    "PortableOptions",
+    "PrismRunnerOptions",
+    "ProfilingOptions",
+    "S3Options",
+    "TestDataflowOptions",
+    "WorkerOptions",
+]
+
+
+@dataclass(frozen=True)
+class Flag:
+    """An option of Beam's.
+
+    Attributes:
+        names: Its flags, without the dashes.
+        default: Its default.
+        dest: The name of its value; by default that of its last flag.
+        type: What makes a value of a text.
+        action: What argparse does with a value.
+        choices: The values that there are; None for any.
+    """
+
+    names: str
+    default: Any = None
+    dest: str | None = None
+    type: Callable[[str], Any] | None = None
+    action: Any = "store"
+    choices: tuple[str, ...] | None = None
+
+
+def _texts(names: str) -> tuple[Flag, ...]:
+    return tuple(Flag(name) for name in names.split())
+
+
+def _switches(names: str) -> tuple[Flag, ...]:
+    return tuple(Flag(name, default=False, action="store_true") for name in names.split())
+
+
+def _numbers(names: str, default: int | None = None) -> tuple[Flag, ...]:
+    return tuple(Flag(name, default=default, type=int) for name in names.split())
+
+
+def _lists(*names: str) -> tuple[Flag, ...]:
+    return tuple(Flag(each, action="append") for each in names)
+
+
+class OptionsOfOtherSystems(PipelineOptions):
+    """The base of the classes here.
+
+    Attributes:
+        flags: The options.
+        instead: What has the effect on Spark.
+    """
+
+    flags: ClassVar[tuple[Flag, ...]] = ()
+    instead: ClassVar[str] = ""
+
+    def __init_subclass__(cls) -> None:
+        # Each class needs the method itself: a view parses what the classes it derives from add, one by one.
+        cls._add_argparse_args = classmethod(_add_flags)  # type: ignore[method-assign, assignment]
+
+    def validate(self, validator: Any = None) -> list[str]:
+        """Nothing is wrong with options that have no effect."""
+        return []
+
+
+def _add_flags(cls: type[OptionsOfOtherSystems], parser: OptionsParser) -> None:
+    for flag in cls.flags:
+        names = [f"--{name}" for name in flag.names.split()]
+        further: dict[str, Any] = {"type": flag.type} if flag.type else {}
+        if flag.choices:
+            further["choices"] = flag.choices
+        parser.add_without_effect(
+            cls.instead,
+            *names,
+            dest=flag.dest or names[-1].lstrip("-").replace("-", "_"),
+            action=flag.action,
+            default=flag.default,
+            **further,
+        )
+
+
+_PROPERTIES = "set Spark's property with --spark_conf=key=value"
+_SCOPES = (
+    "bigquery cloud-platform devstorage.full_control userinfo.email datastore spanner.admin spanner.data"
+)
+
+
+class GoogleCloudOptions(OptionsOfOtherSystems):
+    """Options of the Dataflow service (Beam's ``GoogleCloudOptions``).
+
+    >>> PipelineOptions(["--project=games"]).view_as(GoogleCloudOptions).project
+    'games'
+    """
+
+    instead = "--app_name names a run, and " + _PROPERTIES
+    flags = (
+        Flag("dataflow_endpoint", "https://dataflow.googleapis.com"),
+        *_texts("project job_name staging_location temp_location region service_account_email"),
+        *_texts("template_location dataflow_kms_key create_from_snapshot impersonate_service_account"),
+        *_switches("no_auth update enable_hot_key_logging enable_artifact_caching"),
+        *_switches("enable_bucket_read_metric_counter enable_bucket_write_metric_counter"),
+        *_switches("no_gcsio_throttling_counter enable_gcsio_blob_generation"),
+        *_lists("label labels"),
+        Flag("transform_name_mapping", type=json.loads),
+        Flag("enable_streaming_engine", default=True, action="store_true"),
+        Flag("flexrs_goal", choices=("COST_OPTIMIZED", "SPEED_OPTIMIZED")),
+        Flag("dataflow_service_option dataflow_service_options", action=CommaSeparatedList),
+        Flag(
+            "gcp_oauth_scope gcp_oauth_scopes",
+            default=[f"https://www.googleapis.com/auth/{scope}" for scope in _SCOPES.split()],
+            action="append",
+        ),
+        *_lists("gcs_custom_audit_entry gcs_custom_audit_entries"),
+    )
+
+
+class TestDataflowOptions(OptionsOfOtherSystems):
+    """Options of tests of the Dataflow service (Beam's ``TestDataflowOptions``)."""
+
+    __test__ = False  # The name begins with Test, and pytest would take the class for tests.
+    instead = "there is no such service"
+    flags = (Flag("pubsub_root_url", dest="pubsubRootUrl"),)
+
+
+class AzureOptions(OptionsOfOtherSystems):
+    """Options of files in Azure (Beam's ``AzureOptions``)."""
+
+    instead = "set Spark's properties, --spark_conf=spark.hadoop.fs.azure...=value"
+    flags = _texts("azure_connection_string blob_service_endpoint azure_managed_identity_client_id")
+
+
+class S3Options(OptionsOfOtherSystems):
+    """Options of files in S3 (Beam's ``S3Options``)."""
+
+    instead = "set Spark's properties, --spark_conf=spark.hadoop.fs.s3a...=value"
+    flags = (
+        *_texts("s3_access_key_id s3_secret_access_key s3_session_token s3_endpoint_url s3_region_name"),
+        *_texts("s3_api_version s3_verify"),
+        *_switches("s3_disable_ssl"),
+    )
+
+
+class HadoopFileSystemOptions(OptionsOfOtherSystems):
+    """Options of files in HDFS (Beam's ``HadoopFileSystemOptions``)."""
+
+    instead = "Spark finds Hadoop's configuration in $HADOOP_CONF_DIR"
+    flags = (*_texts("hdfs_host hdfs_port hdfs_user"), *_switches("hdfs_full_urls"))
+
+
+class WorkerOptions(OptionsOfOtherSystems):
+    """Options of the Dataflow service's workers (Beam's ``WorkerOptions``)."""
+
+    instead = "set Spark's properties, such as --spark_conf=spark.executor.instances=4"
+    flags = (
+        *_numbers("num_workers max_num_workers disk_size_gb disk_provisioned_iops"),
+        *_numbers("disk_provisioned_throughput_mibps element_processing_timeout_minutes"),
+        *_numbers("max_cache_memory_usage_mb", default=0),
+        Flag("autoscaling_algorithm", choices=("NONE", "THROUGHPUT_BASED")),
+        Flag("worker_machine_type machine_type"),
+        Flag("worker_disk_type disk_type"),
+        *_texts("worker_region worker_zone zone network subnetwork min_cpu_platform"),
+        *_texts("worker_harness_container_image sdk_container_image default_sdk_harness_log_level"),
+        *_lists("sdk_harness_container_image_overrides"),
+        Flag("sdk_harness_log_level_overrides", type=json.loads),
+        Flag("use_public_ips", action="store_true"),
+        Flag("no_use_public_ips", dest="use_public_ips", action="store_false"),
+    )
+
+
+class ProfilingOptions(OptionsOfOtherSystems):
+    """Options of the profilers of Beam's workers (Beam's ``ProfilingOptions``)."""
+
+    instead = "Spark has a profiler, --spark_conf=spark.python.profile=true"
+    flags = (
+        *_switches("profile_cpu profile_memory profiler_stop_after_crash"),
+        *_texts("profile_location profiler_agent profile_temp_location"),
+        Flag("profile_sample_rate", default=1.0, type=float),
+        Flag("profiler_extra_arg profiler_extra_args", action=CommaSeparatedList),
+        Flag("profiler_extra_env_var profiler_extra_env_vars", action=CommaSeparatedList),
+        *_numbers("profile_upload_interval_sec", default=300),
+        *_numbers("profiler_stop_after_sec", default=0),
+        *_numbers("profile_postprocess_interval_sec", default=600),
+    )
+
+
+class PortableOptions(OptionsOfOtherSystems):
+    """Options of Beam's portable runners (Beam's ``PortableOptions``)."""
+
+    instead = "there is no job server here; Spark says what workers are"
+    flags = (
+        *_texts("job_endpoint artifact_endpoint environment_type environment_config output_executable_path"),
+        Flag("job_server_timeout job-server-timeout", default=300, type=int),
+        *_lists("environment_option environment_options"),
+        Flag("sdk_worker_parallelism", default=1),
+        Flag("environment_cache_millis", default=0),
+    )
+
+
+class JobServerOptions(OptionsOfOtherSystems):
+    """Options of Beam's job servers (Beam's ``JobServerOptions``)."""
+
+    instead = "there is no job server here"
+    flags = (
+        *_texts("artifacts_dir jar_cache_dir"),
+        *_numbers("job_port artifact_port expansion_port", default=0),
+        Flag("job_server_java_launcher", default="java"),
+        Flag(
+            "job_server_jvm_properties job_server_jvm_property",
+            dest="job_server_jvm_properties",
+            default=[],
+            action="append",
+        ),
+    )
+
+
+class FlinkRunnerOptions(OptionsOfOtherSystems):
+    """Options of Beam's runner on Flink (Beam's ``FlinkRunnerOptions``)."""
+
+    instead = "the one engine is Spark: --master, --spark_conf"
+    flags = (
+        Flag("flink_master", default="[auto]"),
+        Flag("flink_version", default="2.2", choices=("1.19", "1.20", "2.0", "2.1", "2.2")),
+        *_texts("flink_job_server_jar"),
+        *_switches("flink_submit_uber_jar"),
+        *_numbers("parallelism max_parallelism", default=-1),
+    )
+
+
+class KafkaStreamsRunnerOptions(OptionsOfOtherSystems):
+    """Options of Beam's runner on Kafka Streams (Beam's ``KafkaStreamsRunnerOptions``)."""
+
+    instead = "the one engine is Spark: --master, --spark_conf"
+    flags = (
+        Flag("bootstrap_servers", default="localhost:9092"),
+        *_texts("application_id kafka_streams_job_server_jar"),
+    )
+
+
+class PrismRunnerOptions(OptionsOfOtherSystems):
+    """Options of Beam's local runner in Go (Beam's ``PrismRunnerOptions``)."""
+
+    instead = "the one engine is Spark: --master, --spark_conf"
+    flags = (
+        *_texts("prism_location prism_beam_version_override"),
+        Flag("prism_log_level", default="info", choices=("debug", "info", "warn", "error")),
+        Flag("prism_log_kind", default="console", choices=("dev", "json", "text", "console")),
+    )
+
+
+class CrossLanguageOptions(OptionsOfOtherSystems):
+    """Options of transforms in other languages (Beam's ``CrossLanguageOptions``)."""
+
+    instead = "there are no cross-language transforms here"
+    flags = (Flag("beam_services", default={}, type=json.loads), *_switches("use_transform_service"))

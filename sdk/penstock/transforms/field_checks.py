@@ -1,0 +1,116 @@
+"""Refuses names of fields that elements of a known type do not have, where the program names them."""
+
+from __future__ import annotations
+
+import difflib
+from collections.abc import Iterator, Sequence
+from typing import Any
+
+from penstock.error import three_parts
+from penstock.row import Row
+from penstock.transforms.expressions import Expression
+from penstock.transforms.field_functions import KeyAndValues, KeyedBy, KeyOf, RowOf, StampedBy
+from penstock.transforms.window_bounds import RowInWindow
+from penstock.typehints.column_types import RecordConstraint
+from penstock.typehints.decorators import TypeCheckError
+from penstock.typehints.row_type import GeneratedClassRowTypeConstraint, RowTypeConstraint
+
+__all__ = ["check_field_names", "check_fields", "known_fields"]
+
+_FIELDS_SHOWN = 20
+
+
+def check_fields(function: object, element_type: Any, where: str | None) -> None:
+    """Refuses a function over fields that reads one which the elements do not have.
+
+    Args:
+        function: What a ``Map`` or a ``Filter`` calls.
+        element_type: The type of the elements.
+        where: The step.
+
+    Raises:
+        TypeCheckError: With the nearest name that there is.
+    """
+    names = dict.fromkeys(_fields_read(function))
+    if names:
+        check_field_names(names, element_type, where)
+
+
+def check_field_names(names: Sequence[str] | dict[str, Any], element_type: Any, where: str | None) -> None:
+    """Refuses names that are no fields of the elements; see `check_fields`.
+
+    >>> check_field_names(["taem"], RowTypeConstraint.from_fields([("team", str)]), "at step 'Select'")
+    Traceback (most recent call last):
+        ...
+    penstock.typehints.signatures.TypeCheckError: the elements have no field 'taem'
+      at step 'Select'
+      hint: did you mean 'team'? The fields are team
+    """
+    known = known_fields(element_type)
+    if known is None:
+        return
+    for name in names:
+        if name not in known and not _is_attribute(name, element_type):
+            near = difflib.get_close_matches(name, known, 1) or _ignoring_case(name, known)
+            question = f"did you mean {near[0]!r}? " if near else ""
+            more = ", ..." if len(known) > _FIELDS_SHOWN else ""
+            fields = f"The fields are {', '.join(known[:_FIELDS_SHOWN])}{more}" if known else "There are none"
+            what = f"the elements have no field {name!r}"
+            raise TypeCheckError(three_parts(what, where=where, hint=f"{question}{fields}"))
+
+
+def known_fields(element_type: Any) -> list[str] | None:
+    """The names of the fields of a type; None if elements of the type may have others.
+
+    >>> known_fields(RecordConstraint([("team", str)])), known_fields(int)
+    (['team'], None)
+    """
+    if isinstance(element_type, RecordConstraint):
+        return [name for name, _ in element_type.fields]
+    row = element_type
+    if not isinstance(row, RowTypeConstraint):
+        row = RowTypeConstraint.from_user_type(element_type)
+    if row is None:
+        return None
+    if not isinstance(row, GeneratedClassRowTypeConstraint) and _makes_more(row.user_type):
+        return None
+    return [name for name, _ in row.fields]
+
+
+def _makes_more(user_type: Any) -> bool:
+    """Whether objects of a class may have attributes that the class does not show."""
+    return hasattr(user_type, "__getattr__") or hasattr(user_type, "__post_init__")
+
+
+def _is_attribute(name: str, element_type: Any) -> bool:
+    """Whether objects of a type have an attribute that is no field, such as a property."""
+    if isinstance(element_type, RecordConstraint):
+        return False
+    if isinstance(element_type, GeneratedClassRowTypeConstraint):
+        return hasattr(Row, name) or hasattr(tuple, name)
+    return hasattr(getattr(element_type, "user_type", element_type), name)
+
+
+def _ignoring_case(name: str, known: Sequence[str]) -> list[str]:
+    return [each for each in known if each.lower() == name.lower()]
+
+
+def _fields_read(function: object) -> Iterator[str]:
+    if isinstance(function, Expression):
+        yield from function.fields()
+    for part in _parts_of(function):
+        yield from _fields_read(part)
+
+
+def _parts_of(function: object) -> tuple[object, ...]:
+    """The functions that a function over fields is made of."""
+    match function:
+        case RowOf(fields=fields) | RowInWindow(fields=fields) | KeyOf(fields=fields):
+            return tuple(each for _, each in fields)
+        case KeyAndValues(key, values):
+            return key, *values
+        case KeyedBy(key):
+            return (key,)
+        case StampedBy(moment):
+            return (moment,)
+    return ()

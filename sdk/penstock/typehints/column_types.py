@@ -1,0 +1,150 @@
+"""Hints for what columns of a table hold, where the Python class of the values says less than the column does."""
+
+from __future__ import annotations
+
+import datetime
+import decimal
+import typing
+from collections.abc import Iterable
+
+from penstock.typehints.constraints import Any, Hint, TypeConstraint, mismatch, normalize, show_type
+from penstock.typehints.containers import DictConstraint, ListConstraint
+from penstock.typehints.unions import union_of
+
+
+class ValueTypeConstraint(TypeConstraint):
+    """Values of a class, with what only their column knows; consistent with the class, both ways (penstock's own).
+
+    Attributes:
+        value_class: The class of the values.
+        kind: What the column calls its type.
+        parameters: The numbers that belong to the type.
+    """
+
+    def __init__(self, value_class: type, kind: str, *parameters: int) -> None:
+        self.value_class = value_class
+        self.kind = kind
+        self.parameters = parameters
+
+    def _consistent_with_check_(self, sub: Hint) -> bool:
+        if isinstance(sub, ValueTypeConstraint):
+            return sub.kind == self.kind
+        return isinstance(sub, type) and issubclass(sub, self.value_class)
+
+    def _is_instance_of_class(self, base: type) -> bool:
+        return issubclass(self.value_class, base)
+
+    def type_check(self, instance: object) -> None:
+        """Checks the class of a value.
+
+        Raises:
+            SimpleTypeHintError: If it is of another class.
+        """
+        from penstock.typehints.constraints import check_constraint
+
+        check_constraint(self.value_class, instance)
+
+    def _mismatch(self, instance: object) -> str | None:
+        return mismatch(self.value_class, instance)
+
+    def _key(self) -> tuple[object, ...]:
+        return self.value_class, self.kind, self.parameters
+
+    def __eq__(self, other: object) -> bool:
+        return isinstance(other, ValueTypeConstraint) and self._key() == other._key()
+
+    def __hash__(self) -> int:
+        return hash((self.kind, self.parameters))
+
+    def __reduce__(self) -> tuple[typing.Any, ...]:
+        return ValueTypeConstraint, (self.value_class, self.kind, *self.parameters)
+
+    def __repr__(self) -> str:
+        return f"{self.kind}({', '.join(map(str, self.parameters))})" if self.parameters else self.kind
+
+
+def decimal_of(precision: int, scale: int) -> ValueTypeConstraint:
+    """Decimals with at most so many digits, and so many of them behind the point.
+
+    >>> decimal_of(10, 2)
+    Decimal(10, 2)
+    """
+    return ValueTypeConstraint(decimal.Decimal, "Decimal", precision, scale)
+
+
+LOCAL_DATETIME = ValueTypeConstraint(datetime.datetime, "LocalDatetime")
+"""A datetime without a time zone, which is no moment: ``timestamp_ntz`` in Spark."""
+
+
+class PairsConstraint(ListConstraint):
+    """A map as pyarrow gives it: a list of pairs of key and value (penstock's own).
+
+    >>> from penstock.typehints import Tuple
+    >>> PairsConstraint(Tuple[str, int])
+    Pairs[Tuple[str, int]]
+    """
+
+    label = "Pairs"
+
+
+class RecordConstraint(DictConstraint):
+    """Dicts with these items, in an order; one that is absent is None (penstock's own).
+
+    Args:
+        fields: Pairs of name and type.
+
+    >>> RecordConstraint([("team", str), ("points", int)])
+    Dict(team=str, points=int)
+    """
+
+    def __init__(self, fields: Iterable[tuple[str, Hint]]) -> None:
+        self._fields = tuple((name, normalize(hint, none_as_type=True)) for name, hint in fields)
+        kinds = [hint for _, hint in self._fields]
+        super().__init__(str, union_of(kinds) if kinds else Any)
+        self._hash = hash(self._fields)
+
+    @property
+    def fields(self) -> tuple[tuple[str, Hint], ...]:
+        """Pairs of name and type, in order."""
+        return self._fields
+
+    def get_type_for(self, name: str) -> Hint:
+        """The type of an item; ``Any`` if there is no such item."""
+        return dict(self._fields).get(name, Any)
+
+    def _with_parameters(self, parameters: tuple[Hint, ...]) -> Hint:
+        return DictConstraint(*parameters)
+
+    def _consistent_with_check_(self, sub: Hint) -> bool:
+        from penstock.typehints.consistency import is_consistent_with
+
+        if not isinstance(sub, RecordConstraint):
+            return super()._consistent_with_check_(sub)
+        given = dict(sub.fields)
+        return all(
+            name in given and is_consistent_with(given[name], hint) for name, hint in self._fields
+        ) and len(given) == len(self._fields)
+
+    def _mismatch(self, instance: object) -> str | None:
+        if not isinstance(instance, dict):
+            return f"expected dict, got {type(instance).__name__}"
+        for name, hint in self._fields:
+            reason = mismatch(hint, instance.get(name))
+            if reason is not None:
+                return f"item {name!r}: {reason}"
+        return None
+
+    def __eq__(self, other: object) -> bool:
+        return isinstance(other, RecordConstraint) and self._fields == other._fields
+
+    def __hash__(self) -> int:
+        return self._hash
+
+    def __reduce__(self) -> tuple[typing.Any, ...]:
+        return RecordConstraint, (self._fields,)
+
+    def __repr__(self) -> str:
+        return f"Dict({', '.join(f'{name}={show_type(hint)}' for name, hint in self._fields)})"
+
+
+__all__ = ["LOCAL_DATETIME", "PairsConstraint", "RecordConstraint", "ValueTypeConstraint", "decimal_of"]

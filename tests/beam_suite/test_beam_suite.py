@@ -1,0 +1,70 @@
+"""Beam's own tests pass on penstock, but for those that are listed with a reason."""
+
+from __future__ import annotations
+
+import ast
+import json
+import subprocess
+import sys
+from pathlib import Path
+
+import pytest
+from porting import PACKAGE, Modules, beam_test_modules, expected_failures, ported
+
+HERE = Path(__file__).parent
+
+MODULES = Modules.read()
+
+
+def run_suite(counts: Path, *arguments: str) -> dict[str, dict[str, dict[str, int]]]:
+    pytest.importorskip("parameterized")
+    command = [sys.executable, str(HERE), "--counts", str(counts), *arguments]
+    done = subprocess.run(command, capture_output=True, text=True, check=False)
+    print(done.stdout[done.stdout.find("= Beam's own tests") :])
+    assert done.returncode == 0, done.stdout[-20_000:] + done.stderr[-5_000:]
+    found: dict[str, dict[str, dict[str, int]]] = json.loads(counts.read_text(encoding="utf-8"))
+    return found
+
+
+def test_the_tests_of_beam_pass_that_need_no_spark(tmp_path: Path) -> None:
+    pytest.importorskip("apache_beam")
+    run_suite(tmp_path / "counts.json", "--engine=toy")
+
+
+@pytest.mark.beam_suite
+def test_the_tests_of_beam_pass(tmp_path: Path) -> None:
+    counts = run_suite(tmp_path / "counts.json")["counts"]
+    shares = {group: count["passed"] / count["of"] for group, count in counts.items()}
+    assert {group: share for group, share in shares.items() if share < 0.97 - 0.05 * (group == "unit")} == {}
+
+
+def test_every_test_module_of_beam_is_ported_or_left_out_with_a_reason() -> None:
+    pytest.importorskip("apache_beam")
+    theirs = beam_test_modules()
+    assert len(theirs) > 400
+    assert set(MODULES.tests) <= set(theirs)
+    neither = [module for module in theirs if module not in MODULES.tests and MODULES.reason(module) is None]
+    both = [module for module in MODULES.tests if MODULES.reason(module) is not None]
+    assert (neither, both) == ([], [])
+
+
+def test_every_expected_failure_has_a_reason_and_a_module_that_is_ported() -> None:
+    assert [name for name, why in expected_failures().items() if len(why) < 10] == []
+    assert {name.partition("::")[0] for name in expected_failures()} <= set(MODULES.tests)
+
+
+def test_a_ported_module_has_the_names_of_penstock_in_code_and_in_strings_line_by_line() -> None:
+    text = (
+        '"""A module."""\n# A comment.\nimport apache_beam as beam\nfrom apache_beam.io import (\n    a,\n    b as c)\n'
+        "from . import window_test\nmock.patch('apache_beam.transforms.util.f')\n"
+    )
+    lines = ported(text, "transforms.x_test", {"transforms.window_test"}).split("\n")
+    ast.parse("\n".join(lines))
+    assert lines[2:8] == [
+        "beam = _taken('penstock')",
+        "a = _taken('penstock.io', 'a'); c = _taken('penstock.io', 'b')",
+        "",
+        "",
+        f"from {PACKAGE}.transforms import window_test as window_test",
+        "mock.patch('penstock.transforms.util.f')",
+    ]

@@ -1,0 +1,118 @@
+"""When the sources of a stream have been read up to the moment at which a drain was asked for."""
+
+from __future__ import annotations
+
+import json
+from pathlib import Path
+from types import SimpleNamespace
+from typing import Any
+
+import pytest
+from disk_place import DiskPlace
+
+from penstock_spark.draining import Backlog, reaches
+from penstock_spark.lowering.readings import Opened
+
+ASKED_MILLIS = 100_000
+
+
+def backlog(folder: Path, *limited: bool, newest_first: bool = False) -> Backlog:
+    """What is to be read of sources that are the second one of a query and those after it."""
+    readings = [
+        Opened(
+            None,
+            SimpleNamespace(origin=f"Read {number}"),
+            False,
+            is_limited=each,
+            is_newest_first=newest_first,
+        )  # type: ignore[arg-type]
+        for number, each in enumerate(limited)
+    ]
+    return Backlog(readings, 1, DiskPlace(folder), ASKED_MILLIS)
+
+
+def progress(second: int, *sources: dict[str, Any]) -> dict[str, Any]:
+    others = {"description": "RateStreamV2", "startOffset": "1", "endOffset": "2", "latestOffset": None}
+    stamp = f"1970-01-01T00:{second // 60:02}:{second % 60:02}.000Z"
+    return {"timestamp": stamp, "sources": [others, *sources]}
+
+
+def source(
+    start: Any, end: Any, latest: Any = None, description: str = "KafkaV2[Subscribe]"
+) -> dict[str, Any]:
+    return {"description": description, "startOffset": start, "endOffset": end, "latestOffset": latest}
+
+
+def test_a_micro_batch_that_was_planned_before_tells_nothing(tmp_path: Path) -> None:
+    left = backlog(tmp_path, False)
+    left.see_progress(progress(99, source("1", "1")))
+    left.see_progress(progress(100, source("1", "2")))
+    assert left.labels() == ["Read 0"]
+    left.see_progress(progress(101, source("2", "3")))
+    assert left.labels() == []
+
+
+def test_a_limited_source_is_read_when_it_has_nothing_new(tmp_path: Path) -> None:
+    left = backlog(tmp_path, True, False)
+    left.see_progress(progress(101, source("1", "2"), source("1", "2")))
+    assert left.labels() == ["Read 0"]
+    left.see_progress(progress(102, source("2", "2"), source("2", "3")))
+    assert left.labels() == []
+
+
+def test_a_source_that_names_its_latest_offset_is_read_when_it_has_come_so_far(tmp_path: Path) -> None:
+    left = backlog(tmp_path, True)
+    kafka = '{"clicks": {"0": %d, "1": %d}}'
+    left.see_progress(progress(101, source(kafka % (1, 1), kafka % (2, 2), kafka % (4, 2))))
+    # More has come by then, which is not waited for.
+    left.see_progress(progress(102, source(kafka % (2, 2), kafka % (3, 5), kafka % (9, 9))))
+    assert left.labels() == ["Read 0"]
+    left.see_progress(progress(103, source(kafka % (3, 5), kafka % (4, 6), kafka % (9, 9))))
+    assert left.labels() == []
+
+
+@pytest.mark.parametrize("name", ["7", "7.compact"])
+@pytest.mark.parametrize("newest_first", [False, True])
+def test_files_are_read_when_one_came_that_changed_later(
+    tmp_path: Path, name: str, newest_first: bool
+) -> None:
+    left = backlog(tmp_path, True, newest_first=newest_first)
+    (tmp_path / "1").mkdir()
+    files = [
+        {"path": "a", "timestamp": ASKED_MILLIS + 1, "batchId": 7},
+        {"path": "b", "timestamp": 5, "batchId": 7},
+    ]
+    (tmp_path / "1" / "6").write_text("v1\n" + json.dumps(files[1] | {"timestamp": ASKED_MILLIS}))
+    (tmp_path / "1" / name).write_text("\n".join(["v1", *map(json.dumps, files)]))
+    files_of = "FileStreamSource[file:/in/*.txt]"
+    left.see_progress(progress(101, source({"logOffset": 5}, {"logOffset": 6}, description=files_of)))
+    assert left.labels() == ["Read 0"]
+    left.see_progress(progress(102, source({"logOffset": 6}, {"logOffset": 7}, description=files_of)))
+    assert left.labels() == (["Read 0"] if newest_first else [])
+
+
+def test_a_query_that_rests_for_a_second_has_read_all(tmp_path: Path) -> None:
+    left = backlog(tmp_path, True, True)
+    left.see_status(True, 10.0)
+    left.see_status(True, 10.9)
+    left.see_progress(progress(101, source("1", "2"), source("1", "2")))
+    left.see_status(True, 11.1)
+    left.see_status(False, 12.0)
+    assert left.labels() == ["Read 0", "Read 1"]
+    left.see_status(True, 12.2)
+    assert left.labels() == []
+
+
+@pytest.mark.parametrize(
+    ("offset", "goal", "expected"),
+    [
+        (5, 5, True),
+        (4, 5, False),
+        (None, None, False),
+        ("b", "a", False),
+        ("a", "a", True),
+        (5, {"0": 5}, False),
+    ],
+)
+def test_offsets_are_compared_part_by_part(offset: Any, goal: Any, expected: bool) -> None:
+    assert reaches(offset, goal) is expected

@@ -1,0 +1,238 @@
+"""The table of what Spark says, with texts that it has said, cut to the lines that differ."""
+
+from __future__ import annotations
+
+import logging
+
+import pytest
+from py4j.protocol import Py4JError, Py4JNetworkError
+from pyspark.errors import AnalysisException, StreamingQueryException
+
+import penstock as beam
+from penstock_spark.operators.at_work import find_died
+from penstock_spark.operators.failure import StepFailed, marked
+from penstock_spark.operators.reporting import Reporting, reports_of
+from penstock_spark.spark_errors import Surroundings, translated
+from penstock_spark.spark_messages import MESSAGES
+
+TASK = (
+    "An error occurred while calling o90.collectToPython.\n"
+    ": org.apache.spark.SparkException: Job aborted due to stage failure: Task 1 in stage 1.0 failed 1 times, "
+    "most recent failure: Lost task 1.0 in stage 1.0 (TID 3) (10.0.0.1 executor driver): {}\n"
+    "\tat org.apache.spark.scheduler.DAGScheduler.abortStage(DAGScheduler.scala:4560)\n"
+    "Caused by: {}\n"
+    "\tat java.base/java.lang.Thread.run(Thread.java:840)\n"
+)
+STEP = "at step 'Write' (game.py:41)"
+CHECKPOINT = "/data/checkpoint"
+
+
+class Py4JJavaErrorOfText(Py4JError):
+    """Reads as a ``Py4JJavaError`` does, without a Java."""
+
+
+def graph():
+    pipeline = beam.Pipeline()
+    pipeline | "Lines" >> beam.io.ReadFromText("/data/in/*.txt", validate=False) | "Text" >> beam.Map(str)
+    (
+        pipeline
+        | "Numbers" >> beam.io.ReadFromParquet("/data/numbers/*", validate=False)
+        | "Shown" >> beam.Map(str)
+    )
+    return pipeline.to_graph()
+
+
+SAID = {
+    "the disk of the workers is full": (
+        "java.io.IOException: No space left on device",
+        "a disk is full",
+        STEP,
+        "make room",
+    ),
+    "the disk of the checkpoint is full": (
+        "org.apache.hadoop.fs.FSError: java.io.IOException: No space left on device",
+        "a disk is full",
+        STEP,
+        "the checkpoint",
+    ),
+    "a checkpoint that may not be written": (
+        "java.io.FileNotFoundException: /data/checkpoint/spark/offsets/.0.tmp (Read-only file system)",
+        "/data/checkpoint/spark/offsets/.0.tmp may not be written",
+        f"in the checkpoint {CHECKPOINT}",
+        "check the rights",
+    ),
+    "a state file that is gone": (
+        "org.apache.spark.SparkException: [CANNOT_LOAD_STATE_STORE.CANNOT_READ_STREAMING_STATE_FILE] An error occurred "
+        "during loading state. Error reading streaming state file of file:/data/checkpoint/spark/state/1/1/1.changelog "
+        "does not exist. If the stream job is restarted with a new or updated state operation, please create a new "
+        "checkpoint location or clear the existing checkpoint location. SQLSTATE: 58030",
+        "the checkpoint is damaged",
+        f"in the checkpoint {CHECKPOINT}",
+        "begin anew with another checkpoint_location",
+    ),
+    "a log of sources that was changed": (
+        "org.apache.hadoop.fs.ChecksumException: Checksum error: file:/data/checkpoint/spark/sources/1/0 at 0 exp: "
+        "-267894409 got: -1529400198",
+        "the checkpoint is damaged: /data/checkpoint/spark/sources/1/0 is not what was written",
+        f"in the checkpoint {CHECKPOINT}",
+        "restore the folder",
+    ),
+    "a compressed file of which a part is there": (
+        "org.apache.spark.SparkException: [FAILED_READ_FILE.NO_HINT] Encountered error while reading file "
+        "file:///data/in/may%202.txt.gz.  SQLSTATE: KD001",
+        "/data/in/may 2.txt.gz is damaged, or only a part of the file is there",
+        "at step 'Lines",
+        "replace the file",
+    ),
+    "a Parquet file without an end": (
+        "org.apache.spark.SparkException: [FAILED_READ_FILE.CANNOT_READ_FILE_FOOTER] Encountered error while reading "
+        "file file:/data/numbers/a.parquet. Could not read footer. Please ensure that the file is in either ORC or "
+        "Parquet format.",
+        "/data/numbers/a.parquet is damaged",
+        "at step 'Numbers",
+        "replace the file",
+    ),
+    "a file that is gone": (
+        "org.apache.spark.SparkException: [FAILED_READ_FILE.FILE_NOT_EXIST] Encountered error while reading file "
+        "hdfs://name:9000/logs/1.txt. File does not exist. It is possible the underlying files have been updated.",
+        "hdfs://name:9000/logs/1.txt is gone since the pipeline has found it",
+        STEP,
+        "files stay where they are",
+    ),
+    "a file where a folder has to be": (
+        "org.apache.hadoop.fs.ParentNotDirectoryException: Parent path is not a directory: file:/data/out",
+        "/data/out is a file, where a folder has to be",
+        STEP,
+        "write to another path",
+    ),
+    "too little memory for Java": (
+        "java.lang.OutOfMemoryError: Java heap space",
+        "Java's memory was not enough",
+        STEP,
+        "spark.driver.memory",
+    ),
+    "an executor that a cluster has killed": (
+        "ExecutorLostFailure (executor 1 exited caused by one of the running tasks) Reason: Container killed by YARN "
+        "for exceeding memory limits. 5.5 GB of 5.5 GB physical memory used.",
+        "has killed an executor that took more memory than it may",
+        STEP,
+        "more memory",
+    ),
+    "a value that Spark cannot cast": (
+        "org.apache.spark.SparkNumberFormatException: [CAST_INVALID_INPUT] The value 'secret 41' of the type "
+        '"STRING" cannot be cast to "INT" because it is malformed. SQLSTATE: 22018',
+        'a value of the type "STRING" cannot be cast to "INT"',
+        STEP,
+        "try_cast",
+    ),
+    "a line that is not as the schema says": (
+        "org.apache.spark.SparkException: [MALFORMED_RECORD_IN_PARSING.WITHOUT_SUGGESTION] Malformed records are "
+        "detected in record parsing: [secret 41]. Parse Mode: FAILFAST. SQLSTATE: 22023",
+        "a line of the input is not as the schema says",
+        STEP,
+        "PERMISSIVE",
+    ),
+    "something that is not in the table": (
+        "org.apache.spark.SparkRuntimeException: [NEW_IN_ITS_NEXT_VERSION] It met a com.example.deep.Thing in "
+        "org.apache.spark.sql.Row. SQLSTATE: XX000",
+        "Spark failed: [NEW_IN_ITS_NEXT_VERSION] It met a Thing in Row.",
+        STEP,
+        "at the level DEBUG",
+    ),
+}
+
+
+@pytest.mark.parametrize("case", SAID)
+@pytest.mark.parametrize("kind", [Py4JJavaErrorOfText, StreamingQueryException])
+def test_what_spark_says_is_told_in_three_parts(case, kind, caplog):
+    said, what, where, hint = SAID[case]
+    caplog.set_level(logging.DEBUG, "penstock_spark")
+    error = kind(TASK.format(said, said))
+    told = translated(error, Surroundings(Reporting(), graph(), (STEP,), CHECKPOINT))
+    text = str(told)
+    assert what in text.splitlines()[0]
+    assert where in text.splitlines()[1]
+    assert hint in text.splitlines()[2]
+    assert len(text.splitlines()) == 3
+    for word in ("py4j", "Py4J", "org.apache", "java.", "com.example", "secret"):
+        assert word not in text
+    assert len(text) < 1_000
+    assert told.__cause__ is None
+    assert "org.apache" in caplog.text
+
+
+GONE = (
+    Py4JError("py4j.reflection does not exist in the JVM"),
+    Py4JError("org.apache.spark.api.python.PythonUtils does not exist in the JVM"),
+    Py4JError("An error occurred while calling o1.x. Trace:\nAnswer from Java side is empty"),
+    Py4JNetworkError("Answer from Java side is empty"),
+    Py4JNetworkError("An error occurred while trying to connect to the Java server (127.0.0.1:1)"),
+    TypeError("'JavaPackage' object is not callable"),
+)
+
+
+@pytest.mark.parametrize("error", GONE, ids=str)
+def test_a_java_that_is_gone_is_told_whatever_python_says_of_it(error):
+    told = str(translated(error, Surroundings(places=(STEP,))))
+    assert told.startswith("the Java process of Spark has ended")
+    assert "py4j" not in told
+
+
+@pytest.mark.parametrize(
+    "error", [TypeError("unsupported"), ConnectionRefusedError(111, "no"), ValueError("x"), EOFError()]
+)
+def test_errors_that_spark_did_not_raise_stay_as_they_are(error):
+    assert translated(error) is error
+
+
+def test_a_refused_connection_of_a_worker_is_not_taken_for_a_dead_java():
+    said = "java.net.ConnectException: Connection refused: the broker"
+    assert "Java process" not in str(translated(Py4JJavaErrorOfText(TASK.format(said, said))))
+
+
+def test_an_error_of_an_analysis_keeps_what_spark_says_and_leaves_its_plan_out():
+    error = AnalysisException(
+        "[UNRESOLVED_COLUMN.WITH_SUGGESTION] A column `b` cannot be resolved. Did you mean one of the following? [`a`]."
+        " SQLSTATE: 42703;\n'Project ['b]\n+- LogicalRDD [a#1], false\n"
+    )
+    told = str(translated(error, Surroundings(places=(STEP,))))
+    assert "A column `b` cannot be resolved. Did you mean one of the following? [`a`]." in told
+    assert "LogicalRDD" not in told
+
+
+def test_steps_are_listed_where_a_job_has_several():
+    places = tuple(f"at step '{name}' (game.py:{number})" for number, name in enumerate("ABCDE"))
+    told = str(translated(Py4JJavaErrorOfText("strange"), Surroundings(places=places)))
+    assert "in a job of the steps 'A' (game.py:0), 'B' (game.py:1), 'C' (game.py:2) and 2 more" in told
+
+
+def test_what_user_code_raised_comes_before_what_spark_says_around_it():
+    reporting = Reporting()
+    with reports_of(reporting):
+        text = marked(KeyError("x"), STEP)
+    error = StepFailed(TASK.format(text, "java.io.IOException: No space left on device"))
+    assert type(translated(error, Surroundings(reporting))) is KeyError
+    spark = Py4JJavaErrorOfText(str(error))
+    assert type(translated(spark, Surroundings(reporting))) is KeyError
+    assert "a disk is full" in str(translated(spark, Surroundings(Reporting())))
+
+
+def test_the_steps_that_a_worker_wrote_down_count_only_if_they_are_signed():
+    reporting = Reporting()
+    packed = "WyJhdCBzdGVwICdBJyJd"
+    with reports_of(reporting):
+        forged = f"01 penstock-steps<{'0' * 64}:{packed}>"
+        assert find_died(forged) is None
+        died = find_died(f"{forged}\n01 penstock-steps<{reporting.signature(packed)}:{packed}>\n")
+        assert died is not None
+        assert died.where == "at step 'A'"
+        idle = find_died(f"00 penstock-steps<{reporting.signature(packed)}:{packed}>\n")
+        assert idle is not None
+        assert (idle.where, idle.steps) == (None, ("at step 'A'",))
+
+
+def test_every_line_of_the_table_has_a_hint_and_no_word_of_javas():
+    for message in MESSAGES:
+        assert message.what
+        assert message.hint
+        assert "org.apache" not in message.what + message.hint

@@ -1,0 +1,76 @@
+"""An import of a module of Beam's that is left out says what to do, and fails as that of any absent module does."""
+
+import importlib
+import importlib.util
+import subprocess
+import sys
+
+import pytest
+
+import penstock
+import penstock.io
+from penstock.left_out import INSTEAD
+
+KAFKA = r"[\s\S]*hint: .*ReadFromSpark\(\"kafka\""
+
+
+@pytest.mark.parametrize("module", INSTEAD)
+def test_an_import_fails_with_what_to_do_instead(module):
+    with pytest.raises(ModuleNotFoundError) as caught:
+        importlib.import_module(module)
+    assert str(caught.value).startswith("No module named ")
+    assert INSTEAD[module] in str(caught.value)
+    assert caught.value.name == module
+    assert module not in sys.modules
+
+
+def test_every_way_to_import_has_the_hint():
+    with pytest.raises(ModuleNotFoundError, match=KAFKA):
+        import penstock.io.kafka as _
+    with pytest.raises(ModuleNotFoundError, match=KAFKA):
+        from penstock.io.kafka import ReadFromKafka  # noqa: F401
+    with pytest.raises(ImportError, match=f"cannot import name 'kafka' from 'penstock.io'{KAFKA}") as caught:
+        from penstock.io import kafka  # noqa: F401
+    assert not isinstance(caught.value, ModuleNotFoundError)
+    with pytest.raises(ModuleNotFoundError, match=r"(?s)No module named 'penstock.io.gcp'.*hint: .*sparkio"):
+        from penstock.io.gcp.bigquery import WriteToBigQuery  # noqa: F401
+    with pytest.raises(ImportError, match=r"(?s)cannot import name 'ReadFromPubSub'.*hint: .*sparkio"):
+        from penstock.io import ReadFromPubSub  # noqa: F401
+    with pytest.raises(AttributeError, match=r"(?s)no attribute 'ReadFromPubSub'.*hint: .*sparkio"):
+        _ = penstock.io.ReadFromPubSub
+    with pytest.raises(AttributeError, match=r"(?s)no attribute 'ml'.*hint: .*DoFn.setup"):
+        _ = penstock.ml
+
+
+def test_whoever_only_asks_is_told_that_there_is_none():
+    assert importlib.util.find_spec("penstock.io.kafka") is None
+    assert not hasattr(penstock.io, "kafka")
+    assert not hasattr(penstock, "ml")
+    assert importlib.util.find_spec("penstock.io.textio") is not None
+    try:
+        from penstock.io import kafka
+    except ImportError:
+        kafka = None
+    assert kafka is None
+
+
+@pytest.mark.parametrize(
+    "name", ["penstock.io.kafkas", "penstock.nothing", "penstock.io.textio.kafka", "kafkas"]
+)
+def test_other_modules_that_are_not_there_have_pythons_own_error(name):
+    with pytest.raises(ModuleNotFoundError, match=r"^No module named") as caught:
+        importlib.import_module(name)
+    assert "hint" not in str(caught.value)
+    with pytest.raises(ImportError, match=r"^cannot import name 'nothing' from 'penstock.io'"):
+        from penstock.io import nothing  # noqa: F401
+
+
+def test_the_table_is_loaded_only_when_something_is_missing():
+    program = (
+        "import sys, penstock, penstock.io\n"
+        "try: import nothing\n"
+        "except ImportError: pass\n"
+        "print('penstock.left_out' in sys.modules)"
+    )
+    told = subprocess.run([sys.executable, "-c", program], capture_output=True, text=True, check=True)
+    assert told.stdout.strip() == "False"

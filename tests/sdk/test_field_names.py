@@ -1,0 +1,155 @@
+"""Names of fields that elements of a known type do not have are refused where the program writes them."""
+
+from __future__ import annotations
+
+import dataclasses
+from pathlib import Path
+from typing import Any, NamedTuple
+
+import pyarrow as pa
+import pyarrow.parquet as pq
+import pytest
+
+import penstock as beam
+from penstock.io import ReadFromCsv, ReadFromJson, ReadFromParquet, ReadFromSpark, WriteToCsv, WriteToSpark
+from penstock.io.watermarks import BoundedDisorder
+from penstock.typehints import TypeCheckError
+
+
+class Score(NamedTuple):
+    team: str
+    points: int
+
+    @property
+    def double(self) -> int:
+        return 2 * self.points
+
+
+@dataclasses.dataclass
+class Made:
+    team: str
+
+    def __post_init__(self) -> None:
+        self.more = 1
+
+
+def _rows() -> Any:
+    return beam.Pipeline() | beam.Create([beam.Row(team="red", points=3)])
+
+
+_WRONG = {
+    "Select": beam.Select("taem"),
+    "Select by another name": beam.Select(x="taem"),
+    "an expression": beam.Select(x=beam.field("taem") + "!"),
+    "Filter": beam.Filter(beam.field("taem") == "red"),
+    "Map": beam.Map(beam.field("taem")),
+    "GroupBy": beam.GroupBy("taem"),
+    "GroupBy several": beam.GroupBy("points", "taem"),
+    "GroupBy an expression": beam.GroupBy(x=beam.field("taem")),
+    "aggregate_field": beam.GroupBy("points").aggregate_field("taem", max, "most"),
+    "WithTimestamps": beam.WithTimestamps("taem"),
+}
+
+
+@pytest.mark.parametrize("transform", _WRONG.values(), ids=_WRONG)
+def test_a_wrong_name_is_refused_with_the_nearest_one(transform) -> None:
+    with pytest.raises(TypeCheckError) as refused:
+        _ = _rows() | "Here" >> transform
+    what, where, hint = str(refused.value).splitlines()
+    assert what == "the elements have no field 'taem'"
+    lines = Path(__file__).read_text().splitlines()
+    here = next(number for number, line in enumerate(lines, 1) if '"Here" >> transform' in line)
+    assert where.startswith("  at step 'Here")
+    assert where.endswith(f"(test_field_names.py:{here})")
+    assert hint == "  hint: did you mean 'team'? The fields are team, points"
+
+
+def test_a_name_in_other_letters_is_no_field_either() -> None:
+    with pytest.raises(TypeCheckError, match="did you mean 'team'"):
+        _ = _rows() | beam.Select("TEAM")
+    with pytest.raises(TypeCheckError, match=r"hint: The fields are team, points"):
+        _ = _rows() | "Far" >> beam.Select("xyz")
+
+
+@pytest.mark.parametrize("elements", [[Score("red", 1)], [Made("red")], [{"team": 1}], ["text"]])
+def test_what_elements_may_have_is_not_refused(elements) -> None:
+    name = "double" if isinstance(elements[0], Score) else "more"
+    _ = beam.Pipeline() | beam.Create(elements) | beam.Select(name)
+
+
+def test_fields_that_a_step_makes_are_known_to_the_next() -> None:
+    totals = _rows() | beam.GroupBy("team").aggregate_field("points", sum, "total")
+    _ = totals | beam.Select("team", "total")
+    with pytest.raises(TypeCheckError, match="did you mean 'total'"):
+        _ = totals | "Wrong" >> beam.Filter(beam.field("totl") > 3)
+    with pytest.raises(TypeCheckError, match="no field 'points'"):
+        _ = totals | "Gone" >> beam.Select("points")
+
+
+def test_the_fields_of_files_are_known_when_the_read_is_applied(tmp_path) -> None:
+    (tmp_path / "a.csv").write_text("team,points\nred,3\n")
+    (tmp_path / "a.json").write_text('{"team": "red"}\n')
+    pq.write_table(pa.table({"team": ["red"]}), tmp_path / "a.parquet")
+    reads = {
+        "csv": ReadFromCsv(str(tmp_path / "*.csv")),
+        "json": ReadFromJson(str(tmp_path / "*.json")),
+        "dicts": ReadFromParquet(str(tmp_path / "*.parquet")),
+        "rows": ReadFromParquet(str(tmp_path / "*.parquet"), as_rows=True),
+        "table": ReadFromSpark("orc", "/nowhere", schema="team string, points array<int>"),
+    }
+    pipeline = beam.Pipeline()
+    for label, read in reads.items():
+        rows = pipeline | label >> read
+        with pytest.raises(TypeCheckError, match="did you mean 'team'"):
+            _ = rows | f"{label} wrong" >> beam.Select("taem")
+        with pytest.raises(TypeCheckError, match="did you mean 'team'"):
+            _ = pipeline | f"{label} late" >> read.as_stream("taem", BoundedDisorder(60))
+
+
+def test_the_types_of_files_are_those_of_their_values(tmp_path) -> None:
+    (tmp_path / "a.csv").write_text("i,f,b,s,n\n1,1.5,true,x,\n2,,False,,\n")
+    rows = beam.Pipeline() | ReadFromCsv(str(tmp_path / "*.csv"))
+    assert str(rows.element_type) == (
+        "Row(i=Union[None, int], f=Union[None, float], b=Union[None, bool], s=Union[None, str], n=Union[None, str])"
+    )
+    (tmp_path / "a.json").write_text('[{"a": 1, "b": {"c": [1.5, null]}}, {"a": "x"}]')
+    rows = beam.Pipeline() | ReadFromJson(str(tmp_path / "*.json"), lines=False)
+    assert str(rows.element_type) == (
+        "Row(a=Union[None, int, str], b=Union[Dict(c=Union[List[Union[None, float]], None]), None])"
+    )
+
+
+@pytest.mark.parametrize("name", ["odd name", "from", "_own", "a.b"])
+def test_a_name_that_no_named_tuple_can_have_is_refused(name) -> None:
+    rows = beam.Pipeline() | beam.Create([beam.Row(**{name: 1, "n": 2})])
+    _ = rows | "alone" >> beam.GroupBy(name)
+    with pytest.raises(
+        ValueError, match=rf"{name!r} cannot be the name of a field.*\n.*\n.*GroupBy\(name={name!r}"
+    ):
+        _ = rows | "several" >> beam.GroupBy(name, "n")
+    with pytest.raises(ValueError, match="cannot be the name"):
+        _ = rows | "dest" >> beam.GroupBy("n").aggregate_field("n", sum, name)
+    with pytest.raises(ValueError, match="two fields of the result have the name 'n'"):
+        _ = rows | "twice" >> beam.GroupBy("n").aggregate_field("n", sum, "n")
+    _ = rows | "renamed" >> beam.GroupBy(key=name).aggregate_field(name, sum, "total")
+
+
+def test_columns_that_a_sink_names_are_fields_of_the_rows(tmp_path) -> None:
+    with pytest.raises(TypeCheckError, match="did you mean 'team'"):
+        _ = _rows() | WriteToSpark("orc", str(tmp_path / "out"), partition_by="taem")
+    with pytest.raises(TypeCheckError, match="did you mean 'team'"):
+        _ = _rows() | WriteToCsv(str(tmp_path / "out"), columns=["taem"])
+
+
+def test_a_declared_type_is_taken_instead_of_that_of_the_files(tmp_path) -> None:
+    (tmp_path / "a.csv").write_text("team,points\nred,3\n")
+    rows = beam.Pipeline() | ReadFromCsv(str(tmp_path / "*.csv")).with_output_types(Score)
+    assert rows.element_type is Score
+
+
+def test_types_are_not_looked_up_where_types_are_not_checked(tmp_path) -> None:
+    (tmp_path / "a.csv").write_text("team,points\nred,3\n")
+    pipeline = beam.Pipeline(
+        options=beam.options.pipeline_options.PipelineOptions(["--no_pipeline_type_check"])
+    )
+    _ = pipeline | ReadFromCsv(str(tmp_path / "*.csv")) | beam.Select("taem")

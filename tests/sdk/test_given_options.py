@@ -1,0 +1,233 @@
+"""No option is accepted and ignored in silence: it has its effect, is refused, or is named in a warning."""
+
+import logging
+import subprocess
+import sys
+from pathlib import Path
+
+import pytest
+
+import penstock as beam
+from penstock.options import given
+from penstock.options.base import all_classes, parser_of
+from penstock.options.given import check_given
+from penstock.options.help import text_of_help
+from penstock.options.other_systems import OptionsOfOtherSystems
+from penstock.options.parser import CommaSeparatedList
+from penstock.options.pipeline_options import (
+    GoogleCloudOptions,
+    OptionsContext,
+    PipelineOptions,
+    SparkOptions,
+    WorkerOptions,
+)
+from penstock_spark.runner import SparkRunner
+
+
+@pytest.fixture
+def warnings_of(caplog):
+    """What `check_given` warns of; each warning comes once in a process, so what was said before is forgotten."""
+
+    def told(options):
+        given._warn_of_unknown.cache_clear()
+        given._warn_of_no_effect.cache_clear()
+        caplog.clear()
+        check_given(options)
+        assert all(record.levelno == logging.WARNING for record in caplog.records)
+        return [record.getMessage() for record in caplog.records]
+
+    return told
+
+
+@pytest.mark.parametrize(
+    ("flag", "meant"),
+    [
+        ("--checkpoint_locatoin=x", "did you mean --checkpoint_location?"),
+        ("--checkpoint", "did you mean --checkpoint_location?"),
+        ("--checkpointLocation=x", "did you mean --checkpoint_location?"),
+        ("--checkpoint-location=x", "did you mean --checkpoint_location?"),
+        ("--CHECKPOINT_LOCATION=x", "did you mean --checkpoint_location?"),
+        ("--show-elements-in-errors", "did you mean --show_elements_in_errors?"),
+        ("--no-wait-until-finish", "did you mean --no_wait_until_finish?"),
+        ("--spark_confs=a=b", "did you mean --spark_conf?"),
+        ("--spark.executor.memory=4g", "write --spark_conf=spark.executor.memory=value"),
+        ("--shufle=4", None),
+        ("--shuffle_partition=4", "did you mean --shuffle_partitions?"),
+        ("--trigger_intervall=4", "did you mean --trigger_interval?"),
+        ("--penstock_speed=4", "run the program with --help"),
+        ("--sparkling_water", None),
+        ("--model=a.bin", None),
+    ],
+)
+def test_a_mistyped_option_of_ours_is_refused_with_the_nearest_one(flag, meant, warnings_of):
+    if meant is None:
+        assert len(warnings_of(PipelineOptions([flag]))) == 1
+        return
+    with pytest.raises(ValueError, match="is no option") as caught:
+        check_given(PipelineOptions([flag]))
+    assert flag.partition("=")[0] in str(caught.value)
+    assert meant in str(caught.value)
+
+
+def test_what_no_class_knows_is_listed_once_without_its_values(warnings_of, caplog):
+    options = PipelineOptions(
+        ["--inptu=secret", "--other", "secret", "more", "-x", "--mode=batch", "-3"], nonsense=1
+    )
+    [told] = warnings_of(options)
+    assert told.endswith(": --inptu, --other, more, -x, -3, --nonsense")
+    check_given(options)
+    assert len(caplog.records) == 1
+
+
+def test_the_nearest_option_is_named_in_the_warning(warnings_of):
+    [told] = warnings_of(PipelineOptions(["--steaming"]))
+    assert "--steaming (did you mean --streaming?)" in told
+
+
+def test_options_of_a_class_that_is_defined_later_and_of_a_block_are_known(warnings_of):
+    options = PipelineOptions(["--late_team=blue"])
+    assert len(warnings_of(options)) == 1
+
+    class LateOptions(PipelineOptions):
+        @classmethod
+        def _add_argparse_args(cls, parser):
+            parser.add_argument("--late_team")
+            parser.add_argument("--spark_level", type=int)
+            parser.add_argument("--zone", default="here")
+
+    assert warnings_of(options) == []
+    assert warnings_of(PipelineOptions(["--spark_level=3", "--zone=there"])) == []
+    with OptionsContext(spark_level=9):
+        assert warnings_of(PipelineOptions([])) == []
+    with OptionsContext(spark_levle=9), pytest.raises(ValueError, match="did you mean --spark_level"):
+        check_given(PipelineOptions([]))
+
+
+def test_options_of_other_systems_are_read_and_a_run_says_once_that_they_have_no_effect(warnings_of):
+    options = PipelineOptions(["--project=games", "--region=x", "--num_workers=5", "--no_use_public_ips"])
+    assert options.view_as(GoogleCloudOptions).project == "games"
+    assert options.view_as(WorkerOptions).use_public_ips is False
+    [told] = warnings_of(options)
+    assert "--project, --region (--app_name names a run" in told
+    assert "--num_workers" in told
+    assert "--no_use_public_ips" in told
+    assert "--use_public_ips" not in told
+    assert "games" not in told
+
+
+@pytest.mark.parametrize("how", ["attribute", "keyword"])
+def test_a_value_without_effect_is_named_however_it_was_set(how, warnings_of):
+    options = PipelineOptions([], **({"job_name": "nightly"} if how == "keyword" else {}))
+    if how == "attribute":
+        options.view_as(GoogleCloudOptions).job_name = "nightly"
+    [told] = warnings_of(options)
+    assert "--job_name" in told
+
+
+def test_defaults_and_options_with_an_effect_are_not_mentioned(warnings_of):
+    flags = ["--mode=batch", "--save_main_session", "--pickle_library=cloudpickle", "--job_port=0"]
+    assert warnings_of(PipelineOptions(flags, spark=None)) == []
+
+
+def flags_of(options_class, parser):
+    """Flags, name, default, values and number of values of each option of a class; help apart."""
+    options_class._add_argparse_args(parser)
+    return {
+        tuple(sorted(action.option_strings)): (
+            action.dest,
+            action.default,
+            action.choices and list(action.choices),
+            action.nargs,
+            action.const,
+        )
+        for action in parser._actions
+        if action.dest != "help"
+    }
+
+
+@pytest.mark.parametrize("name", [cls.__name__ for cls in OptionsOfOtherSystems.__subclasses__()])
+def test_options_of_other_systems_are_those_of_beam(name):
+    theirs = pytest.importorskip("apache_beam.options.pipeline_options")
+    ours = next(cls for cls in OptionsOfOtherSystems.__subclasses__() if cls.__name__ == name)
+    expected = flags_of(getattr(theirs, name), theirs._BeamArgumentParser(allow_abbrev=False))
+    assert flags_of(ours, parser_of([])) == expected
+    assert ours.instead
+
+
+def test_every_class_of_options_of_beam_is_here():
+    theirs = pytest.importorskip("apache_beam.options.pipeline_options")
+    beams = {
+        cls.__name__ for cls in theirs.PipelineOptions.__subclasses__() if cls.__module__ == theirs.__name__
+    }
+    assert len(beams) > 20
+    assert beams <= {*(cls.__name__ for cls in all_classes()), "SparkRunnerOptions"}
+
+
+def test_lists_without_effect_are_split_as_in_beam():
+    options = PipelineOptions(["--dataflow_service_options=a,b=1", "--label=x", "--labels=y"])
+    cloud = options.view_as(GoogleCloudOptions)
+    assert (cloud.dataflow_service_options, cloud.labels) == (["a", "b=1"], ["x", "y"])
+    assert CommaSeparatedList is not None
+
+
+def test_help_shows_the_programs_options_then_ours_with_what_they_mean_and_none_without_effect(capsys):
+    class HelpfulOptions(PipelineOptions):
+        """What the game needs (a docstring)."""
+
+        @classmethod
+        def _add_argparse_args(cls, parser):
+            parser.add_argument("--helpful_team", help="The team to watch.")
+
+    for flags in (["--help"], ["-h"], ["--mode=batch", "--help"]):
+        with pytest.raises(SystemExit) as ended:
+            PipelineOptions(flags)
+        assert ended.value.code == 0
+        assert capsys.readouterr().out.rstrip() == text_of_help()
+    text = text_of_help()
+    assert "The team to watch." in text
+    assert text.index("HelpfulOptions: What the game needs") < text.index("\nSparkOptions: ")
+    own = [
+        action for action in parser_of([SparkOptions])._actions if action.option_strings != ["-h", "--help"]
+    ]
+    assert all(action.option_strings[0] in text and action.help for action in own)
+    assert "Of no effect" not in text
+    assert "--project" not in text
+
+
+@pytest.mark.parametrize("taker", [beam.Pipeline, SparkRunner])
+def test_an_unknown_keyword_is_refused_with_the_nearest_one_alone(taker):
+    with pytest.raises(TypeError) as caught:
+        taker(shuffle_partition=4)
+    assert str(caught.value).splitlines()[1:] == ["  hint: did you mean shuffle_partitions?"]
+    with pytest.raises(TypeError, match="--help shows all options"):
+        taker(qqq=4)
+
+
+@pytest.mark.parametrize("start", ["run", "explain"])
+def test_a_pipeline_with_a_mistyped_option_does_not_start(start):
+    pipeline = beam.Pipeline(options=PipelineOptions(["--spark_cnf=a=b"]))
+    _ = pipeline | beam.Create([1])
+    with pytest.raises(ValueError, match="did you mean --spark_conf"):
+        getattr(pipeline, start)()
+
+
+def test_wrong_values_of_all_classes_are_refused_before_a_pipeline_starts():
+    pipeline = beam.Pipeline(options=PipelineOptions(["--pickle_library=dill"]))
+    _ = pipeline | beam.Create([1])
+    with pytest.raises(ValueError, match="dill is not available"):
+        pipeline.explain()
+
+
+def test_a_warning_reaches_a_user_who_has_set_up_no_logging(tmp_path: Path):
+    program = tmp_path / "program.py"
+    program.write_text(
+        "import penstock as beam\n"
+        "from penstock.options.pipeline_options import PipelineOptions\n"
+        "pipeline = beam.Pipeline(options=PipelineOptions())\n"
+        "_ = pipeline | beam.Create([1])\n"
+        "pipeline.explain()\n"
+    )
+    flags = ["--inptu=x", "--region=europe"]
+    done = subprocess.run([sys.executable, program, *flags], capture_output=True, text=True, check=True)
+    assert "--inptu" in done.stderr
+    assert "--region" in done.stderr

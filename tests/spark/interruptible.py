@@ -1,0 +1,46 @@
+"""A program that tests interrupt or whose Java they kill. Arguments: batch or stream, a folder, further options."""
+
+from __future__ import annotations
+
+import sys
+import time
+from pathlib import Path
+
+import penstock as beam
+from penstock.error import RunnerError
+from penstock.io.external.generate_sequence import GenerateSequence
+from penstock.transforms.window import FixedWindows
+
+
+def main(kind: str, folder: str, *options: str) -> None:
+    """Runs until somebody ends it."""
+    begun = f"{folder}/begun"
+
+    def slow(value: int) -> int:
+        Path(begun).touch()
+        time.sleep(0.2)
+        return value
+
+    with beam.Pipeline(argv=["--master=local[2]", "--fast_start", *options]) as pipeline:
+        if kind == "batch":
+            values = pipeline | beam.Create(range(10_000)) | beam.Map(slow)
+        else:
+            numbers = pipeline | GenerateSequence(start=0, elements_per_period=1, period=0.1)
+            values = numbers | beam.WindowInto(FixedWindows(1)) | beam.CombineGlobally(sum).without_defaults()
+        _ = values | beam.io.WriteToText(f"{folder}/out/o")
+    print("went on", pipeline.result.state, flush=True)
+
+
+if __name__ == "__main__":
+    try:
+        main(*sys.argv[1:])
+    except RunnerError:
+        # A program, or a notebook, may go on.
+        with beam.Pipeline(argv=["--master=local[1]", "--fast_start"]) as small:
+            _ = (
+                small
+                | beam.Create([1, 2])
+                | beam.CombineGlobally(sum)
+                | beam.Map(lambda total: print("sum", total))
+            )
+        raise

@@ -1,0 +1,62 @@
+"""Some tests that start Spark run once more, with the oldest Spark that pipelines run on."""
+
+from __future__ import annotations
+
+import os
+import re
+import subprocess
+import sys
+from pathlib import Path
+
+import pytest
+
+from penstock_spark.spark_versions import OLDEST
+
+_ROOT = Path(__file__).parents[2]
+_FEWEST = 20
+"""So many tests have the mark at least."""
+
+
+@pytest.fixture(scope="module")
+def oldest(tmp_path_factory: pytest.TempPathFactory) -> Path:
+    """A folder with the oldest PySpark, to import from before what is installed."""
+    folder = tmp_path_factory.mktemp("oldest")
+    asked = f"pyspark=={OLDEST[0]}.{OLDEST[1]}.*"
+    command = [sys.executable, "-m", "pip", "install", "--quiet", "--no-deps", "--target", str(folder), asked]
+    done = subprocess.run(command, capture_output=True, text=True)
+    assert done.returncode == 0, f"{asked} cannot be installed:\n{done.stderr}"
+    return folder
+
+
+def test_the_oldest_spark_passes_what_every_spark_has_to_pass(oldest: Path) -> None:
+    paths = [str(oldest), *filter(None, [os.environ.get("PYTHONPATH")])]
+    environment = {**os.environ, "PYTHONPATH": os.pathsep.join(paths)}
+    environment.pop("SPARK_HOME", None)
+    arguments = (
+        "-m",
+        "pytest",
+        "-p",
+        "no:cacheprovider",
+        "-p",
+        "no:xdist",
+        "-m",
+        "every_spark",
+        "tests/spark",
+    )
+    done = subprocess.run(
+        [sys.executable, *arguments], cwd=_ROOT, env=environment, capture_output=True, text=True
+    )
+    assert done.returncode == 0, done.stdout + done.stderr
+    passed = re.search(r"(\d+) passed", done.stdout)
+    assert passed is not None
+    assert int(passed[1]) >= _FEWEST
+
+
+def test_the_versions_of_the_workflow_are_those_that_pipelines_run_on() -> None:
+    from penstock_spark.spark_versions import NEWEST
+
+    text = (_ROOT / ".github/workflows/spark-versions.yml").read_text()
+    (listed,) = re.findall(r"^ +spark: \[(.*)\]$", text, re.MULTILINE)
+    (major, first), (_, last) = OLDEST, NEWEST
+    assert re.findall(r'"(.*?)"', listed) == [f"{major}.{minor}" for minor in range(first, last + 1)]
+    assert f'"pyspark>={major}.{first},<{major}.{last + 1}"' in (_ROOT / "pyproject.toml").read_text()
