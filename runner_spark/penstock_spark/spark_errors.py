@@ -95,9 +95,12 @@ def translated(error: Exception, surroundings: Surroundings | None = None) -> Ba
         died = find_died(text) if failure is None else None
     if failure is not None:
         return to_exception(failure)
-    if (java_died := java_death(error, _places(known))) is not None:
-        return java_died
-    if isinstance(error, BeamError) or not _is_sparks(error):
+    if isinstance(error, BeamError):
+        return error
+    death = java_death(error, _places(known))
+    if death is not None:
+        return death
+    if not _is_sparks(error):
         return error
     _LOGGER.debug("Spark's own text:\n%s", text)
     if died is not None:
