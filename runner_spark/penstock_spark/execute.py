@@ -13,6 +13,7 @@ from penstock.options.spark import SparkOptions
 from penstock.runners.runner import PipelineState
 from penstock_spark.accumulators import accumulator_of
 from penstock_spark.job_tags import cancelled_by_signals
+from penstock_spark.lineage import report_lineage
 from penstock_spark.lowering.context import Context
 from penstock_spark.lowering.jobs import run_plan
 from penstock_spark.metrics import take_snapshots
@@ -37,6 +38,7 @@ def execute(plan: Plan, settings: SparkOptions, opened: Opened) -> SparkResult:
     try:
         with reports_of(context.reporting), cancelled_by_signals(context.spark, context.run):
             run_plan(plan, context)
+        report_lineage(context.metrics, context.run, plan.graph, context.written)
     except Exception as error:
         raise_translated(error, context.surroundings(plan.graph))
     finally:

@@ -14,6 +14,7 @@ from penstock.options.spark import SparkOptions
 from penstock_spark.checkpoints import Checkpoint, open_checkpoint, signature_of
 from penstock_spark.execute import context_for
 from penstock_spark.interrupts import put_off_signals
+from penstock_spark.lineage import report_lineage
 from penstock_spark.lowering.context import Context
 from penstock_spark.lowering.query import build_query, heartbeat_of
 from penstock_spark.metrics import forget_reports
@@ -44,6 +45,7 @@ def start(plan: StreamPlan, settings: SparkOptions, local_only: bool = False) ->
     context = context_for(plan.graph, opened, settings)
     try:
         with reports_of(context.reporting):
+            report_lineage(context.metrics, context.run, plan.graph, {})
             return _started(plan, context, settings)
     except BaseException as error:
         context.tidy_up()

@@ -8,6 +8,7 @@ from typing import Any, BinaryIO
 
 from penstock.error import three_parts
 from penstock.io.filesystem import BeamIOError, CompressionTypes, FileSystem, MatchResult
+from penstock.metrics.lineage import Lineage
 
 _SCHEME = re.compile(r"([a-zA-Z][-a-zA-Z0-9+.]*)://")
 
@@ -53,6 +54,16 @@ class FileSystems:
                 hint=f"define a subclass of penstock.io.filesystem.FileSystem whose scheme() is {scheme!r}",
             )
         )
+
+    @staticmethod
+    def report_source_lineage(path: str) -> None:
+        """Notes a file, or a pattern of files, among what the step at work reads (Beam's name)."""
+        _report(path, Lineage.sources())
+
+    @staticmethod
+    def report_sink_lineage(path: str) -> None:
+        """Notes a file, or a pattern of files, among what the step at work writes (Beam's name)."""
+        _report(path, Lineage.sinks())
 
     @staticmethod
     def join(basepath: str, *paths: str) -> str:
@@ -129,3 +140,16 @@ class FileSystems:
     def get_chunk_size(path: str) -> int:
         """How many files one batch operation takes."""
         return FileSystems.get_filesystem(path).CHUNK_SIZE
+
+
+_SYSTEMS = {"gs": "gcs", "s3a": "s3", "s3n": "s3"}
+"""What Beam calls the systems of some schemes; others are called as the scheme."""
+
+
+def _report(path: str, lineage: Lineage) -> None:
+    scheme = FileSystems.get_scheme(path)
+    if scheme is None or scheme == "file":
+        lineage.add("filesystem", "localhost", path.removeprefix("file://"), last_segment_sep="/")
+        return
+    host, _, rest = path.partition("://")[2].partition("/")
+    lineage.add(_SYSTEMS.get(scheme, scheme), *filter(None, (host, rest)), last_segment_sep="/")

@@ -91,7 +91,8 @@ def with_folder(pattern: Any) -> Any:
 
 
 def files_of(element: str | FileMetadata) -> list[FileMetadata]:
-    """The files that an element of a collection of patterns stands for."""
-    if isinstance(element, FileMetadata):
-        return [element]
-    return FileSystems.match([element])[0].metadata_list
+    """The files that an element of a collection of patterns stands for, which are then among what the step reads."""
+    found = [element] if isinstance(element, FileMetadata) else FileSystems.match([element])[0].metadata_list
+    for file in found:
+        FileSystems.report_source_lineage(file.path)
+    return found

@@ -1,0 +1,77 @@
+"""Which files a run reads and writes, as the metric that Beam has for it; tasks need not tell, since the plan does."""
+
+from __future__ import annotations
+
+import itertools
+from collections.abc import Iterator, Mapping
+from typing import Any
+
+from penstock.graph import Graph, Read, Write
+from penstock.io.filesystems import FileSystems
+from penstock.io.paths import known_path
+from penstock.metrics.execution import MetricsContainer, Snapshot, current_container, set_current
+
+_FILES_MAX = 10
+"""So many files that a write has made are told one by one, as in Beam; of more, a pattern is."""
+
+_DRIVER = -2
+"""The number of no stage: what the driver itself counts."""
+
+
+def report_lineage(accumulator: Any, run: str, graph: Graph, written: Mapping[str, tuple[Any, ...]]) -> None:
+    """Adds the files of a run's reads and writes to its metrics.
+
+    Args:
+        accumulator: Of the metrics.
+        run: The run's name.
+        graph: The optimised graph.
+        written: What each write gave, by label; a write of a stream is told by its prefix.
+    """
+    snapshot: Snapshot = {}
+    before = current_container()
+    try:
+        for step in graph.steps:
+            container = MetricsContainer(step.label)
+            set_current(container)
+            match step.primitive:
+                case Read(source):
+                    for path in _read(source):
+                        FileSystems.report_source_lineage(path)
+                case Write(sink):
+                    for path in _written(sink, written.get(step.label)):
+                        FileSystems.report_sink_lineage(path)
+            snapshot.update(container.snapshot())
+    finally:
+        set_current(before)
+    if snapshot:
+        accumulator.add({(run, _DRIVER, 0): snapshot})
+
+
+def _read(source: Any) -> Iterator[str]:
+    while hasattr(source, "source"):
+        source = source.source
+    path = getattr(source, "file_pattern", None)
+    pattern = None if path is None else known_path(path)
+    if pattern is not None:
+        yield pattern
+
+
+def _written(sink: Any, given: tuple[Any, ...] | None) -> Iterator[str]:
+    if given is None:
+        shards = getattr(sink, "shards", None)
+        path = getattr(sink, "path", None) if shards is None else shards.file_path_prefix
+        prefix = None if path is None else known_path(path)
+        if isinstance(prefix, str):
+            yield f"{prefix}*{'' if shards is None else shards.file_name_suffix}"
+        return
+    names = [name for name in given if isinstance(name, str)]
+    if len(names) <= _FILES_MAX:
+        yield from names
+    else:
+        # The first and the last in the order of the alphabet have in common what all have.
+        common = itertools.takewhile(_is_pair, zip(min(names), max(names), strict=False))
+        yield "".join(one for one, _ in common) + "*"
+
+
+def _is_pair(both: tuple[str, str]) -> bool:
+    return both[0] == both[1]
