@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import copy
-import enum
 from collections.abc import Callable, Iterable, Sequence
 from typing import Any
 
@@ -13,6 +12,7 @@ from penstock.error import three_parts
 from penstock.pvalue import PCollection
 from penstock.transforms.combinefn import CombineFn, curry_combine_fn
 from penstock.transforms.create import Create
+from penstock.transforms.default_results import DefaultingCombineFn, NoValue
 from penstock.transforms.dofn import DoFn
 from penstock.transforms.grouping import Flatten, GroupByKey, key_value_types
 from penstock.transforms.grouping_checks import check_grouping
@@ -27,12 +27,6 @@ from penstock.typehints.unions import without_none
 from penstock.utils.timestamp import MIN_TIMESTAMP
 
 __all__ = ["CombineGlobally", "CombinePerKey", "CombineValues", "CombineValuesDoFn", "DefaultingCombineFn"]
-
-
-class NoValue(enum.Enum):
-    """Stands for no value where an empty PCollection needs an element; equal to its pickled copies."""
-
-    MARKER = enum.auto()
 
 
 class CombinePerKey(PTransformWithSideInputs):
@@ -356,54 +350,3 @@ class _Unkey(DoFn):
     def process(self, element: Any) -> Iterable[Any]:  # type: ignore[override]
         """The value."""
         return [TimestampedValue(element[1], MIN_TIMESTAMP) if self._at_start else element[1]]
-
-
-_PASSED_ON = (
-    "setup create_accumulator merge_accumulators compact extract_output teardown subtract_input subtracts"
-)
-
-
-class DefaultingCombineFn(CombineFn):
-    """A CombineFn that leaves the marker of an otherwise empty PCollection out.
-
-    Args:
-        fn: The CombineFn inside.
-    """
-
-    def __init__(self, fn: CombineFn) -> None:
-        super().__init__()
-        self.fn = fn
-        # The marker is never taken back.
-        for name in _PASSED_ON.split():
-            if hasattr(fn, name):
-                setattr(self, name, getattr(fn, name))
-        self.takes_retractions = fn.takes_retractions
-
-    @staticmethod
-    def is_marker(value: Any) -> bool:
-        """Whether a value is the marker."""
-        return value is NoValue.MARKER
-
-    def default_label(self) -> str:
-        """The label of the one inside."""
-        return self.fn.default_label()
-
-    def describe(self) -> str:
-        """The name of the one inside, for people."""
-        described = getattr(self.fn, "describe", None)
-        return str(described()) if described else type(self.fn).__name__
-
-    def add_input(self, mutable_accumulator: Any, element: Any, *args: Any, **kwargs: Any) -> Any:
-        """The accumulator, with the element unless it is the marker."""
-        if element is NoValue.MARKER:
-            return mutable_accumulator
-        return self.fn.add_input(mutable_accumulator, element, *args, **kwargs)
-
-    def add_inputs(self, mutable_accumulator: Any, elements: Iterable[Any], *args: Any, **kwargs: Any) -> Any:
-        """The accumulator, with the elements that are not the marker."""
-        values = [element for element in elements if element is not NoValue.MARKER]
-        return self.fn.add_inputs(mutable_accumulator, values, *args, **kwargs)
-
-    def default_type_hints(self) -> Any:
-        """The type hints of the one inside."""
-        return self.fn.get_type_hints()
