@@ -122,7 +122,7 @@ def _conformance(options: argparse.Namespace) -> int:
     if options.report:
         arguments["record_events"] = RECORDED_EVENTS
     outcomes = list(
-        summary.told(outcomes_of(scenarios, modes, options.engine, **arguments), progress=sys.stderr)
+        summary.told(outcomes_of(scenarios, modes, options.engine, _tell, **arguments), progress=sys.stderr)
     )
     if all(outcome.status is Status.NOT_PLAYED for outcome in outcomes):
         reasons = "; ".join(dict.fromkeys(outcome.text for outcome in outcomes))
@@ -132,6 +132,10 @@ def _conformance(options: argparse.Namespace) -> int:
     if options.table:
         table.write(outcomes, sources)
     return _said(outcomes, modes)
+
+
+def _tell(line: str) -> None:
+    print(line, file=sys.stderr, flush=True)
 
 
 def _said(outcomes: Sequence[Outcome], modes: Sequence[str]) -> int:

@@ -2,9 +2,12 @@
 
 from __future__ import annotations
 
+import logging
 import re
+import time
 import uuid
-from collections.abc import Iterable, Iterator, Mapping
+from collections.abc import Callable, Iterable, Iterator, Mapping
+from contextlib import contextmanager
 from dataclasses import dataclass, field, replace
 from typing import Any, NamedTuple
 
@@ -29,6 +32,8 @@ from penstock_conformance.tapes import Tape, tape_of, why_untold
 
 BRANCHES_MAX = 250
 """The number of scenarios in one pipeline: what an engine does at each event, it does for each of them."""
+
+_TOLD_EVERY_MILLIS = 10_000
 
 
 @dataclass(frozen=True)
@@ -134,9 +139,22 @@ def pipeline_of(cases: Iterable[Case], **arguments: Any) -> Pipeline:
     """
     # Many scenarios show what a trigger that may finish does.
     pipeline = Pipeline(options=PipelineOptions(allow_unsafe_triggers=True), **arguments)
-    for case in cases:
-        case.apply_to(pipeline)
+    with _without_warnings():
+        for case in cases:
+            case.apply_to(pipeline)
     return pipeline
+
+
+@contextmanager
+def _without_warnings() -> Iterator[None]:
+    """Within the block, nothing is logged of triggers that may finish: scenarios have them on purpose."""
+    logger = logging.getLogger("penstock.transforms.grouping_checks")
+    before = logger.level
+    logger.setLevel(logging.ERROR)
+    try:
+        yield
+    finally:
+        logger.setLevel(before)
 
 
 def dropped_in(metrics: MetricResults, label: str) -> Mapping[str, int]:
@@ -211,7 +229,11 @@ class Report(NamedTuple):
 
 
 def reports(
-    scenarios: Iterable[Scenario], mode: str, branches_max: int = BRANCHES_MAX, **arguments: Any
+    scenarios: Iterable[Scenario],
+    mode: str,
+    branches_max: int = BRANCHES_MAX,
+    tell: Callable[[str], None] = lambda line: None,
+    **arguments: Any,
 ) -> Iterator[Report]:
     """Runs all scenarios that can go through pipelines.
 
@@ -219,6 +241,7 @@ def reports(
         scenarios: The scenarios.
         mode: The engine mode.
         branches_max: The number of scenarios in one pipeline, at most.
+        tell: Gets a line when a pipeline begins, and while it runs: its outcomes all come at its end.
         arguments: Those of `Pipeline`, such as ``spark=session``. In a ``checkpoint_location``, each pipeline has a new
             folder of its own.
 
@@ -235,9 +258,13 @@ def reports(
             raise
         except (TypeError, ValueError) as error:
             yield Report(scenario, verdict(scenario, mode, [f"  the grouping is refused: {error}"]))
-    for group in groups_of(cases, branches_max):
+    groups = groups_of(cases, branches_max)
+    for number, group in enumerate(groups, 1):
+        tell(f"{mode}: pipeline {number} of {len(groups)}, {len(group)} scenarios")
         result = pipeline_of(group, mode=mode, **_with_own_checkpoint(arguments)).run()
-        result.wait_until_finish()
+        began = time.monotonic()
+        while result.wait_until_finish(_TOLD_EVERY_MILLIS) is None:
+            tell(f"{mode}: pipeline {number} of {len(groups)} runs for {time.monotonic() - began:.0f} s")
         metrics = result.metrics()
         end_clock_micros = max(case.tape.end_clock_micros for case in group)
         is_recorded = arguments.get("record_events") is not None

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import time
 import traceback
-from collections.abc import Iterator, Sequence
+from collections.abc import Callable, Iterator, Sequence
 from typing import Any
 
 from penstock.error import RunnerError
@@ -19,7 +19,11 @@ ENGINES = ("spark", "bare")
 
 
 def outcomes_of(
-    scenarios: Sequence[Scenario], modes: Sequence[str], engine: str, **arguments: Any
+    scenarios: Sequence[Scenario],
+    modes: Sequence[str],
+    engine: str,
+    tell: Callable[[str], None] = lambda line: None,
+    **arguments: Any,
 ) -> Iterator[Outcome]:
     """How each scenario goes in each mode that it is written for.
 
@@ -27,6 +31,7 @@ def outcomes_of(
         scenarios: The scenarios.
         modes: The engine modes.
         engine: One of `ENGINES`.
+        tell: Gets a line now and then while nothing comes out.
         arguments: Those of `Pipeline`, for Spark, such as ``master="local[2]"``. With ``record_events``, outcomes have
             recordings.
 
@@ -37,7 +42,9 @@ def outcomes_of(
         start(**arguments)
     for mode in modes:
         here = [scenario for scenario in scenarios if mode in scenario.modes]
-        yield from on_spark(here, mode, **arguments) if engine == "spark" else on_bare_machine(here, mode)
+        yield from (
+            on_spark(here, mode, tell, **arguments) if engine == "spark" else on_bare_machine(here, mode)
+        )
 
 
 def on_bare_machine(scenarios: Sequence[Scenario], mode: str) -> Iterator[Outcome]:
@@ -74,12 +81,17 @@ def start(**arguments: Any) -> None:
         raise RunnerError(what, hint="see what Spark printed above, and whether --master is right") from error
 
 
-def on_spark(scenarios: Sequence[Scenario], mode: str, **arguments: Any) -> Iterator[Outcome]:
+def on_spark(
+    scenarios: Sequence[Scenario],
+    mode: str,
+    tell: Callable[[str], None] = lambda line: None,
+    **arguments: Any,
+) -> Iterator[Outcome]:
     """How each goes as a part of a pipeline; those of one pipeline come together."""
     left = {scenario.place: scenario for scenario in scenarios}
     began = time.perf_counter()
     try:
-        for scenario, wrong, recording in pipelines.reports(scenarios, mode, **arguments):
+        for scenario, wrong, recording in pipelines.reports(scenarios, mode, tell=tell, **arguments):
             del left[scenario.place]
             seconds, began = time.perf_counter() - began, time.perf_counter()
             status = status_of(scenario, mode, wrong)

@@ -23,7 +23,7 @@ from penstock_spark.registrations import WithRegistrations, pickled_registration
 from penstock_spark.result import SparkResult
 from penstock_spark.session import is_local
 from penstock_spark.shipping import driver_sys_path, ship_packages
-from penstock_spark.spark_errors import raise_translated
+from penstock_spark.spark_errors import keep_pyspark_quiet, raise_translated
 from penstock_spark.user_modules import by_value, graph_objects, pickle_by_value_modules
 
 
@@ -65,6 +65,7 @@ def lower_only(plan: Plan, settings: SparkOptions, opened: Opened) -> SparkSessi
 def context_for(graph: Graph, opened: Opened, settings: SparkOptions) -> Context:
     """What the lowering of a graph carries along, with a session of the runner's own."""
     spark = opened.spark
+    keep_pyspark_quiet()
     local = is_local(spark.sparkContext.master)
     if not local:
         ship_packages(spark)

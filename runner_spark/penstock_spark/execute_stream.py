@@ -19,6 +19,7 @@ from penstock_spark.lowering.query import build_query, heartbeat_of
 from penstock_spark.metrics import forget_reports
 from penstock_spark.opened import Opened
 from penstock_spark.operators.reporting import reports_of
+from penstock_spark.operators.unwritable import unwritable
 from penstock_spark.result import StreamResult
 from penstock_spark.running import Running
 from penstock_spark.session import is_local
@@ -67,9 +68,11 @@ def _started(plan: StreamPlan, context: Context, settings: SparkOptions) -> Stre
     dropped = tuple(settings.drop_state or ())
     # A folder of the run's own needs no holder: nobody else knows it.
     run = context.run if settings.checkpoint_location else None
-    checkpoint = open_checkpoint(
-        context.spark, location, signature, dropped, prepare, run, bool(settings.take_over)
-    )
+    take_over = bool(settings.take_over)
+    try:
+        checkpoint = open_checkpoint(context.spark, location, signature, dropped, prepare, run, take_over)
+    except OSError as error:
+        raise unwritable(error, f"in the checkpoint {location}") from None
     try:
         return _running(plan, context, settings, checkpoint, heartbeat, encoders, writers[0])
     except BaseException:
@@ -89,7 +92,7 @@ def _running(
     """Starts the query on its open checkpoint."""
     _configure(context, checkpoint)
     query = build_query(plan, context, checkpoint, settings.events_per_batch, heartbeat, encoders)
-    writer = query.frame.writeStream.queryName(f"penstock {context.run}")
+    writer = query.frame.writeStream.queryName(_name(settings, context))
     writer = writer.option("checkpointLocation", checkpoint.spark_location)
     interval = settings.trigger_interval
     if interval is not None:
@@ -135,6 +138,11 @@ def _configure(context: Context, checkpoint: Checkpoint) -> None:
     if context.spark.conf.get(_CHANGELOG, None) is None:
         # A micro-batch writes what has changed, and not its whole store.
         context.spark.conf.set(_CHANGELOG, "true")
+
+
+def _name(settings: SparkOptions, context: Context) -> str:
+    """What Spark's pages call the query; of the queries of a session, no two may have one name."""
+    return f"{settings.app_name or context.spark.sparkContext.appName} {context.run}"
 
 
 def _batch_writer(

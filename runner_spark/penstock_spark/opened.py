@@ -13,6 +13,7 @@ from penstock.options.spark import SparkOptions
 from penstock_spark.column_bounds import UNBOUNDED
 from penstock_spark.column_plan import Table
 from penstock_spark.operators.at_work import FAULT_HANDLER
+from penstock_spark.progress import tell
 from penstock_spark.session import SessionOptions, is_local, runner_session, session_for
 from penstock_spark.sources import Scan, open_source
 from penstock_spark.sources.known_columns import records_of, table_of_schema
@@ -50,7 +51,8 @@ def open_session(settings: SparkOptions, local_only: bool) -> SparkSession:
             app_name=settings.app_name,
             conf=settings.properties(),
             fast_start=bool(settings.fast_start),
-        )
+        ),
+        on_start=lambda: tell("starting Spark"),
     )
     check_version(spark.version, "the Spark session")
     local = is_local(spark.sparkContext.master)

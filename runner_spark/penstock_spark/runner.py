@@ -12,6 +12,7 @@ from penstock.options.given import check_given
 from penstock.options.pipeline_options import PipelineOptions
 from penstock.options.pipeline_options_validator import PipelineOptionsValidator
 from penstock.options.spark import SparkOptions
+from penstock.options.without_effect import refusals, warn_of_no_effect
 from penstock.pipeline_arguments import checked_arguments
 from penstock.runners.runner import PipelineResult, PipelineRunner
 from penstock.where import caller
@@ -137,7 +138,9 @@ class SparkRunner(PipelineRunner):
             settings = copy.copy(settings)
             settings._all_options = {**settings._all_options, **self.arguments}
         check_given(settings)
-        errors = PipelineOptionsValidator(settings, self).validate()
+        given = settings.get_all_options(drop_default=True)
+        errors = [*PipelineOptionsValidator(settings, self).validate(), *refusals(given)]
         if errors:
             raise ValueError("\n".join(errors))
+        warn_of_no_effect(given)
         return settings

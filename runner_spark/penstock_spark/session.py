@@ -5,7 +5,7 @@ from __future__ import annotations
 import os
 import re
 import sys
-from collections.abc import Mapping
+from collections.abc import Callable, Mapping
 from dataclasses import dataclass, field
 from pathlib import Path
 from typing import TYPE_CHECKING, Any, NoReturn
@@ -65,11 +65,15 @@ class SessionOptions:
     fast_start: bool = False
 
 
-def session_for(options: SessionOptions) -> SparkSession:
+def session_for(options: SessionOptions, on_start: Callable[[], None] = lambda: None) -> SparkSession:
     """The session to run in.
 
     The user's own session wins, then a session that is there already (on Databricks, in a notebook, in
     spark-submit's shell); neither is changed. Else a new one is started.
+
+    Args:
+        options: What the user asks of it.
+        on_start: Called before a new one is started, which takes a while.
 
     Raises:
         UnsupportedByRunner: The session is a Spark Connect session.
@@ -78,6 +82,7 @@ def session_for(options: SessionOptions) -> SparkSession:
     existing = options.spark if options.spark is not None else existing_session()
     if existing is not None:
         return _classic(existing)
+    on_start()
     return _start(options)
 
 

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import fnmatch
+import functools
 import logging
 import os
 import re
@@ -14,6 +15,7 @@ from typing import Any, NoReturn
 from urllib.parse import unquote
 
 from pyspark.errors import PySparkException
+from pyspark.logger import PySparkLogger
 
 from penstock.error import BeamError, RunnerError
 from penstock.graph import Graph, Read
@@ -21,7 +23,7 @@ from penstock.io.paths import known_path
 from penstock_spark.java_life import java_death
 from penstock_spark.operators.at_work import Died, find_died
 from penstock_spark.operators.failure import find_failure, to_exception
-from penstock_spark.operators.reporting import Reporting, reporting_now, reports_of
+from penstock_spark.operators.reporting import Reporting, is_in_run, reporting_now, reports_of
 from penstock_spark.spark_messages import MESSAGES, Message
 
 _LOGGER = logging.getLogger(__name__)
@@ -57,6 +59,16 @@ class Surroundings:
     checkpoint: str | None = None
 
 
+@functools.cache
+def keep_pyspark_quiet() -> None:
+    """Has PySpark print no error that this module tells: its text has Java's stack, and quotes the input.
+
+    Errors of what the program does by itself with Spark are printed as ever.
+    """
+    logger: Any = PySparkLogger.getLogger("DataFrameQueryContextLogger")
+    logger.addFilter(lambda record: not is_in_run())
+
+
 @contextmanager
 def translating(surroundings: Surroundings | None = None) -> Iterator[None]:
     """Whatever the block raises is raised in the terms of the pipeline."""
@@ -83,9 +95,12 @@ def translated(error: Exception, surroundings: Surroundings | None = None) -> Ba
         died = find_died(text) if failure is None else None
     if failure is not None:
         return to_exception(failure)
-    if (java_died := java_death(error, _places(known))) is not None:
-        return java_died
-    if isinstance(error, BeamError) or not _is_sparks(error):
+    if isinstance(error, BeamError):
+        return error
+    death = java_death(error, _places(known))
+    if death is not None:
+        return death
+    if not _is_sparks(error):
         return error
     _LOGGER.debug("Spark's own text:\n%s", text)
     if died is not None:
@@ -161,13 +176,12 @@ def _where(message: Message, file: str | None, known: Surroundings) -> str | Non
 
 def _reader(file: str, graph: Graph | None) -> str | None:
     """The step that reads a file."""
-    reads = [step for step in graph.steps if isinstance(step.primitive, Read)] if graph else []
-    for step in reads:
-        source = _innermost(step.primitive)
+    for step in graph.steps if graph else ():
+        source = _innermost(step.primitive) if isinstance(step.primitive, Read) else None
         pattern = known_path(getattr(source, "file_pattern", None) or getattr(source, "path", None) or "")
         if pattern and fnmatch.fnmatch(_path(file), _path(pattern) + "*"):
             return step.where
-    return reads[0].where if len(reads) == 1 else None
+    return None
 
 
 def _innermost(primitive: Any) -> Any:

@@ -49,7 +49,7 @@ MESSAGES = (
         r"\A(?:Py4JNetworkError|Connection\w*Error|BrokenPipeError|EOFError|TypeError"
         r"|Py4JError: .{0,400}?(?:does not exist in the JVM|Answer from Java side is empty))"
         r"|JAVA_GATEWAY_EXITED|Java gateway process exited",
-        "the Java process of Spark has ended, or cannot be reached",
+        "Spark's Java process has died, or cannot be reached",
         f"look at what it printed last, and at the memory of the machine; {_SESSION}",
         "session",
     ),

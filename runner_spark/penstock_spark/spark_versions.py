@@ -131,11 +131,12 @@ def transform_with_state(grouped: Any, processor: Any, schema: str) -> Any:
     Args:
         grouped: What Spark's ``groupBy`` gave.
         processor: A ``StatefulProcessor`` whose rows are Spark's.
-        schema: The columns of its output.
+        schema: The columns of its output, each as a name and a type.
     """
     if hasattr(grouped, "transformWithState"):
         return grouped.transformWithState(processor, schema, "Append", "None")
-    return grouped.transformWithStateInPandas(InPandas(processor), schema, "Append", "None")
+    names = [column.split()[0] for column in schema.split(",")]
+    return grouped.transformWithStateInPandas(InPandas(processor, names), schema, "Append", "None")
 
 
 class InPandas:
@@ -143,10 +144,12 @@ class InPandas:
 
     Args:
         processor: A ``StatefulProcessor`` whose rows are Spark's.
+        names: The columns of its output.
     """
 
-    def __init__(self, processor: Any) -> None:
+    def __init__(self, processor: Any, names: list[str]) -> None:
         self._processor = processor
+        self._names = names
 
     def init(self, handle: Any) -> None:
         """Opens the state."""
@@ -159,8 +162,7 @@ class InPandas:
         rows = (row for frame in frames for row in frame.itertuples(index=False, name=None))
         made = list(self._processor.handleInputRows(tuple(map(int, key)), rows, timerValues))
         if made:
-            columns = list(zip(*made, strict=True))
-            yield pd.DataFrame(dict(zip(made[0].__fields__, columns, strict=True)))
+            yield pd.DataFrame(dict(zip(self._names, zip(*made, strict=True), strict=True)))
 
     def handleExpiredTimer(self, key: Any, timerValues: Any, expiredTimerInfo: Any) -> Iterator[Any]:
         """There are no timers."""

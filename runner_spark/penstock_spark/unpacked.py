@@ -59,6 +59,7 @@ def _made(folder: Path, home: Path, packages: dict[str, Path]) -> Path:
     """The folder of links, which is made if it is not there yet; its name tells all that it links to."""
     links = {entry.name: entry for entry in home.iterdir() if entry.name not in ("python", "__pycache__")}
     inside = {f"python/lib/{archive}/{path.name}": path for archive, path in packages.items()}
+    inside["python/lib/pyspark.zip/sitecustomize.py"] = Path(__file__).with_name("worker_site.py")
     links |= {name: path.absolute() for name, path in inside.items()}
     told = "\n".join(f"{name} {path}" for name, path in sorted(links.items()))
     made = folder / hashlib.sha256(told.encode()).hexdigest()[:16]

@@ -195,7 +195,7 @@ def test_what_spark_never_plays_is_no_success(
 def test_a_run_that_breaks_fails_what_was_to_be_in_it_and_says_what_is_never_played(
     monkeypatch: pytest.MonkeyPatch,
 ) -> None:
-    def reports(scenarios: list[Scenario], mode: str) -> Iterator[pipelines.Report]:
+    def reports(scenarios: list[Scenario], mode: str, tell: Any) -> Iterator[pipelines.Report]:
         yield pipelines.Report(scenarios[0], None)
         raise ValueError("broken")
 
@@ -216,7 +216,7 @@ def test_a_run_that_breaks_fails_what_was_to_be_in_it_and_says_what_is_never_pla
 
 
 def test_what_is_left_out_without_a_reason_has_failed(monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setattr(pipelines, "reports", lambda scenarios, mode: iter(()))
+    monkeypatch.setattr(pipelines, "reports", lambda scenarios, mode, tell: iter(()))
     [outcome] = on_spark(chosen(SCENARIOS, ["7"]), "streaming")
     assert outcome.status is Status.FAILED
     assert outcome.text.endswith("\n  it was not played, and nothing says why")

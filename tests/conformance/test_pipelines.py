@@ -131,13 +131,25 @@ def test_where_micro_batches_are_rounds_the_cuts_do_change_something() -> None:
 
 @pytest.mark.parametrize("mode", ["streaming", "micro_batch"])
 def test_scenarios_that_share_a_pipeline_do_not_disturb_each_other(mode: str) -> None:
-    together = reports(SCENARIOS, mode, branches_max=50, runner=ToyRunner())
+    lines: list[str] = []
+    together = reports(SCENARIOS, mode, branches_max=50, tell=lines.append, runner=ToyRunner())
     found = {report.scenario.title: report.wrong for report in together}
     wrong = [text for text in found.values() if text]
     assert not wrong, "\n".join(wrong)
+    begun = [line for line in lines if line.endswith("scenarios")]
+    assert begun[0].startswith(f"{mode}: pipeline 1 of {len(begun)}, ")
     here = {scenario.title for scenario in SCENARIOS if mode in scenario.modes and scenario.fails is None}
     # When panes come is not known at the end.
     assert here - found.keys() == here & {*NOT_SHOWN, "A wrong processing time"}
+
+
+def test_nothing_is_logged_of_triggers_that_scenarios_have_on_purpose(
+    caplog: pytest.LogCaptureFixture,
+) -> None:
+    pipeline_of(
+        [case_of(one, "batch", one.title) for one in SCENARIOS if "batch" in one.modes and not one.fails]
+    )
+    assert not caplog.records
 
 
 def test_a_few_pipelines_are_enough_for_all() -> None:

@@ -10,9 +10,9 @@ from hypothesis import Phase, given, settings
 from hypothesis import strategies as st
 
 from penstock.machines.contents import Accumulator, Bag, Exact, Values, contents_of
-from penstock.transforms.combine import DefaultingCombineFn
 from penstock.transforms.combinefn import CombineFn, curry_combine_fn
 from penstock.transforms.counting import CountCombineFn, MeanCombineFn
+from penstock.transforms.defaults import DefaultingCombineFn
 
 SUM = CombineFn.from_callable(sum)
 MEAN = MeanCombineFn()

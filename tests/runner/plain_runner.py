@@ -196,7 +196,9 @@ class _Session:
     def __init__(self, settings: Settings) -> None:
         self.settings = settings
         self.sparkContext = SimpleNamespace(
-            broadcast=lambda pages: SimpleNamespace(value=pages, destroy=lambda: None)
+            broadcast=lambda pages: SimpleNamespace(value=pages, destroy=lambda: None),
+            getLocalProperty=lambda name: None,
+            setLocalProperty=lambda name, value: None,
         )
 
     def range(self, start: int, end: int, step: int, partitions: int) -> Frame:

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import errno
 import tempfile
 
 import pytest
@@ -10,9 +11,12 @@ from penstock_spark.operators.failure import (
     StepFailed,
     UserCodeError,
     find_failure,
+    named,
     step_failed,
     to_exception,
 )
+from penstock_spark.operators.program import SinkWriterSpec
+from penstock_spark.operators.writers import SinkWriter
 
 WHERE = "at step 'A' (game.py:41)"
 
@@ -110,3 +114,51 @@ def test_an_exception_comes_back_with_its_attributes_its_notes_and_the_code_that
 def test_a_text_without_a_mark_has_no_failure():
     assert find_failure("Job aborted. penstock-failure<>") is None
     assert find_failure("") is None
+
+
+def test_an_output_that_cannot_be_written_is_told_in_three_parts():
+    def full():
+        raise OSError(errno.ENOSPC, "No space left on device", "/out/a-00000")
+
+    with pytest.raises(StepFailed) as caught:
+        SinkWriter(SinkWriterSpec(0, full, WHERE)).setup()
+    error = to_exception(find_failure(str(caught.value)))
+    assert isinstance(error, OSError)
+    assert error.errno == errno.ENOSPC
+    assert "/out/a-00000 cannot be written: No space left on device" in str(error)
+    assert f"\n  {WHERE}\n  hint: make room on that disk" in str(error)
+
+
+def test_an_error_of_the_system_names_the_step_in_its_text():
+    error = brought_back(FileNotFoundError(errno.ENOENT, "No such file or directory", "/data/a"))
+    assert str(error) == ("[Errno 2] No such file or directory [while running 'A' (game.py:41)]: '/data/a'")
+
+
+@pytest.mark.parametrize(
+    "leaves", [SystemExit("text"), SystemExit(3), KeyboardInterrupt(), GeneratorExit()], ids=repr
+)
+def test_what_would_end_a_process_comes_back_as_an_error(leaves):
+    """A driver that raised it would end without a word."""
+    error = brought_back(leaves)
+    assert isinstance(error, UserCodeError)
+    assert f"the step left with {type(leaves).__name__}" in str(error)
+    assert WHERE in str(error)
+
+
+def test_a_generator_that_is_closed_is_no_error_of_a_step():
+    closed = []
+
+    def results():
+        try:
+            yield 1
+        finally:
+            closed.append(True)
+
+    generator = named(results(), lambda: WHERE)
+    assert next(generator) == 1
+    generator.close()
+    assert closed
+
+
+def test_a_step_without_memory_is_named_in_the_text():
+    assert WHERE in str(brought_back(MemoryError()))

@@ -31,6 +31,12 @@ class Py4JJavaErrorOfText(Py4JError):
     """Reads as a ``Py4JJavaError`` does, without a Java."""
 
 
+@pytest.fixture(autouse=True)
+def _java_is_not_asked(monkeypatch):
+    """The Java of other tests lives, and is not to be forgotten."""
+    monkeypatch.setattr("penstock_spark.spark_errors.java_death", lambda error, where: None)
+
+
 def graph():
     pipeline = beam.Pipeline()
     pipeline | "Lines" >> beam.io.ReadFromText("/data/in/*.txt", validate=False) | "Text" >> beam.Map(str)
@@ -174,7 +180,7 @@ GONE = (
 @pytest.mark.parametrize("error", GONE, ids=str)
 def test_a_java_that_is_gone_is_told_whatever_python_says_of_it(error):
     told = str(translated(error, Surroundings(places=(STEP,))))
-    assert told.startswith("the Java process of Spark has ended")
+    assert told.startswith("Spark's Java process has died")
     assert "py4j" not in told
 
 

@@ -45,6 +45,32 @@ def test_a_python_imports_the_unpacked_packages_by_the_names_of_the_archives(cac
     assert Path(home, "jars").samefile(Path(spark_home, "jars"))
 
 
+def test_the_python_that_spark_asks_for_state_prints_nothing_and_the_environments_own_start_is_run(
+    cache: Path, tmp_path: Path
+) -> None:
+    home = unpacked_home(installed())
+    assert home is not None
+    worker = tmp_path / "own" / "pyspark" / "sql" / "streaming"
+    worker.mkdir(parents=True)
+    for folder in (worker, worker.parent, worker.parent.parent):
+        (folder / "__init__.py").write_text("")
+    (tmp_path / "own" / "sitecustomize.py").write_text("import sys; print('own start', file=sys.stderr)")
+    for name in ("transform_with_state_driver_worker", "another_worker"):
+        (worker / f"{name}.py").write_text("print('noise')")
+    first = tmp_path / "first"
+    first.mkdir()
+    (first / "sitecustomize.py").symlink_to(Path(home, "python", "lib", "pyspark.zip", "sitecustomize.py"))
+    environment = {"PYTHONPATH": os.pathsep.join([str(first), str(tmp_path / "own")])}
+
+    def said(module: str) -> tuple[str, str]:
+        command = [sys.executable, "-m", f"pyspark.sql.streaming.{module}"]
+        done = subprocess.run(command, env=environment, capture_output=True, text=True, check=True)
+        return done.stdout, done.stderr
+
+    assert said("transform_with_state_driver_worker") == ("", "own start\n")
+    assert said("another_worker") == ("noise\n", "own start\n")
+
+
 def test_the_folder_is_made_once() -> None:
     home = unpacked_home(installed())
     assert home is not None

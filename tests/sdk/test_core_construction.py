@@ -17,8 +17,8 @@ from penstock.metrics.cells import DistributionData
 from penstock.metrics.execution import MetricsContainer, set_current
 from penstock.metrics.metric import Metrics
 from penstock.options.pipeline_options import PipelineOptions
-from penstock.transforms.combine import DefaultingCombineFn
 from penstock.transforms.combinefn import curry_combine_fn
+from penstock.transforms.defaults import DefaultingCombineFn
 from penstock.transforms.fanout import PostCombineFn, _PreCombineFn
 from penstock.transforms.trigger import AccumulationMode, AfterCount, AfterWatermark, Repeatedly
 from penstock.transforms.window import FixedWindows, GlobalWindows, Sessions, TimestampCombiner

@@ -156,3 +156,30 @@ def test_dead_letters_are_typed_and_the_good_ones_keep_their_type():
     good, bad = pcoll | beam.Map(text_of).with_exception_handling()
     assert good.element_type is str
     assert bad.element_type == beam.DeadLetter.__class_getitem__(int)
+
+
+def test_hints_on_either_side_of_ptransform_fn_are_checked() -> None:
+    def same(pcoll):
+        return pcoll
+
+    inside = beam.ptransform_fn(beam.typehints.with_input_types(int)(same))
+    outside = beam.typehints.with_input_types(int)(beam.ptransform_fn(lambda pcoll: pcoll))
+    for make in (inside, outside):
+        _ = beam.Pipeline() | beam.Create([1]) | make()
+        with pytest.raises(beam.typehints.TypeCheckError, match="expected int, got str"):
+            _ = beam.Pipeline() | beam.Create(["a"]) | make()
+
+
+@pytest.mark.parametrize("kind", [TypeError, beam.typehints.TypeCheckError])
+@pytest.mark.parametrize(
+    ("arguments", "problem"),
+    [((1, 2), "is given 2 arguments too many"), ((), "is missing a required argument: 'times'")],
+)
+def test_arguments_that_do_not_fit_are_an_error_of_beams_type_and_of_pythons(
+    kind, arguments, problem
+) -> None:
+    def repeat(text, times):
+        return text * times
+
+    with pytest.raises(kind, match=rf"(?s)repeat, passed to Map, {problem}.*test_type_checks.py"):
+        beam.Map(repeat, *(arguments and (3, *arguments)))

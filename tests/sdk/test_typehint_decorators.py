@@ -7,6 +7,7 @@ import typing
 
 import pytest
 
+import penstock as beam
 from penstock.pvalue import PBegin, PCollection, PDone, TaggedOutput
 from penstock.typehints import decorators
 from penstock.typehints.decorators import (
@@ -225,3 +226,41 @@ def test_io_type_hints_are_values_that_know_where_they_were_written():
     assert not IOTypeHints.empty()
     with pytest.raises(TypeError, match="Expected single output type hint for A but got"):
         outputs(int).with_output_types(int, str).simple_output_type("A")
+
+
+class Bare(beam.PTransform):
+    def expand(self, pcoll: beam.PCollection) -> beam.PCollection:
+        return pcoll
+
+
+class FromBegin(beam.PTransform):
+    def expand(self, pbegin: beam.pvalue.PBegin) -> beam.pvalue.PDone:
+        return beam.pvalue.PDone(pbegin.pipeline)
+
+
+class HalfTyped(beam.PTransform):
+    def expand(self, pcoll) -> beam.PCollection[str]:
+        return pcoll
+
+
+class Arbitrary(beam.PTransform):
+    def expand(self, pcoll: int) -> str:
+        return str(pcoll)
+
+
+@pytest.mark.parametrize(
+    ("transform", "inputs", "outputs"),
+    [(Bare(), Any, Any), (FromBegin(), Any, Any), (HalfTyped(), Any, str), (Arbitrary(), None, None)],
+)
+def test_what_expand_takes_and_gives_without_naming_a_type_is_any(transform, inputs, outputs) -> None:
+    hints = transform.get_type_hints()
+    assert hints.input_types == (None if inputs is None else ((inputs,), {}))
+    assert hints.output_types == (None if outputs is None else ((outputs,), {}))
+
+
+def test_what_is_no_type_is_shown_where_a_hint_is_asked_for() -> None:
+    for give in (with_input_types([1, 2]), with_input_types(x=[1, 2])):
+        with pytest.raises(TypeError, match=r"\[1, 2\] is an instance of list"):
+            give(lambda x: x)
+    with pytest.raises(TypeError, match=r"\[1, 2\] is an instance of list"):
+        beam.Map(str).with_input_types([1, 2])

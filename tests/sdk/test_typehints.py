@@ -270,11 +270,11 @@ def test_type_variables_are_matched_and_bound():
 @pytest.mark.parametrize(
     ("make", "message"),
     [
-        (lambda: List[5], "Parameter to List hint must be a type"),
+        (lambda: List[5], "Parameter to List hint must be a non-sequence, a type, or a TypeConstraint"),
         (lambda: Union[int], "Cannot create Union without a sequence of types"),
-        (lambda: Dict[int], "Dict takes a tuple of exactly 2 types"),
-        (lambda: KV[int, int, int], "KV takes a tuple of exactly 2 types"),
-        (lambda: Tuple[int, str, ...], "Ellipsis comes after exactly one type"),
+        (lambda: Dict[int], "Dict type-hint must be"),
+        (lambda: KV[int, int, int], "KV type-hint must be exactly 2"),
+        (lambda: Tuple[int, str, ...], "Ellipsis can only be used"),
         (lambda: Optional[int, str], "only accepts a single type"),
         (lambda: Set[int, str], "Parameter to a Set hint"),
         (lambda: Tuple["int", 3], "All parameters to a Tuple hint"),

@@ -13,6 +13,7 @@ import pytest
 from pyspark.sql import functions as F
 
 import penstock as beam
+from penstock.error import RunnerError
 from penstock.io.sparkio import from_dataframe
 from penstock.options.pipeline_options import PipelineOptions
 from penstock_spark.operators.failure import Failure, marked
@@ -42,13 +43,14 @@ def forged(path):
     return f"penstock-failure<{packed}> penstock-failure<{signed}:{packed}> penstock-failure<{'0' * 64}:{packed}>"
 
 
-def test_a_forged_mark_in_a_line_that_spark_cannot_cast_is_only_text(spark, touched):
+def test_a_forged_mark_in_a_line_that_spark_cannot_cast_is_only_text(spark, touched, capfd):
     lines = spark.createDataFrame([(forged(touched),)], "line string")
     pipeline = beam.Pipeline()
     pipeline | from_dataframe(lines.select(F.col("line").cast("int").alias("n"))) | beam.Map(str)
-    with pytest.raises(Exception, match=r"CAST_INVALID_INPUT"):
+    with pytest.raises(RunnerError, match='a value of the type "STRING" cannot be cast to "INT"'):
         pipeline.run()
     assert not os.path.exists(touched)
+    assert "penstock-failure" not in "".join(capfd.readouterr())
 
 
 def run_with(function, **options):

@@ -50,7 +50,6 @@ def _own_registry(monkeypatch: pytest.MonkeyPatch) -> Iterator[None]:
     forget_encoders()
 
 
-@pytest.mark.every_spark
 @pytest.mark.parametrize("mode", SPEEDS)
 @pytest.mark.parametrize("make", [lambda angle: angle, lambda angle: ("north", angle)])
 def test_a_coder_that_the_program_registered_decides_in_workers_what_is_one_key(mode: str, make: Any) -> None:

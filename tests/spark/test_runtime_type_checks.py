@@ -86,6 +86,8 @@ def test_values_that_satisfy_their_hints_pass_and_nothing_else_changes() -> None
         assert_that(pairs | beam.CombinePerKey(sum), equal_to([("1", 10), ("0", 5)]), label="Sums")
         lengths = pairs | beam.GroupByKey() | beam.ParDo(Lengths())
         assert_that(lengths, equal_to([2, 1]), label="Lengths")
+        total = numbers | beam.CombineGlobally(sum).with_input_types(int).with_output_types(int)
+        assert_that(total, equal_to([6]), label="Total")
         counted = pairs | beam.ParDo(Counting())
         assert_that(counted, equal_to([1, 1, 2]), label="Counted")
 

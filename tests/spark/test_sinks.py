@@ -261,7 +261,6 @@ def test_parquet_shards_without_records_still_have_the_schema(
     assert {tuple(table.column_names) for table in tables} == {("a", "b")}
 
 
-@pytest.mark.every_spark
 @SCHEMES
 @pytest.mark.usefixtures("session_zone")
 def test_rows_of_a_known_type_become_parquet_records(tmp_path: Path, write: Any, scheme: str) -> None:
@@ -296,7 +295,6 @@ def test_parquet_options_reach_the_file(tmp_path: Path, write: Any) -> None:
     assert metadata.row_group(0).column(0).compression == "ZSTD"
 
 
-@pytest.mark.every_spark
 @SCHEMES
 def test_tables_become_parquet_records(tmp_path: Path, write: Any, scheme: str) -> None:
     table = pa.Table.from_pylist([{"a": 1, "b": []}], SCHEMA)

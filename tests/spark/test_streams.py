@@ -147,7 +147,6 @@ def test_sessions_that_merge_are_taken_back_downstream(spark):
         assert_that(hourly | "Count" >> beam.CombinePerKey(CountCombineFn()), equal_to([(3, 1)]))
 
 
-@pytest.mark.every_spark
 def test_an_error_in_a_stream_names_its_step_and_keeps_its_type(spark):
     pipeline = TestPipeline(spark=spark)
     _ = (

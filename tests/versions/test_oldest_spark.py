@@ -13,7 +13,7 @@ import pytest
 from penstock_spark.spark_versions import OLDEST
 
 _ROOT = Path(__file__).parents[2]
-_FEWEST = 20
+_FEWEST = 15
 """So many tests have the mark at least."""
 
 

@@ -136,6 +136,9 @@ def _of_all(old: Signature, new: Signature) -> Iterator[str]:
     if sparks and version_of(sparks[0]) > version_of(sparks[1]):
         # Spark reads what an older Spark has written, and promises nothing of a newer one's.
         yield _changed("it was written by a newer Spark: use that one, or a later one", *sparks)
+    elif sparks and version_of(sparks[0]) == (4, 0) and old["levels"]:
+        # There it is another operator that has the state of groupings; Spark does not take one for the other.
+        yield _changed("it was written by Spark 4.0, whose state no later one reads: use that one", *sparks)
     if old["mode"] != new["mode"]:
         yield _changed("the pipeline has another mode", old["mode"], new["mode"])
     if old["clock"] != new["clock"]:

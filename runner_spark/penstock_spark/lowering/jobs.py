@@ -9,6 +9,7 @@ from pyspark.sql import DataFrame
 from penstock.graph import Read
 from penstock_spark.column_plan import ColumnsSource
 from penstock_spark.lowering.context import Context
+from penstock_spark.lowering.descriptions import cut, described, description
 from penstock_spark.lowering.stage import lower_stage
 from penstock_spark.operators.program import PageRoot, Program, SinkWriterSpec
 from penstock_spark.operators.stage import stage_function
@@ -23,18 +24,20 @@ def run_plan(plan: Plan, context: Context) -> None:
     open_sources(plan, context)
     for node in plan.nodes:
         context.places = _places(node, plan)
-        match node:
-            case Stage():
-                lower_stage(node, plan, context)
-            case ViewNode():
-                _broadcast(node, context)
-            case WriteNode():
-                _write(node, context)
-    last = [context.frames[stage.number] for stage in plan.stages if not stage.ports]
+        with described(context.spark, description(node, plan)):
+            match node:
+                case Stage():
+                    lower_stage(node, plan, context)
+                case ViewNode():
+                    _broadcast(node, context)
+                case WriteNode():
+                    _write(node, context)
+    last = [stage for stage in plan.stages if not stage.ports]
     if last:
-        context.places = tuple(step.where for stage in plan.stages if not stage.ports for step in stage.steps)
-        # These frames have no rows; collecting nothing is the cheapest job.
-        reduce(DataFrame.unionAll, last).collect()
+        context.places = tuple(step.where for stage in last for step in stage.steps)
+        with described(context.spark, cut(", ".join(description(stage, plan) for stage in last))):
+            # These frames have no rows; collecting nothing is the cheapest job.
+            reduce(DataFrame.unionAll, [context.frames[stage.number] for stage in last]).collect()
     for scan in context.scans.values():
         scan.check()
 

@@ -84,6 +84,7 @@ def open_reading(part: Level, context: Context, folder: str) -> Opened:
         spec = reading_spec(part, step, ScheduledReading(beats.make_decoder))
         return Opened(beats.frame, spec, source.schedule_from(0).count is not None)
     staged = f"{folder}/{_name(step.label)}"
+    context.places = (step.where,)
     stage_bounded(_scan(source, context, step), staged, step.where, context.dumps, context.sys_path)
     frame = open_staged(context.spark, staged)
     return Opened(frame, reading_spec(part, step, StagedReading(isinstance(source, InlineValues))), True)

@@ -75,7 +75,10 @@ class DoFnStep:
         """Enters the contexts of the bundle and calls ``start_bundle``."""
         self._enter("BundleContextParam")
         self._loop = None
-        self._call("start_bundle", self.signature.start_bundle)
+        if self._call("start_bundle", self.signature.start_bundle) is not None:
+            what = f"{type(self.dofn).__name__}.start_bundle should not output any elements"
+            hint = "return nothing, do not yield, and give outputs in process or finish_bundle"
+            step_failed(RuntimeError(three_parts(what, where=self.spec.where, hint=hint)), self.spec.where)
 
     def push(self, batch: Batch) -> Records:
         """Takes a batch."""

@@ -43,12 +43,25 @@ class Reporting:
 
 
 # A context variable: a driver may have several runs at once, each in threads of its own.
-_reporting: ContextVar[Reporting] = ContextVar("reporting", default=Reporting())  # noqa: B039 - it is frozen
+_NO_RUN = Reporting()
+_reporting: ContextVar[Reporting] = ContextVar("reporting", default=_NO_RUN)
 
 
 def reporting_now() -> Reporting:
     """What reports are made with here; programs take it along to the tasks."""
     return _reporting.get()
+
+
+def is_in_run() -> bool:
+    """Whether this is a block of `reports_of`, or a task.
+
+    >>> with reports_of(Reporting()):
+    ...     is_in_run()
+    True
+    >>> is_in_run()
+    False
+    """
+    return _reporting.get() is not _NO_RUN
 
 
 def report_with(reporting: Reporting) -> None:

@@ -10,8 +10,8 @@ from collections import Counter
 from collections.abc import Callable
 from typing import Any, Protocol
 
-from penstock.transforms.combine import DefaultingCombineFn
 from penstock.transforms.core import CombineFn
+from penstock.transforms.defaults import DefaultingCombineFn
 
 _FOLD_ELEMENTS = 50_000
 
@@ -231,7 +231,7 @@ def table_for(fn: CombineFn | None) -> Callable[[], Table]:
 def without_default(fn: CombineFn) -> CombineFn:
     """The CombineFn that combines, of one that leaves the marker of an empty input out.
 
-    >>> from penstock.transforms.combine import DefaultingCombineFn
+    >>> from penstock.transforms.defaults import DefaultingCombineFn
     >>> known(without_default(DefaultingCombineFn(CombineFn.from_callable(sum))))
     'sum'
     """

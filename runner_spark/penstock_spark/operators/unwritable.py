@@ -29,7 +29,7 @@ def unwritable(error: OSError, where: str) -> OSError:
       at step 'Write' (game.py:9)
       hint: make room on that disk, or write to another
     """
-    if error.errno is None or error.strerror is None or where in str(error):
+    if error.errno is None or error.strerror is None or "\n" in error.strerror:
         return error
     name = os.fsdecode(error.filename) if isinstance(error.filename, str | bytes) else "the output"
     hint = _HINTS.get(error.errno, "look at that path, or write to another")

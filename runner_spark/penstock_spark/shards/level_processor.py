@@ -6,6 +6,7 @@ waits for that. So this module imports nothing that takes long; what does the wo
 
 from __future__ import annotations
 
+import sys
 from collections.abc import Iterator, Mapping
 from typing import Any
 
@@ -17,9 +18,22 @@ from penstock_spark.worker_socket import confirm_at_once
 ROWS = "level int, shard int, payload binary"
 """The columns between the operators of a query."""
 
+_FIRST_LOOK = "pyspark.sql.streaming.transform_with_state_driver_worker"
+
 # Types and not their names, which Spark's processes would ask each other to read with every micro-batch.
 _KEYS = StructType([StructField("grouping", StringType()), StructField("page", IntegerType())])
 _PAGES = StructType([StructField("page", BinaryType())])
+
+
+def quiet_first_look() -> None:
+    """Has the Python that Spark asks for the state of a query not print what it asks and gets.
+
+    It is a program of PySpark's own, which prints objects of PySpark's as they are; it is the main module there.
+    """
+    main = sys.modules["__main__"]
+    spec = getattr(main, "__spec__", None)
+    if spec is not None and spec.name == _FIRST_LOOK:
+        setattr(main, "print", lambda *texts: None)  # noqa: B010
 
 
 class LevelProcessor(StatefulProcessor):  # type: ignore[misc]
@@ -50,6 +64,7 @@ class LevelProcessor(StatefulProcessor):  # type: ignore[misc]
     def __setstate__(self, state: dict[str, Any]) -> None:
         """Comes before the first rows."""
         self.__dict__.update(state)
+        quiet_first_look()
         confirm_at_once()
 
     def init(self, handle: StatefulProcessorHandle) -> None:

@@ -100,7 +100,10 @@ class BatchWriter:
         """
         for sink in self._sinks:
             if labels is None or sink.step.label in labels:
-                prepare(sink.sink, spark, sink.step.where, self._streams[sink.level])
+                try:
+                    prepare(sink.sink, spark, sink.step.where, self._streams[sink.level])
+                except OSError as error:
+                    raise unwritable(error, sink.step.where) from None
 
     def __call__(self, frame: DataFrame, batch_id: int) -> None:
         """Writes a micro-batch; when it returns, Spark notes in the checkpoint that this is done."""

@@ -103,7 +103,8 @@ def plan_each_batch(sink: EachBatch, where: str) -> SinkPlan:
         if elements:
             try:
                 sink.sink.function(elements, sink.number)
-            except Exception as error:
+            except (Exception, SystemExit, GeneratorExit) as error:
+                # KeyboardInterrupt is the user's who stops the program.
                 step_failed(error, where)
         return []
 

@@ -146,7 +146,7 @@ def _paging_function(program: bytes, sys_path: tuple[str, ...]) -> Callable[[Any
                     yield from map(_record, pages.add(values))
             for page in pages.rest():
                 yield _record(page)
-        except Exception as error:
+        except (Exception, SystemExit, KeyboardInterrupt) as error:
             step_failed(error, paging.where)
 
     return run

@@ -70,7 +70,7 @@ class CoderRegistry:
         if not isinstance(typehint_coder_class, type):
             raise TypeError(
                 three_parts(
-                    f"a coder is registered by its class, not by {typehint_coder_class!r}",
+                    f"Coder registration requires a coder class object. Received {typehint_coder_class!r} instead.",
                     hint="leave the parentheses away: register_coder(MyType, MyCoder)",
                 )
             )

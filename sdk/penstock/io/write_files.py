@@ -69,15 +69,16 @@ class TextSink(FileSink):
 
     def open(self, fh: BinaryIO) -> None:
         """A file, open for reading bytes."""
-        self._file = fh
+        # Beam's name, which the classes of users that derive from this one write to.
+        self._fh = fh
 
     def write(self, record: str) -> None:
         """Writes a line."""
-        self._file.write(record.encode("utf8") + b"\n")
+        self._fh.write(record.encode("utf8") + b"\n")
 
     def flush(self) -> None:
         """Hands what was written to the file."""
-        self._file.flush()
+        self._fh.flush()
 
 
 class WriteToFiles(PTransform[Any, Any]):

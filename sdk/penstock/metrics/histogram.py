@@ -143,14 +143,14 @@ class HistogramData:
         total = self.total_count()
         if not total:
             raise ValueError(three_parts("the histogram is empty", hint="update it before you read it"))
-        rank = fraction * total
-        if self.below >= rank:
+        # Shares are divided where Beam divides them, so that the last digit of a result is Beam's.
+        if self.below / total >= fraction:
             return -math.inf
         so_far = self.below
         for index in sorted(self.counts):
             count = self.counts[index]
-            if so_far + count >= rank:
-                inside = self.bucket_type.bucket_size(index) * (rank - so_far) / count
+            if (so_far + count) / total >= fraction:
+                inside = (fraction - so_far / total) * self.bucket_type.bucket_size(index) / (count / total)
                 before = self.bucket_type.accumulated_bucket_size(index)
                 return self.bucket_type.range_from() + before + inside
             so_far += count

@@ -12,7 +12,7 @@ from typing import Any, ClassVar
 from unittest import SkipTest
 
 from penstock.error import three_parts
-from penstock.options.pipeline_options import PipelineOptions
+from penstock.options.pipeline_options import PipelineOptions, TestOptions
 from penstock.pipeline import Pipeline
 from penstock.runners.runner import PipelineState
 
@@ -33,7 +33,7 @@ class TestPipeline(Pipeline):
         blocking: Whether `run` waits.
         additional_pipeline_args: Further options, as flags.
         display_data: As of `Pipeline`.
-        timeout: How long to wait, in milliseconds; None waits for ever.
+        timeout: How long to wait, in milliseconds; by default the option ``wait_until_finish_duration``.
         runner_arguments: As of `Pipeline`.
 
     Raises:
@@ -61,9 +61,10 @@ class TestPipeline(Pipeline):
         self.is_integration_test = is_integration_test
         self.options_list = [*given, *(additional_pipeline_args or ())]
         self.blocking = blocking
-        self.timeout = timeout
         if options is None:
             options = PipelineOptions(self.options_list)
+        waiting = options.view_as(TestOptions).wait_until_finish_duration
+        self.timeout = waiting if timeout is None else timeout
         super().__init__(runner, options, display_data=display_data, **runner_arguments)
 
     def run(self, test_runner_api: Any = True) -> Any:

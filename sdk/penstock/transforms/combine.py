@@ -12,7 +12,7 @@ from penstock.error import three_parts
 from penstock.pvalue import PCollection
 from penstock.transforms.combinefn import CombineFn, curry_combine_fn
 from penstock.transforms.create import Create
-from penstock.transforms.default_results import DefaultingCombineFn, NoValue
+from penstock.transforms.defaults import DefaultingCombineFn, NoValue
 from penstock.transforms.dofn import DoFn
 from penstock.transforms.grouping import Flatten, GroupByKey, key_value_types
 from penstock.transforms.grouping_checks import check_grouping
@@ -26,7 +26,7 @@ from penstock.typehints import typehints
 from penstock.typehints.unions import without_none
 from penstock.utils.timestamp import MIN_TIMESTAMP
 
-__all__ = ["CombineGlobally", "CombinePerKey", "CombineValues", "CombineValuesDoFn", "DefaultingCombineFn"]
+__all__ = ["CombineGlobally", "CombinePerKey", "CombineValues", "CombineValuesDoFn"]
 
 
 class CombinePerKey(PTransformWithSideInputs):

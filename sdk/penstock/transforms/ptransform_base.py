@@ -278,7 +278,7 @@ def _hints_of_expand(expand: Callable[..., Any], is_method: bool) -> Any:
 
     Those of penstock's own transforms are for type checkers, which cannot see what is inferred here.
     """
-    if expand.__module__.startswith("penstock."):
+    if getattr(expand, "__module__", "").startswith("penstock."):
         return None
     hints = IOTypeHints.from_callable(types.MethodType(expand, object()) if is_method else expand)
     return None if hints is None else hints.strip_pcoll()

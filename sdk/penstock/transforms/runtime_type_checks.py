@@ -9,6 +9,7 @@ from typing import Any
 
 from penstock import graph, pvalue
 from penstock.transforms.combinefn import CombineFn
+from penstock.transforms.defaults import NoValue
 from penstock.transforms.dofn import DoFn, MethodSignature, signature_of
 from penstock.transforms.params import DoFnParam
 from penstock.transforms.window import TimestampedValue
@@ -183,7 +184,8 @@ class CheckedCombineFn(CombineFn):
 
     def add_input(self, mutable_accumulator: Any, element: Any, *args: Any, **kwargs: Any) -> Any:
         """See `CombineFn.add_input`; TypeCheckError if the element is not what the hint says."""
-        if self._input is not None and self._sample.takes():
+        # What stands for no value, where a result of nothing is asked for, is none of the user's.
+        if self._input is not None and not isinstance(element, NoValue) and self._sample.takes():
             self._check("Type-hint for argument: 'element' violated", self._input, element)
         return self.fn.add_input(mutable_accumulator, element, *args, **kwargs)
 

@@ -26,6 +26,21 @@ class CompositeTypeHintError(TypeError):
     """A value does not satisfy a hint with parameters, such as ``List[int]`` (Beam's name)."""
 
 
+class NotAHintError(TypeError):
+    """What was written as a type hint is none.
+
+    Its first argument is the sentence by which Beam's programs know the error; the text adds what to do.
+
+    >>> print(NotAHintError("5 is no type.", "write int"))
+    5 is no type.
+      hint: write int
+    """
+
+    def __str__(self) -> str:
+        what, hint = self.args
+        return three_parts(what, hint=hint)
+
+
 class GetitemConstructor(type):
     """A metaclass by which ``Cls[argument]`` means ``Cls(argument)`` (Beam's name)."""
 
@@ -283,12 +298,10 @@ def validate_composite_type_param(type_param: Hint, error_msg_prefix: str) -> No
         return
     if getattr(type_param, "__module__", None) in ("typing", "typing_extensions"):
         return
-    raise TypeError(
-        three_parts(
-            f"{error_msg_prefix} must be a type or a type hint; {type_param!r} is an instance of "
-            f"{type(type_param).__name__}",
-            hint="write a class, or a hint such as List[int]",
-        )
+    raise NotAHintError(
+        f"{error_msg_prefix} must be a non-sequence, a type, or a TypeConstraint. {type_param!r} is an instance of "
+        f"{type(type_param).__name__}.",
+        "write a class, or a hint such as List[int]",
     )
 
 

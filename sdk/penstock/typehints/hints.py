@@ -6,10 +6,10 @@ import logging
 import typing
 from collections.abc import Iterable as NativeIterable
 
-from penstock.error import three_parts
 from penstock.typehints.constraints import (
     Any,
     Hint,
+    NotAHintError,
     TypeConstraint,
     validate_composite_type_param,
 )
@@ -50,13 +50,14 @@ def _one(parameter: Hint, name: str) -> Hint:
 
 
 def _pair(parameters: Hint, name: str) -> tuple[Hint, Hint]:
-    if not isinstance(parameters, tuple) or len(parameters) != 2:
-        raise TypeError(
-            three_parts(
-                f"{name} takes a tuple of exactly 2 types, not {parameters!r}",
-                hint=f"write {name}[str, int], for example",
-            )
-        )
+    hint = f"write {name}[str, int], for example"
+    if not isinstance(parameters, tuple):
+        what = f"Parameter to {name} type-hint must be a tuple of types: {name}[.., ..]."
+        raise NotAHintError(what, hint)
+    if len(parameters) != 2:
+        what = f"Length of parameters to a {name} type-hint must be exactly 2."
+        given = f"Passed parameters: {parameters!r}, have a length of {len(parameters)}."
+        raise NotAHintError(f"{what} {given}", hint)
     for role, parameter in zip(("Key", "Value"), parameters, strict=True):
         validate_composite_type_param(
             parameter, error_msg_prefix=f"{role}-type parameter to a {name} type-hint"
@@ -75,9 +76,7 @@ class UnionHint(CompositeTypeHint):
 
     def __getitem__(self, parameters: Hint) -> typing.Any:
         if not isinstance(parameters, NativeIterable):
-            raise TypeError(
-                three_parts("Cannot create Union without a sequence of types.", hint="write Union[int, str]")
-            )
+            raise NotAHintError("Cannot create Union without a sequence of types.", "write Union[int, str]")
         members = tuple(parameters)
         for member in members:
             validate_composite_type_param(member, error_msg_prefix="All parameters to a Union hint")
@@ -93,9 +92,7 @@ class OptionalHint(UnionHint):
 
     def __getitem__(self, parameters: Hint) -> typing.Any:
         if isinstance(parameters, (tuple, list, str)):
-            raise TypeError(
-                three_parts("An Option type-hint only accepts a single type parameter.", hint="use Union")
-            )
+            raise NotAHintError("An Option type-hint only accepts a single type parameter.", "use Union")
         return super().__getitem__((parameters, type(None)))
 
 
@@ -113,9 +110,10 @@ class TupleHint(CompositeTypeHint):
         members = tuple(parameters) if isinstance(parameters, (tuple, list)) else (parameters,)
         any_length = bool(members) and members[-1] is Ellipsis
         if any_length and len(members) != 2:
-            raise TypeError(
-                three_parts("Ellipsis comes after exactly one type", hint="write Tuple[int, ...]")
+            what = (
+                "Ellipsis can only be used to type-hint an arbitrary length tuple of containing a single type"
             )
+            raise NotAHintError(f"{what}: Tuple[A, ...].", "write Tuple[int, ...]")
         members = members[:1] if any_length else members
         for member in members:
             validate_composite_type_param(member, error_msg_prefix="All parameters to a Tuple hint")

@@ -100,7 +100,6 @@ def test_names_and_content_of_text_csv_and_json_files_are_those_of_batch_mode_wi
     assert contents(tmp_path) == {}
 
 
-@pytest.mark.every_spark
 @SCHEMES
 def test_parquet_files_of_a_stream_hold_its_records(
     tmp_path: Path, writer: Writer, rows: Any, spark: SparkSession, scheme: str

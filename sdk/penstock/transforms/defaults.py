@@ -1,4 +1,4 @@
-"""The result of a combiner for an empty PCollection: by a marker that stands where an element is needed."""
+"""The result of no elements: a marker among the elements, and a CombineFn that leaves it out."""
 
 from __future__ import annotations
 
@@ -7,8 +7,6 @@ from collections.abc import Iterable
 from typing import Any
 
 from penstock.transforms.combinefn import CombineFn
-
-__all__ = ["DefaultingCombineFn", "NoValue"]
 
 
 class NoValue(enum.Enum):

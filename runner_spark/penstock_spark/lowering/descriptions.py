@@ -1,0 +1,96 @@
+"""What Spark's pages say of the jobs of a plan: the labels of the steps that run in them."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+from contextlib import contextmanager
+
+from pyspark.sql import SparkSession
+
+from penstock_spark.plan import (
+    Aggregate,
+    Exchange,
+    Inline,
+    Plan,
+    PortReference,
+    Query,
+    Scan,
+    Spread,
+    Stage,
+    ViewNode,
+    WriteNode,
+    Written,
+)
+
+_DESCRIPTION = "spark.job.description"
+_LETTERS_MAX = 300
+
+
+@contextmanager
+def described(spark: SparkSession, text: str) -> Iterator[None]:
+    """Within the block, Spark's pages say `text` of every job.
+
+    Args:
+        spark: The session.
+        text: Such as `description` gives.
+    """
+    context = spark.sparkContext
+    before = context.getLocalProperty(_DESCRIPTION)
+    context.setLocalProperty(_DESCRIPTION, text)
+    try:
+        yield
+    finally:
+        context.setLocalProperty(_DESCRIPTION, before)
+
+
+def description(node: Stage | ViewNode | WriteNode, plan: Plan) -> str:
+    """The labels of the steps that run when a node is run.
+
+    Args:
+        node: The node.
+        plan: Its plan.
+    """
+    match node:
+        case Stage():
+            labels = _labels(node, plan)
+        case ViewNode():
+            labels = [
+                *_labels_before(node.sources, plan),
+                f"side input {plan.graph.producer(node.edge.id).label}",
+            ]
+        case WriteNode():
+            labels = [*_labels_before(node.sources, plan), node.step.label]
+    return cut(" > ".join(dict.fromkeys(labels)))
+
+
+def cut(text: str) -> str:
+    """A text that is not too long for a table; its end counts most.
+
+    >>> cut("a" * 400).startswith("... aaa"), cut("Read > Sum")
+    (True, 'Read > Sum')
+    """
+    return text if len(text) <= _LETTERS_MAX else f"... {text[-_LETTERS_MAX:]}"
+
+
+def _labels_before(sources: tuple[PortReference, ...], plan: Plan) -> list[str]:
+    """The labels of the stages that a reader runs; those with several readers have been run, and kept."""
+    stages = {stage.number: stage for stage in plan.stages}
+    lazy = [stages[one.stage] for one in sources if len(stages[one.stage].ports) == 1]
+    return [label for stage in lazy for label in _labels(stage, plan)]
+
+
+def _labels(stage: Stage, plan: Plan) -> list[str]:
+    """The labels of a stage, in order, and before them those of the stages that run with it."""
+    match stage.root:
+        case Inline(reads):
+            first = [read.label for read in reads]
+        case Scan(read) | Query(read) | Written(read):
+            first = [read.label]
+        case Exchange(groupings) | Aggregate(groupings):
+            first = [step.label for _, step in groupings]
+        case Spread(step):
+            first = [step.label]
+        case _:
+            first = []
+    before = _labels_before(getattr(stage.root, "sources", ()), plan)
+    return [*before, *first, *(step.label for step in stage.steps)]

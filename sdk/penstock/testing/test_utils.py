@@ -1,0 +1,148 @@
+"""Helpers of tests: temporary files, hashes, repeatable numbers (Beam's ``apache_beam.testing.test_utils``)."""
+
+from __future__ import annotations
+
+import hashlib
+import shutil
+import struct
+import tempfile
+from collections.abc import Iterable
+from types import TracebackType
+from typing import Any
+
+from penstock.error import three_parts
+from penstock.io.filesystems import FileSystems
+
+__all__ = ["LCGenerator", "TempDir", "compute_hash", "create_file", "delete_files", "read_files_from_pattern"]
+
+DEFAULT_HASHING_ALG = "sha1"
+
+
+class TempDir:
+    """A folder that is there for the length of a ``with`` block (Beam's name).
+
+    >>> with TempDir() as folder:
+    ...     read_files_from_pattern(folder.create_temp_file(".txt", [b"one"]))
+    'one'
+    """
+
+    def __init__(self) -> None:
+        self._path = tempfile.mkdtemp()
+
+    def __enter__(self) -> TempDir:
+        return self
+
+    def __exit__(
+        self, kind: type[BaseException] | None, error: BaseException | None, trace: TracebackType | None
+    ) -> None:
+        shutil.rmtree(self._path, ignore_errors=True)
+
+    def get_path(self) -> str:
+        """The folder's path."""
+        return self._path
+
+    def create_temp_file(self, suffix: str = "", lines: Iterable[bytes] | None = None) -> str:
+        """A new file in the folder.
+
+        Args:
+            suffix: The end of its name.
+            lines: What is in it, with the ends of the lines.
+
+        Returns:
+            Its path.
+        """
+        with tempfile.NamedTemporaryFile(delete=False, dir=self._path, suffix=suffix) as file:
+            file.writelines(lines or ())
+        return file.name
+
+
+def compute_hash(content: Iterable[Any], hashing_alg: str = DEFAULT_HASHING_ALG) -> str:
+    """A hash of the texts of some objects, whatever their order (Beam's name).
+
+    Args:
+        content: The objects; bytes are taken as they are.
+        hashing_alg: A name that `hashlib.new` knows.
+
+    >>> compute_hash([2, "a"]) == compute_hash(["a", b"2"])
+    True
+    """
+    parts = [each if isinstance(each, bytes) else str(each).encode() for each in content]
+    return hashlib.new(hashing_alg, b"".join(sorted(parts))).hexdigest()
+
+
+def delete_files(file_paths: list[str]) -> None:
+    """Deletes files, folders and what matches patterns (Beam's name).
+
+    Raises:
+        RuntimeError: If the list is empty.
+    """
+    if not file_paths:
+        raise RuntimeError(
+            three_parts(f"Clean up failed. Invalid file path: {file_paths}", hint="name files")
+        )
+    FileSystems.delete(file_paths)
+
+
+def create_file(path: str, contents: str) -> str:
+    """Writes a text to a new file and gives the path (Beam's name)."""
+    with FileSystems.create(path) as file:
+        file.write(contents.encode())
+    return path
+
+
+def read_files_from_pattern(file_pattern: str) -> str:
+    """The texts of all files that match a pattern, each without white space around it (Beam's name)."""
+    texts = []
+    for metadata in FileSystems.match([file_pattern])[0].metadata_list:
+        with FileSystems.open(metadata.path) as file:
+            texts.append(file.read().decode().strip())
+    return "\n".join(texts)
+
+
+class LCGenerator:
+    """A linear congruential generator, with the numbers of Java's by default (Beam's name).
+
+    Args:
+        a: The factor.
+        c: The summand.
+        bits: The size of the state; the numbers are its upper 32 bits.
+
+    >>> numbers = LCGenerator()
+    >>> numbers.seed_jdk(7)
+    >>> numbers.next_int()
+    -1156638823
+    """
+
+    def __init__(self, a: int = 0x5DEECE66D, c: int = 0xB, bits: int = 48) -> None:
+        self._a = a
+        self._c = c
+        self._bits = bits
+        self._mask = (1 << bits) - 1
+        self.seed(0)
+
+    def seed(self, seed: int) -> None:
+        """Sets the state to what follows `seed`."""
+        self._seed = (seed * self._a + self._c) & self._mask
+
+    def seed_jdk(self, seed: int) -> None:
+        """Sets the state as ``java.util.Random.setSeed`` does."""
+        self._seed = (seed ^ self._a) & self._mask
+
+    def next_int(self) -> int:
+        """The next number, from -2**31 on."""
+        number = self.next_uint()
+        return number - (1 << 32) if number >> 31 else number
+
+    def next_uint(self) -> int:
+        """The next number, from 0 on."""
+        self.seed(self._seed)
+        return (self._seed >> (self._bits - 32)) & 0xFFFFFFFF
+
+    def randbytes(self, length: int) -> bytes:
+        """So many bytes."""
+        count = (length + 3) // 4
+        return struct.pack(f"<{count}I", *(self.next_uint() for _ in range(count)))[:length]
+
+    def random_sample(self) -> float:
+        """The next number from 0 to 1, of 24 bits."""
+        return float(self.next_uint() >> 8) / (1 << 24)

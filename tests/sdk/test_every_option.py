@@ -1,0 +1,89 @@
+"""No option is accepted and does nothing: it is read by something, or refused, or a run says it has no effect."""
+
+from __future__ import annotations
+
+import ast
+import logging
+from pathlib import Path
+from typing import Any
+
+import pytest
+
+import penstock as beam
+from penstock.options.base import OptionsParser
+from penstock.options.pipeline_options import PipelineOptions
+from penstock.options.without_effect import NO_EFFECT, REFUSED
+
+ROOT = Path(__file__).parents[2]
+
+
+def every_option() -> dict[str, Any]:
+    """The default of each option of ours, by name."""
+    found = {}
+    for options in PipelineOptions.__subclasses__():
+        if options.__module__.startswith("penstock."):
+            parser = OptionsParser()
+            options._add_argparse_args(parser)
+            found |= {action.dest: action.default for action in parser._actions if action.dest != "help"}
+    return found
+
+
+def names_that_are_read() -> set[str]:
+    """The attributes that our code reads, and the constants by which it asks a mapping."""
+    read = set()
+    for file in (path for folder in ("sdk", "runner_spark") for path in (ROOT / folder).rglob("*.py")):
+        for node in ast.walk(ast.parse(file.read_text(encoding="utf-8"))):
+            match node:
+                case ast.Attribute(attr=name, ctx=ast.Load()):
+                    read.add(name)
+                case ast.Call(ast.Attribute(attr="get"), [ast.Constant(str(name)), *_]):
+                    read.add(name)
+                case ast.Subscript(slice=ast.Constant(str(name))):
+                    read.add(name)
+    return read
+
+
+def test_every_option_is_read_or_refused_or_said_to_have_no_effect() -> None:
+    options, read = every_option(), names_that_are_read()
+    assert len(options) > 40
+    assert [
+        name for name in options if name not in read and name not in REFUSED and name not in NO_EFFECT
+    ] == []
+
+
+def test_what_is_refused_or_has_no_effect_is_an_option_that_nothing_reads() -> None:
+    read = names_that_are_read()
+    assert not REFUSED.keys() & NO_EFFECT.keys()
+    assert REFUSED.keys() | NO_EFFECT.keys() <= every_option().keys()
+    assert [name for name in (*REFUSED, *NO_EFFECT) if name in read] == []
+
+
+@pytest.mark.parametrize("name", REFUSED)
+def test_a_refused_option_stops_a_pipeline_before_it_starts(name: str) -> None:
+    value = True if every_option()[name] is False else ["a.py"]
+    pipeline = beam.Pipeline(options=PipelineOptions([], **{name: value}))
+    with pytest.raises(ValueError, match=f"the option {name} is refused"):
+        pipeline.explain()
+
+
+@pytest.mark.parametrize("name", NO_EFFECT)
+def test_a_pipeline_with_an_option_without_effect_says_so(
+    name: str, caplog: pytest.LogCaptureFixture
+) -> None:
+    default = every_option()[name]
+    value = not default if isinstance(default, bool | None) else "other"
+    pipeline = beam.Pipeline(options=PipelineOptions([], **{name: value}))
+    with caplog.at_level(logging.WARNING):
+        pipeline.explain()
+    assert f"the option {name} has no effect" in caplog.text
+
+
+def test_a_pipeline_without_options_warns_of_nothing(caplog: pytest.LogCaptureFixture) -> None:
+    with caplog.at_level(logging.WARNING):
+        beam.Pipeline(options=PipelineOptions([])).explain()
+    assert caplog.text == ""
+
+
+def test_an_argument_that_is_no_option_is_refused_by_the_pipeline() -> None:
+    with pytest.raises(TypeError, match="no_such_option"):
+        beam.Pipeline(no_such_option=1)
