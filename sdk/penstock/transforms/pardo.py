@@ -30,6 +30,9 @@ from penstock.transforms.short_form_types import gives_elements, gives_results
 from penstock.typehints import typehints
 from penstock.where import caller
 
+if TYPE_CHECKING:
+    from penstock.transforms.short_form_types import Keeps
+
 __all__ = ["Filter", "FlatMap", "FlatMapTuple", "Map", "MapTuple", "ParDo"]
 
 
@@ -271,14 +274,6 @@ class _MultiParDo(PTransform[Any, Any]):
         return handling.with_outputs(*self._tags)
 
 
-if TYPE_CHECKING:
-
-    class _Keeps(ParDo[Any]):
-        """A Filter: its output has the type of its input."""
-
-        def expand(self, pcoll: PCollection[T]) -> PCollection[T]: ...
-
-
 def _short_form(
     name: str, dofn_class: type[FlatMapDoFn], fn: Any, args: tuple[Any, ...], kwargs: dict[str, Any]
 ) -> ParDo[Any]:
@@ -335,7 +330,7 @@ def Map(fn: Callable[..., Any], *args: Any, **kwargs: Any) -> ParDo[Any]:
     return _short_form("Map", MapDoFn, fn, args, kwargs)
 
 
-def Filter(fn: Callable[..., Any], *args: Any, **kwargs: Any) -> _Keeps:
+def Filter(fn: Callable[..., Any], *args: Any, **kwargs: Any) -> Keeps:
     """Keeps the elements for which a function is true (Beam's ``Filter``).
 
     Args:
@@ -352,7 +347,7 @@ def Filter(fn: Callable[..., Any], *args: Any, **kwargs: Any) -> _Keeps:
     >>> Filter(str.isdigit).label
     'Filter(isdigit)'
     """
-    return cast("_Keeps", _short_form("Filter", FilterDoFn, fn, args, kwargs))
+    return cast("Keeps", _short_form("Filter", FilterDoFn, fn, args, kwargs))
 
 
 @gives_results

@@ -8,8 +8,15 @@ from typing import TYPE_CHECKING, Any, Protocol, cast, overload
 from penstock.applicable import ResultT, T
 
 if TYPE_CHECKING:
+    from penstock.pvalue import PCollection
     from penstock.transforms.bounded_window import TimestampedValue
     from penstock.transforms.pardo import ParDo
+
+    class Keeps(ParDo[Any]):
+        """A Filter: its output has the type of its input."""
+
+        def expand(self, pcoll: PCollection[T]) -> PCollection[T]: ...
+
 
 __all__ = ["gives_elements", "gives_results"]
 
