@@ -34,6 +34,9 @@ class Row:
 
     def __getattr__(self, name: str) -> Any:
         # Only reached for fields that are not there; it lets type checkers accept those that are.
+        if name == "_fields":
+            # As of a named tuple; the class has none, since each row has its own.
+            return tuple(self.__dict__)
         raise AttributeError(f"a Row with the fields {tuple(self.__dict__)} has no field {name!r}")
 
     def __iter__(self) -> Iterator[Any]:

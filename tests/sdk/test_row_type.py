@@ -163,3 +163,9 @@ def test_a_registered_class_is_found_by_the_name_of_its_schema():
     assert schemas.named_tuple_from_schema(schema, registry) is Registered
     assert registry.get_schema_by_id(schema.schema_id) == schema
     assert registry.get_registered_typings() == {schema.schema_id: Registered}
+
+
+def test_a_row_tells_its_fields_as_a_named_tuple_does() -> None:
+    assert Row(b=1, a="x")._fields == ("b", "a")
+    assert Row()._fields == ()
+    assert not hasattr(Row, "_fields")

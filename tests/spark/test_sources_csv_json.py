@@ -135,3 +135,11 @@ def test_malformed_lines_of_json_are_an_error_that_names_the_file_and_not_the_da
         open_source(ReadFromJson(f"{tmp_path}/*.json").source, spark, WHERE)
     assert WHERE in str(caught.value)
     assert "secret" not in str(caught.value)
+
+
+@pytest.mark.parametrize("encoding", ["latin1", "iso-8859-1", "utf8"])
+def test_csv_in_an_encoding_by_any_of_the_names_that_python_has_for_it(
+    tmp_path: Path, read: Any, encoding: str
+) -> None:
+    (tmp_path / "a.csv").write_text("name,age\nZoë,3\n", encoding=encoding)
+    assert read(ReadFromCsv(str(tmp_path / "a.csv"), encoding=encoding)) == [Row(name="Zoë", age=3)]

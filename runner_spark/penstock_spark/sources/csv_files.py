@@ -15,6 +15,7 @@ from penstock.error import three_parts
 from penstock.io.columnar import CsvSource
 from penstock.pvalue import Row
 from penstock.typehints import typehints
+from penstock_spark.sources.charsets import java_charset
 from penstock_spark.sources.files import Files, Namer, find_files
 from penstock_spark.sources.scan import Scan, open_source
 
@@ -114,7 +115,7 @@ def parser_options(options: dict[str, Any], multi_line: bool) -> dict[str, Any]:
         # Within quotes a quote is written twice, unless there is an escape.
         "escape": options.get("escapechar") or quote,
         "comment": options.get("comment"),
-        "encoding": options.get("encoding"),
+        "encoding": java_charset(options.get("encoding")),
         "ignoreLeadingWhiteSpace": options.get("skipinitialspace", False),
         "multiLine": multi_line,
         "mode": "PERMISSIVE",

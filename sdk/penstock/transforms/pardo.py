@@ -278,9 +278,9 @@ def _short_form(
     name: str, dofn_class: type[FlatMapDoFn], fn: Any, args: tuple[Any, ...], kwargs: dict[str, Any]
 ) -> ParDo[Any]:
     if not callable(fn):
-        hint = "use ParDo for a DoFn" if isinstance(fn, DoFn) else "pass a function"
         location = caller()
         what = f"{name} can be used only with callable objects. Received {fn!r} instead"
+        hint = "use ParDo for a DoFn" if isinstance(fn, DoFn) else "pass a function"
         raise TypeError(three_parts(what, where=f"at {location}" if location else None, hint=hint))
     gives_items = fn is identity and dofn_class is FlatMapDoFn and not args and not kwargs
     pardo: ParDo[Any] = ParDo(ItemsDoFn() if gives_items else dofn_class(fn), *args, **kwargs)
