@@ -3,8 +3,8 @@
 There are two tables: what each account has, and how many accounts owe something, own something, or are even; an account
 that goes from one of these to another is taken back from the first. A micro-batch writes a row once, however many
 transfers concern it, and each table in one transaction, together with the micro-batch's number. So each transfer counts
-once, and the sum of all balances is 0 whenever somebody looks. Stop it, and start it again with the same output folder:
-it goes on.
+once, and the sum of all balances is 0 whenever somebody looks. Stop it before it is done, and start it again with the
+same output folder: it goes on. Once all transfers are in the database, a further start says that the run has ended.
 
 python examples/ledger.py --output out/ledger
 """

@@ -68,8 +68,9 @@ def test_combining_globally_gives_a_default_by_a_marker_and_a_view_by_its_value(
         "Sum/KeyWithVoid = #0 ParDo(_KeyWithNone) -> #1 Tuple[None, int]",
         "Sum/DoOnce = Read(InlineValues(1 value)) -> #2 Any",
         "Sum/WindowDefault = #2 AssignWindows -> #3 Any",
-        "Sum/WithDefault = #1 #3 Flatten -> #4 Any",
-        "Sum/CombinePerKey = #4 CombinePerKey(sum) -> #5 Tuple[Any, Any]",
+        # The marker of nothing is left out of what is combined, and so the input keeps its type.
+        "Sum/WithDefault = #1 #3 Flatten -> #4 Tuple[None, int]",
+        "Sum/CombinePerKey = #4 CombinePerKey(sum) -> #5 Tuple[None, int]",
         "Sum/UnKey = #5 ParDo(_Unkey) -> #6 int",
         "View/KeyWithVoid = #0 ParDo(_KeyWithNone) -> #7 Tuple[None, int]",
         "View/CombinePerKey = #7 CombinePerKey(sum) -> #8 Tuple[None, int]",

@@ -105,7 +105,7 @@ METHODS = [
 def test_an_exception_in_any_method_is_raised_as_it_is_and_names_the_step(method, tmp_path):
     p = TestPipeline()
     # Values of one key from two partitions, so that accumulators have to be merged.
-    pairs = p | beam.Create([("a", 1), ("a", 2)])
+    pairs = p | beam.Create([("a", 1), ("a", 2)]) | beam.Reshuffle()
     _ = pairs | "The combine" >> beam.CombinePerKey(Noted(tmp_path / "log", [method])) | beam.Map(len)
     with pytest.raises(ArithmeticError, match=rf"^{method} broke") as caught:
         p.run()

@@ -203,6 +203,8 @@ def test_a_damaged_checkpoint_is_named(tmp_path):
     )
     counting(tmp_path)(pipeline)
     pipeline.run().wait_until_finish()
+    # As if the driver had died before it noted the end.
+    (checkpoint / "ended.json").unlink()
     (checkpoint / "spark" / "commits" / "0").unlink()
     (checkpoint / "spark" / "offsets" / "0").write_bytes(b"\0nothing")
     error = failure_of(counting(tmp_path), mode="streaming", checkpoint_location=str(checkpoint))

@@ -30,6 +30,7 @@ from penstock.io.streams import StreamSource
 from penstock.io.watermarks import IngressTime
 from penstock.pvalue import Row
 from penstock_spark.operators.failure import find_failure, to_exception
+from penstock_spark.operators.reporting import report_with, reporting_now
 from penstock_spark.session import runner_session
 from penstock_spark.stream_sources import Rejected, StreamScan, open_stream
 
@@ -78,9 +79,10 @@ class Streams:
 
 
 def _decoded(scan: StreamScan, number: int) -> DataFrame:
-    make_decoder = scan.make_decoder
+    make_decoder, reporting = scan.make_decoder, reporting_now()
 
     def decode(batches: Iterator[pa.RecordBatch]) -> Iterator[pa.RecordBatch]:
+        report_with(reporting)
         decoder = make_decoder()
         for batch in batches:
             parts = [cloudpickle.dumps(part) for part in decoder(batch)]

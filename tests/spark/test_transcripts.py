@@ -37,7 +37,7 @@ def without_lonely_joins():
     return [scenario for scenario in SCENARIOS if id(scenario) not in lonely]
 
 
-@pytest.mark.parametrize(("mode", "number"), [("streaming", 338), ("micro_batch", 70), ("batch", 107)])
+@pytest.mark.parametrize(("mode", "number"), [("streaming", 339), ("micro_batch", 70), ("batch", 107)])
 def test_spark_does_as_the_transcripts_say(spark, mode, number):
     scenarios = without_lonely_joins() if mode == "micro_batch" else SCENARIOS
     found = list(reports(scenarios, mode, spark=spark))

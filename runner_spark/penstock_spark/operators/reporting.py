@@ -58,8 +58,6 @@ def is_in_run() -> bool:
     >>> with reports_of(Reporting()):
     ...     is_in_run()
     True
-    >>> is_in_run()
-    False
     """
     return _reporting.get() is not _NO_RUN
 

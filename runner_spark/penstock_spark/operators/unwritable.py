@@ -31,7 +31,9 @@ def unwritable(error: OSError, where: str) -> OSError:
     """
     if error.errno is None or error.strerror is None or "\n" in error.strerror:
         return error
-    name = os.fsdecode(error.filename) if isinstance(error.filename, str | bytes) else "the output"
+    # Of a file that could not get its name, the name tells more than where it was written first.
+    path = error.filename2 or error.filename
+    name = os.fsdecode(path) if isinstance(path, str | bytes) else "the output"
     hint = _HINTS.get(error.errno, "look at that path, or write to another")
     return OSError(
         error.errno, three_parts(f"{name} cannot be written: {error.strerror}", where=where, hint=hint)

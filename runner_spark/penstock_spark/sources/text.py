@@ -22,6 +22,7 @@ from penstock.io.compression import CompressionTypes, inflate, resolve_compressi
 from penstock.io.filesystems import FileSystems
 from penstock.io.records import records
 from penstock.io.text_source import TextSource
+from penstock_spark.operators.failure import step_failed
 from penstock_spark.session import empty_frame
 from penstock_spark.sources.files import Namer, find_files, unreadable
 from penstock_spark.sources.scan import Scan, open_source
@@ -109,7 +110,7 @@ class SplitReader:
         try:
             yield from blocks_of(split, delimiter)
         except OSError as error:
-            raise unreadable(error, split.name, self.where) from None
+            step_failed(unreadable(error, split.name, self.where), self.where)
 
     def _lines(self, block: bytes, delimiter: bytes) -> list[Any]:
         """The records of a block, without their ends."""
