@@ -25,6 +25,9 @@ from penstock_spark.metrics import (
 )
 
 _POLL_SECONDS = 0.05
+_WORD_SECONDS = 10.0
+"""So often a drain tells what is still to be read."""
+
 _EXIT_SECONDS_MAX = 30.0
 """So long a program that ends waits for its query to stop."""
 
@@ -81,6 +84,7 @@ class Running:
         # A drain that an earlier run had begun goes on: its sources have ended already.
         self._drains = bool(shards) and not checkpoint.is_new and checkpoint.is_draining()
         self._backlog: Backlog | None = None
+        self._next_word = 0.0
         self.state = PipelineState.DRAINING if self._drains else PipelineState.RUNNING
         # A program that ends with a query at work would be called by Spark while Python takes itself apart.
         atexit.register(self._end_with_program)
@@ -107,6 +111,7 @@ class Running:
         if self.state == PipelineState.RUNNING:
             logs = self._checkpoint.place.inside("spark").inside("sources")
             asked_millis = time.time_ns() // 1_000_000
+            self._next_word = time.monotonic() + _WORD_SECONDS
             self._backlog = Backlog(self._query.readings, self._query.first_reading, logs, asked_millis)
             self.state = PipelineState.DRAINING
 
@@ -204,6 +209,9 @@ class Running:
             self._backlog.see_progress(progress)
         self._backlog.see_status(is_resting)
         if self._backlog.labels():
+            if time.monotonic() > self._next_word:
+                self._next_word = time.monotonic() + _WORD_SECONDS
+                _LOGGER.warning("draining: %s", _unread(self._backlog))
             return False
         self._drains = True
         if self._shards:
