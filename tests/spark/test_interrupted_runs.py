@@ -8,7 +8,7 @@ import subprocess
 import sys
 import time
 from collections.abc import Callable, Iterator
-from contextlib import contextmanager
+from contextlib import contextmanager, suppress
 from pathlib import Path
 
 import pytest
@@ -35,7 +35,9 @@ def _started(kind: str, folder: Path, *options: str) -> Iterator[subprocess.Pope
         finally:
             process.kill()
             for number in _family(process):
-                os.kill(number, signal.SIGKILL)
+                # One that was there a moment ago may have ended by itself.
+                with suppress(ProcessLookupError):
+                    os.kill(number, signal.SIGKILL)
 
 
 def _hear_interrupts() -> None:
