@@ -96,8 +96,9 @@ def _unpacked(registrations: tuple[Registration, ...], value: Any) -> Any:
             _known.add(data)
             try:
                 register, *arguments = pickle.loads(data)
-            except ImportError as error:
-                # Most pipelines do not need all that the modules of a program have registered.
+            except Exception as error:
+                # A module that is missing, or a class that the driver made while it ran. Most pipelines do not
+                # need all that the modules of a program have registered.
                 _LOGGER.warning("this worker cannot load %s: %s", what, error)
             else:
                 register(*arguments)

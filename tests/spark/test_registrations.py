@@ -104,11 +104,20 @@ def test_a_coder_that_cannot_be_pickled_is_refused_by_name_before_anything_runs(
         pipeline.run()
 
 
-def test_a_worker_goes_on_without_what_it_cannot_import(caplog: pytest.LogCaptureFixture) -> None:
-    # A pickled name in a module that is not there.
-    missing = b"cno_such_module\nCoder\n."
-    assert registrations._unpacked((("the coder C of K", missing),), "value") == "value"
-    assert "this worker cannot load the coder C of K: No module named 'no_such_module'" in caplog.text
+@pytest.mark.parametrize(
+    ("pickled", "why"),
+    [
+        pytest.param(b"cno_such_module\nCoder\n.", "No module named 'no_such_module'", id="no module"),
+        # A class that a function of the driver has put into its module.
+        pytest.param(b"cjson\nCoder\n.", "Can't get attribute 'Coder' on <module 'json'", id="no such name"),
+    ],
+)
+def test_a_worker_goes_on_without_what_it_cannot_load(
+    pickled: bytes, why: str, monkeypatch: pytest.MonkeyPatch, caplog: pytest.LogCaptureFixture
+) -> None:
+    monkeypatch.setattr(registrations, "_known", set())
+    assert registrations._unpacked((("the coder C of K", pickled),), "value") == "value"
+    assert f"this worker cannot load the coder C of K: {why}" in caplog.text
 
 
 def test_a_value_brings_no_registrations_where_there_are_none(monkeypatch: pytest.MonkeyPatch) -> None:
