@@ -20,8 +20,6 @@ TEXT_SUFFIXES = frozenset(
     {"", ".py", ".md", ".toml", ".txt", ".transcript", ".yaml", ".yml", ".sh", ".properties", ".json"}
 )
 
-FILE_LINES_MAX = 400
-FUNCTION_LINES_MAX = 50
 IMPORT_SECONDS_MAX = 0.3
 
 LAYERS = {
@@ -94,24 +92,6 @@ def imports_only_what_its_layer_may(name: str, text: str) -> Iterator[str]:
                 yield f"{name}:{node.lineno}: {layer} may not import {top}"
 
 
-def is_short(name: str, text: str) -> Iterator[str]:
-    lines = len(text.splitlines())
-    if lines > FILE_LINES_MAX:
-        yield f"{name}: {lines} lines"
-
-
-def has_short_functions(name: str, text: str) -> Iterator[str]:
-    for node in ast.walk(ast.parse(text)):
-        if isinstance(node, ast.FunctionDef | ast.AsyncFunctionDef):
-            lines = _lines(node) - (_lines(node.body[0]) if ast.get_docstring(node) is not None else 0)
-            if lines > FUNCTION_LINES_MAX:
-                yield f"{name}:{node.lineno}: {node.name} has {lines} lines"
-
-
-def _lines(node: ast.stmt) -> int:
-    return (node.end_lineno or node.lineno) - node.lineno + 1
-
-
 def leaves_no_note_to_self(name: str, text: str) -> Iterator[str]:
     for number, line in enumerate(text.splitlines(), 1):
         if NOTE_TO_SELF.search(line):
@@ -127,8 +107,6 @@ def names_no_machine(name: str, text: str) -> Iterator[str]:
 CODE_RULES: tuple[Rule, ...] = (
     opens_with_a_sentence,
     imports_only_what_its_layer_may,
-    is_short,
-    has_short_functions,
 )
 TEXT_RULES: tuple[Rule, ...] = (leaves_no_note_to_self, names_no_machine)
 
@@ -156,8 +134,6 @@ def test_every_file_keeps_the_rule(rule: Rule) -> None:
         (imports_only_what_its_layer_may, "sdk/penstock/a.py", "import cloudpickle\n"),
         (imports_only_what_its_layer_may, "sdk/penstock/a.py", "importlib.import_module('pyarrow.lib')\n"),
         (imports_only_what_its_layer_may, "runner_spark/penstock_spark/a.py", "import apache_beam.io\n"),
-        (is_short, "a.py", "x = 1\n" * 401),
-        (has_short_functions, "a.py", 'def f():\n    """What."""\n' + "    x = 1\n" * 50),
         (leaves_no_note_to_self, "a.md", f"# {NOTES[0]}: later\n"),
         (names_no_machine, "a.md", f"see {MACHINE_FOLDERS[0]}main\n"),
         (names_no_machine, "a.md", "http://mirror.{}/x\n".format("internal")),
@@ -172,7 +148,6 @@ def test_each_rule_finds_what_it_forbids(rule: Rule, name: str, text: str) -> No
     [
         (imports_only_what_its_layer_may, "sdk/penstock/runners/runner.py", "import penstock_spark.runner\n"),
         (imports_only_what_its_layer_may, "sdk/penstock/a.py", "from . import b\nimport json, penstock.c\n"),
-        (has_short_functions, "a.py", 'def f():\n    """What."""\n' + "    x = 1\n" * 49),
         (names_no_machine, "a.md", f"docs{MACHINE_FOLDERS[0]}x, a{MACHINE_FOLDERS[1]}b\n"),
     ],
 )

@@ -16,7 +16,7 @@ Snapshots = dict[tuple[str, int, Hashable], Any]
 """By run, stage and partition; for a streaming query the partition is (micro-batch, producer)."""
 
 
-class SnapshotParam(AccumulatorParam[Snapshots]):  # type: ignore[misc]
+class SnapshotParam(AccumulatorParam[Snapshots]):
     """Adds snapshots by replacing those of the same partition."""
 
     def zero(self, value: Snapshots) -> Snapshots:

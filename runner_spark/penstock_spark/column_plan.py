@@ -165,9 +165,10 @@ def after(operation: Operation, table: Table) -> Table:
             return replace(table, windowfn=windowfn, time="column" if left else table.time)
         case Combined(_, _, keys, combines):
             made = tuple((name, _combined_type(kind, each, table)) for name, kind, each in combines)
-            fields = (*_typed(keys, table), *made)
             bounds = table.bounds.projected(keys)
-            return replace(table, fields=fields, records="result", time="end", bounds=bounds)
+            return replace(
+                table, fields=(*_typed(keys, table), *made), records="result", time="end", bounds=bounds
+            )
     return table
 
 

@@ -22,7 +22,7 @@ from penstock_spark.operators.reporting import Reporting, reports_of
 from penstock_spark.plan import Plan
 from penstock_spark.registrations import WithRegistrations, pickled_registrations, registered_objects
 from penstock_spark.result import SparkResult
-from penstock_spark.session import is_local
+from penstock_spark.session import is_local_session
 from penstock_spark.shipping import driver_sys_path, ship_packages
 from penstock_spark.spark_errors import keep_pyspark_quiet, raise_translated
 from penstock_spark.user_modules import by_value, graph_objects, pickle_by_value_modules
@@ -68,7 +68,7 @@ def context_for(graph: Graph, opened: Opened, settings: SparkOptions) -> Context
     """What the lowering of a graph carries along, with a session of the runner's own."""
     spark = opened.spark
     keep_pyspark_quiet()
-    local = is_local(spark.sparkContext.master)
+    local = is_local_session(spark)
     if not local:
         ship_packages(spark)
     modules = () if local else pickle_by_value_modules([*graph_objects(graph), *registered_objects()])

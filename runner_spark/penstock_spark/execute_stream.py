@@ -23,7 +23,7 @@ from penstock_spark.operators.reporting import reports_of
 from penstock_spark.operators.unwritable import unwritable
 from penstock_spark.result import StreamResult
 from penstock_spark.running import Running
-from penstock_spark.session import is_local
+from penstock_spark.session import is_local_session
 from penstock_spark.sinks import BatchWriter, Encoder, StreamSink, encoders_inside
 from penstock_spark.spark_errors import raise_translated, translated
 from penstock_spark.spark_versions import checkpoint_file_manager
@@ -156,7 +156,7 @@ def _batch_writer(
 
 def _temporary(context: Context) -> str:
     """A folder for the state of a run that will not be continued."""
-    if not is_local(context.spark.sparkContext.master):
+    if not is_local_session(context.spark):
         what = "a stream on a cluster needs a folder for its state that all machines reach"
         raise ValueError(three_parts(what, hint="pass --checkpoint_location=hdfs:///somewhere/of/its/own"))
     folder = tempfile.mkdtemp(prefix="penstock-checkpoint-")

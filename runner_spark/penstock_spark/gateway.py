@@ -49,7 +49,7 @@ def started_java(conf: Mapping[str, str], spark_home: str) -> Iterator[None]:
     except BaseException:
         if process is not None:
             _end(process)
-            SparkContext._gateway = SparkContext._jvm = None  # type: ignore[assignment]
+            SparkContext._gateway = SparkContext._jvm = None
         raise
 
 
@@ -125,7 +125,7 @@ def _use(process: subprocess.Popen[bytes], port: int, secret: str) -> None:
     from pyspark.java_gateway import launch_gateway
 
     with environment({"PYSPARK_GATEWAY_PORT": str(port), "PYSPARK_GATEWAY_SECRET": secret}):
-        gateway: Any = launch_gateway()
+        gateway: Any = launch_gateway()  # type: ignore[no-untyped-call]
     gateway.proc = process
     SparkContext._ensure_initialized(gateway=gateway)
 

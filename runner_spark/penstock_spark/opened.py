@@ -14,7 +14,7 @@ from penstock_spark.column_bounds import UNBOUNDED
 from penstock_spark.column_plan import Table
 from penstock_spark.operators.at_work import FAULT_HANDLER
 from penstock_spark.progress import tell
-from penstock_spark.session import SessionOptions, is_local, runner_session, session_for
+from penstock_spark.session import SessionOptions, is_local_session, runner_session, session_for
 from penstock_spark.sources import Scan, open_source
 from penstock_spark.sources.known_columns import records_of, table_of_schema
 from penstock_spark.spark_errors import Surroundings, raise_translated
@@ -55,7 +55,7 @@ def open_session(settings: SparkOptions, local_only: bool) -> SparkSession:
         on_start=lambda: tell("starting Spark"),
     )
     check_version(spark.version, "the Spark session")
-    local = is_local(spark.sparkContext.master)
+    local = is_local_session(spark)
     if local_only and not local:
         raise UnsupportedByRunner(
             "the program names one of Beam's local runners, and the Spark session is a cluster's",

@@ -142,6 +142,15 @@ def is_local(master: str) -> bool:
     return re.fullmatch(r"local(\[.*\])?", master) is not None
 
 
+def is_local_session(spark: SparkSession) -> bool:
+    """Whether a session runs its tasks in the driver's own process.
+
+    Args:
+        spark: The session.
+    """
+    return is_local(spark.sparkContext.master or "")
+
+
 def local_cores(master: str) -> int:
     """The number of tasks that a local master runs at once.
 
@@ -205,7 +214,7 @@ def _start(options: SessionOptions) -> SparkSession:
     conf |= options.conf
     with environment(_python_environment(options.conf)), kept_handlers():
         if submitted:
-            return _classic(SparkSession.builder.config(map=conf).getOrCreate())
+            return _classic(SparkSession.builder.config(map={**conf}).getOrCreate())
         return _start_java(conf, options.fast_start)
 
 
@@ -235,7 +244,7 @@ def _start_java(conf: dict[str, str], fast_start: bool) -> SparkSession:
         HOME: (unpacked_home(spark_home) or "") if is_local(conf["spark.master"]) else "",
     }
     with environment(launch), started_java(conf, spark_home):
-        spark = SparkSession.builder.config(map=conf).getOrCreate()
+        spark = SparkSession.builder.config(map={**conf}).getOrCreate()
     quiet_about_death(spark.sparkContext)
     return spark
 

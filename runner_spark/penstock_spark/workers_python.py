@@ -102,7 +102,8 @@ def _ask(context: SparkContext, needed: Sequence[str]) -> None:
     except Exception as error:
         _raise_told(context.pythonExec, context.pythonVer, error)
     finally:
-        context.setLocalProperty("spark.job.description", told)
+        # None removes it, which PySpark's types do not say.
+        context.setLocalProperty("spark.job.description", told)  # type: ignore[arg-type]
     packages = [name.removesuffix("_spark").replace("_", "-") for name in needed]
     if missing := [name for name, is_there in zip(packages, found, strict=True) if not is_there]:
         raise RunnerError(

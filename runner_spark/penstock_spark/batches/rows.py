@@ -21,7 +21,7 @@ def row_maker(row: RowTypeConstraint) -> Callable[..., Any]:
     >>> row_maker(RowTypeConstraint.from_fields([("a", int)]))(a=1)
     Row(a=1)
     """
-    return Row if isinstance(row, GeneratedClassRowTypeConstraint) else row.user_type  # type: ignore[no-any-return]
+    return Row if isinstance(row, GeneratedClassRowTypeConstraint) else row.user_type
 
 
 def without_none(hint: Any) -> tuple[Any, bool]:

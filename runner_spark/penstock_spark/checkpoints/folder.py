@@ -30,7 +30,7 @@ from penstock_spark.checkpoints.holder import this_holder
 from penstock_spark.checkpoints.lease import HOLDERS, CheckpointTaken, Lease, take_lease
 from penstock_spark.checkpoints.place import HadoopPlace, Place
 from penstock_spark.checkpoints.privacy import check_writers, make_private
-from penstock_spark.session import is_local
+from penstock_spark.session import is_local_session
 
 PLAN, ENDED = "plan.json", "ended.json"
 _SPARK, _CONTROL, _INPUTS = "spark", "control", "inputs"
@@ -174,7 +174,7 @@ def open_checkpoint(
         Exception: What `prepare` raises.
     """
     place = HadoopPlace(spark, location)
-    if is_local(spark.sparkContext.master):
+    if is_local_session(spark):
         # On a cluster, the workers may be other users.
         make_private(place.location)
     check_writers(place.location)

@@ -22,7 +22,7 @@ from penstock_spark.checkpoints.compare import Signature
 from penstock_spark.checkpoints.folder import Checkpoint, find_checkpoint
 from penstock_spark.checkpoints.signature import ALWAYS, WAITS
 from penstock_spark.operators.batch import loads
-from penstock_spark.session import SessionOptions, is_local, session_for
+from penstock_spark.session import SessionOptions, is_local_session, session_for
 from penstock_spark.shards.column_pages import cells_of, is_of_columns, page_of
 from penstock_spark.shards.keys import state_of
 from penstock_spark.shards.pages import Kept, keys_of
@@ -114,12 +114,13 @@ def read_state(location: str | os.PathLike[str], spark: SparkSession | None = No
     pages = _pages(spark, checkpoint)
     if pages is None:
         return spark.createDataFrame([], _COLUMNS)
-    local = is_local(spark.sparkContext.master)
+    local = is_local_session(spark)
     check_workers_python(spark.sparkContext, local)
     if not local:
         ship_packages(spark)
     function = _table_function(_groupings(checkpoint.plan), driver_sys_path() if local else ())
-    return map_in_arrow(pages, function, _COLUMNS)
+    rows: DataFrame = map_in_arrow(pages, function, _COLUMNS)
+    return rows
 
 
 def state_rows(location: str | os.PathLike[str], spark: SparkSession | None = None) -> Iterator[StateRow]:

@@ -40,7 +40,8 @@ def described(spark: SparkSession, text: str) -> Iterator[None]:
     try:
         yield
     finally:
-        context.setLocalProperty(_DESCRIPTION, before)
+        # None removes it, which PySpark's types do not say.
+        context.setLocalProperty(_DESCRIPTION, before)  # type: ignore[arg-type]
 
 
 def description(node: Stage | ViewNode | WriteNode, plan: Plan) -> str:

@@ -78,7 +78,7 @@ class Outputs:
             batch = self._pending[tag] = Batch([], [], [], [])
         batch.values.append(value)
         batch.timestamps.append(timestamp)  # type: ignore[union-attr]
-        batch.windows.append(windows)  # type: ignore[union-attr, arg-type]
+        batch.windows.append(windows)  # type: ignore[union-attr]
         batch.panes.append(pane)
 
     def keep(self, tag: str | None, values: list[Any], row: Row) -> None:

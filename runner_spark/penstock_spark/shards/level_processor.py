@@ -10,7 +10,7 @@ import sys
 from collections.abc import Iterator, Mapping
 from typing import Any
 
-from pyspark.sql.streaming import StatefulProcessor, StatefulProcessorHandle
+from pyspark.sql.streaming.stateful_processor import StatefulProcessor, StatefulProcessorHandle
 from pyspark.sql.types import BinaryType, IntegerType, StringType, StructField, StructType
 
 from penstock_spark.worker_socket import confirm_at_once
@@ -36,7 +36,7 @@ def quiet_first_look() -> None:
         setattr(main, "print", lambda *texts: None)  # noqa: B010
 
 
-class LevelProcessor(StatefulProcessor):  # type: ignore[misc]
+class LevelProcessor(StatefulProcessor):
     """A level as a stateful operator: its keys are shards, and one call is one shard's micro-batch.
 
     Args:

@@ -88,7 +88,7 @@ def reading_function(
             return
         loaded = prepared(program, sys_path)
         assert loaded.reading is not None
-        number, batch = TaskContext.get().partitionId(), batch_number()
+        number, batch = _task().partitionId(), batch_number()
         task = SourceTask(loaded, number, batch, views)
         for rows in task.run(chain([first], records)):
             yield from _records(rows, shard_keys)
@@ -101,7 +101,13 @@ def reading_function(
 
 def batch_number() -> int:
     """The number of the micro-batch that a task belongs to."""
-    return int(TaskContext.get().getLocalProperty("streaming.sql.batchId"))
+    return int(_task().getLocalProperty("streaming.sql.batchId") or "")
+
+
+def _task() -> TaskContext:
+    task = TaskContext.get()
+    assert task is not None, "only tasks ask for it"
+    return task
 
 
 def _count(metrics: Any, program: LevelProgram, batch: int, producer: int, snapshot: Snapshot) -> None:

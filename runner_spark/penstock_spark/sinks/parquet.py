@@ -182,7 +182,10 @@ def _plan_on_hadoop(
     pq.write_table(columns.empty_table(), empty_file, compression=sink.codec)
 
     def write(rows: DataFrame, target: str) -> None:
-        options = {"compression": sink.codec, "parquet.block.size": sink.row_group_buffer_size}
+        options: dict[str, Any] = {
+            "compression": sink.codec,
+            "parquet.block.size": sink.row_group_buffer_size,
+        }
         settings = rows.sparkSession.conf
         before = settings.get(_TIMESTAMP_SETTING)
         # Spark's default is INT96, which does not say that it is an instant; the writer has no option for it.
@@ -190,7 +193,7 @@ def _plan_on_hadoop(
         try:
             rows.write.format("parquet").options(**options).save(target)
         finally:
-            settings.set(_TIMESTAMP_SETTING, before)
+            settings.set(_TIMESTAMP_SETTING, before or "INT96")
 
     def commit(rows: DataFrame) -> list[Any]:
         return write_files(

@@ -177,6 +177,6 @@ class FastCoder(Coder):
         return {name: value for name, value in self.__dict__.items() if name != "_impl"}
 
     def __eq__(self, other: object) -> bool:
-        return type(self) is type(other) and self.__getstate__() == other.__getstate__()  # type: ignore[attr-defined]
+        return type(self) is type(other) and self.__getstate__() == other.__getstate__()
 
     __hash__ = Coder.__hash__

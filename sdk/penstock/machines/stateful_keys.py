@@ -75,7 +75,7 @@ def _of_numbers(_: int, windows: tuple[Any, ...], timers: tuple[Any, ...]) -> Pl
         if end_micros is not None
     }
     settings = {(plain_of[number], name, tag): tuple(setting) for number, name, tag, *setting in timers}
-    return {window: cells for _, window, cells, _ in windows}, ends | settings  # type: ignore[return-value]
+    return {window: cells for _, window, cells, _ in windows}, ends | settings
 
 
 def plain_window(window: BoundedWindow) -> PlainWindow:

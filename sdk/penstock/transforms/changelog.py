@@ -41,7 +41,7 @@ class _PairWithKind(DoFn):
 
     gives_insertions_only = True
 
-    def process(  # type: ignore[override]
+    def process(
         self,
         element: Any,
         windowed: Any = DoFn.WindowedValueParam,

@@ -299,7 +299,7 @@ class CombineGlobally(PTransform[Any, Any]):
 class _KeyWithNone(DoFn):
     """Pairs each element with the key None."""
 
-    def process(self, element: Any) -> Iterable[Any]:  # type: ignore[override]
+    def process(self, element: Any) -> Iterable[Any]:
         """The pair."""
         return [(None, element)]
 
@@ -311,6 +311,6 @@ class _Unkey(DoFn):
         super().__init__()
         self._at_start = at_start
 
-    def process(self, element: Any) -> Iterable[Any]:  # type: ignore[override]
+    def process(self, element: Any) -> Iterable[Any]:
         """The value."""
         return [TimestampedValue(element[1], MIN_TIMESTAMP) if self._at_start else element[1]]

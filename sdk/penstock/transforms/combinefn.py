@@ -21,7 +21,7 @@ __all__ = [
 ]
 
 
-class CombineFn(WithTypeHints, HasDisplayData):  # type: ignore[misc]
+class CombineFn(WithTypeHints, HasDisplayData):
     """How values are combined (Beam's ``CombineFn``): an accumulator per part of the values, then merged.
 
     Merging must not depend on how the values were divided, or in what order they came. A subclass defines

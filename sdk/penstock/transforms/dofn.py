@@ -164,7 +164,7 @@ class ItemsDoFn(FlatMapDoFn):
     def __init__(self) -> None:
         super().__init__(identity)
 
-    def process(self, element: Any) -> Any:  # type: ignore[override]
+    def process(self, element: Any) -> Any:
         """The items."""
         return iter(element)
 

@@ -19,7 +19,7 @@ __all__ = ["DoFn", "strip_output_annotations"]
 _ANNOTATIONS = ("TimestampedValue", "WindowedValue")
 
 
-class DoFn(WithTypeHints, HasDisplayData):  # type: ignore[misc]
+class DoFn(WithTypeHints, HasDisplayData):
     """User code for each element of a PCollection (Beam's ``DoFn``); subclass it and define `process`.
 
     A runner calls `setup` once per instance, then for each bundle `start_bundle`, `process` for each element

@@ -71,7 +71,7 @@ class _SplitHotKeys(DoFn):
         """Chooses the part."""
         self._part = random.getrandbits(31)
 
-    def process(self, element: Any) -> Iterable[Any]:  # type: ignore[override]
+    def process(self, element: Any) -> Iterable[Any]:
         """The pair, marked as no accumulator, or the value under a part of its key."""
         key, value = element
         fanout = self._fanout if isinstance(self._fanout, int) else self._fanout(key)

@@ -267,7 +267,7 @@ class Select(PTransform[Any, Any]):
         return {main_tag: result[main_tag], dead_letter_tag: result[dead_letter_tag]}
 
 
-class PartitionFn(WithTypeHints):  # type: ignore[misc]
+class PartitionFn(WithTypeHints):
     """Says to which part an element belongs (Beam's ``PartitionFn``)."""
 
     def default_label(self) -> str:
@@ -311,7 +311,7 @@ class _ApplyPartitionFn(DoFn):
 
     def process(
         self, element: Any, partitionfn: PartitionFn, n: int, *args: Any, **kwargs: Any
-    ) -> Iterable[Any]:  # type: ignore[override]
+    ) -> Iterable[Any]:
         """The element, tagged with the part's number."""
         partition = partitionfn.partition_for(element, n, *args, **kwargs)
         if isinstance(partition, bool) or not isinstance(partition, numbers.Integral):

@@ -99,7 +99,7 @@ class ParDo(PTransformWithSideInputs[Any, PCollection[ResultT]]):
 
     if TYPE_CHECKING:
 
-        @overload  # type: ignore[override]
+        @overload
         def with_output_types(self, type_hint: type[T], **tagged_type_hints: Any) -> ParDo[T]: ...
 
         @overload

@@ -38,7 +38,7 @@ InputT = TypeVar("InputT", default=Any)
 OutputT = TypeVar("OutputT", default=Any)
 
 
-class PTransform(WithTypeHints, HasDisplayData, Generic[InputT, OutputT]):  # type: ignore[misc]
+class PTransform(WithTypeHints, HasDisplayData, Generic[InputT, OutputT]):
     """A step to apply with ``pcoll | transform`` (Beam's ``PTransform``).
 
     A composite overrides `expand` and applies other transforms there. A primitive gives a new PCollection in
@@ -324,7 +324,7 @@ class _ChainedPTransform(PTransform[Any, Any]):
         super().__init__("|".join(part.label for part in parts))
         self._parts = parts
 
-    def __or__(self, right: Any) -> Any:  # type: ignore[override]
+    def __or__(self, right: Any) -> Any:
         return _ChainedPTransform(*self._parts, right) if isinstance(right, PTransform) else NotImplemented
 
     def expand(self, pcoll: Any) -> Any:

@@ -254,7 +254,7 @@ def convert_to_python_type(typ: Hint) -> Hint:
     """
     if isinstance(typ, TypeVariable):
         known = next((native for native, variable in _variables.items() if variable is typ), None)
-        fallback = _native_variables.setdefault(id(typ), (typ, typing.TypeVar(typ.name)))[1]  # type: ignore[misc]
+        fallback = _native_variables.setdefault(id(typ), (typ, typing.TypeVar(typ.name)))[1]
         return known or fallback
     if isinstance(typ, AnyTypeConstraint):
         return typing.Any
