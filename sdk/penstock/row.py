@@ -2,10 +2,11 @@
 
 from __future__ import annotations
 
+import functools
 from collections.abc import Iterator
 from typing import Any
 
-__all__ = ["Row"]
+__all__ = ["Row", "row_class"]
 
 
 class Row:
@@ -49,13 +50,32 @@ class Row:
         return hash(tuple(self.__dict__.items()))
 
     def __eq__(self, other: object) -> bool:
-        if type(other) is not type(self):
+        if not isinstance(other, Row):
             return NotImplemented
         return tuple(self.__dict__.items()) == tuple(other.__dict__.items())
 
     def __reduce__(self) -> tuple[Any, ...]:
-        return _make_row, (tuple(self.__dict__), tuple(self.__dict__.values()))
+        make = _make_row if type(self) is Row else _make_row_of_class
+        return make, (tuple(self.__dict__), tuple(self.__dict__.values()))
+
+
+@functools.lru_cache(maxsize=1000)
+def row_class(names: tuple[str, ...]) -> type[Row]:
+    """A class of Rows that all have the same fields, and that tells them as the class of a named tuple does.
+
+    Args:
+        names: The fields, in order.
+
+    >>> score = row_class(("team", "points"))(team="red", points=3)
+    >>> type(score)._fields, score == Row(team="red", points=3), score
+    (('team', 'points'), True, Row(team='red', points=3))
+    """
+    return type("Row", (Row,), {"_fields": names, "__module__": __name__, "__doc__": Row.__doc__})
 
 
 def _make_row(names: tuple[str, ...], values: tuple[Any, ...]) -> Row:
     return Row(**dict(zip(names, values, strict=True)))
+
+
+def _make_row_of_class(names: tuple[str, ...], values: tuple[Any, ...]) -> Row:
+    return row_class(names)(**dict(zip(names, values, strict=True)))

@@ -143,3 +143,21 @@ def test_csv_in_an_encoding_by_any_of_the_names_that_python_has_for_it(
 ) -> None:
     (tmp_path / "a.csv").write_text("name,age\nZoë,3\n", encoding=encoding)
     assert read(ReadFromCsv(str(tmp_path / "a.csv"), encoding=encoding)) == [Row(name="Zoë", age=3)]
+
+
+def test_the_class_of_a_row_that_was_read_tells_the_fields_as_that_of_a_named_tuple_does(
+    tmp_path: Path,
+) -> None:
+    # Beam's own tests and many programs of its users go from one to the other in this way.
+    (tmp_path / "scores.csv").write_text("team,points\nred,3\n")
+    (tmp_path / "scores.json").write_text('{"team": "red", "points": 3}\n')
+    pipeline = TestPipeline()
+    csv = pipeline | beam.io.ReadFromCsv(str(tmp_path / "scores.csv"))
+    json_lines = pipeline | beam.io.ReadFromJson(str(tmp_path / "scores.json"))
+    pairs = (
+        (csv, json_lines)
+        | beam.Flatten()
+        | beam.Map(lambda row: list(zip(type(row)._fields, row, strict=True)))
+    )
+    assert_that(pairs, equal_to([[("team", "red"), ("points", 3)]] * 2))
+    pipeline.run().wait_until_finish()

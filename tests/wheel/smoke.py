@@ -25,12 +25,15 @@ def main() -> None:
             sums = (
                 pipeline
                 | beam.Create([("a", 1, 5), ("a", 2, 15), ("b", 3, 70)])
-                | "AtItsTime" >> beam.MapTuple(lambda key, value, second: TimestampedValue((key, value), second))
+                | "AtItsTime"
+                >> beam.MapTuple(lambda key, value, second: TimestampedValue((key, value), second))
                 | beam.WindowInto(FixedWindows(60))
                 | beam.CombinePerKey(sum)
             )
             assert_that(sums, equal_to([("a", 3), ("b", 3)]))
-    listed = subprocess.run([sys.executable, "-m", "penstock", "--help"], check=True, capture_output=True, text=True)
+    listed = subprocess.run(
+        [sys.executable, "-m", "penstock", "--help"], check=True, capture_output=True, text=True
+    )
     assert "conformance" in listed.stdout
     print("the wheel works")
 

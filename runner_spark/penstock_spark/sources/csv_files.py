@@ -13,7 +13,7 @@ from pyspark.sql.types import StringType, StructField, StructType
 
 from penstock.error import three_parts
 from penstock.io.columnar import CsvSource
-from penstock.pvalue import Row
+from penstock.row import Row, row_class
 from penstock.typehints import typehints
 from penstock_spark.sources.charsets import java_charset
 from penstock_spark.sources.files import Files, Namer, find_files
@@ -318,4 +318,5 @@ class CsvDecoder:
             columns[at] = [None if value is None else int(value) for value in columns[at]]
         if self.namer is not None:
             columns[-1] = [self.namer(file) for file in columns[-1]]
-        return [Row(**dict(zip(self.names, record, strict=True))) for record in zip(*columns, strict=True)]
+        row = row_class(self.names)
+        return [row(**dict(zip(self.names, record, strict=True))) for record in zip(*columns, strict=True)]

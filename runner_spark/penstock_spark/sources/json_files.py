@@ -13,7 +13,7 @@ from pyspark.sql import functions as F
 
 from penstock.error import three_parts
 from penstock.io.columnar import JsonSource
-from penstock.pvalue import Row
+from penstock.row import Row, row_class
 from penstock_spark.sources.files import Files, Namer, find_files
 from penstock_spark.sources.scan import Scan, open_source
 from penstock_spark.worker_socket import promptly
@@ -141,4 +141,5 @@ class JsonDecoder:
         """The elements."""
         objects = (each for text in batch.column(0).to_pylist() for each in objects_in(text, self.source))
         absent = dict.fromkeys(self.fields)
-        return [Row(**{**absent, **each}) for each in objects]
+        records = ({**absent, **each} for each in objects)
+        return [row_class(tuple(record))(**record) for record in records]

@@ -8,7 +8,7 @@ from typing import Any
 
 import pyarrow as pa
 
-from penstock.pvalue import Row
+from penstock.row import Row, row_class
 
 Convert = Callable[[Any], Any]
 
@@ -111,4 +111,5 @@ def to_rows(batch: pa.RecordBatch) -> list[Row]:
         values = column.to_pylist()
         columns.append(values if convert is None else [convert(value) for value in values])
     names = table.column_names
-    return [Row(**dict(zip(names, record, strict=True))) for record in zip(*columns, strict=True)]
+    row = row_class(tuple(names))
+    return [row(**dict(zip(names, record, strict=True))) for record in zip(*columns, strict=True)]
