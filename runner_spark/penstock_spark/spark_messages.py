@@ -139,6 +139,14 @@ MESSAGES = (
         "file",
     ),
     _line(
+        r"FAILED_READ_FILE[^\n]*? file "
+        + _FILE
+        + r".{0,20000}?[Cc]lass \S*?(?P<codec>\w+)Codec was not found",
+        "Spark cannot read {file}, since it has nothing that reads the compression {codec}",
+        "write the file with snappy, gzip, zstd or lz4, or give Spark the jar of this codec",
+        "file",
+    ),
+    _line(
         r"FAILED_READ_FILE\.(?:CANNOT_READ_FILE_FOOTER|PARQUET\w*)?[^\n]*? file " + _FILE,
         "{file} is damaged, or only a part of the file is there",
         _DAMAGED,
