@@ -3,12 +3,15 @@
 from __future__ import annotations
 
 import logging
-from collections.abc import Mapping
-from typing import Any
+from collections.abc import Iterable, Mapping
+from typing import TYPE_CHECKING, Any
 
 from penstock.error import three_parts
 
-__all__ = ["NO_EFFECT", "REFUSED", "refusals", "warn_of_no_effect"]
+if TYPE_CHECKING:
+    from penstock.graph import Step
+
+__all__ = ["NO_EFFECT", "REFUSED", "refusals", "warn_of_hints", "warn_of_no_effect"]
 
 _LOGGER = logging.getLogger(__name__)
 _SPARK_SENDS = (
@@ -63,3 +66,19 @@ def warn_of_no_effect(given: Mapping[str, Any]) -> None:
     for name in given:
         if name in NO_EFFECT:
             _LOGGER.warning("the option %s has no effect: %s", name, NO_EFFECT[name])
+
+
+def warn_of_hints(steps: Iterable[Step]) -> None:
+    """Logs one warning if steps have resource hints.
+
+    Args:
+        steps: Those of a pipeline that is about to run.
+    """
+    hinted = [step.label for step in steps if step.resource_hints]
+    if hinted:
+        _LOGGER.warning(
+            "Spark gives all steps the same machines, so the resource hints of these steps have no effect: %s; set "
+            "Spark's properties, such as --spark_conf=spark.executor.memory=8g, spark.executor.cores and "
+            "spark.executor.resource.gpu.amount",
+            ", ".join(hinted),
+        )
