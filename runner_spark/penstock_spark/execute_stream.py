@@ -28,6 +28,7 @@ from penstock_spark.sinks import BatchWriter, Encoder, StreamSink, encoders_insi
 from penstock_spark.spark_errors import raise_translated, translated
 from penstock_spark.spark_versions import checkpoint_file_manager
 from penstock_spark.stream_plan import Clock, StreamPlan
+from penstock_spark.stream_sources.whole_files import WholeFiles
 
 _CHANGELOG = "spark.sql.streaming.stateStore.rocksdb.changelogCheckpointing.enabled"
 _FILE_MANAGER = "spark.sql.streaming.checkpointFileManagerClass"
@@ -64,7 +65,7 @@ def _started(plan: StreamPlan, context: Context, settings: SparkOptions) -> Stre
     writers: list[BatchWriter] = []
 
     def prepare(opened: Checkpoint) -> None:
-        writers.append(_batch_writer(sinks, encoders, context, opened))
+        writers.append(_batch_writer(plan, sinks, encoders, context, opened))
         writers[0].prepare(context.spark, opened.new_sinks)
 
     dropped = tuple(settings.drop_state or ())
@@ -99,8 +100,11 @@ def _running(
     interval = settings.trigger_interval
     if interval is not None:
         writer = writer.trigger(processingTime=f"{float(interval)} seconds")
-    # Without a sink there is something to call for each micro-batch only where another run may take over.
-    is_called = bool(plan.sinks) or checkpoint.lease is not None
+    files = query.files()
+    batch_writer.files = WholeFiles(context.spark, files)
+    # Without a sink there is something to call for each micro-batch only where another run may take over, or files are
+    # read.
+    is_called = bool(plan.sinks) or checkpoint.lease is not None or bool(files)
     called = writer.foreachBatch(batch_writer) if is_called else writer.format("noop")
     surroundings = replace(context.surroundings(plan.graph), checkpoint=checkpoint.place.location, places=())
     running: Running | None = None
@@ -148,10 +152,14 @@ def _name(settings: SparkOptions, context: Context) -> str:
 
 
 def _batch_writer(
-    sinks: Sequence[StreamSink], inside: Collection[int], context: Context, checkpoint: Checkpoint
+    plan: StreamPlan,
+    sinks: Sequence[StreamSink],
+    inside: Collection[int],
+    context: Context,
+    checkpoint: Checkpoint,
 ) -> BatchWriter:
     parts = (context.dumps, context.metrics, context.run, context.sys_path, checkpoint.plan["id"])
-    return BatchWriter(sinks, inside, *parts, checkpoint.check, checkpoint.place.location)
+    return BatchWriter(sinks, inside, *parts, checkpoint.check, checkpoint.place.location, plan.graph)
 
 
 def _temporary(context: Context) -> str:

@@ -12,7 +12,7 @@ from penstock.options.given import check_given
 from penstock.options.pipeline_options import PipelineOptions
 from penstock.options.pipeline_options_validator import PipelineOptionsValidator
 from penstock.options.spark import SparkOptions
-from penstock.options.without_effect import refusals, warn_of_no_effect
+from penstock.options.without_effect import refusals, warn_of_hints, warn_of_no_effect
 from penstock.pipeline_arguments import checked_arguments
 from penstock.runners.runner import PipelineResult, PipelineRunner
 from penstock.where import caller
@@ -78,6 +78,7 @@ class SparkRunner(PipelineRunner):
         """
         mode = settings.mode or default_mode(graph)
         check(graph, mode)
+        warn_of_hints(graph.steps)
         without = settings.switched_off()
         optimised = optimise(graph, mode != "batch", without)
         if mode == "batch":

@@ -23,6 +23,7 @@ from penstock_spark.metrics import (
     fold_snapshots,
     watermarks_of_shards,
 )
+from penstock_spark.stopping import note_end, state_at_end, stop_query, tell_end, unread
 
 _POLL_SECONDS = 0.05
 _WORD_SECONDS = 10.0
@@ -139,7 +140,12 @@ class Running:
         finally:
             try:
                 self._stop()
+            except Exception as error:
+                self.failure = self.failure or self._translate(error)
+                self.state = PipelineState.FAILED
             finally:
+                # Whatever has gone wrong: else the program would keep all of this, and wait for it at its end.
+                atexit.unregister(self._end_with_program)
                 self._over.set()
 
     def _follow(self) -> None:
@@ -211,7 +217,7 @@ class Running:
         if self._backlog.labels():
             if time.monotonic() > self._next_word:
                 self._next_word = time.monotonic() + _WORD_SECONDS
-                _LOGGER.warning("draining: %s", _unread(self._backlog))
+                _LOGGER.warning("draining: %s", unread(self._backlog))
             return False
         self._drains = True
         if self._shards:
@@ -228,39 +234,17 @@ class Running:
 
     def _stop(self) -> None:
         """Stops Spark's query, and says how it went."""
-        try:
-            self._started.stop()
-        except Exception as error:
-            self.failure = self.failure or self._translate(error)
+        failure = stop_query(self._started, self._translate)
+        self.failure = self.failure or failure
         self._fold(None)
         self._last_watermarks = self.watermarks()
-        state = self._state_at_end()
-        if self._shards and state in (PipelineState.DONE, PipelineState.DRAINED):
-            self._note_end(state)
+        state = state_at_end(self.state, self.failure)
+        if self._shards:
+            self.failure = self.failure or note_end(self._checkpoint, state, self._translate)
         self._checkpoint.release()
         self._tidy()
-        atexit.unregister(self._end_with_program)
-        if self.failure is not None:
-            _LOGGER.error("the query of the run %s failed: %s", self._run, self.failure)
-        elif state == PipelineState.CANCELLED and self._backlog is not None:
-            _LOGGER.warning("cancelled before it was drained: %s", _unread(self._backlog))
-        self.state = state if self.failure is None else PipelineState.FAILED
-
-    def _state_at_end(self) -> str:
-        if self.failure is not None:
-            return PipelineState.FAILED
-        ends = {
-            PipelineState.CANCELLING: PipelineState.CANCELLED,
-            PipelineState.DRAINING: PipelineState.DRAINED,
-        }
-        return ends.get(self.state, PipelineState.DONE)
-
-    def _note_end(self, state: str) -> None:
-        try:
-            self._checkpoint.check()
-            self._checkpoint.note_end(state)
-        except Exception as error:
-            self.failure = self._translate(error)
+        tell_end(self._run, state, self.failure, self._backlog)
+        self.state = state_at_end(self.state, self.failure)
 
     def _fold(self, batch: int | None) -> None:
         """Adds the metrics of finished micro-batches up."""
@@ -285,16 +269,6 @@ class Running:
             return True
         source = progress["sources"][self._query.first_reading + number]
         return source["startOffset"] is not None and source["startOffset"] == source["endOffset"]
-
-
-def _unread(backlog: Backlog) -> str:
-    """What is left of what was there when a drain was asked for, in words."""
-    labels = ", ".join(repr(label) for label in backlog.labels())
-    return (
-        f"not all of {labels} had been read"
-        if labels
-        else "all had been read, and windows were still to fire"
-    )
 
 
 def _last_batch(started: Any) -> int | None:

@@ -51,7 +51,7 @@ class AppliedPTransform:
         self.outputs: dict[str | int | None, Any] = {}
         self.parts: list[AppliedPTransform] = []
         self.environment_id = environment_id
-        self.resource_hints: dict[str, Any] = dict(transform.get_resource_hints()) if transform else {}
+        self.resource_hints: dict[str, bytes] = dict(transform.get_resource_hints()) if transform else {}
         if parent is not None and parent.resource_hints:
             self.resource_hints = merge_resource_hints(parent.resource_hints, self.resource_hints)
         self.annotations = {

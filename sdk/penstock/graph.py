@@ -212,7 +212,7 @@ class Step:
         side_inputs: Views, numbered as the `SideInputSlot` values in the primitive's arguments are.
         outputs: Tags and edges; the main output first.
         location: Where in the user's program the step was written.
-        resource_hints: Beam's resource hints, as pairs; the runner may use or ignore them.
+        resource_hints: Beam's resource hints, as pairs; the runner says that they have no effect.
     """
 
     label: str
@@ -221,7 +221,7 @@ class Step:
     side_inputs: tuple[SideInput, ...] = ()
     outputs: tuple[Output, ...] = ()
     location: Location | None = None
-    resource_hints: tuple[tuple[str, Any], ...] = field(default=())
+    resource_hints: tuple[tuple[str, bytes], ...] = field(default=())
 
     @property
     def where(self) -> str:

@@ -57,14 +57,8 @@ _MODULES: tuple[tuple[str, str], ...] = (
         "not our business: a notebook runs pipelines as a program does, and `to_dataframe` shows a PCollection",
     ),
     ("runners.render", "not our business: `Pipeline.explain` shows the graph and the plan"),
-    (
-        "utils.shared utils.multi_process_shared",
-        "not yet: `functools.cache` on a function of a module; it lives as long as the worker process",
-    ),
-    (
-        "utils.retry utils.secret utils.profiler utils.plugin utils.annotations",
-        "not our business: any library does it",
-    ),
+    ("utils.multi_process_shared", "not yet: `penstock.utils.shared` has one object for each worker process"),
+    ("utils.secret utils.profiler utils.plugin utils.annotations", "not our business: any library does it"),
     (
         "typehints.arrow_type_compatibility typehints.pandas_type_compatibility",
         "not our business: inner parts of Beam's; batches of Arrow and pandas need no import",

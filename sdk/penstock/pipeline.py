@@ -17,9 +17,10 @@ from penstock.error import three_parts
 from penstock.input_checks import check_inputs
 from penstock.options.pipeline_options import PipelineOptions, StandardOptions, TypeOptions
 from penstock.options.value_provider import RuntimeValueProvider
-from penstock.pipeline_arguments import checked_arguments, hints_of, own_options
+from penstock.pipeline_arguments import checked_arguments, own_options
 from penstock.transforms.display import HasDisplayData
 from penstock.transforms.ptransform_base import NamedPTransform, PTransform, get_named_nested_pvalues
+from penstock.transforms.resources import resource_hints_from_options
 from penstock.typehints import typehints
 from penstock.typehints.decorators import TypeCheckError
 from penstock.where import Location, caller
@@ -81,7 +82,7 @@ class Pipeline(HasDisplayData):
             )
         self._runner = runner
         self._stack = [AppliedPTransform(None, None, "", None)]
-        self._stack[0].resource_hints = hints_of(self._standard_options)
+        self._stack[0].resource_hints = resource_hints_from_options(self._options)
         self._labels: dict[str, Location | None] = {}
         self._display_data = display_data or {}
         self._error_handlers: list[Any] = []

@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import copy
-from collections.abc import Mapping
 from typing import Any
 
 from penstock.error import three_parts
@@ -11,9 +10,8 @@ from penstock.options.base import all_classes, parser_of
 from penstock.options.given import NOT_FLAGS
 from penstock.options.parser import nearest
 from penstock.options.pipeline_options import PipelineOptions
-from penstock.transforms.resources import parse_resource_hints
 
-__all__ = ["checked_arguments", "hints_of", "own_options"]
+__all__ = ["checked_arguments", "own_options"]
 
 
 def own_options(options: Any, argv: Any) -> PipelineOptions:
@@ -51,11 +49,3 @@ def checked_arguments(arguments: dict[str, Any], taker: str = "Pipeline") -> dic
                 hint = f"did you mean {close}?" if close else "a program run with --help shows all options"
                 raise TypeError(three_parts(f"{taker} has no argument or option {name!r}", hint=hint))
     return arguments
-
-
-def hints_of(options: Any) -> dict[str, Any]:
-    """The resource hints among the options."""
-    given = options.resource_hints or {}
-    if not isinstance(given, Mapping):
-        given = {name: value for name, _, value in (hint.partition("=") for hint in given)}
-    return parse_resource_hints(given)

@@ -48,7 +48,7 @@ def is_wanted(path: str) -> bool:
 
 _SAYS_MISSING = re.compile(r"<missing: ([\w.]+)>|penstock has no (penstock[\w.]*\w)")
 _PROTOCOL = ("to_runner_api", "from_runner_api", "_runner_api")
-_BESIDE = ("importlib", "mock.py", "pkgutil.py")
+_BESIDE = ("contextlib.py", "importlib", "mock.py", "pkgutil.py")
 
 
 def inner_part(error: BaseException, package: str) -> str | None:
@@ -79,11 +79,17 @@ def inner_part(error: BaseException, package: str) -> str | None:
 
 
 def _is_raised_in(trace: TracebackType | None, package: str) -> bool:
-    """Whether the innermost frame is the test's, but for a module's ``__getattr__``, mocks and Python's importing."""
+    """Whether the innermost frame is the test's, but for a module's ``__getattr__``, mocks and Python's importing.
+
+    A decorator ``mock.patch`` asks for its name before the test begins; its frame counts as that of the test.
+    """
     last = None
     while trace is not None:
         code = trace.tb_frame.f_code
-        if code.co_name != "__getattr__" and not any(each in code.co_filename for each in _BESIDE):
+        patched = trace.tb_frame.f_locals.get("func") if code.co_name == "patched" else None
+        if hasattr(patched, "__code__"):
+            last = patched.__code__.co_filename
+        elif code.co_name != "__getattr__" and not any(each in code.co_filename for each in _BESIDE):
             last = code.co_filename
         trace = trace.tb_next
     return last is not None and package in last

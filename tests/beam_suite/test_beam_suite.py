@@ -11,6 +11,8 @@ from pathlib import Path
 import pytest
 from porting import PACKAGE, Modules, beam_test_modules, expected_failures, ported
 
+import page
+
 HERE = Path(__file__).parent
 
 MODULES = Modules.read()
@@ -51,6 +53,15 @@ def test_every_test_module_of_beam_is_ported_or_left_out_with_a_reason() -> None
 def test_every_expected_failure_has_a_reason_and_a_module_that_is_ported() -> None:
     assert [name for name, why in expected_failures().items() if len(why) < 10] == []
     assert {name.partition("::")[0] for name in expected_failures()} <= set(MODULES.tests)
+
+
+def test_the_page_about_beams_names_tells_every_reason() -> None:
+    text = page.PAGE.read_text(encoding="utf-8")
+    assert page.BEGIN in text
+    assert page.updated(text) == text, "run: python tests/beam_suite/page.py"
+    told = page.section()
+    reasons = {*expected_failures().values(), *MODULES.left_out.values(), *MODULES.left_out_tests.values()}
+    assert [why for why in reasons if page.cell_of(why) not in told] == []
 
 
 def test_a_ported_module_has_the_names_of_penstock_in_code_and_in_strings_line_by_line() -> None:

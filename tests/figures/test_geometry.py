@@ -61,7 +61,7 @@ def misplaced(recording: Recording, svg: str) -> Iterator[str]:
                 yield f"the value {text.content!r} is not at its pane"
         elif text.kind in ("label", "name") and not text.area.is_within(everything):
             yield f"the label {text.content!r} leaves the drawing"
-        elif text.kind == "label" and text.area.right > layout.panels[-1].area.right + 0.2:
+        elif text.kind in ("label", "name") and text.area.right > layout.panels[-1].area.right + 0.2:
             yield f"the label {text.content!r} passes the end of the axis"
     yield from far_from_their_dots(svg)
 

@@ -64,16 +64,6 @@ def test_no_value_crosses_the_side_of_a_pane_that_is_wide_enough_for_it() -> Non
                     assert text.area.right <= area.right, (name, text.content)
 
 
-def test_no_label_runs_past_the_axis() -> None:
-    for name, recording in transcripts().items():
-        svg = draw(recording)
-        axis = next(each for each in parsed(svg).iter(f"{SVG}path") if "axis" in classes(each))
-        right = float(axis.attrib["d"].rpartition("H")[2])
-        for text in texts(svg):
-            if text.kind in ("label", "name"):
-                assert text.area.right <= right + 1.5, (name, text.content)
-
-
 def test_the_edges_of_panes_are_in_front_of_the_watermark() -> None:
     for name, recording in transcripts().items():
         found = [classes(each) for each in parsed(draw(recording)).iter(f"{SVG}path")]

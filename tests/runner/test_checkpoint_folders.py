@@ -219,3 +219,25 @@ def test_there_are_no_other_commands(tmp_path: Path, name: str, argument: str | 
     with pytest.raises(ValueError, match="there is no command"):
         open_at(place, BASE.signature()).command(name, argument)
     assert commands(place) == []
+
+
+def test_plans_are_read_once_and_strangers_are_told_by_their_names(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    read = []
+    monkeypatch.setattr(
+        DiskPlace, "read", lambda self, name: read.append(name) or (self.path / name).read_bytes()
+    )
+    place = DiskPlace(tmp_path)
+    open_at(place, BASE.signature())
+    finish(place, 0)
+    for signature in (BASE.signature(), replace(BASE, more=written("Out")).signature()):
+        read.clear()
+        folder._refuse_strangers(place)
+        assert read == []
+        open_at(place, signature)
+        assert read == ["plan.json"]
+    stranger = DiskPlace(tmp_path / "photos")
+    stranger.write("may.jpg", b"")
+    with pytest.raises(ValueError, match=r"the folder is no checkpoint of penstock: it holds may\.jpg"):
+        folder._refuse_strangers(stranger)

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import argparse
 import ast
 import logging
 from pathlib import Path
@@ -10,7 +11,9 @@ from typing import Any
 import pytest
 
 import penstock as beam
-from penstock.options.base import OptionsParser
+from penstock.options import given
+from penstock.options.base import OptionsParser, all_classes, parser_of
+from penstock.options.given import check_given
 from penstock.options.pipeline_options import PipelineOptions
 from penstock.options.without_effect import NO_EFFECT, REFUSED
 
@@ -26,6 +29,13 @@ def every_option() -> dict[str, Any]:
             options._add_argparse_args(parser)
             found |= {action.dest: action.default for action in parser._actions if action.dest != "help"}
     return found
+
+
+def without_effect() -> list[argparse.Action]:
+    """The options that the parser knows to have no effect."""
+    ours = [options for options in all_classes() if options.__module__.startswith("penstock.")]
+    found = parser_of(ours).without_effect()
+    return [action for action in found if action.const is None or action.const != action.default]
 
 
 def names_that_are_read() -> set[str]:
@@ -46,9 +56,8 @@ def names_that_are_read() -> set[str]:
 def test_every_option_is_read_or_refused_or_said_to_have_no_effect() -> None:
     options, read = every_option(), names_that_are_read()
     assert len(options) > 40
-    assert [
-        name for name in options if name not in read and name not in REFUSED and name not in NO_EFFECT
-    ] == []
+    said = {*REFUSED, *NO_EFFECT, *(action.dest for action in without_effect())}
+    assert [name for name in options if name not in read and name not in said] == []
 
 
 def test_what_is_refused_or_has_no_effect_is_an_option_that_nothing_reads() -> None:
@@ -64,6 +73,18 @@ def test_a_refused_option_stops_a_pipeline_before_it_starts(name: str) -> None:
     pipeline = beam.Pipeline(options=PipelineOptions([], **{name: value}))
     with pytest.raises(ValueError, match=f"the option {name} is refused"):
         pipeline.explain()
+
+
+@pytest.mark.parametrize("action", without_effect(), ids=lambda action: action.option_strings[-1])
+def test_a_given_option_that_the_parser_knows_to_have_no_effect_is_named_once(
+    action: argparse.Action, caplog: pytest.LogCaptureFixture
+) -> None:
+    given._warn_of_no_effect.cache_clear()
+    value = not action.default if action.const is None else action.const
+    with caplog.at_level(logging.WARNING):
+        check_given(PipelineOptions([], **{action.dest: value}))
+    [record] = caplog.records
+    assert action.option_strings[-1] in record.getMessage()
 
 
 @pytest.mark.parametrize("name", NO_EFFECT)

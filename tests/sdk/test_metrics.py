@@ -228,3 +228,11 @@ def test_lineage_records_full_names():
     assert Lineage.get_fq_name("apache", "a b", "`c.d`", subtype="t") == "apache:t:`a b`.`c.d`"
     with pytest.raises(ValueError, match="no lineage is labelled"):
         Lineage("middle")
+
+
+def test_labels_of_a_metric_tell_keys_apart_whether_they_are_a_set_or_a_mapping():
+    name = MetricName("game", "moves")
+    assert MetricKey("step", name, {"a", "b"}) == MetricKey("step", name, {"b", "a"})
+    assert hash(MetricKey("step", name, {"a": "1"})) == hash(MetricKey("step", name, {"a": "1"}))
+    keys = {MetricKey("step", name), MetricKey("step", name, {"a"}), MetricKey("step", name, {"b"})}
+    assert len({hash(key) for key in keys}) == len(keys) == 3

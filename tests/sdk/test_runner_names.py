@@ -61,8 +61,23 @@ def test_names_give_the_spark_runner_and_beams_local_ones_keep_it_here(spark_run
     assert create_runner().local_only is False
 
 
-def test_direct_runner_can_be_called_as_beams_class_is(spark_runner):
-    assert DirectRunner().local_only
+def test_the_names_are_classes_that_can_be_called_and_that_tell_whose_runner_one_is(spark_runner):
+    here, anywhere = DirectRunner(), SparkRunner()
+    assert (here.local_only, anywhere.local_only) == (True, False)
+    assert isinstance(here, DirectRunner)
+    assert isinstance(here, SparkRunner)
+    assert isinstance(here, PipelineRunner)
+    assert isinstance(anywhere, SparkRunner)
+    assert not isinstance(anywhere, DirectRunner)
+    assert isinstance(create_runner("DirectRunner"), DirectRunner)
+    assert not isinstance(PipelineRunner(), SparkRunner)
+
+
+def test_a_class_derived_from_a_name_of_the_runner_is_refused_with_the_true_class():
+    with pytest.raises(TypeError, match=r"(?s)MyRunner derives from.*penstock_spark.runner.SparkRunner"):
+
+        class MyRunner(DirectRunner):
+            pass
 
 
 @pytest.mark.parametrize(

@@ -100,7 +100,9 @@ def test_a_file_that_becomes_shorter_while_it_is_read_is_an_error(tmp_path, name
     assert_readable(error, f"{file} cannot be read: it has become shorter", "at step 'Read")
 
 
-@pytest.mark.xfail(strict=True, reason="Spark reads the frame when the run is over, and takes what is there")
+@pytest.mark.xfail(
+    strict=True, reason="nobody can compare once Spark alone has read the frame: docs/running.md"
+)
 def test_a_file_that_becomes_shorter_before_a_frame_is_read_is_an_error(tmp_path):
     file = tmp_path / "lines.csv"
     file.write_text(lines_of("csv", 1_000))

@@ -214,8 +214,10 @@ def open_at(
     lease: Lease | None = None,
 ) -> Checkpoint:
     """As `open_checkpoint`, for any kind of folder, and with a claim that has been made."""
-    _refuse_strangers(place)
+    # Read once, and not before the claim: the run that is waited for may change them.
     plans = _plans(place)
+    if not plans:
+        _refuse_strangers(place)
     if ENDED in place.names():
         raise ValueError(_ended(place))
     if plans and _has_begun(place):
@@ -228,16 +230,16 @@ def open_at(
     for note in opened.notes:
         _LOGGER.warning("the checkpoint %s: %s", place.location, note)
     prepare(opened)
-    _keep(place, opened.plan)
+    _keep(place, opened.plan, plans)
     for name in (_SPARK, _CONTROL, _INPUTS):
         place.inside(name).make()
     return opened
 
 
 def _refuse_strangers(place: Place) -> None:
-    """Refuses a folder that has something else in it."""
+    """Refuses a folder that has something else in it, and no plan; reads none."""
     names = [name for name in place.names() if not name.startswith(".") and name != HOLDERS]
-    if names and not _plans(place):
+    if names and PLAN not in names and not _earlier(names):
         raise ValueError(_no_checkpoint(place.location, names))
 
 
@@ -317,11 +319,11 @@ def _read(place: Place, name: str) -> Signature:
     return plan
 
 
-def _keep(place: Place, plan: Signature) -> None:
-    """Writes a plan; wherever this is cut short, there is a plan."""
+def _keep(place: Place, plan: Signature, plans: list[Signature]) -> None:
+    """Writes a plan, beside those that `_plans` gave; wherever this is cut short, there is a plan."""
     names = place.names()
     if PLAN in names:
-        if _read(place, PLAN) == plan:
+        if plans[0] == plan:
             return
         place.rename(PLAN, f"{PLAN}.{max(_earlier(names), default=0) + 1}")
     place.write(PLAN, json.dumps(plan, indent=2, ensure_ascii=False).encode())

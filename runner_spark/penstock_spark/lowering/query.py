@@ -48,6 +48,11 @@ class Query:
     first_reading: int
     rests: bool
 
+    def files(self) -> dict[int, str]:
+        """The steps that may read files as they arrive, by the number of their source."""
+        numbered = enumerate(self.readings, self.first_reading)
+        return {number: reading.spec.where for number, reading in numbered if reading.may_be_files}
+
     @property
     def is_finite(self) -> bool:
         """Whether all of its sources end by themselves."""

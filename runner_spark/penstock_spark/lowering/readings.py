@@ -38,6 +38,7 @@ class Opened:
         ends_when_read: Whether it has ended as soon as there is nothing new; its tasks do not see that.
         is_limited: Whether a micro-batch may read only a part of what is there.
         is_newest_first: Whether it reads files in another order than that in which they have changed.
+        may_be_files: Whether it may read files while they arrive.
     """
 
     frame: DataFrame
@@ -46,6 +47,7 @@ class Opened:
     ends_when_read: bool = False
     is_limited: bool = False
     is_newest_first: bool = False
+    may_be_files: bool = False
 
 
 def ends_soon(part: Level) -> bool:
@@ -78,6 +80,7 @@ def open_reading(part: Level, context: Context, folder: str) -> Opened:
             ends_when_read=source.ends,
             is_limited=not _LIMITS.isdisjoint(options),
             is_newest_first=str(options.get("latestfirst", "false")).lower() == "true",
+            may_be_files=True,
         )
     if isinstance(source, _Clocked):
         beats = open_beats(source, context.spark)

@@ -10,6 +10,7 @@ from pyspark import StorageLevel
 from pyspark.sql import DataFrame, SparkSession
 from pyspark.sql import functions as F
 
+from penstock.graph import Graph
 from penstock_spark.operators.failure import find_failure, step_failed
 from penstock_spark.operators.program import PageRoot, Program, SinkWriterSpec
 from penstock_spark.operators.reporting import reporting_now, reports_of
@@ -20,6 +21,7 @@ from penstock_spark.sinks.micro_batch import MicroBatch, prepare
 from penstock_spark.sinks.plan import SinkPlan
 from penstock_spark.sinks.stream_sink import StreamSink
 from penstock_spark.spark_errors import Surroundings, translated
+from penstock_spark.stream_sources.whole_files import WholeFiles
 from penstock_spark.workers_python import map_in_arrow
 
 TASK_BYTES = 4 << 20
@@ -55,6 +57,10 @@ class BatchWriter:
         app: Names the checkpoint: the same after a restart, and never that of another checkpoint.
         check: Called before a micro-batch is written: it raises if another run holds the checkpoint.
         location: The folder of the checkpoint, for errors.
+        graph: The pipeline, for errors: which step reads a file.
+
+    Attributes:
+        files: What looks whether a micro-batch has read its files as a whole; set once the query has its sources.
 
     Raises:
         UnsupportedByRunner: A sink takes no stream, or not all that is asked of it.
@@ -72,6 +78,7 @@ class BatchWriter:
         app: str,
         check: Callable[[], None],
         location: str | None = None,
+        graph: Graph | None = None,
     ) -> None:
         self._check = check
         self._sinks = tuple(sinks)
@@ -82,6 +89,8 @@ class BatchWriter:
         self._sys_path = sys_path
         self._streams = _streams(self._sinks, app)
         self._location = location
+        self._graph = graph
+        self.files: WholeFiles | None = None
         self._last_begun: int | None = None
         self._reporting = reporting_now()
         for sink in self._sinks:
@@ -115,6 +124,8 @@ class BatchWriter:
         with reports_of(self._reporting):
             try:
                 self._write(frame, batch_id, may_be_again)
+                if self.files is not None:
+                    self.files.check(frame)
             except Exception as error:
                 if _is_stop(str(error)):
                     raise QueryStopped(_SPARKS_WORDS) from None
@@ -180,7 +191,7 @@ class BatchWriter:
         where = places[0] if places else "in a stream without a sink"
         if isinstance(error, OSError):
             step_failed(unwritable(error, where), where)
-        known = Surroundings(places=places or (where,), checkpoint=self._location)
+        known = Surroundings(graph=self._graph, places=places or (where,), checkpoint=self._location)
         step_failed(translated(error, known), where)
 
 

@@ -9,7 +9,7 @@ from __future__ import annotations
 
 import threading
 import time
-from collections.abc import Callable, Mapping
+from collections.abc import Callable, Mapping, Set
 from dataclasses import dataclass
 from typing import Any
 
@@ -51,18 +51,19 @@ class MetricKey:
     Attributes:
         step: The step's full label.
         metric: The metric's `MetricName`.
-        labels: Beam's; further names, usually none.
+        labels: Beam's; further names, usually none: a mapping or a set.
     """
 
     step: str
     metric: MetricName
-    labels: Mapping[str, str] | None = None
+    labels: Mapping[str, str] | Set[str] | None = None
 
     def __post_init__(self) -> None:
-        object.__setattr__(self, "labels", dict(self.labels or {}))
+        own = frozenset(self.labels) if isinstance(self.labels, Set) else dict(self.labels or {})
+        object.__setattr__(self, "labels", own)
 
     def __hash__(self) -> int:
-        return hash((self.step, self.metric))
+        return hash((self.step, self.metric, frozenset(self.labels or ())))
 
     def __repr__(self) -> str:
         return f"MetricKey(step={self.step}, metric={self.metric}, labels={self.labels})"

@@ -3,11 +3,16 @@
 from __future__ import annotations
 
 import json
+import logging
+import os
 from collections.abc import Callable
 from dataclasses import dataclass
 from typing import Any, ClassVar
 
+from penstock.error import three_parts
 from penstock.options.base import CommaSeparatedList, OptionsParser, PipelineOptions
+from penstock.options.parser import AuditEntries, MergedObjects
+from penstock.options.standard import DebugOptions
 
 __all__ = [
     "AzureOptions",
@@ -26,6 +31,8 @@ __all__ = [
     "WorkerOptions",
 ]
 
+_LOGGER = logging.getLogger(__name__)
+
 
 @dataclass(frozen=True)
 class Flag:
@@ -34,6 +41,7 @@ class Flag:
     Attributes:
         names: Its flags, without the dashes.
         default: Its default.
+        default_factory: Makes the default whenever options are parsed; None takes `default`.
         dest: The name of its value; by default that of its last flag.
         type: What makes a value of a text.
         action: What argparse does with a value.
@@ -42,6 +50,7 @@ class Flag:
 
     names: str
     default: Any = None
+    default_factory: Callable[[], Any] | None = None
     dest: str | None = None
     type: Callable[[str], Any] | None = None
     action: Any = "store"
@@ -95,7 +104,7 @@ def _add_flags(cls: type[OptionsOfOtherSystems], parser: OptionsParser) -> None:
             *names,
             dest=flag.dest or names[-1].lstrip("-").replace("-", "_"),
             action=flag.action,
-            default=flag.default,
+            default=flag.default_factory() if flag.default_factory else flag.default,
             **further,
         )
 
@@ -131,8 +140,14 @@ class GoogleCloudOptions(OptionsOfOtherSystems):
             default=[f"https://www.googleapis.com/auth/{scope}" for scope in _SCOPES.split()],
             action="append",
         ),
-        *_lists("gcs_custom_audit_entry gcs_custom_audit_entries"),
+        Flag("gcs_custom_audit_entry gcs_custom_audit_entries", action=AuditEntries),
     )
+
+    def validate(self, validator: Any = None) -> list[str]:
+        """What is wrong with these options, a text each; where files are for the service is not looked at."""
+        if self.view_as(DebugOptions).dataflow_job_file and self.template_location:
+            return [_exclude_each_other("--dataflow_job_file and --template_location are")]
+        return _not_a_list("dataflow_service_options", self.dataflow_service_options)
 
 
 class TestDataflowOptions(OptionsOfOtherSystems):
@@ -148,6 +163,12 @@ class AzureOptions(OptionsOfOtherSystems):
 
     instead = "set Spark's properties, --spark_conf=spark.hadoop.fs.azure...=value"
     flags = _texts("azure_connection_string blob_service_endpoint azure_managed_identity_client_id")
+
+    def validate(self, validator: Any = None) -> list[str]:
+        """What is wrong with these options, a text each."""
+        if self.azure_connection_string and self.blob_service_endpoint:
+            return [_exclude_each_other("--azure_connection_string and --blob_service_endpoint are")]
+        return []
 
 
 class S3Options(OptionsOfOtherSystems):
@@ -182,14 +203,23 @@ class WorkerOptions(OptionsOfOtherSystems):
         *_texts("worker_region worker_zone zone network subnetwork min_cpu_platform"),
         *_texts("worker_harness_container_image sdk_container_image default_sdk_harness_log_level"),
         *_lists("sdk_harness_container_image_overrides"),
-        Flag("sdk_harness_log_level_overrides", type=json.loads),
+        Flag("sdk_harness_log_level_overrides", type=json.loads, action=MergedObjects),
         Flag("use_public_ips", action="store_true"),
         Flag("no_use_public_ips", dest="use_public_ips", action="store_false"),
     )
 
 
 class ProfilingOptions(OptionsOfOtherSystems):
-    """Options of the profilers of Beam's workers (Beam's ``ProfilingOptions``)."""
+    """Options of the profilers of Beam's workers (Beam's ``ProfilingOptions``).
+
+    The check of options, which is at the start of a run at the latest, gives `profile_location` a place below
+    ``temp_location`` if there is an agent and no place, and the agent ``coredump`` its experiment.
+
+    >>> from penstock.options.pipeline_options_validator import PipelineOptionsValidator
+    >>> options = PipelineOptions(["--profiler_agent=memray", "--temp_location=/tmp/games/"])
+    >>> PipelineOptionsValidator(options, None).validate(), options.view_as(ProfilingOptions).profile_location
+    ([], '/tmp/games/profiles')
+    """
 
     instead = "Spark has a profiler, --spark_conf=spark.python.profile=true"
     flags = (
@@ -202,6 +232,20 @@ class ProfilingOptions(OptionsOfOtherSystems):
         *_numbers("profiler_stop_after_sec", default=0),
         *_numbers("profile_postprocess_interval_sec", default=600),
     )
+
+    def validate(self, validator: Any = None) -> list[str]:
+        """What is wrong with these options, a text each; what follows from an agent is set."""
+        if not self.profiler_agent:
+            return []
+        temp_location = self.view_as(GoogleCloudOptions).temp_location
+        if temp_location and not self.profile_location:
+            self._all_options["profile_location"] = temp_location.rstrip("/") + "/profiles"
+            _LOGGER.info("--profile_location is %s, since there is a profiler_agent", self.profile_location)
+        if self.profiler_agent == "coredump":
+            self.view_as(DebugOptions).add_experiment("core_pattern=/tmp/beam_coredump.%e.%p")
+        if self.profile_cpu or self.profile_memory:
+            return [_exclude_each_other("--profiler_agent is", "with --profile_cpu and --profile_memory")]
+        return []
 
 
 class PortableOptions(OptionsOfOtherSystems):
@@ -268,8 +312,38 @@ class PrismRunnerOptions(OptionsOfOtherSystems):
     )
 
 
+def _services_of_environment() -> dict[str, Any]:
+    services: dict[str, Any] = json.loads(os.environ.get("BEAM_SERVICE_OVERRIDES") or "{}")
+    return services
+
+
 class CrossLanguageOptions(OptionsOfOtherSystems):
-    """Options of transforms in other languages (Beam's ``CrossLanguageOptions``)."""
+    """Options of transforms in other languages (Beam's ``CrossLanguageOptions``).
+
+    ``beam_services`` begins with what the environment has in ``BEAM_SERVICE_OVERRIDES``.
+
+    >>> options = PipelineOptions(['--beam_services={"jar": "here"}']).view_as(CrossLanguageOptions)
+    >>> options.beam_services
+    {'jar': 'here'}
+    """
 
     instead = "there are no cross-language transforms here"
-    flags = (Flag("beam_services", default={}, type=json.loads), *_switches("use_transform_service"))
+    flags = (
+        Flag(
+            "beam_services",
+            default_factory=_services_of_environment,
+            type=lambda text: {**_services_of_environment(), **json.loads(text)},
+        ),
+        *_switches("use_transform_service"),
+    )
+
+
+def _exclude_each_other(flags: str, others: str = "") -> str:
+    what = f"{flags} mutually exclusive {others}".rstrip()
+    return three_parts(what, hint="leave one of them out")
+
+
+def _not_a_list(name: str, value: Any) -> list[str]:
+    if isinstance(value, str):
+        return [three_parts(f"{name} is a string, not a list", hint=f"write {name}=[{value!r}]")]
+    return []

@@ -5,6 +5,7 @@ from __future__ import annotations
 import argparse
 import difflib
 import functools
+import json
 from collections.abc import Iterable, Iterator
 from typing import Any, NoReturn
 
@@ -100,6 +101,73 @@ class CommaSeparatedList(argparse.Action):
         """Adds the items to the list so far."""
         so_far = getattr(namespace, self.dest) or []
         setattr(namespace, self.dest, [*so_far, *_split(str(values))])
+
+
+class MergedObjects(argparse.Action):
+    """Repeated JSON objects make one; of a name that comes twice the later value counts (with ``type=json.loads``)."""
+
+    def __call__(
+        self,
+        parser: argparse.ArgumentParser,
+        namespace: argparse.Namespace,
+        values: Any,
+        option_string: str | None = None,
+    ) -> None:
+        """Adds an object's members to those so far."""
+        setattr(namespace, self.dest, {**(getattr(namespace, self.dest) or {}), **values})
+
+
+class AuditEntries(argparse.Action):
+    """What Google's log of accesses to files is to note: ``key=value``, or JSON where the flag's name is a plural.
+
+    >>> parser = argparse.ArgumentParser()
+    >>> _ = parser.add_argument("--entry", "--entries", dest="entries", action=AuditEntries)
+    >>> parser.parse_args(["--entry=user=me", '--entries={"job": "7"}']).entries
+    {'x-goog-custom-audit-user': 'me', 'x-goog-custom-audit-job': '7'}
+    """
+
+    PREFIX = "x-goog-custom-audit-"
+    KEY_CHARACTERS = 64
+    VALUE_CHARACTERS = 1200
+    ENTRIES = 4
+    """With the entry ``job``, which the service adds where it is missing."""
+
+    def __call__(
+        self,
+        parser: argparse.ArgumentParser,
+        namespace: argparse.Namespace,
+        values: Any,
+        option_string: str | None = None,
+    ) -> None:
+        """Adds the entries to those so far; argparse prints what is wrong, and ends the program."""
+        entries = dict(getattr(namespace, self.dest) or {})
+        for key, value in self._pairs(values, is_json=str(option_string).endswith("entries")):
+            self._check_length("key", key, self.KEY_CHARACTERS)
+            self._check_length("value", value, self.VALUE_CHARACTERS)
+            entries[key if key.startswith(self.PREFIX) else self.PREFIX + key] = value
+        if len({*entries, f"{self.PREFIX}job"}) > self.ENTRIES:
+            raise argparse.ArgumentError(
+                None,
+                "The maximum allowed number of GCS custom audit entries "
+                f"(including the default {self.PREFIX}job) is {self.ENTRIES}",
+            )
+        setattr(namespace, self.dest, entries)
+
+    def _pairs(self, text: str, *, is_json: bool) -> list[tuple[str, str]]:
+        if not is_json:
+            key, _, value = text.partition("=")
+            return [(key, value)]
+        try:
+            return [(key, str(value)) for key, value in json.loads(text).items()]
+        except (ValueError, AttributeError):
+            raise argparse.ArgumentError(self, "it is no JSON object") from None
+
+    def _check_length(self, kind: str, text: str, characters: int) -> None:
+        if len(text) > characters:
+            raise argparse.ArgumentError(
+                None,
+                f"The {kind} {text!r} in GCS custom audit entries exceeds the {characters}-character limit",
+            )
 
 
 def _split(text: str) -> Iterator[str]:

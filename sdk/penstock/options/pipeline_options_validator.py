@@ -5,8 +5,11 @@ from __future__ import annotations
 from typing import Any
 
 from penstock.options.pipeline_options import (
+    AzureOptions,
     DebugOptions,
+    GoogleCloudOptions,
     PipelineOptions,
+    ProfilingOptions,
     SetupOptions,
     SparkOptions,
     TypeOptions,
@@ -25,7 +28,15 @@ class PipelineOptionsValidator:
       hint: use one of batch, micro_batch, streaming
     """
 
-    OPTIONS = (DebugOptions, SetupOptions, SparkOptions, TypeOptions)
+    OPTIONS = (
+        DebugOptions,
+        SetupOptions,
+        SparkOptions,
+        TypeOptions,
+        AzureOptions,
+        GoogleCloudOptions,
+        ProfilingOptions,
+    )
 
     def __init__(self, options: PipelineOptions, runner: Any = None) -> None:
         self.options = options

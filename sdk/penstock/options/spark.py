@@ -53,6 +53,8 @@ class SparkOptions(PipelineOptions):
         drop_state: The labels of groupings whose state in the checkpoint may go, since the pipeline has them no more.
         drain_on_signal: Has Ctrl-C and SIGTERM drain a stream, in the place of cancelling it.
         take_over: Ends another run that holds the checkpoint, and goes on from where that one was.
+        spark_job_server_jar: Beam's; of no effect, as are `spark_rest_url`, `spark_submit_uber_jar` and
+            `spark_version`.
         fast_start: Starts a local Spark in half the time, at the cost of long jobs; for tests.
         show_elements_in_errors: Puts the failing element into the error's text; off, since elements may be
             private.
@@ -105,6 +107,7 @@ class SparkOptions(PipelineOptions):
         )
         for name, meaning in _SWITCHES.items():
             parser.add_argument(f"--{name}", action="store_true", default=False, help=meaning)
+        _add_those_of_the_job_server(parser)
 
     def master_url(self) -> str | None:
         """The master URL under either name; None if neither is set."""
@@ -155,6 +158,17 @@ class SparkOptions(PipelineOptions):
         except ValueError as error:
             errors.append(str(error))
         return errors
+
+
+def _add_those_of_the_job_server(parser: OptionsParser) -> None:
+    """Beam's options for the way to Spark through a job server."""
+    instead = "there is no job server here: --master"
+    parser.add_without_effect(instead, "--spark_job_server_jar", default=None)
+    parser.add_without_effect(instead, "--spark_submit_uber_jar", action="store_true", default=False)
+    parser.add_without_effect(instead, "--spark_rest_url", default=None)
+    parser.add_without_effect(
+        "the version is that of the installed pyspark", "--spark_version", default="3", choices=["3"]
+    )
 
 
 def _wrong_names(without: Any) -> list[str]:

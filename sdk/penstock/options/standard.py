@@ -10,6 +10,12 @@ from penstock.options.base import CommaSeparatedList, OptionsParser, PipelineOpt
 
 _BEAMS_RUNNER = "it belongs to Beam's in-process runner"
 _ADDITIONAL_CHECKS = ("all", "ptransform_fn")
+_CONTAINERS = (
+    "prebuild_sdk_container_engine",
+    "prebuild_sdk_container_base_image",
+    "cloud_build_machine_type",
+    "docker_registry_push_url",
+)
 
 
 class StandardOptions(PipelineOptions):
@@ -88,6 +94,9 @@ class TypeOptions(PipelineOptions):
         performance_runtime_type_check: Checks the first of every hundred elements in each task.
         allow_non_deterministic_key_coders: Refused when the pipeline runs; register a coder for the key's class.
         allow_unsafe_triggers: Accepts triggers that may lose data.
+        disable_beartype: Beam's; of no effect.
+        exclude_infer_dataclass_field_type: Beam's; of no effect.
+        force_cloudpickle_deterministic_coders: Beam's; of no effect.
 
     >>> PipelineOptions(["--no_pipeline_type_check"]).view_as(TypeOptions).pipeline_type_check
     False
@@ -115,6 +124,12 @@ class TypeOptions(PipelineOptions):
             ("allow_unsafe_triggers", "Accepts triggers that may lose data."),
         ):
             parser.add_argument(f"--{name}", default=False, action="store_true", help=text)
+        for name, instead in (
+            ("disable_beartype", "types are checked without beartype"),
+            ("exclude_infer_dataclass_field_type", "declare the type with with_output_types"),
+            ("force_cloudpickle_deterministic_coders", "keys are never encoded with dill"),
+        ):
+            parser.add_without_effect(instead, f"--{name}", default=False, action="store_true")
 
     def validate(self, validator: Any = None) -> list[str]:
         """What is wrong with these options, a text each."""
@@ -176,6 +191,7 @@ class DebugOptions(PipelineOptions):
     Attributes:
         experiments: Names, or ``name=value``, for the program to look up; None if there are none.
         number_of_worker_harness_threads: Of no effect.
+        dataflow_job_file: A file for what the Dataflow service is sent; of no effect.
 
     >>> options = PipelineOptions(["--experiments=fast,level=3"]).view_as(DebugOptions)
     >>> options.lookup_experiment("fast"), options.lookup_experiment("level")
@@ -192,6 +208,7 @@ class DebugOptions(PipelineOptions):
             action=CommaSeparatedList,
             default=None,
         )
+        parser.add_without_effect("Pipeline.explain() shows the plan", "--dataflow_job_file", default=None)
         parser.add_without_effect(
             "--spark_conf=spark.executor.cores=4 says how many tasks an executor runs",
             "--number_of_worker_harness_threads",
@@ -229,6 +246,7 @@ class SetupOptions(PipelineOptions):
     Attributes:
         requirements_file: A pip requirements file; of no effect.
         requirements_cache: A folder of downloaded packages; of no effect.
+        requirements_cache_only_sources: Beam's; of no effect.
         setup_file: A ``setup.py``; of no effect.
         extra_packages: Package files; of no effect.
         files_to_stage: Other files; of no effect.
@@ -237,6 +255,10 @@ class SetupOptions(PipelineOptions):
         save_main_session: Always done: functions of the main program are sent by value.
         sdk_location: Beam's; of no effect.
         user_agent: A text that names the pipeline to services; of no effect.
+        prebuild_sdk_container_engine: Beam's; of no effect, as are `prebuild_sdk_container_base_image`,
+            `cloud_build_machine_type` and `docker_registry_push_url`.
+        maven_repository_url: Beam's; of no effect.
+        gbek: A secret to encrypt what is shuffled with; refused, Spark encrypts with a key of its own.
 
     >>> options = PipelineOptions(["--extra_package=a.whl", "--extra_package=b.whl"])
     >>> options.view_as(SetupOptions).extra_packages
@@ -249,6 +271,9 @@ class SetupOptions(PipelineOptions):
         files = "--spark_conf=spark.submit.pyFiles=... sends packages, and spark.files=... other files"
         parser.add_without_effect(image, "--requirements_file", default=None)
         parser.add_without_effect(image, "--requirements_cache", default=None)
+        parser.add_without_effect(
+            image, "--requirements_cache_only_sources", default=False, action="store_true"
+        )
         parser.add_without_effect("modules of your own travel by themselves", "--setup_file", default=None)
         for names, instead in (
             (("--extra_package", "--extra_packages"), files),
@@ -272,6 +297,14 @@ class SetupOptions(PipelineOptions):
         )
         parser.add_without_effect("penstock sends itself", "--sdk_location", default="default")
         parser.add_without_effect("no service asks for it", "--user_agent", default=None)
+        for name in _CONTAINERS:
+            parser.add_without_effect("Spark says what workers are", f"--{name}", default=None)
+        parser.add_without_effect(
+            "--spark_conf=spark.jars.repositories=... says where Spark finds packages of Java",
+            "--maven_repository_url",
+            default=None,
+        )
+        parser.add_without_effect("--spark_conf=spark.io.encryption.enabled=true", "--gbek", default=None)
 
     def validate(self, validator: Any = None) -> list[str]:
         """What is wrong with these options, a text each."""

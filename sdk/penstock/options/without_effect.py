@@ -3,12 +3,15 @@
 from __future__ import annotations
 
 import logging
-from collections.abc import Mapping
-from typing import Any
+from collections.abc import Iterable, Mapping
+from typing import TYPE_CHECKING, Any
 
 from penstock.error import three_parts
 
-__all__ = ["NO_EFFECT", "REFUSED", "refusals", "warn_of_no_effect"]
+if TYPE_CHECKING:
+    from penstock.graph import Step
+
+__all__ = ["NO_EFFECT", "REFUSED", "refusals", "warn_of_hints", "warn_of_no_effect"]
 
 _LOGGER = logging.getLogger(__name__)
 _SPARK_SENDS = (
@@ -21,6 +24,7 @@ REFUSED: Mapping[str, str] = {
     "dry_run": "explain() tells what a run would do",
     "extra_packages": _SPARK_SENDS,
     "files_to_stage": _SPARK_SENDS,
+    "gbek": "switch Spark's own encryption on, --spark_conf=spark.io.encryption.enabled=true",
     "on_success_matcher": _ASSERT,
     "requirements_cache": _SPARK_SENDS,
     "requirements_file": _SPARK_SENDS,
@@ -28,21 +32,12 @@ REFUSED: Mapping[str, str] = {
 }
 """By option, what to do instead: a program that relies on one would fail later, or pass without its check."""
 
-_SPARK_HAS_WORKERS = "Spark says how many workers there are: --master"
 NO_EFFECT: Mapping[str, str] = {
-    "direct_embed_docker_python": "there are no containers",
-    "direct_num_workers": _SPARK_HAS_WORKERS,
-    "direct_runner_bundle_repeat": "a bundle runs once",
-    "direct_runner_use_stacked_bundle": "bundles are Spark's",
-    "direct_running_mode": _SPARK_HAS_WORKERS,
-    "direct_test_splits": "there are no splittable DoFns",
-    "number_of_worker_harness_threads": _SPARK_HAS_WORKERS,
     "save_main_session": "functions of the main program are always sent by value",
-    "sdk_location": "the workers have the SDK of the driver",
     "streaming": "a pipeline with unbounded input is a stream, and --mode says how it runs",
-    "user_agent": "there is no service that would be told",
 }
-"""By option, why it changes nothing: a program means the same without it. A run that has one logs a warning."""
+"""By option, why it changes nothing: a program means the same without it. A run that has one logs a warning, as
+`penstock.options.given` does for those that the parser knows to have no effect."""
 
 
 def refusals(given: Mapping[str, Any]) -> list[str]:
@@ -71,3 +66,19 @@ def warn_of_no_effect(given: Mapping[str, Any]) -> None:
     for name in given:
         if name in NO_EFFECT:
             _LOGGER.warning("the option %s has no effect: %s", name, NO_EFFECT[name])
+
+
+def warn_of_hints(steps: Iterable[Step]) -> None:
+    """Logs one warning if steps have resource hints.
+
+    Args:
+        steps: Those of a pipeline that is about to run.
+    """
+    hinted = [step.label for step in steps if step.resource_hints]
+    if hinted:
+        _LOGGER.warning(
+            "Spark gives all steps the same machines, so the resource hints of these steps have no effect: %s; set "
+            "Spark's properties, such as --spark_conf=spark.executor.memory=8g, spark.executor.cores and "
+            "spark.executor.resource.gpu.amount",
+            ", ".join(hinted),
+        )

@@ -1,8 +1,17 @@
 """Runners: what takes a pipeline and runs it. There is one, on Spark; it lives in a package of its own."""
 
+import sys
 from typing import Any
 
-from penstock.runners.runner import PipelineResult, PipelineRunner, PipelineState, create_runner, spark_runner
+from penstock.error import three_parts
+from penstock.runners.runner import (
+    SPARK_RUNNER,
+    PipelineResult,
+    PipelineRunner,
+    PipelineState,
+    create_runner,
+    spark_runner,
+)
 
 __all__ = [
     "DirectRunner",
@@ -14,7 +23,22 @@ __all__ = [
 ]
 
 
-def SparkRunner(**arguments: Any) -> PipelineRunner:
+class _NameOfTheRunner(type):
+    """The type of names that stand for the one runner: Spark's package is imported when one of them is called."""
+
+    def __call__(cls, **arguments: Any) -> PipelineRunner:
+        runner = spark_runner(**arguments)
+        runner.local_only = cls.local_only  # type: ignore[attr-defined]
+        return runner
+
+    def __instancecheck__(cls, instance: object) -> bool:
+        module = sys.modules.get(SPARK_RUNNER[0])
+        if module is None or not isinstance(instance, getattr(module, SPARK_RUNNER[1])):
+            return False
+        return bool(instance.local_only) or not cls.local_only  # type: ignore[attr-defined]
+
+
+class SparkRunner(PipelineRunner, metaclass=_NameOfTheRunner):
     """The Spark runner, as `penstock_spark.runner.SparkRunner` makes it; Spark is imported when it is called.
 
     Args:
@@ -22,15 +46,30 @@ def SparkRunner(**arguments: Any) -> PipelineRunner:
 
     Raises:
         ImportError: If the runner's package cannot be imported.
-        TypeError: If an option's name is unknown.
+        TypeError: If an option's name is unknown, or a class derives from this name.
+
+    >>> isinstance(create_runner("spark"), SparkRunner), isinstance(create_runner("spark"), DirectRunner)
+    (True, False)
     """
-    return spark_runner(**arguments)
+
+    def __init_subclass__(cls) -> None:
+        if cls.__module__ != __name__:
+            what = f"{cls.__name__} derives from a name of the Spark runner, which is not its class"
+            raise TypeError(three_parts(what, hint=f"derive it from {'.'.join(SPARK_RUNNER)}"))
 
 
-def DirectRunner() -> PipelineRunner:
+class DirectRunner(SparkRunner):
     """The Spark runner on this machine, under the name that Beam's programs use for their local runner.
+
+    Args:
+        arguments: As of `SparkRunner`.
 
     Raises:
         ImportError: If the runner's package cannot be imported.
+        TypeError: As of `SparkRunner`.
+
+    >>> isinstance(create_runner("direct"), DirectRunner), isinstance(create_runner("direct"), SparkRunner)
+    (True, True)
     """
-    return create_runner("DirectRunner")
+
+    local_only = True

@@ -3,15 +3,18 @@
 from __future__ import annotations
 
 import hashlib
+import importlib
 import shutil
 import struct
 import tempfile
 from collections.abc import Iterable
 from types import TracebackType
 from typing import Any
+from unittest import mock
 
 from penstock.error import three_parts
 from penstock.io.filesystems import FileSystems
+from penstock.utils import retry
 
 __all__ = ["LCGenerator", "TempDir", "compute_hash", "create_file", "delete_files", "read_files_from_pattern"]
 
@@ -88,6 +91,31 @@ def create_file(path: str, contents: str) -> str:
     with FileSystems.create(path) as file:
         file.write(contents.encode())
     return path
+
+
+def patch_retry(testcase: Any, module: Any) -> None:
+    """Has the retries of a module neither wait nor log until a test ends (Beam's name).
+
+    Args:
+        testcase: The `unittest.TestCase`.
+        module: A module that decorates functions with `penstock.utils.retry`; it is loaded again, now and at the end.
+    """
+    original = retry.with_exponential_backoff
+
+    def without_waiting(**kwargs: Any) -> Any:
+        return original(**{**kwargs, "logger": lambda *_: None, "clock": _NoClock()})
+
+    patch = mock.patch.object(retry, "with_exponential_backoff", without_waiting)
+    patch.start()
+    # Cleanups run in the opposite order.
+    testcase.addCleanup(importlib.reload, module)
+    testcase.addCleanup(patch.stop)
+    importlib.reload(module)
+
+
+class _NoClock:
+    def sleep(self, value: float) -> None:
+        """Returns at once."""
 
 
 def read_files_from_pattern(file_pattern: str) -> str:

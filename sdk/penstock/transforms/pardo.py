@@ -243,7 +243,7 @@ class _MultiParDo(PTransform[Any, Any]):
         """Those of the ParDo."""
         return self._pardo.get_type_hints()
 
-    def get_resource_hints(self) -> dict[str, Any]:
+    def get_resource_hints(self) -> dict[str, bytes]:
         """Those of the ParDo."""
         return self._pardo.get_resource_hints()
 

@@ -137,7 +137,7 @@ class PTransform(WithTypeHints, HasDisplayData, Generic[InputT, OutputT]):
         return self
 
     def with_resource_hints(self, **kwargs: Any) -> Self:
-        """Says what the machines that run the step should have; a runner may ignore it.
+        """Says what the machines that run the step should have; a runner may ignore it, and Spark's says so.
 
         Args:
             kwargs: See `penstock.transforms.resources.parse_resource_hints`.
@@ -151,10 +151,10 @@ class PTransform(WithTypeHints, HasDisplayData, Generic[InputT, OutputT]):
         self.get_resource_hints().update(parse_resource_hints(kwargs))
         return self
 
-    def get_resource_hints(self) -> dict[str, Any]:
-        """The resource hints so far."""
+    def get_resource_hints(self) -> dict[str, bytes]:
+        """The resource hints so far, by Beam's names of them."""
         # Subclasses do not always call this class's constructor.
-        hints: dict[str, Any] = self.__dict__.setdefault("_resource_hints", {})
+        hints: dict[str, bytes] = self.__dict__.setdefault("_resource_hints", {})
         return hints
 
     def type_check_inputs(self, pvalueish: Any) -> None:

@@ -1,0 +1,203 @@
+"""Functions that are called again after an error, as calls of services are (Beam's ``apache_beam.utils.retry``)."""
+
+from __future__ import annotations
+
+import functools
+import logging
+import random
+import sys
+import time
+import traceback
+from collections.abc import Callable, Iterator
+from typing import Any, TypeVar
+
+from penstock.error import three_parts
+
+__all__ = [
+    "Clock",
+    "FuzzedExponentialIntervals",
+    "PermanentException",
+    "no_retries",
+    "retry_on_server_errors_and_timeout_filter",
+    "retry_on_server_errors_filter",
+    "with_exponential_backoff",
+]
+
+_LOGGER = logging.getLogger(__name__)
+_RETRIES_MAX = 10_000
+_HOUR = 60 * 60
+_TIMEOUT = 408
+_ERRORS_OF_SERVICES = (
+    ("apitools.base.py.exceptions", "HttpError", "status_code"),
+    ("google.api_core.exceptions", "GoogleAPICallError", "code"),
+)
+"""The errors that have an HTTP status: module, name, and the attribute with it."""
+
+_FunctionT = TypeVar("_FunctionT", bound=Callable[..., Any])
+
+
+class PermanentException(Exception):
+    """The base of errors after which nothing is tried again (Beam's name)."""
+
+
+class Clock:
+    """What waits between two calls (Beam's name)."""
+
+    def sleep(self, value: float) -> None:
+        """Waits for some seconds."""
+        time.sleep(value)
+
+
+class FuzzedExponentialIntervals:
+    """Seconds to wait, each time more, and not the same for everybody (Beam's name).
+
+    Args:
+        initial_delay_secs: The first.
+        num_retries: How many there are at most.
+        factor: How much longer each is than the one before.
+        fuzz: Up to which share of it a delay is shortened, by chance: from 0 to 1.
+        max_delay_secs: The longest.
+        stop_after_secs: How long all of them are at most; None for no limit.
+
+    Raises:
+        ValueError: If there are more than 10 000, or `fuzz` is none.
+
+    >>> list(FuzzedExponentialIntervals(5, 4, fuzz=0, max_delay_secs=15))
+    [5.0, 10.0, 15.0, 15.0]
+    """
+
+    def __init__(
+        self,
+        initial_delay_secs: float,
+        num_retries: int,
+        factor: float = 2,
+        fuzz: float = 0.5,
+        max_delay_secs: float = _HOUR,
+        stop_after_secs: float | None = None,
+    ) -> None:
+        if num_retries > _RETRIES_MAX:
+            what = f"num_retries parameter cannot exceed {_RETRIES_MAX}"
+            raise ValueError(three_parts(what, hint="use max_delay_secs to wait for longer"))
+        if not 0 <= fuzz <= 1:
+            raise ValueError(three_parts(f"fuzz parameter expected to be in [0, 1] range, not {fuzz!r}"))
+        self._first = initial_delay_secs
+        self._count = num_retries
+        self._factor = factor
+        self._fuzz = fuzz
+        self._longest = max_delay_secs
+        self._in_all = stop_after_secs
+
+    def __iter__(self) -> Iterator[float]:
+        delay, in_all = min(self._longest, self._first), 0.0
+        for _ in range(self._count):
+            fuzzed = delay * (1 - self._fuzz * random.random())
+            in_all += fuzzed
+            if self._in_all is not None and in_all > self._in_all:
+                return
+            yield fuzzed
+            delay = min(self._longest, delay * self._factor)
+
+
+def retry_on_server_errors_filter(exception: BaseException) -> bool:
+    """Whether to try again: after an error of a service if it is the server's, 500 and above; after every other error
+    but a `PermanentException` (Beam's name).
+
+    >>> retry_on_server_errors_filter(TimeoutError()), retry_on_server_errors_filter(PermanentException())
+    (True, False)
+    """
+    status = _status_of(exception)
+    return not isinstance(exception, PermanentException) if status is None else status >= 500
+
+
+def retry_on_server_errors_and_timeout_filter(exception: BaseException) -> bool:
+    """As `retry_on_server_errors_filter`, and after a service's 408, a timeout (Beam's name)."""
+    return _status_of(exception) == _TIMEOUT or retry_on_server_errors_filter(exception)
+
+
+def _status_of(exception: BaseException) -> int | None:
+    """The HTTP status of an error of Google's libraries, which are loaded if one of them raised it; else None."""
+    for module, name, attribute in _ERRORS_OF_SERVICES:
+        error = getattr(sys.modules.get(module), name, None)
+        if error is not None and isinstance(exception, error):
+            return int(getattr(exception, attribute) or 500)
+    return None
+
+
+def with_exponential_backoff(
+    num_retries: int = 7,
+    initial_delay_secs: float = 5.0,
+    logger: Callable[..., Any] = _LOGGER.warning,
+    retry_filter: Callable[[Exception], bool] = retry_on_server_errors_filter,
+    clock: Any = Clock(),
+    fuzz: bool = True,
+    factor: float = 2,
+    max_delay_secs: float = _HOUR,
+    stop_after_secs: float | None = None,
+) -> Callable[[_FunctionT], _FunctionT]:
+    """A decorator of functions that are called again after an error (Beam's name).
+
+    Args:
+        num_retries: How often, at most.
+        initial_delay_secs: The seconds before the second call.
+        logger: What reports an error, with the signature of ``logging.warning``.
+        retry_filter: Tells of an error whether to try again.
+        clock: What waits: its ``sleep`` takes seconds.
+        fuzz: Whether delays are shortened by chance, to half at most.
+        factor: How much longer each delay is than the one before.
+        max_delay_secs: The longest delay.
+        stop_after_secs: How long all delays are at most; None for no limit.
+
+    Returns:
+        The decorator. The function that it gives raises the last error, as it is.
+
+    >>> answers = iter([OSError("busy"), "done"])
+    >>> @with_exponential_backoff(initial_delay_secs=0.01, logger=lambda *_: print("again"))
+    ... def ask():
+    ...     answer = next(answers)
+    ...     if isinstance(answer, OSError):
+    ...         raise answer
+    ...     return answer
+    >>> ask()
+    again
+    'done'
+    """
+
+    def decorate(function: _FunctionT) -> _FunctionT:
+        @functools.wraps(function)
+        def wrapper(*args: Any, **kwargs: Any) -> Any:
+            delays = iter(
+                FuzzedExponentialIntervals(
+                    initial_delay_secs,
+                    num_retries,
+                    factor,
+                    fuzz=0.5 if fuzz else 0,
+                    max_delay_secs=max_delay_secs,
+                    stop_after_secs=stop_after_secs,
+                )
+            )
+            while True:
+                try:
+                    return function(*args, **kwargs)
+                except Exception as error:
+                    delay = next(delays, None) if retry_filter(error) else None
+                    if delay is None:
+                        raise
+                    logger(
+                        "Retry with exponential backoff: waiting for %s seconds before calling %s again, which raised "
+                        "%s\nTraceback (most recent call last):\n%s",
+                        delay,
+                        getattr(function, "__name__", str(function)),
+                        "".join(traceback.format_exception_only(error)),
+                        "".join(traceback.format_tb(error.__traceback__)),
+                    )
+                # Outside of the handler, so that the error is not kept while this waits.
+                clock.sleep(delay)
+
+        return wrapper  # type: ignore[return-value]
+
+    return decorate
+
+
+def no_retries(fun: _FunctionT) -> _FunctionT:
+    """A decorator that says that a function is called once (Beam's name)."""
+    return with_exponential_backoff(retry_filter=lambda _: False)(fun)

@@ -1,0 +1,88 @@
+"""One object for all DoFns of a worker process, such as a large model (Beam's ``apache_beam.utils.shared``)."""
+
+from __future__ import annotations
+
+import threading
+import uuid
+import weakref
+from collections.abc import Callable
+from typing import Any
+
+from penstock.error import three_parts
+
+__all__ = ["Shared"]
+
+
+class Shared:
+    """A handle of an object that is made once in each process (Beam's ``Shared``).
+
+    The handle travels with the DoFn that holds it; every copy of it means the same object of a process. The object
+    lives as long as somebody uses it, and on until the process acquires the object of another handle: so it is not
+    made anew for each task. A step that uses several handles keeps those objects itself, as attributes of its DoFn.
+
+    >>> class Table(dict):
+    ...     pass
+    >>> handle = Shared()
+    >>> handle.acquire(lambda: Table(red=4)) is handle.acquire(lambda: Table(blue=3))
+    True
+    """
+
+    def __init__(self) -> None:
+        self._key = uuid.uuid4().hex
+
+    def acquire(self, constructor_fn: Callable[[], Any], tag: Any = None) -> Any:
+        """The object, made if it is not there.
+
+        Args:
+            constructor_fn: Makes it; one thread at a time calls it, the others wait. It may give None, which is not
+                kept.
+            tag: What the object was made for, such as the version of a model: with another tag than last time it is
+                made anew.
+
+        Returns:
+            The object.
+
+        Raises:
+            TypeError: If the object cannot be referred to weakly, as a list and a dict cannot.
+        """
+        with _lock:
+            place = _places.setdefault(self._key, _Place())
+        found = place.acquire(constructor_fn, tag)
+        # What was kept before ends here, if nobody uses it. No lock is held: its end may acquire something in turn.
+        _kept[0] = found
+        return found
+
+
+class _Place:
+    """Where the object of one handle is in this process."""
+
+    def __init__(self) -> None:
+        self._lock = threading.Lock()
+        self._refer: Callable[[], Any] = lambda: None
+        self._tag: Any = None
+
+    def acquire(self, constructor_fn: Callable[[], Any], tag: Any) -> Any:
+        with self._lock:
+            found = self._refer()
+            if found is None or self._tag != tag:
+                found = constructor_fn()
+                if found is not None:
+                    self._refer, self._tag = _weakly(found), tag
+            return found
+
+
+def _weakly(found: Any) -> Callable[[], Any]:
+    try:
+        return weakref.ref(found)
+    except TypeError as error:
+        name = type(found).__name__
+        hint = f"give an object of a class of your own: class Table({name}): pass"
+        raise TypeError(
+            three_parts(f"an object of type {name} cannot be shared: {error}", hint=hint)
+        ) from error
+
+
+_lock = threading.Lock()
+_places: dict[str, _Place] = {}
+_kept: list[Any] = [None]
+"""The object that was acquired last, which lives on although nobody uses it."""

@@ -1,0 +1,54 @@
+"""However a run of a stream ends, nothing is left that would wait for it when the program ends."""
+
+from __future__ import annotations
+
+from types import SimpleNamespace
+from typing import Any
+
+import pytest
+
+from penstock_spark import running
+from penstock_spark.running import Running
+
+
+def nothing(*_: Any) -> None:
+    """Does nothing."""
+
+
+def broken(*_: Any) -> None:
+    raise OSError("the disk is full")
+
+
+@pytest.fixture
+def at_exit(monkeypatch: pytest.MonkeyPatch) -> list[Any]:
+    """What is called when the program ends."""
+    registered: list[Any] = []
+    stand_in = SimpleNamespace(register=registered.append, unregister=registered.remove)
+    monkeypatch.setattr(running, "atexit", stand_in)
+    return registered
+
+
+def run(monkeypatch: pytest.MonkeyPatch, *, stop: Any = nothing, release: Any = nothing) -> Running:
+    """A query that rests until somebody stops it."""
+    monkeypatch.setattr(Running, "_fold", nothing)
+    monkeypatch.setattr(Running, "watermarks", lambda self: None)
+    jvm = SimpleNamespace(lastProgress=lambda: None)
+    started = SimpleNamespace(isActive=True, stop=stop, _jsq=jvm)
+    query = SimpleNamespace(rests=False, readings=(), is_finite=False)
+    checkpoint = SimpleNamespace(is_new=True, lost=None, release=release)
+    return Running(started, query, checkpoint, 0, None, "r", lambda error: error, nothing)  # type: ignore[arg-type]
+
+
+@pytest.mark.parametrize(
+    ("parts", "state"),
+    [({}, "CANCELLED"), ({"stop": broken}, "FAILED"), ({"release": broken}, "FAILED")],
+    ids=["cancelled", "Spark does not stop it", "the checkpoint is not released"],
+)
+def test_a_run_that_has_ended_is_forgotten_by_the_end_of_the_program(
+    parts: dict[str, Any], state: str, at_exit: list[Any], monkeypatch: pytest.MonkeyPatch
+) -> None:
+    made = run(monkeypatch, **parts)
+    assert len(at_exit) == 1
+    made.cancel()
+    assert (made.state, at_exit) == (state, [])
+    assert str(made.failure or "") == ("the disk is full" if parts else "")

@@ -1,0 +1,117 @@
+"""A stream fails when a file that it reads becomes shorter, or goes, before all of it is read, and names the file."""
+
+from __future__ import annotations
+
+from pathlib import Path
+from typing import Any
+
+import pytest
+from readable import assert_readable, failure_of
+
+import penstock as beam
+from penstock.pipeline import Pipeline
+from penstock_spark.sinks.batches import BatchWriter
+
+HERE = Path(__file__).name
+
+
+def then(monkeypatch: pytest.MonkeyPatch, change: Any) -> None:
+    """Changes something after Spark has found the files of a micro-batch, and before it reads them."""
+    write = BatchWriter._write
+
+    def changed(self: BatchWriter, *args: Any) -> None:
+        change()
+        write(self, *args)
+
+    monkeypatch.setattr(BatchWriter, "_write", changed)
+
+
+def lines(file: Path, count: int) -> Path:
+    file.write_text(("a\n" if file.suffix == ".csv" else "") + '{"a": 1}\n' * count)
+    return file
+
+
+READS = {
+    "text": ("txt", beam.io.ReadFromText),
+    "csv": ("csv", beam.io.ReadFromCsv),
+    "json": ("json", lambda path: beam.io.ReadFromJson(path, orient="records", lines=True)),
+}
+
+
+def streamed(read: Any, path: Path, groupings: int = 0) -> Any:
+    def build(pipeline: Pipeline) -> None:
+        _ = pipeline | "More" >> beam.Create([1])
+        read_lines = pipeline | "Read" >> read(str(path)).as_stream(ends=True) | beam.Map(str)
+        if groupings:
+            read_lines = read_lines | beam.WindowInto(beam.window.FixedWindows(60))
+        for number in range(groupings):
+            read_lines = read_lines | f"Count{number}" >> beam.combiners.Count.PerElement()
+
+    return build
+
+
+@pytest.mark.parametrize("name", READS)
+@pytest.mark.parametrize("left", [0, 5])
+def test_a_file_that_becomes_shorter_before_it_is_read_is_an_error(
+    name: str, left: int, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    kind, read = READS[name]
+    lines(tmp_path / f"b 1.{kind}", 100)
+    file = lines(tmp_path / f"a 1.{kind}", 1_000)
+    then(monkeypatch, lambda: lines(file, left))
+    error = failure_of(streamed(read, tmp_path / f"*.{kind}", groupings=2 * (name == "json")))
+    assert isinstance(error, OSError)
+    assert_readable(error, f"{file} cannot be read: it has become shorter", "at step 'Read", f"({HERE}:")
+
+
+def test_a_file_that_goes_before_it_is_read_is_an_error(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    lines(tmp_path / "b.txt", 10)
+    file = lines(tmp_path / "a.txt", 10)
+    then(monkeypatch, lambda: file.unlink(missing_ok=True))
+    assert_readable(
+        failure_of(streamed(beam.io.ReadFromText, tmp_path / "*.txt")), str(file), "at step 'Read"
+    )
+
+
+def test_a_micro_batch_that_is_done_again_misses_a_file_that_has_gone_since(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    lines(tmp_path / "b.txt", 10)
+    file = lines(tmp_path / "a.txt", 10)
+    build = streamed(beam.io.ReadFromText, tmp_path / "*.txt")
+    options = {"checkpoint_location": str(tmp_path / "checkpoint")}
+    with monkeypatch.context() as patch:
+        then(patch, lambda: lines(file, 5))
+        assert "it has become shorter" in str(failure_of(build, **options))
+    file.unlink()
+    error = failure_of(build, **options)
+    assert_readable(error, f"{file} cannot be read: it has gone since", "at step 'Read")
+
+
+def test_files_that_grow_or_come_and_those_that_go_when_they_are_read_are_no_error(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    file = lines(tmp_path / "a.txt", 10)
+    for name in ("b.txt", "[c]*{}.txt", "d %20é.txt", "empty.txt"):
+        lines(tmp_path / name, 10 * (name != "empty.txt"))
+    out: list[str] = []
+
+    def grow() -> None:
+        lines(file, 20)
+        lines(tmp_path / "c.txt", 1)
+
+    then(monkeypatch, grow)
+    check = BatchWriter._write
+
+    def gone_at_once(self: BatchWriter, *args: Any) -> None:
+        check(self, *args)
+        (tmp_path / "b.txt").unlink(missing_ok=True)
+        out.append("written")
+
+    monkeypatch.setattr(BatchWriter, "_write", gone_at_once)
+    pipeline = beam.Pipeline(without=["inline_sinks"])
+    streamed(beam.io.ReadFromText, tmp_path / "*.txt")(pipeline)
+    assert pipeline.run().wait_until_finish() == "DONE"
+    assert out
