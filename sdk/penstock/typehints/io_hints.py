@@ -82,7 +82,7 @@ class IOTypeHints(typing.NamedTuple):
 
         >>> def double(x: int, times: float = 2.0) -> list[int]: ...
         >>> IOTypeHints.from_callable(double)
-        IOTypeHints[inputs=((int, float), {}), outputs=((List[int],), {})]
+        IOTypeHints[inputs=((<class 'int'>, <class 'float'>), {}), outputs=((List[<class 'int'>],), {})]
         """
         if not uses_annotations(fn):
             return None

@@ -136,7 +136,7 @@ def convert_to_beam_type(typ: Hint) -> Hint:
         ValueError: If a hint has the wrong number of parameters, or is a ``Union`` without any.
 
     >>> convert_to_beam_type(dict[str, list[int] | None])
-    Dict[str, Union[List[int], None]]
+    Dict[<class 'str'>, Union[<class 'NoneType'>, List[<class 'int'>]]]
     """
     if isinstance(typ, (TypeConstraint, list, dict, set)) or typ is None or typ is Ellipsis:
         # A collection of hints is no hint: who asked for one says what is wrong with it.
@@ -220,7 +220,7 @@ def convert_to_beam_types(args: Iterable[Hint] | dict[str, Hint]) -> list[Hint] 
     """Each native hint of a list, or each value of a dictionary, as a penstock hint (Beam's name).
 
     >>> convert_to_beam_types({"x": list[int]})
-    {'x': List[int]}
+    {'x': List[<class 'int'>]}
     """
     if isinstance(args, dict):
         return {name: convert_to_beam_type(hint) for name, hint in args.items()}

@@ -80,7 +80,7 @@ def getcallargs_forhints(
         TypeCheckError: If there are too few or too many hints.
 
     >>> getcallargs_forhints(lambda x, *rest: None, int, str, float)
-    {'x': <class 'int'>, 'rest': Tuple[Union[float, str], ...]}
+    {'x': <class 'int'>, 'rest': Tuple[Union[<class 'float'>, <class 'str'>], ...]}
     """
     signature = get_signature(func)
     try:
