@@ -2,13 +2,15 @@
 
 from __future__ import annotations
 
+import pickle
 from collections.abc import Iterable
-from typing import TypeVar
+from typing import Any, TypeVar
 
 import pytest
 
 import penstock as beam
 from penstock import pvalue
+from penstock.transforms.window import TimestampedValue
 from penstock.typehints import TypeCheckError, typehints
 
 K = TypeVar("K")
@@ -123,8 +125,8 @@ def test_flattening_gives_the_union_of_the_types():
             Annotated(),
             "Input type hint violation at Annotated: expected <class 'int'>, got <class 'str'>",
         ),
-        ([1], beam.GroupByKey(), "elements compatible with KV[A, B], not <class 'int'>"),
-        ([1], beam.CombinePerKey(sum), "elements compatible with KV[A, B], not <class 'int'>"),
+        ([1], beam.GroupByKey(), "expected Tuple[TypeVariable[K], TypeVariable[V]], got <class 'int'>"),
+        ([1], beam.CombinePerKey(sum), "expected Tuple[TypeVariable[K], TypeVariable[V]], got <class 'int'>"),
         (
             ["a"],
             beam.CombineGlobally(beam.combiners.MeanCombineFn()),
@@ -169,7 +171,7 @@ def test_side_inputs_are_checked_as_what_the_function_receives():
 
 def test_transforms_for_elements_are_refused_where_there_are_none():
     pipeline = beam.Pipeline()
-    with pytest.raises(TypeCheckError, match="the pipeline itself"):
+    with pytest.raises(TypeCheckError, match=r"Transform 'Map.str.'.*Got a PBegin/Pipeline instead"):
         pipeline | beam.Map(str)
     with pytest.raises(TypeCheckError, match="an object of type None"):
         pipeline.apply(beam.Map(str), None)
@@ -214,3 +216,28 @@ def test_arguments_that_do_not_fit_are_an_error_of_beams_type_and_of_pythons(
 
     with pytest.raises(kind, match=rf"(?s)repeat, passed to Map, {problem}.*test_type_checks.py"):
         beam.Map(repeat, *(arguments and (3, *arguments)))
+
+
+def stamped(x: Any) -> TimestampedValue[list[int]]:
+    return TimestampedValue(x, 1)
+
+
+def stamped_somehow(x: Any) -> TimestampedValue:
+    return TimestampedValue(x, 1)
+
+
+def test_a_hint_of_timestamped_values_tells_the_type_of_the_elements() -> None:
+    pcoll = beam.Pipeline() | beam.Create([1])
+    assert (pcoll | beam.Map(stamped)).element_type == beam.typehints.List[int]
+    assert (pcoll | beam.Map(stamped_somehow)).element_type == beam.typehints.Any
+
+
+def test_an_error_has_what_is_wrong_as_its_argument_and_the_rest_in_its_text() -> None:
+    with pytest.raises(TypeCheckError) as failure:
+        _ = beam.Pipeline() | beam.Create([1]) | "D" >> beam.GroupByKey()
+    what = (
+        "Input type hint violation at D: expected Tuple[TypeVariable[K], TypeVariable[V]], got <class 'int'>"
+    )
+    assert failure.value.args == (what,)
+    assert "test_type_checks.py" in str(failure.value)
+    assert "hint: make pairs first" in str(pickle.loads(pickle.dumps(failure.value)))

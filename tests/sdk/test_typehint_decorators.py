@@ -264,3 +264,14 @@ def test_what_is_no_type_is_shown_where_a_hint_is_asked_for() -> None:
             give(lambda x: x)
     with pytest.raises(TypeError, match=r"\[1, 2\] is an instance of list"):
         beam.Map(str).with_input_types([1, 2])
+
+
+def test_hints_know_by_which_call_they_were_given_and_show_no_arguments_of_a_partial_function() -> None:
+    lines = IOTypeHints.empty().with_input_types(int).with_output_types(str).debug_str().splitlines()
+    assert [line.partition(" at ")[0] for line in lines[1:]] == ["with_output_types", "with_input_types"]
+
+    def fn(a: int, b: int) -> int: ...
+
+    text = IOTypeHints.from_callable(functools.partial(fn, 717171)).debug_str()
+    assert "an unknown callable" in text
+    assert "717171" not in text

@@ -367,3 +367,15 @@ def test_every_type_inside_a_hint_is_visited():
     seen = []
     hints.visit_inner_types(KV[str, List[Optional[int]]], lambda hint, into: into.append(hint), seen)
     assert {str, int, type(None), List[Optional[int]]} <= set(seen)
+
+
+def test_any_is_equal_to_the_one_of_python() -> None:
+    assert hints.Any == typing.Any
+    assert len({hints.Any, typing.Any}) == 1
+    assert hints.List[hints.Any] != typing.Any
+    assert hints.TypeVariable("T") != typing.Any
+
+
+def test_the_element_of_a_bare_iterator_has_the_name_that_it_has_in_python() -> None:
+    assert hints.normalize(typing.Iterator) == hints.Iterator[hints.TypeVariable("T_co")]
+    assert hints.normalize(list) == hints.List[hints.TypeVariable("T")]

@@ -28,6 +28,10 @@ def _identity(x: Any) -> Any:
     return x
 
 
+def _stamped(x: Any) -> TimestampedValue[str]:
+    return TimestampedValue(x, 1)
+
+
 STEPS = {
     "argument of a function": (
         lambda: beam.Map(_identity).with_input_types(str),
@@ -40,13 +44,24 @@ STEPS = {
     ),
     "composite argument": (
         lambda: beam.Map(_identity).with_input_types(tuple[int, int]),
-        r"'x' violated: Tuple\[int, int\]: expected tuple, got int",
+        r"'x' violated: Tuple type constraint violated\..* an instance of 'int' was received\.(?s:.*)hint Tuple\[<class",
     ),
     "output": (
         lambda: beam.FlatMap(lambda x: [float(x)]).with_output_types(int),
-        "output should be of type <class 'int'>. Instead, received <class 'float'>",
+        "output should be of type <class 'int'>. Instead, received an instance of type <class 'float'>",
     ),
-    "output with a timestamp": (lambda: beam.ParDo(Tag()).with_output_types(str), "received <class 'int'>"),
+    "output with a timestamp": (
+        lambda: beam.ParDo(Tag()).with_output_types(str),
+        "received .*type <class 'int'>",
+    ),
+    "output in a declared timestamp": (
+        lambda: beam.Map(_stamped),
+        "expected output should be of type <class 'str'>. Instead, received an instance of type <class 'int'>",
+    ),
+    "composite output": (
+        lambda: beam.Map(_identity).with_output_types(tuple[int, int]),
+        r"within ParDo\(Bad\): Tuple type constraint violated\.",
+    ),
     "tagged output": (
         lambda: beam.ParDo(Tag()).with_output_types(int, side=str).with_outputs("side"),
         "expected output should be of type <class 'str'>",
@@ -111,8 +126,9 @@ def test_a_sample_is_the_first_element_and_every_hundredth_after_it() -> None:
     for place in range(250):
         try:
             dofn.process("a")
-        except beam.typehints.TypeCheckError:
+        except beam.typehints.TypeCheckError as error:
             violated.append(place)
+            assert "Type-hint for argument: 'x' violated. Expected an instance of <class 'int'>" in str(error)
     assert violated == [0, 100, 200]
 
 

@@ -48,6 +48,6 @@ class CountsInState(beam.DoFn):
 def test_a_dofn_that_returns_a_number_is_refused_with_the_step_and_what_to_return(dofn):
     p = TestPipeline()
     _ = p | beam.Create([(1, 2)]) | "Numbers" >> beam.ParDo(dofn)
-    refusal = r"must return an iterable.*Yield the element, return \[element\].*while running 'Numbers' "
+    refusal = r"must return an iterable.*yield the element, return \[element\].*while running 'Numbers' "
     with pytest.raises(TypeError, match=refusal):
         p.run()

@@ -106,15 +106,15 @@ class IndexableTypeConstraint(TypeConstraint):
 class AnyTypeConstraint(TypeConstraint):
     """The type that is consistent with every type, both ways, and that every value satisfies (Beam's name).
 
-    >>> Any
-    Any
+    >>> Any, Any == typing.Any
+    (Any, True)
     """
 
     def __eq__(self, other: object) -> bool:
-        return type(self) is type(other)
+        return type(self) is type(other) or other is typing.Any
 
     def __hash__(self) -> int:
-        return hash(type(self))
+        return hash(typing.Any)
 
     def __reduce__(self) -> tuple[typing.Any, ...]:
         # There is one Any in a process, so that it can be told by identity.

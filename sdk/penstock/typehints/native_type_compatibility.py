@@ -59,6 +59,7 @@ _BARE_CONTAINERS: dict[type, Hint] = {
 }
 _NATIVE_MODULES = ("typing", "typing_extensions", "collections", "collections.abc")
 _VARIABLE_NAMES = {1: ("T",), 2: ("KT", "VT"), 3: ("T_co", "T_contra", "V_co")}
+_COVARIANT = (abc.Iterable, abc.Iterator)
 
 # The same native variable must always give the same hint variable and the other way round.
 _variables: dict[typing.TypeVar, TypeVariable] = {}
@@ -187,7 +188,7 @@ def _convert_generic(typ: Hint) -> Hint:
 def _construct(typ: Hint, cls: Hint, args: tuple[Hint, ...]) -> Hint:
     arity, constructor = _CONSTRUCTORS[cls]
     if not args:
-        args = tuple(map(TypeVariable, _VARIABLE_NAMES[arity]))
+        args = tuple(map(TypeVariable, ("T_co",) if cls in _COVARIANT else _VARIABLE_NAMES[arity]))
     elif cls is collections.Counter and len(args) == 1:
         args = (args[0], int)
     elif cls is abc.Generator:
