@@ -378,4 +378,3 @@ def test_any_is_equal_to_the_one_of_python() -> None:
 
 def test_the_element_of_a_bare_iterator_has_the_name_that_it_has_in_python() -> None:
     assert hints.normalize(typing.Iterator) == hints.Iterator[hints.TypeVariable("T_co")]
-    assert hints.normalize(list) == hints.List[hints.TypeVariable("T")]
