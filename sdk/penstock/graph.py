@@ -5,7 +5,7 @@ matches on them; a ninth needs a decision record.
 
 >>> source = Step("Create", Read(InlineValues((1, 2))), outputs=(Output(None, 0),))
 >>> show(Graph((source,), (Edge(0, int),)))
-'Create = Read(InlineValues(2 values)) -> #0 int'
+"Create = Read(InlineValues(2 values)) -> #0 <class 'int'>"
 """
 
 from __future__ import annotations
@@ -14,6 +14,7 @@ from collections.abc import Iterator
 from dataclasses import dataclass, field
 from typing import Any
 
+from penstock.typehints.constraints import show_type
 from penstock.where import Location, at_step
 
 
@@ -288,10 +289,8 @@ _TYPE_CHARACTERS = 200
 
 
 def _type_name(hint: Any) -> str:
-    if isinstance(hint, type):
-        return hint.__name__
     try:
-        name = str(hint)
+        name = show_type(hint)
     except RecursionError:
         # Groups of groups of groups have types that are deeper than Python's stack.
         return "..."

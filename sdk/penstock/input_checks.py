@@ -35,12 +35,9 @@ def check_inputs(pipeline: Any, node: AppliedPTransform) -> None:
                 )
             )
         if isinstance(node.transform, ParDo) and not isinstance(value, pvalue.PCollection):
-            produced = value.producer.full_label if value.producer else "the pipeline itself"
+            given = "PBegin/Pipeline" if isinstance(value, pvalue.PBegin) else type(value).__name__
             raise TypeCheckError(
-                three_parts(
-                    f"Transform {node.full_label!r} expects a PCollection as input, but {produced!r} "
-                    f"produces no PCollections; got a {type(value).__name__}",
-                    where=node.where,
-                    hint="apply it to the output of a transform such as Create or a read",
-                )
+                f"Transform {node.full_label!r} expects a PCollection as input. Got a {given} instead.",
+                where=node.where,
+                hint="apply it to the output of a transform such as Create or a read",
             )

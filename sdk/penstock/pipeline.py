@@ -279,11 +279,10 @@ class Pipeline(HasDisplayData):
             and not transform.get_type_hints().output_types
         ):
             raise TypeCheckError(
-                three_parts(
-                    f"no output type-hint was found for the PTransform {type(transform).__name__}",
-                    where=node.where,
-                    hint="call with_output_types on it, or leave out type_check_strictness=ALL_REQUIRED",
-                )
+                "Pipeline type checking is enabled, however no output type-hint was found for the PTransform "
+                f"{type(transform).__name__}({node.full_label})",
+                where=node.where,
+                hint="call with_output_types on it, or leave out type_check_strictness=ALL_REQUIRED",
             )
         return result
 

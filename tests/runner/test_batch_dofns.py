@@ -248,7 +248,11 @@ class Broken(Same):
     [
         ("raises", ValueError, "no"),
         ("stops", RuntimeError, "StopIteration"),
-        ("returns", TypeError, "Received int from a DoFn that was expected to produce a batch (List[int])"),
+        (
+            "returns",
+            TypeError,
+            "Received int from a DoFn that was expected to produce a batch (List[<class 'int'>])",
+        ),
         ("value", TypeError, "Received TimestampedValue from a DoFn"),
         ("text", TypeError, "discouraged"),
         ("divides", ZeroDivisionError, "division"),

@@ -8,7 +8,7 @@ import warnings
 
 import pytest
 
-from penstock.coders import VarIntCoder
+from penstock.coders import Base64PickleCoder, VarIntCoder
 from penstock.transforms import combiners, stats
 from penstock.utils.timestamp import Timestamp
 
@@ -370,3 +370,9 @@ def test_quantiles_of_few_elements_are_exact(arguments, elements, expected):
 def test_fewer_than_two_quantiles_are_refused():
     with pytest.raises(ValueError, match="num_quantiles must be 2 or more, got 1"):
         stats.ApproximateQuantiles.Globally(1)
+
+
+def test_approximate_unique_needs_a_coder_that_is_deterministic() -> None:
+    text = r'The key coder "Base64PickleCoder" for ApproximateUniqueCombineFn is not deterministic\.(?s:.*)hint: give'
+    with pytest.raises(ValueError, match=text):
+        stats.ApproximateUniqueCombineFn(30, Base64PickleCoder())

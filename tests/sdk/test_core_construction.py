@@ -389,5 +389,5 @@ def test_hints_above_and_below_ptransform_fn_are_checked(above):
     )
     MyMap = written(lambda pcoll: pcoll | beam.Map(lambda x: x))
     beam.Pipeline() | beam.Create([1]) | MyMap()
-    with pytest.raises(TypeCheckError, match="expected int, got str"):
+    with pytest.raises(TypeCheckError, match="expected <class 'int'>, got <class 'str'>"):
         beam.Pipeline() | beam.Create(["a"]) | MyMap()

@@ -219,7 +219,7 @@ def test_the_short_forms_are_plain_dofns():
 
 def test_stateful_dofns_need_pairs():
     pipeline = beam.Pipeline()
-    with pytest.raises(ValueError, match="must be key-value pairs, not int"):
+    with pytest.raises(ValueError, match="must be key-value pairs, not <class 'int'>"):
         pipeline | beam.Create([1]) | beam.ParDo(Full())
     pipeline | "Pairs" >> beam.Create([("a", 1)]) | beam.ParDo(Full())
     assert [step.label for step in pipeline.to_graph().steps] == ["Create", "Pairs", "ParDo(Full)"]

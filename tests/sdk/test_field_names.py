@@ -110,12 +110,15 @@ def test_the_types_of_files_are_those_of_their_values(tmp_path) -> None:
     (tmp_path / "a.csv").write_text("i,f,b,s,n\n1,1.5,true,x,\n2,,False,,\n")
     rows = beam.Pipeline() | ReadFromCsv(str(tmp_path / "*.csv"))
     assert str(rows.element_type) == (
-        "Row(i=Union[None, int], f=Union[None, float], b=Union[None, bool], s=Union[None, str], n=Union[None, str])"
+        "Row(i=Union[<class 'NoneType'>, <class 'int'>], f=Union[<class 'NoneType'>, <class 'float'>], "
+        "b=Union[<class 'NoneType'>, <class 'bool'>], s=Union[<class 'NoneType'>, <class 'str'>], "
+        "n=Union[<class 'NoneType'>, <class 'str'>])"
     )
     (tmp_path / "a.json").write_text('[{"a": 1, "b": {"c": [1.5, null]}}, {"a": "x"}]')
     rows = beam.Pipeline() | ReadFromJson(str(tmp_path / "*.json"), lines=False)
     assert str(rows.element_type) == (
-        "Row(a=Union[None, int, str], b=Union[Dict(c=Union[List[Union[None, float]], None]), None])"
+        "Row(a=Union[<class 'NoneType'>, <class 'int'>, <class 'str'>], b=Union[<class 'NoneType'>, "
+        "Dict(c=Union[<class 'NoneType'>, List[Union[<class 'NoneType'>, <class 'float'>]]])])"
     )
 
 
@@ -148,7 +151,7 @@ def test_a_column_that_may_have_no_value_goes_where_none_may_not(tmp_path) -> No
     _ = points | "int" >> beam.Map(lambda n: n).with_input_types(int)
     pairs = rows | beam.Map(lambda row: (row.team, row.points or 0))
     _ = pairs | beam.CombinePerKey(beam.combiners.MeanCombineFn())
-    assert str(points.element_type) == "Union[None, int]"
+    assert str(points.element_type) == "Union[<class 'NoneType'>, <class 'int'>]"
     with pytest.raises(TypeCheckError, match="str"):
         _ = points | "str" >> beam.Map(lambda n: n).with_input_types(str)
     declared = points | "or None" >> beam.Map(lambda n: None if n == 3 else n)

@@ -18,10 +18,10 @@ def test_a_word_count_is_four_steps():
     words = pipeline | beam.Create(["to be", "or"]) | "Split" >> beam.FlatMap(str.split)
     words | "Pair" >> beam.Map(lambda word: (word, 1)) | beam.CombinePerKey(sum)
     assert shown(pipeline) == [
-        "Create = Read(InlineValues(2 values)) -> #0 str",
-        "Split = #0 ParDo(split) -> #1 str",
-        "Pair = #1 ParDo(<lambda>) -> #2 Tuple[str, int]",
-        "CombinePerKey(sum) = #2 CombinePerKey(sum) -> #3 Tuple[str, int]",
+        "Create = Read(InlineValues(2 values)) -> #0 <class 'str'>",
+        "Split = #0 ParDo(split) -> #1 <class 'str'>",
+        "Pair = #1 ParDo(<lambda>) -> #2 Tuple[<class 'str'>, <class 'int'>]",
+        "CombinePerKey(sum) = #2 CombinePerKey(sum) -> #3 Tuple[<class 'str'>, <class 'int'>]",
     ]
 
 
@@ -33,7 +33,7 @@ def test_side_inputs_are_views_numbered_as_their_slots():
     one = pvalue.AsSingleton(numbers, default_value=7)
     numbers | "All" >> beam.Map(lambda *args, **kwargs: None, *views, 3, one=one, two=2)
     assert shown(pipeline)[2:] == [
-        "All = #0 +dict#1 +multimap#1 +list#0 +iter#0 +singleton#0 ParDo(<lambda>) -> #2 NoneType"
+        "All = #0 +dict#1 +multimap#1 +list#0 +iter#0 +singleton#0 ParDo(<lambda>) -> #2 <class 'NoneType'>"
     ]
     step = pipeline.to_graph().steps[2]
     slots = [graph.SideInputSlot(index) for index in range(5)]
@@ -53,7 +53,7 @@ def test_outputs_are_the_main_one_then_those_declared_or_asked_for():
     assert shown(pipeline)[1:] == [
         "Open = #0 ParDo(range) -> #1 Any, late:#2 Any, 3:#3 Any",
         "Closed = #0 ParDo(range) -> #4 Any, errors:#5 Any",
-        "Parts/Part = #0 ParDo(_ApplyPartitionFn) -> #6 int, 0:#7 int, 1:#8 int",
+        "Parts/Part = #0 ParDo(_ApplyPartitionFn) -> #6 <class 'int'>, 0:#7 <class 'int'>, 1:#8 <class 'int'>",
     ]
 
 
@@ -65,16 +65,16 @@ def test_combining_globally_gives_a_default_by_a_marker_and_a_view_by_its_value(
     bare = numbers | "Bare" >> beam.CombineGlobally(sum).without_defaults().as_singleton_view()
     assert (view.default, bare.default) == ((0,), ())
     assert shown(pipeline)[1:10] == [
-        "Sum/KeyWithVoid = #0 ParDo(_KeyWithNone) -> #1 Tuple[None, int]",
+        "Sum/KeyWithVoid = #0 ParDo(_KeyWithNone) -> #1 Tuple[<class 'NoneType'>, <class 'int'>]",
         "Sum/DoOnce = Read(InlineValues(1 value)) -> #2 Any",
         "Sum/WindowDefault = #2 AssignWindows -> #3 Any",
         # The marker of nothing is left out of what is combined, and so the input keeps its type.
-        "Sum/WithDefault = #1 #3 Flatten -> #4 Tuple[None, int]",
-        "Sum/CombinePerKey = #4 CombinePerKey(sum) -> #5 Tuple[None, int]",
-        "Sum/UnKey = #5 ParDo(_Unkey) -> #6 int",
-        "View/KeyWithVoid = #0 ParDo(_KeyWithNone) -> #7 Tuple[None, int]",
-        "View/CombinePerKey = #7 CombinePerKey(sum) -> #8 Tuple[None, int]",
-        "View/UnKey = #8 ParDo(_Unkey) -> #9 int",
+        "Sum/WithDefault = #1 #3 Flatten -> #4 Tuple[<class 'NoneType'>, <class 'int'>]",
+        "Sum/CombinePerKey = #4 CombinePerKey(sum) -> #5 Tuple[<class 'NoneType'>, <class 'int'>]",
+        "Sum/UnKey = #5 ParDo(_Unkey) -> #6 <class 'int'>",
+        "View/KeyWithVoid = #0 ParDo(_KeyWithNone) -> #7 Tuple[<class 'NoneType'>, <class 'int'>]",
+        "View/CombinePerKey = #7 CombinePerKey(sum) -> #8 Tuple[<class 'NoneType'>, <class 'int'>]",
+        "View/UnKey = #8 ParDo(_Unkey) -> #9 <class 'int'>",
     ]
 
 
@@ -84,9 +84,9 @@ def test_combining_with_side_inputs_goes_by_way_of_groups():
     pairs = pipeline | beam.Create([("a", 1)])
     pairs | "Top" >> beam.CombinePerKey(lambda values, n: sorted(values)[:n], pvalue.AsSingleton(limit))
     assert shown(pipeline)[2:] == [
-        "Top/GroupByKey = #1 GroupByKey -> #2 Tuple[str, Iterable[int]]",
+        "Top/GroupByKey = #1 GroupByKey -> #2 Tuple[<class 'str'>, Iterable[<class 'int'>]]",
         "Top/Combine/ParDo(CombineValuesDoFn) = "
-        "#2 +singleton#0 ParDo(CombineValuesDoFn) -> #3 Tuple[str, Any]",
+        "#2 +singleton#0 ParDo(CombineValuesDoFn) -> #3 Tuple[<class 'str'>, Any]",
     ]
 
 

@@ -136,3 +136,10 @@ def test_nested_values_are_named_by_the_keys_on_the_way():
     nested = {"a": (pcoll, [pcoll]), "b": 3}
     assert dict(beam.transforms.ptransform.get_named_nested_pvalues(nested)) == {"a.0": pcoll, "a.1.0": pcoll}
     assert isinstance(pcoll, pvalue.PCollection)
+
+
+def test_what_a_program_gives_a_named_transform_as_annotations_is_that_of_the_transform() -> None:
+    transform = beam.Impulse()
+    named = "Name" >> transform
+    named.annotations = lambda: {"team": "blue"}
+    assert transform.annotations() == {"team": "blue"}

@@ -192,8 +192,10 @@ def test_type_checks_can_be_switched_off_and_declarations_demanded():
     assert (pipeline | beam.Create(["a"]) | beam.Map(abs).with_input_types(int)) is not None
     strict = beam.Pipeline()
     strict.options.view_as(TypeOptions).type_check_strictness = "ALL_REQUIRED"
-    with pytest.raises(beam.typehints.TypeCheckError, match="no output type-hint"):
-        strict | beam.Create([1])
+    with pytest.raises(beam.typehints.TypeCheckError, match=r"however no .* Create\(Ones\)") as failure:
+        strict | "Ones" >> beam.Create([1])
+    assert failure.value.args[0].endswith("Create(Ones)")
+    assert "hint: call with_output_types" in str(failure.value)
 
 
 def test_plain_values_run_at_once_and_come_back_as_lists(monkeypatch):

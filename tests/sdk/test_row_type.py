@@ -55,7 +55,7 @@ def test_rows_come_from_named_tuples_dataclasses_and_fields():
     assert of(Node).fields == (("value", int), ("next", Optional[Node]), ("self", Node))
     assert of(int) is None
     assert of(Person).user_type is Person
-    assert str(row(x=int, y=list[str])) == "Row(x=int, y=List[str])"
+    assert str(row(x=int, y=list[str])) == "Row(x=<class 'int'>, y=List[<class 'str'>])"
     assert of(Team).get_type_for("scores") == List[int]
     assert of(Team).get_type_for("none") == Any
 
@@ -123,9 +123,9 @@ def test_the_fields_of_a_row_value_are_checked():
     check_constraint(of(Person), Person("a"))
     check_constraint(row(name=str, age=int), Person("a", 1))
     for value, reason in (
-        (Row(x="secret"), "field 'x': expected int, got str"),
-        (Row(y=1), "field 'x': there is none"),
-        (("secret",), r"expected Row\(x=int\), got tuple"),
+        (Row(x="secret"), "field 'x' is incorrect. .* type <class 'int'>, instead .* of type str"),
+        (Row(y=1), "field 'x' is incorrect. There is none"),
+        (("secret",), r"must be of type Row\(x=<class 'int'>\). Instead, an instance of 'tuple'"),
     ):
         with pytest.raises(CompositeTypeHintError, match=reason) as failure:
             check_constraint(row(x=int), value)

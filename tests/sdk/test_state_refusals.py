@@ -44,7 +44,7 @@ class OneNameTwice(beam.DoFn):
 def test_elements_without_keys(dofn):
     numbers = beam.Pipeline() | beam.Create([1])
     with pytest.raises(
-        ValueError, match=r"(?s)'Count' .* must be key-value pairs, not int.*hint: make pairs"
+        ValueError, match=r"(?s)'Count' .* must be key-value pairs, not <class 'int'>.*hint: make pairs"
     ):
         _ = numbers | "Count" >> beam.ParDo(dofn)
 

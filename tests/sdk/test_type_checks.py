@@ -2,13 +2,15 @@
 
 from __future__ import annotations
 
+import pickle
 from collections.abc import Iterable
-from typing import TypeVar
+from typing import Any, TypeVar
 
 import pytest
 
 import penstock as beam
 from penstock import pvalue
+from penstock.transforms.window import TimestampedValue
 from penstock.typehints import TypeCheckError, typehints
 
 K = TypeVar("K")
@@ -46,23 +48,35 @@ def type_after(values, *transforms):
 @pytest.mark.parametrize(
     ("values", "transform", "expected"),
     [
-        ([1], beam.Map(text_of), "str"),
-        ([1], beam.Map(lambda x: (x, str(x))), "Tuple[int, str]"),
-        ([1], beam.Map(lambda x: x.unknown).with_output_types(float), "float"),
-        (["a"], beam.FlatMap(str.split), "str"),
-        (["a"], beam.ParDo(Words()), "str"),
-        ([1], beam.Filter(lambda x: x > 0), "int"),
-        ([(1, "a")], beam.MapTuple(lambda a, b: (b, a)), "Tuple[str, int]"),
-        ([(1, "a")], beam.GroupByKey(), "Tuple[int, Iterable[str]]"),
-        ([("a", 1)], beam.CombinePerKey(sum), "Tuple[str, int]"),
-        ([("a", 1)], beam.CombinePerKey(beam.combiners.MeanCombineFn()), "Tuple[str, float]"),
-        ([1.5], beam.CombineGlobally(max), "float"),
-        ([(1, "a")], Swap(), "Tuple[str, int]"),
-        ([1], Annotated(), "str"),
-        ([1], beam.WindowInto(beam.window.FixedWindows(1)), "int"),
-        ([beam.Row(a=1, b="x")], beam.Select("b", c=lambda row: row.a), "Row(b=str, c=int)"),
-        ([beam.Row(a=1, b="x")], beam.GroupBy("a"), "Tuple[int, Iterable[Row(a=int, b=str)]]"),
-        ([1], beam.Map(lambda x: beam.Row(x=x)), "Row(x=int)"),
+        ([1], beam.Map(text_of), "<class 'str'>"),
+        ([1], beam.Map(lambda x: (x, str(x))), "Tuple[<class 'int'>, <class 'str'>]"),
+        ([1], beam.Map(lambda x: x.unknown).with_output_types(float), "<class 'float'>"),
+        (["a"], beam.FlatMap(str.split), "<class 'str'>"),
+        (["a"], beam.ParDo(Words()), "<class 'str'>"),
+        ([1], beam.Filter(lambda x: x > 0), "<class 'int'>"),
+        ([(1, "a")], beam.MapTuple(lambda a, b: (b, a)), "Tuple[<class 'str'>, <class 'int'>]"),
+        ([(1, "a")], beam.GroupByKey(), "Tuple[<class 'int'>, Iterable[<class 'str'>]]"),
+        ([("a", 1)], beam.CombinePerKey(sum), "Tuple[<class 'str'>, <class 'int'>]"),
+        (
+            [("a", 1)],
+            beam.CombinePerKey(beam.combiners.MeanCombineFn()),
+            "Tuple[<class 'str'>, <class 'float'>]",
+        ),
+        ([1.5], beam.CombineGlobally(max), "<class 'float'>"),
+        ([(1, "a")], Swap(), "Tuple[<class 'str'>, <class 'int'>]"),
+        ([1], Annotated(), "<class 'str'>"),
+        ([1], beam.WindowInto(beam.window.FixedWindows(1)), "<class 'int'>"),
+        (
+            [beam.Row(a=1, b="x")],
+            beam.Select("b", c=lambda row: row.a),
+            "Row(b=<class 'str'>, c=<class 'int'>)",
+        ),
+        (
+            [beam.Row(a=1, b="x")],
+            beam.GroupBy("a"),
+            "Tuple[<class 'int'>, Iterable[Row(a=<class 'int'>, b=<class 'str'>)]]",
+        ),
+        ([1], beam.Map(lambda x: beam.Row(x=x)), "Row(x=<class 'int'>)"),
     ],
 )
 def test_types_travel(values, transform, expected):
@@ -73,9 +87,12 @@ def test_types_travel(values, transform, expected):
     ("values", "expected"),
     [
         ([], "Any"),
-        ([1, "a", None], "Union[None, int, str]"),
-        ({"a": 1}, "Tuple[str, int]"),
-        ([beam.Row(a=1, b="x"), beam.Row(a=None, b="y")], "Row(a=Union[None, int], b=str)"),
+        ([1, "a", None], "Union[<class 'NoneType'>, <class 'int'>, <class 'str'>]"),
+        ({"a": 1}, "Tuple[<class 'str'>, <class 'int'>]"),
+        (
+            [beam.Row(a=1, b="x"), beam.Row(a=None, b="y")],
+            "Row(a=Union[<class 'NoneType'>, <class 'int'>], b=<class 'str'>)",
+        ),
     ],
 )
 def test_created_values_have_the_union_of_their_types(values, expected):
@@ -85,20 +102,36 @@ def test_created_values_have_the_union_of_their_types(values, expected):
 def test_flattening_gives_the_union_of_the_types():
     pipeline = beam.Pipeline()
     parts = (pipeline | "A" >> beam.Create([1]), pipeline | "B" >> beam.Create(["a"]))
-    assert str((parts | beam.Flatten()).element_type) == "Union[int, str]"
+    assert str((parts | beam.Flatten()).element_type) == "Union[<class 'int'>, <class 'str'>]"
 
 
 @pytest.mark.parametrize(
     ("values", "transform", "problem"),
     [
-        (["a"], beam.Map(text_of), "'Map(text_of)' requires PCollections of type 'int' but was applied to"),
-        ([1], beam.ParDo(Words()), "requires PCollections of type 'str'"),
-        (["a"], beam.Map(lambda x: x).with_input_types(int), "requires PCollections of type 'int'"),
-        ([1], beam.Map(lambda x, y: x, "b").with_input_types(int, int), "requires int but got str for y"),
-        (["a"], Annotated(), "Input type hint violation at Annotated: expected int, got str"),
-        ([1], beam.GroupByKey(), "elements compatible with KV[A, B], not int"),
-        ([1], beam.CombinePerKey(sum), "elements compatible with KV[A, B], not int"),
-        (["a"], beam.CombineGlobally(beam.combiners.MeanCombineFn()), "Union[Real, float, int]"),
+        (
+            ["a"],
+            beam.Map(text_of),
+            "'Map(text_of)' requires PCollections of type '<class 'int'>' but was applied to",
+        ),
+        ([1], beam.ParDo(Words()), "requires PCollections of type '<class 'str'>'"),
+        (["a"], beam.Map(lambda x: x).with_input_types(int), "requires PCollections of type '<class 'int'>'"),
+        (
+            [1],
+            beam.Map(lambda x, y: x, "b").with_input_types(int, int),
+            "requires <class 'int'> but got <class 'str'> for y",
+        ),
+        (
+            ["a"],
+            Annotated(),
+            "Input type hint violation at Annotated: expected <class 'int'>, got <class 'str'>",
+        ),
+        ([1], beam.GroupByKey(), "expected Tuple[TypeVariable[K], TypeVariable[V]], got <class 'int'>"),
+        ([1], beam.CombinePerKey(sum), "expected Tuple[TypeVariable[K], TypeVariable[V]], got <class 'int'>"),
+        (
+            ["a"],
+            beam.CombineGlobally(beam.combiners.MeanCombineFn()),
+            "Union[<class 'float'>, <class 'int'>, <class 'numbers.Real'>]",
+        ),
         ([1], beam.FlatMap(text_of), "Return value not iterable: text_of"),
         ([1], beam.Map(str) | Annotated(), "Input type hint violation"),
     ],
@@ -132,13 +165,13 @@ def test_side_inputs_are_checked_as_what_the_function_receives():
         return x + y
 
     numbers | "Fits" >> beam.Map(add, pvalue.AsSingleton(numbers))
-    with pytest.raises(TypeCheckError, match="requires int but got str for y"):
+    with pytest.raises(TypeCheckError, match="requires <class 'int'> but got <class 'str'> for y"):
         numbers | "Misfits" >> beam.Map(add, pvalue.AsSingleton(texts))
 
 
 def test_transforms_for_elements_are_refused_where_there_are_none():
     pipeline = beam.Pipeline()
-    with pytest.raises(TypeCheckError, match="the pipeline itself"):
+    with pytest.raises(TypeCheckError, match=r"Transform 'Map.str.'.*Got a PBegin/Pipeline instead"):
         pipeline | beam.Map(str)
     with pytest.raises(TypeCheckError, match="an object of type None"):
         pipeline.apply(beam.Map(str), None)
@@ -166,7 +199,7 @@ def test_hints_on_either_side_of_ptransform_fn_are_checked() -> None:
     outside = beam.typehints.with_input_types(int)(beam.ptransform_fn(lambda pcoll: pcoll))
     for make in (inside, outside):
         _ = beam.Pipeline() | beam.Create([1]) | make()
-        with pytest.raises(beam.typehints.TypeCheckError, match="expected int, got str"):
+        with pytest.raises(beam.typehints.TypeCheckError, match="expected <class 'int'>, got <class 'str'>"):
             _ = beam.Pipeline() | beam.Create(["a"]) | make()
 
 
@@ -183,3 +216,28 @@ def test_arguments_that_do_not_fit_are_an_error_of_beams_type_and_of_pythons(
 
     with pytest.raises(kind, match=rf"(?s)repeat, passed to Map, {problem}.*test_type_checks.py"):
         beam.Map(repeat, *(arguments and (3, *arguments)))
+
+
+def stamped(x: Any) -> TimestampedValue[list[int]]:
+    return TimestampedValue(x, 1)
+
+
+def stamped_somehow(x: Any) -> TimestampedValue:
+    return TimestampedValue(x, 1)
+
+
+def test_a_hint_of_timestamped_values_tells_the_type_of_the_elements() -> None:
+    pcoll = beam.Pipeline() | beam.Create([1])
+    assert (pcoll | beam.Map(stamped)).element_type == beam.typehints.List[int]
+    assert (pcoll | beam.Map(stamped_somehow)).element_type == beam.typehints.Any
+
+
+def test_an_error_has_what_is_wrong_as_its_argument_and_the_rest_in_its_text() -> None:
+    with pytest.raises(TypeCheckError) as failure:
+        _ = beam.Pipeline() | beam.Create([1]) | "D" >> beam.GroupByKey()
+    what = (
+        "Input type hint violation at D: expected Tuple[TypeVariable[K], TypeVariable[V]], got <class 'int'>"
+    )
+    assert failure.value.args == (what,)
+    assert "test_type_checks.py" in str(failure.value)
+    assert "hint: make pairs first" in str(pickle.loads(pickle.dumps(failure.value)))

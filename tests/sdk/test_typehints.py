@@ -155,7 +155,9 @@ def test_a_check_of_an_iterator_does_not_use_up_its_elements():
     hints.check_constraint(Iterator[int], numbers)
     hints.check_constraint(Iterable[int], numbers)
     assert list(numbers) == ["a"]
-    with pytest.raises(hints.CompositeTypeHintError, match="expected an iterator, got list"):
+    with pytest.raises(
+        hints.CompositeTypeHintError, match=r"type 'iterator'\. Instead, an instance of 'list'"
+    ):
         hints.check_constraint(Iterator[int], [1])
 
 
@@ -163,10 +165,42 @@ def test_a_failed_check_says_where_it_failed_and_shows_no_value():
     with pytest.raises(hints.CompositeTypeHintError) as failure:
         hints.check_constraint(List[Tuple[str, int]], [("a", 1), ("secret", "b")])
     text = str(failure.value)
-    assert "List[Tuple[str, int]]: element 1: element 1: expected int, got str" in text
-    assert "secret" not in text
-    with pytest.raises(hints.SimpleTypeHintError, match="expected int, got str"):
+    assert text == (
+        "List[Tuple[<class 'str'>, <class 'int'>]] hint type-constraint violated. The type of element #1 in the passed "
+        "list is incorrect: Tuple[<class 'str'>, <class 'int'>] hint type-constraint violated. The type of element #1 "
+        "in the passed tuple is incorrect. Expected an instance of type <class 'int'>, instead received an instance of "
+        "type str.\n  hint: correct the value, or the type hint List[Tuple[<class 'str'>, <class 'int'>]]"
+    )
+    assert failure.value.args[0] == text.partition("\n")[0]
+    with pytest.raises(
+        hints.SimpleTypeHintError, match=r"an instance of type <class 'int'>, instead .* of type str"
+    ):
         hints.check_constraint(int, "secret")
+
+
+@pytest.mark.parametrize(
+    ("hint", "value", "text"),
+    [
+        (Dict[str, int], ["secret"], "must be of type dict. One is of type list."),
+        (Dict[str, int], {3: 1}, "key-type constraint violated. All keys .* Instead, one is of type int."),
+        (
+            Dict[str, List[int]],
+            {"secret": 1},
+            "value-type constraint violated.* Instead: List type-constraint violated.",
+        ),
+        (Tuple[int, int], (1,), "Expected a tuple of length 2, received a tuple of length 1."),
+        (
+            Union[int, str],
+            b"secret",
+            r"one of: \(\"<class 'int'>\", \"<class 'str'>\"\), received bytes instead.",
+        ),
+        (WindowedValue[int], "secret", "an instance of 'str' was received"),
+    ],
+)
+def test_a_failed_check_says_what_is_wrong_in_the_words_of_beam(hint, value, text):
+    with pytest.raises(hints.CompositeTypeHintError, match=text) as failure:
+        hints.check_constraint(hint, value)
+    assert "secret" not in str(failure.value)
 
 
 @pytest.mark.parametrize("text", [text for text in expressions() if "Names" not in text])
@@ -182,16 +216,19 @@ def test_hints_are_values(text):
 @pytest.mark.parametrize(
     ("hint", "text"),
     [
-        (Tuple[str, int], "Tuple[str, int]"),
-        (KV[str, List[int]], "Tuple[str, List[int]]"),
-        (Tuple[Parent, ...], "Tuple[Parent, ...]"),
-        (Optional[Dict[str, Any]], "Union[Dict[str, Any], None]"),
-        (WindowedValue[Set[int]], "WindowedValue[Set[int]]"),
-        (Generator[int, None, None], "Iterator[int]"),
-        (Union[str, Union[int, str]], "Union[int, str]"),
+        (Tuple[str, int], "Tuple[<class 'str'>, <class 'int'>]"),
+        (KV[str, List[int]], "Tuple[<class 'str'>, List[<class 'int'>]]"),
+        (Tuple[Parent, ...], f"Tuple[{Parent}, ...]"),
+        (Optional[Dict[str, Any]], "Union[<class 'NoneType'>, Dict[<class 'str'>, Any]]"),
+        (WindowedValue[Set[int]], "WindowedValue[Set[<class 'int'>]]"),
+        (Generator[int, None, None], "Iterator[<class 'int'>]"),
+        (Union[str, Union[int, str]], "Union[<class 'int'>, <class 'str'>]"),
         (Union[int, Any], "Any"),
         (Union[int, int], "<class 'int'>"),
-        (Union[Dict[str, int], Dict[int, str]], "Dict[Union[int, str], Union[int, str]]"),
+        (
+            Union[Dict[str, int], Dict[int, str]],
+            "Dict[Union[<class 'int'>, <class 'str'>], Union[<class 'int'>, <class 'str'>]]",
+        ),
     ],
 )
 def test_hints_are_simplified_and_read_as_they_are_written(hint, text):
@@ -330,3 +367,14 @@ def test_every_type_inside_a_hint_is_visited():
     seen = []
     hints.visit_inner_types(KV[str, List[Optional[int]]], lambda hint, into: into.append(hint), seen)
     assert {str, int, type(None), List[Optional[int]]} <= set(seen)
+
+
+def test_any_is_equal_to_the_one_of_python() -> None:
+    assert hints.Any == typing.Any
+    assert len({hints.Any, typing.Any}) == 1
+    assert hints.List[hints.Any] != typing.Any
+    assert hints.TypeVariable("T") != typing.Any
+
+
+def test_the_element_of_a_bare_iterator_has_the_name_that_it_has_in_python() -> None:
+    assert hints.normalize(typing.Iterator) == hints.Iterator[hints.TypeVariable("T_co")]

@@ -28,6 +28,10 @@ def _identity(x: Any) -> Any:
     return x
 
 
+def _stamped(x: Any) -> TimestampedValue[str]:
+    return TimestampedValue(x, 1)
+
+
 STEPS = {
     "argument of a function": (
         lambda: beam.Map(_identity).with_input_types(str),
@@ -40,13 +44,24 @@ STEPS = {
     ),
     "composite argument": (
         lambda: beam.Map(_identity).with_input_types(tuple[int, int]),
-        r"'x' violated: Tuple\[int, int\]: expected tuple, got int",
+        r"'x' violated: Tuple type constraint violated\..* instance of 'int' was received\.(?s:.*)hint Tuple\[<class",
     ),
     "output": (
         lambda: beam.FlatMap(lambda x: [float(x)]).with_output_types(int),
-        "output should be of type <class 'int'>. Instead, received <class 'float'>",
+        "output should be of type <class 'int'>. Instead, received an instance of type <class 'float'>",
     ),
-    "output with a timestamp": (lambda: beam.ParDo(Tag()).with_output_types(str), "received <class 'int'>"),
+    "output with a timestamp": (
+        lambda: beam.ParDo(Tag()).with_output_types(str),
+        "received .*type <class 'int'>",
+    ),
+    "output in a declared timestamp": (
+        lambda: beam.Map(_stamped),
+        "expected output should be of type <class 'str'>. Instead, received an instance of type <class 'int'>",
+    ),
+    "composite output": (
+        lambda: beam.Map(_identity).with_output_types(tuple[int, int]),
+        r"within ParDo\(Bad\): Tuple type constraint violated\.",
+    ),
     "tagged output": (
         lambda: beam.ParDo(Tag()).with_output_types(int, side=str).with_outputs("side"),
         "expected output should be of type <class 'str'>",
@@ -120,3 +135,13 @@ def test_without_the_option_no_hint_is_checked_while_it_runs() -> None:
     with TestPipeline(options=PipelineOptions(["--no_pipeline_type_check"])) as pipeline:
         wrong = pipeline | beam.Create([1]) | beam.Map(_identity).with_input_types(str)
         assert_that(wrong, equal_to([1]))
+
+
+def test_the_errors_of_a_sample_have_words_of_their_own_as_in_beam() -> None:
+    options = PipelineOptions(["--performance_runtime_type_check", "--no_pipeline_type_check"])
+    pipeline = beam.Pipeline(options=options)
+    _ = pipeline | beam.Create([1]) | "Typed" >> beam.Map(_identity).with_output_types(int)
+    (dofn,) = [step.primitive.dofn for step in pipeline.to_graph().steps if step.label == "Typed"]
+    text = "Type-hint for return type violated. Expected an instance of <class 'int'>, instead found an instance of"
+    with pytest.raises(beam.typehints.TypeCheckError, match=re.escape(text)):
+        list(dofn.process("a"))

@@ -20,7 +20,7 @@ def test_a_function_that_gives_none_gives_nothing_and_one_that_gives_no_iterable
         parts = p | "Nested" >> beam.Create([[1, 2], [], (3,), {4}]) | "Flat" >> beam.FlatMap()
         assert_that(parts, equal_to([1, 2, 3, 4]), label="flat")
     no_iterable = (
-        r"<class 'int'> was returned instead .*Yield the element, return \[element\].*while running 'Late' "
+        r"<class 'int'> was returned instead: .*yield the element, return \[element\].*while running 'Late' "
     )
     for result, text in (("ab", "Returning a str"), ({1: 2}, "Returning a dict"), (7, no_iterable)):
         # The first element gives a list, so that a look at the first result alone would not notice.
@@ -48,6 +48,6 @@ class CountsInState(beam.DoFn):
 def test_a_dofn_that_returns_a_number_is_refused_with_the_step_and_what_to_return(dofn):
     p = TestPipeline()
     _ = p | beam.Create([(1, 2)]) | "Numbers" >> beam.ParDo(dofn)
-    refusal = r"must return an iterable.*Yield the element, return \[element\].*while running 'Numbers' "
+    refusal = r"must return an iterable.*yield the element, return \[element\].*while running 'Numbers' "
     with pytest.raises(TypeError, match=refusal):
         p.run()

@@ -12,7 +12,7 @@ def misfit(element_type: Any) -> TypeError:
     """The error; it does not show the elements, which may be private.
 
     >>> print(misfit(int))
-    an element of a batch is not what its type hint says: int
+    an element of a batch is not what its type hint says: <class 'int'>
       hint: elements that may be None, or of several types, go well with list[...] as the batch's type
     """
     return TypeError(

@@ -208,6 +208,6 @@ def check_result(result: Any) -> None:
         )
     if not (hasattr(result, "__iter__") or hasattr(result, "__getitem__")):
         raise TypeError(
-            f"FlatMap and ParDo must return an iterable. {type(result)} was returned instead "
-            f"({type(result).__name__!r} object is not iterable). Yield the element, return [element], or use Map."
+            f"FlatMap and ParDo must return an iterable. {type(result)} was returned instead: "
+            f"{type(result).__name__!r} object is not iterable (yield the element, return [element], or use Map)."
         )

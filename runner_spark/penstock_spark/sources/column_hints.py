@@ -66,7 +66,7 @@ def hint_of_schema(schema: StructType, records: str, is_file: bool = False) -> A
         is_file: Whether it is the schema of a file, of which Spark takes every value for one that may be null.
 
     >>> hint_of_schema(StructType().add("team", "string", False).add("tags", ArrayType(LongType())), "row")
-    Row(team=str, tags=Union[List[Union[None, int]], None])
+    Row(team=<class 'str'>, tags=Union[<class 'NoneType'>, List[Union[<class 'NoneType'>, <class 'int'>]]])
     """
     return _hint_of(schema, records, is_file)
 

@@ -51,7 +51,9 @@ class ApproximateUniqueCombineFn(CombineFn):
     def __init__(self, sample_size: int, coder: Any) -> None:
         super().__init__()
         self.sample_size = sample_size
-        self._coder = coder.as_deterministic_coder("ApproximateUniqueCombineFn")
+        what = f'The key coder "{type(coder).__name__}" for ApproximateUniqueCombineFn is not deterministic.'
+        text = three_parts(what, hint="give the elements a type hint whose coder is deterministic")
+        self._coder = coder.as_deterministic_coder("ApproximateUniqueCombineFn", text)
 
     def display_data(self) -> dict[str, Any]:
         """The sample's size."""

@@ -62,16 +62,18 @@ def batch_types_of(dofn: Any, input_type: Any, output_type: Any) -> BatchTypes |
         if batch_type is None:
             raise _unsaid(dofn, "gives", "get_output_batch_type")
         hint = "override DoFn.infer_output_type, or call with_output_types, to say what the elements are"
-        gives = _converter(dofn, "output", output_type, batch_type, hint)
+        gives = _converter(
+            dofn, "output", output_type, batch_type, hint, ". Maybe it has no DoFn.infer_output_type"
+        )
     return BatchTypes(takes, gives) if takes or gives else None
 
 
-def _converter(dofn: Any, side: str, element_type: Any, batch_type: Any, hint: str) -> Any:
+def _converter(dofn: Any, side: str, element_type: Any, batch_type: Any, hint: str, guess: str = "") -> Any:
     try:
         return BatchConverter.from_typehints(element_type=element_type, batch_type=batch_type)
     except TypeError as error:
         types = f"element_type={_shown(element_type)}, batch_type={_shown(batch_type)}"
-        what = f"Failed to find a BatchConverter for the {side} types of DoFn {_name(dofn)} ({types})"
+        what = f"Failed to find a BatchConverter for the {side} types of DoFn {_name(dofn)} ({types}){guess}"
         raise TypeError(three_parts(what, where=here(), hint=hint)) from error
 
 

@@ -254,11 +254,9 @@ class CallableWrapperCombineFn(CombineFn):
             )
         if not typehints.is_consistent_with(args[0], typehints.Iterable[typehints.Any]):
             raise TypeCheckError(
-                three_parts(
-                    f"All functions for a Combine PTransform must accept a single argument compatible with: "
-                    f"Iterable[Any]. Instead a function with input type: {args[0]} was received",
-                    hint="annotate the argument as an Iterable",
-                )
+                "All functions for a Combine PTransform must accept a single argument compatible with: Iterable[Any]. "
+                f"Instead a function with input type: {args[0]} was received.",
+                hint="annotate the argument as an Iterable",
             )
         return hints.with_input_types(trivial_inference.element_type(args[0]), *args[1:], **kwargs)
 

@@ -31,7 +31,7 @@ class Create(PTransform[Any, PCollection[T]]):
         TypeError: If `values` is a string or bytes, or cannot be iterated.
 
     >>> Create([1, "a"]).get_output_type()
-    Union[int, str]
+    Union[<class 'int'>, <class 'str'>]
     """
 
     @overload

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Callable
-from typing import Any
+from typing import Any, get_args
 
 from penstock.error import three_parts
 from penstock.transforms import params
@@ -13,6 +13,7 @@ from penstock.transforms.params import DoFnParam
 from penstock.transforms.signature import MethodSignature, method_signature
 from penstock.typehints import trivial_inference, typehints
 from penstock.typehints.decorators import WithTypeHints, get_type_hints
+from penstock.typehints.native_type_compatibility import convert_to_beam_type
 
 __all__ = ["DoFn", "strip_output_annotations"]
 
@@ -265,7 +266,9 @@ def _marked(fn: Callable[..., Any], mark: str) -> Callable[..., Any]:
 
 
 def strip_output_annotations(type_hint: Any, strip_tagged_output: bool = True) -> Any:
-    """`Any` for a type hint that speaks of timestamps, windows or tags, which are no elements; else itself.
+    """The type of the elements of a type hint that may speak of timestamps, windows or tags, which are no elements.
+
+    ``TimestampedValue[T]`` is T; any other such hint says nothing, so that it is `Any`.
 
     Args:
         type_hint: The type hint.
@@ -273,6 +276,9 @@ def strip_output_annotations(type_hint: Any, strip_tagged_output: bool = True) -
     """
     names = (*_ANNOTATIONS, "TaggedOutput") if strip_tagged_output else _ANNOTATIONS
     found = False
+    arguments = get_args(type_hint)
+    if getattr(type_hint, "__name__", None) == "TimestampedValue" and len(arguments) == 1:
+        type_hint = convert_to_beam_type(arguments[0])
 
     def look(hint: Any, _: Any) -> None:
         nonlocal found

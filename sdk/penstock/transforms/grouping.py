@@ -46,12 +46,10 @@ def key_value_types(transform: PTransform[Any, Any], input_type: Any) -> tuple[A
         ).tuple_types
     except ValueError as error:
         raise TypeCheckError(
-            three_parts(
-                f"Input to {type(transform).__name__} must be a PCollection with elements compatible with "
-                f"KV[A, B], not {typehints.show_type(input_type)}",
-                where=transform._where(),
-                hint="make pairs first, e.g. with Map(lambda x: (key_of(x), x)) or WithKeys",
-            )
+            f"Input type hint violation at {transform.label}: expected Tuple[TypeVariable[K], TypeVariable[V]], "
+            f"got {typehints.show_type(input_type)}",
+            where=transform._where(),
+            hint="make pairs first, e.g. with Map(lambda x: (key_of(x), x)) or WithKeys",
         ) from error
     return key_type, value_type
 
@@ -177,7 +175,8 @@ class Flatten(PTransform[Any, Any]):
             ):
                 raise TypeError(
                     three_parts(
-                        f"Inputs to Flatten cannot include an iterable of PCollections (at index {index})",
+                        "Inputs to Flatten cannot include an iterable of PCollections. "
+                        f"There is one at index {index}",
                         where=self._where(),
                         hint="put all PCollections into one tuple",
                     )

@@ -228,8 +228,10 @@ class PTransform(WithTypeHints, HasDisplayData, Generic[InputT, OutputT]):
         return clone
 
     def __str__(self) -> str:
+        given = getattr(self, "inputs", ())
+        inputs = f" inputs={given}" if given else ""
         sides = f" side_inputs={self.side_inputs}" if self.side_inputs else ""
-        return f"<{type(self).__name__}(PTransform) label=[{self.label}]{sides}>"
+        return f"<{type(self).__name__}(PTransform) label=[{self.label}]{inputs}{sides}>"
 
     def __repr__(self) -> str:
         return f"{str(self)[:-1]} at {id(self):#x}>"
@@ -360,6 +362,10 @@ class NamedPTransform(PTransform[Any, Any]):
             return NamedPTransform(result, self.label) if isinstance(result, PTransform) else result
 
         return keeping_label
+
+    def __setattr__(self, name: str, value: Any) -> None:
+        # Annotations are asked of the transform that is applied.
+        object.__setattr__(self.transform if name == "annotations" else self, name, value)
 
     def annotations(self) -> dict[str, str | bytes]:
         """Those of the transform inside."""

@@ -52,15 +52,15 @@ class _Sample:
     """Tells which elements are looked at: every so many, the first one first."""
 
     def __init__(self, every: int) -> None:
-        self._every = every
+        self.every = every
         self._next = 0
 
     def takes(self) -> bool:
         """Whether the next element is looked at."""
-        if self._every == 1:
+        if self.every == 1:
             return True
         taken = self._next == 0
-        self._next = (self._next + 1) % self._every
+        self._next = (self._next + 1) % self.every
         return taken
 
 
@@ -137,7 +137,8 @@ class CheckedDoFn(DoFn):
     def _check_argument(self, name: str, hint: Any, value: Any) -> None:
         reason = _violation(f"Type-hint for argument: {name!r} violated", hint, value)
         if reason is not None:
-            raise _error(f"ParDo({self._label})", reason, "the hint of the argument, or what comes in")
+            correct = f"the argument's hint {typehints.show_type(hint)}, or what comes in"
+            raise _error(f"ParDo({self._label})", reason, correct)
 
     def _checked(self, results: Iterable[Any]) -> Iterator[Any]:
         for result in results:
@@ -147,11 +148,16 @@ class CheckedDoFn(DoFn):
             if isinstance(value, (TimestampedValue, WindowedValue)):
                 value = value.value
             hint = self._outputs.get(tag)
-            if hint is not None and typehints.mismatch(hint, value) is not None:
-                raise _error(
-                    f"ParDo({self._label})", _output_violation(hint, value), "the output's hint, or the code"
-                )
+            if hint is not None:
+                self._check_output(hint, value)
             yield result
+
+    def _check_output(self, hint: Any, value: Any) -> None:
+        sampled = "Type-hint for return type violated" if self._sample.every > 1 else None
+        reason = _violation(sampled, hint, value) if sampled else _output_violation(hint, value)
+        if reason is not None:
+            correct = f"the output's hint {typehints.show_type(hint)}, or the code"
+            raise _error(f"ParDo({self._label})", reason, correct)
 
 
 class CheckedCombineFn(CombineFn):
@@ -219,7 +225,8 @@ class CheckedCombineFn(CombineFn):
     def _check(self, what: str, hint: Any, value: Any) -> None:
         reason = _violation(what, hint, value)
         if reason is not None:
-            raise _error(self._label, reason, "the type hints of the CombineFn, or the values")
+            correct = f"the CombineFn's hint {typehints.show_type(hint)}, or the values"
+            raise _error(self._label, reason, correct)
 
 
 def _input_checks(function: Callable[..., Any], hints: IOTypeHints) -> list[tuple[int, str, Any]]:
@@ -260,15 +267,18 @@ def _violation(what: str, hint: Any, value: Any) -> str | None:
     reason = typehints.mismatch(hint, value)
     if reason is None:
         return None
-    if isinstance(typehints.normalize(hint), typehints.TypeConstraint):
-        return f"{what}: {hint}: {reason}"
-    return f"{what}. Expected an instance of {hint!r}, instead found an instance of {type(value)!r}"
+    if typehints.is_composite(hint):
+        return f"{what}: {reason}"
+    return f"{what}. Expected an instance of {hint!r}, instead found an instance of {type(value)!r}."
 
 
-def _output_violation(hint: Any, value: Any) -> str:
-    if isinstance(typehints.normalize(hint), typehints.TypeConstraint):
-        return f"according to its type-hint an output is {hint}: {typehints.mismatch(hint, value)}"
-    return f"According to type-hint expected output should be of type {hint!r}. Instead, received {type(value)!r}"
+def _output_violation(hint: Any, value: Any) -> str | None:
+    """How an output violates a hint, where every element is checked: Beam has other words for it then."""
+    reason = typehints.mismatch(hint, value)
+    if reason is None or typehints.is_composite(hint):
+        return reason
+    expected = f"According to type-hint expected output should be of type {hint!r}."
+    return f"{expected} Instead, received an instance of type {type(value)!r}."
 
 
 def _error(step: str, reason: str, what_to_correct: str) -> TypeCheckError:

@@ -104,8 +104,8 @@ class PTransformWithSideInputs(PTransform[InputT, OutputT], Generic[InputT, Outp
             what = f"Type hint violation for {self.label!r}: requires {hint} but got {actual} for {argument}"
             return three_parts(what, where=self._where(), hint="pass another value, or correct the type hint")
         what = (
-            f"The transform {self.label!r} requires PCollections of type {hint!r} but was applied to a "
-            f"PCollection of type {actual!r}"
+            f"The transform {self.label!r} requires PCollections of type '{hint}' but was applied to a "
+            f"PCollection of type '{actual}'"
         )
         produced = f" (produced by the transform {pcoll.producer.full_label!r})" if pcoll.producer else ""
         return three_parts(

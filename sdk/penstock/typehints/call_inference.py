@@ -44,7 +44,7 @@ def result_of_call(callee: Value, arguments: Arguments, keywords: Keywords, dept
         depth: How many more functions to look into.
 
     >>> result_of_call(Const(len), [str], {}, 5), result_of_call(Method(str, "split"), [], {}, 5)
-    (<class 'int'>, List[str])
+    (<class 'int'>, List[<class 'str'>])
     """
     if isinstance(callee, Method):
         return _result_of_method(callee, arguments)

@@ -95,7 +95,7 @@ def infer_code(function: types.FunctionType, local: dict[str, Value], call: Call
         call: Gives the type of a call from what is called, the arguments and the keyword arguments.
 
     >>> infer_code(lambda x: (x, 1), {"x": str}, lambda callee, arguments, keywords: Any)
-    Tuple[str, int]
+    Tuple[<class 'str'>, <class 'int'>]
     """
     try:
         return finalize_hints(_run(function, local, call))

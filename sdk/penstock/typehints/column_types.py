@@ -81,7 +81,7 @@ class PairsConstraint(ListConstraint):
 
     >>> from penstock.typehints import Tuple
     >>> PairsConstraint(Tuple[str, int])
-    Pairs[Tuple[str, int]]
+    Pairs[Tuple[<class 'str'>, <class 'int'>]]
     """
 
     label = "Pairs"
@@ -94,7 +94,7 @@ class RecordConstraint(DictConstraint):
         fields: Pairs of name and type.
 
     >>> RecordConstraint([("team", str), ("points", int)])
-    Dict(team=str, points=int)
+    Dict(team=<class 'str'>, points=<class 'int'>)
     """
 
     def __init__(self, fields: Iterable[tuple[str, Hint]]) -> None:
@@ -127,11 +127,11 @@ class RecordConstraint(DictConstraint):
 
     def _mismatch(self, instance: object) -> str | None:
         if not isinstance(instance, dict):
-            return f"expected dict, got {type(instance).__name__}"
+            return super()._mismatch(instance)
         for name, hint in self._fields:
             reason = mismatch(hint, instance.get(name))
             if reason is not None:
-                return f"item {name!r}: {reason}"
+                return f"{self} hint type-constraint violated. The item {name!r} is incorrect. {reason}"
         return None
 
     def __eq__(self, other: object) -> bool:

@@ -18,27 +18,29 @@ _NATIVE_MODULES = frozenset({"typing", "typing_extensions", "collections", "coll
 NUMERIC_TOWER: dict[object, tuple[type, ...]] = {float: (int,), complex: (int, float)}
 
 
-class SimpleTypeHintError(TypeError):
+class _HintError(TypeError):
+    """An error whose first argument is the sentence by which Beam's programs know it; the text adds what to do."""
+
+    def __str__(self) -> str:
+        what, *hints = self.args or ("",)
+        return three_parts(str(what), hint=hints[0] if hints else None)
+
+
+class SimpleTypeHintError(_HintError):
     """A value is not an instance of the class that a hint names (Beam's name)."""
 
 
-class CompositeTypeHintError(TypeError):
+class CompositeTypeHintError(_HintError):
     """A value does not satisfy a hint with parameters, such as ``List[int]`` (Beam's name)."""
 
 
-class NotAHintError(TypeError):
+class NotAHintError(_HintError):
     """What was written as a type hint is none.
-
-    Its first argument is the sentence by which Beam's programs know the error; the text adds what to do.
 
     >>> print(NotAHintError("5 is no type.", "write int"))
     5 is no type.
       hint: write int
     """
-
-    def __str__(self) -> str:
-        what, hint = self.args
-        return three_parts(what, hint=hint)
 
 
 class GetitemConstructor(type):
@@ -104,15 +106,15 @@ class IndexableTypeConstraint(TypeConstraint):
 class AnyTypeConstraint(TypeConstraint):
     """The type that is consistent with every type, both ways, and that every value satisfies (Beam's name).
 
-    >>> Any
-    Any
+    >>> Any, Any == typing.Any
+    (Any, True)
     """
 
     def __eq__(self, other: object) -> bool:
-        return type(self) is type(other)
+        return type(self) is type(other) or other is typing.Any
 
     def __hash__(self) -> int:
-        return hash(type(self))
+        return hash(typing.Any)
 
     def __reduce__(self) -> tuple[typing.Any, ...]:
         # There is one Any in a process, so that it can be told by identity.
@@ -208,11 +210,7 @@ class ParameterizedConstraint(TypeConstraint):
         """
         reason = self._mismatch(instance)
         if reason is not None:
-            raise CompositeTypeHintError(
-                three_parts(
-                    f"a value does not satisfy {self}: {reason}", hint="fix the value or the type hint"
-                )
-            )
+            raise CompositeTypeHintError(reason, f"correct the value, or the type hint {self}")
 
     def _inner_types(self) -> Iterator[Hint]:
         return iter(self.parameters)
@@ -233,14 +231,12 @@ def _rebuild(cls: type[ParameterizedConstraint], parameters: tuple[Hint, ...]) -
 
 
 def show_type(hint: Hint) -> str:
-    """A hint as a user would write it.
+    """A hint as errors show it: a class as Python shows it, with its module.
 
-    >>> show_type(int), show_type(type(None)), show_type(Any)
-    ('int', 'None', 'Any')
+    >>> print(show_type(int), show_type(Any))
+    <class 'int'> Any
     """
-    if hint is type(None):
-        return "None"
-    return hint.__qualname__ if isinstance(hint, type) and not is_typing_generic(hint) else str(hint)
+    return repr(hint)
 
 
 def visit_inner_types(
@@ -313,7 +309,7 @@ def normalize(x: Hint, none_as_type: bool = False) -> Hint:
         none_as_type: Whether None means the type of None.
 
     >>> normalize(list[int]), normalize(dict), normalize(None, none_as_type=True)
-    (List[int], Dict[Any, Any], <class 'NoneType'>)
+    (List[<class 'int'>], Dict[Any, Any], <class 'NoneType'>)
     """
     if isinstance(x, TypeConstraint):
         return x
@@ -329,11 +325,30 @@ def normalize(x: Hint, none_as_type: bool = False) -> Hint:
     return Any if getattr(converted, "__module__", None) in _NATIVE_MODULES else converted
 
 
+def not_an_instance(what: str, expected: str, instance: object) -> str:
+    """That a value is no instance of a container's class.
+
+    >>> print(not_an_instance("No list", "list", 1))
+    No list. Valid object instance must be of type 'list'. Instead, an instance of 'int' was received.
+    """
+    found = f"Instead, an instance of '{type(instance).__name__}' was received."
+    return f"{what}. Valid object instance must be of type '{expected}'. {found}"
+
+
+def is_composite(hint: Hint) -> bool:
+    """Whether a hint is more than a class.
+
+    >>> is_composite(list[int]), is_composite(int)
+    (True, False)
+    """
+    return isinstance(normalize(hint), TypeConstraint)
+
+
 def mismatch(type_constraint: Hint, instance: object) -> str | None:
     """Why a value does not satisfy a hint, in words that show types but not values; None if it does.
 
-    >>> mismatch(int, "a")
-    'expected int, got str'
+    >>> print(mismatch(int, "a"))
+    Expected an instance of type <class 'int'>, instead received an instance of type str.
     """
     hint = type_constraint if isinstance(type_constraint, type) else normalize(type_constraint)
     if hint is None:
@@ -345,7 +360,8 @@ def mismatch(type_constraint: Hint, instance: object) -> str | None:
         raise RuntimeError(three_parts(f"{hint!r} is not a type", hint="give a class or a type hint"))
     if isinstance(instance, (hint, *NUMERIC_TOWER.get(hint, ()))):
         return None
-    return f"expected {show_type(hint)}, got {type(instance).__name__}"
+    expected, found = show_type(hint), type(instance).__name__
+    return f"Expected an instance of type {expected}, instead received an instance of type {found}."
 
 
 def check_constraint(type_constraint: Hint, object_instance: object) -> None:
@@ -357,12 +373,12 @@ def check_constraint(type_constraint: Hint, object_instance: object) -> None:
 
     >>> check_constraint(int, "a")
     Traceback (most recent call last):
-    penstock.typehints.constraints.SimpleTypeHintError: expected int, got str
+    penstock.typehints.constraints.SimpleTypeHintError: Expected an instance of type <class 'int'>, instead received ...
     """
     if isinstance(type_constraint, TypeConstraint):
         type_constraint.type_check(object_instance)
         return
     reason = mismatch(type_constraint, object_instance)
     if reason is not None:
-        composite = isinstance(normalize(type_constraint), TypeConstraint)
-        raise CompositeTypeHintError(reason) if composite else SimpleTypeHintError(reason)
+        kind = CompositeTypeHintError if is_composite(type_constraint) else SimpleTypeHintError
+        raise kind(reason, f"correct the value, or the type hint {show_type(type_constraint)}")

@@ -12,8 +12,10 @@ from penstock.typehints.constraints import (
     Hint,
     IndexableTypeConstraint,
     ParameterizedConstraint,
+    is_composite,
     match_type_variables,
     mismatch,
+    not_an_instance,
     show_type,
 )
 
@@ -50,15 +52,21 @@ class SequenceTypeConstraint(ParameterizedConstraint, IndexableTypeConstraint):
         return _is_container_class(sub) and issubclass(sub, self._sequence_type)
 
     def _mismatch(self, instance: object) -> str | None:
+        name = self._sequence_type.__name__
         if not isinstance(instance, self._sequence_type):
-            return f"expected {self._sequence_type.__name__}, got {type(instance).__name__}"
+            return not_an_instance(f"{name.title()} type-constraint violated", name.lower(), instance)
         if isinstance(instance, abc.Iterator):
             # Looking at the elements of an iterator would use them up.
             return None
         for index, element in enumerate(typing.cast("abc.Iterable[object]", instance)):
             reason = mismatch(self.inner_type, element)
             if reason is not None:
-                return f"element {index}: {reason}"
+                place = (
+                    f"{name} is incorrect:"
+                    if is_composite(self.inner_type)
+                    else f"{self._sequence_type} is incorrect."
+                )
+                return f"{_of_element(self, index)} {place} {reason}"
         return None
 
     def match_type_variables(self, concrete_type: Hint) -> dict[typing.Any, Hint]:
@@ -71,7 +79,7 @@ class ListConstraint(SequenceTypeConstraint):
     """What ``List[X]`` makes (Beam's name).
 
     >>> ListConstraint(int)
-    List[int]
+    List[<class 'int'>]
     """
 
     label = "List"
@@ -82,7 +90,7 @@ class SetTypeConstraint(SequenceTypeConstraint):
     """What ``Set[X]`` makes (Beam's name).
 
     >>> SetTypeConstraint(int)
-    Set[int]
+    Set[<class 'int'>]
     """
 
     label = "Set"
@@ -93,7 +101,7 @@ class FrozenSetTypeConstraint(SequenceTypeConstraint):
     """What ``FrozenSet[X]`` makes (Beam's name).
 
     >>> FrozenSetTypeConstraint(int)
-    FrozenSet[int]
+    FrozenSet[<class 'int'>]
     """
 
     label = "FrozenSet"
@@ -104,7 +112,7 @@ class TupleSequenceConstraint(SequenceTypeConstraint):
     """What ``Tuple[X, ...]`` makes: a tuple of any length (Beam's name).
 
     >>> TupleSequenceConstraint(int)
-    Tuple[int, ...]
+    Tuple[<class 'int'>, ...]
     """
 
     label = "Tuple"
@@ -121,7 +129,7 @@ class TupleConstraint(ParameterizedConstraint, IndexableTypeConstraint):
     """What ``Tuple[X, Y]`` and ``KV[X, Y]`` make: a tuple of exactly these (Beam's name).
 
     >>> TupleConstraint((str, int))
-    Tuple[str, int]
+    Tuple[<class 'str'>, <class 'int'>]
     """
 
     label = "Tuple"
@@ -146,13 +154,16 @@ class TupleConstraint(ParameterizedConstraint, IndexableTypeConstraint):
 
     def _mismatch(self, instance: object) -> str | None:
         if not isinstance(instance, tuple):
-            return f"expected tuple, got {type(instance).__name__}"
+            return not_an_instance("Tuple type constraint violated", "tuple", instance)
         if len(instance) != len(self.tuple_types):
-            return f"expected a tuple of length {len(self.tuple_types)}, got one of length {len(instance)}"
+            return (
+                "Passed object instance is of the proper type, but differs in length from the hinted type. "
+                f"Expected a tuple of length {len(self.tuple_types)}, received a tuple of length {len(instance)}."
+            )
         for index, (expected, element) in enumerate(zip(self.tuple_types, instance, strict=True)):
             reason = mismatch(expected, element)
             if reason is not None:
-                return f"element {index}: {reason}"
+                return f"{_of_element(self, index)} tuple is incorrect. {reason}"
         return None
 
     def match_type_variables(self, concrete_type: Hint) -> dict[typing.Any, Hint]:
@@ -168,7 +179,7 @@ class CollectionTypeConstraint(SequenceTypeConstraint):
     """What ``Collection[X]`` makes: anything with a length, iteration and ``in`` (Beam's name).
 
     >>> CollectionTypeConstraint(int)
-    Collection[int]
+    Collection[<class 'int'>]
     """
 
     label = "Collection"
@@ -192,7 +203,7 @@ class ABCSequenceTypeConstraint(SequenceTypeConstraint):
     """What ``Sequence[X]`` makes: anything with a length and indexes (Beam's name).
 
     >>> ABCSequenceTypeConstraint(int)
-    Sequence[int]
+    Sequence[<class 'int'>]
     """
 
     label = "Sequence"
@@ -222,7 +233,7 @@ class IteratorTypeConstraint(ParameterizedConstraint):
     A check of a value does not look at the elements: that would use them up.
 
     >>> IteratorTypeConstraint(int)
-    Iterator[int]
+    Iterator[<class 'int'>]
     """
 
     label = "Iterator"
@@ -243,7 +254,7 @@ class IteratorTypeConstraint(ParameterizedConstraint):
     def _mismatch(self, instance: object) -> str | None:
         if isinstance(instance, abc.Iterator):
             return None
-        return f"expected an iterator, got {type(instance).__name__}"
+        return not_an_instance("Iterator type-constraint violated", "iterator", instance)
 
     def match_type_variables(self, concrete_type: Hint) -> dict[typing.Any, Hint]:
         """The variables of the yielded type."""
@@ -285,14 +296,17 @@ class MappingTypeConstraint(ParameterizedConstraint):
 
     def _mismatch(self, instance: object) -> str | None:
         if not isinstance(instance, self._mapping_type):
-            return f"expected {self._mapping_type.__name__}, got {type(instance).__name__}"
+            kind = f"All passed instances must be of type {self._mapping_type.__name__}"
+            return f"{self.label} type-constraint violated. {kind}. One is of type {type(instance).__name__}."
         for key, value in typing.cast("Mapping[object, object]", instance).items():
-            reason = mismatch(self.key_type, key)
-            if reason is not None:
-                return f"a key: {reason}"
-            reason = mismatch(self.value_type, value)
-            if reason is not None:
-                return f"a value: {reason}"
+            for role, hint, item in (("key", self.key_type, key), ("value", self.value_type, value)):
+                reason = mismatch(hint, item)
+                if reason is not None:
+                    found = (
+                        f": {reason}" if is_composite(hint) else f", one is of type {type(item).__name__}."
+                    )
+                    expected = f"All {role}s should be of type {show_type(hint)}"
+                    return f"{self} hint {role}-type constraint violated. {expected}. Instead{found}"
         return None
 
     def match_type_variables(self, concrete_type: Hint) -> dict[typing.Any, Hint]:
@@ -309,7 +323,7 @@ class DictConstraint(MappingTypeConstraint):
     """What ``Dict[K, V]`` makes (Beam's name).
 
     >>> DictConstraint(str, int)
-    Dict[str, int]
+    Dict[<class 'str'>, <class 'int'>]
     """
 
     label = "Dict"
@@ -323,7 +337,7 @@ class WindowedTypeConstraint(ParameterizedConstraint, metaclass=GetitemConstruct
     """What ``WindowedValue[X]`` makes (Beam's name).
 
     >>> WindowedTypeConstraint[int]
-    WindowedValue[int]
+    WindowedValue[<class 'int'>]
     """
 
     label = "WindowedValue"
@@ -343,15 +357,23 @@ class WindowedTypeConstraint(ParameterizedConstraint, metaclass=GetitemConstruct
         from penstock.utils.windowed_value import WindowedValue
 
         if not isinstance(instance, WindowedValue):
-            return f"expected WindowedValue, got {type(instance).__name__}"
+            return not_an_instance("WindowedValue type-constraint violated", "WindowedValue", instance)
         reason = mismatch(self.inner_type, instance.value)
-        return None if reason is None else f"its value: {reason}"
+        return (
+            None
+            if reason is None
+            else f"{self} hint type-constraint violated. Its value is incorrect. {reason}"
+        )
 
     def match_type_variables(self, concrete_type: Hint) -> dict[typing.Any, Hint]:
         """The variables of the inner type."""
         if isinstance(concrete_type, WindowedTypeConstraint):
             return match_type_variables(self.inner_type, concrete_type.inner_type)
         return {}
+
+
+def _of_element(constraint: ParameterizedConstraint, index: int) -> str:
+    return f"{constraint} hint type-constraint violated. The type of element #{index} in the passed"
 
 
 def _is_container_class(hint: Hint) -> bool:

@@ -69,7 +69,7 @@ class UnionHint(CompositeTypeHint):
     """``Union[X, Y]``: an X or a Y; nested unions are flattened and the order does not matter (Beam's name).
 
     >>> Union[str, Union[int, str]]
-    Union[int, str]
+    Union[<class 'int'>, <class 'str'>]
     """
 
     UnionConstraint = UnionConstraint
@@ -87,7 +87,7 @@ class OptionalHint(UnionHint):
     """``Optional[X]``: an X or None (Beam's name).
 
     >>> Optional[int]
-    Union[None, int]
+    Union[<class 'NoneType'>, <class 'int'>]
     """
 
     def __getitem__(self, parameters: Hint) -> typing.Any:
@@ -100,7 +100,7 @@ class TupleHint(CompositeTypeHint):
     """``Tuple[X, Y]``: a tuple of exactly these; ``Tuple[X, ...]``: of any length (Beam's name).
 
     >>> Tuple[str, int], Tuple[str, ...], Tuple[()]
-    (Tuple[str, int], Tuple[str, ...], Tuple[])
+    (Tuple[<class 'str'>, <class 'int'>], Tuple[<class 'str'>, ...], Tuple[])
     """
 
     TupleConstraint = TupleConstraint
@@ -216,7 +216,7 @@ class GeneratorHint(IteratorHint):
     """``Generator[X]`` or ``Generator[X, None, None]``: the same as ``Iterator[X]`` (Beam's name).
 
     >>> Generator[int, None, None]
-    Iterator[int]
+    Iterator[<class 'int'>]
     """
 
     def __getitem__(self, parameters: Hint) -> typing.Any:

@@ -82,7 +82,7 @@ class IOTypeHints(typing.NamedTuple):
 
         >>> def double(x: int, times: float = 2.0) -> list[int]: ...
         >>> IOTypeHints.from_callable(double)
-        IOTypeHints[inputs=((int, float), {}), outputs=((List[int],), {})]
+        IOTypeHints[inputs=((<class 'int'>, <class 'float'>), {}), outputs=((List[<class 'int'>],), {})]
         """
         if not uses_annotations(fn):
             return None
@@ -109,19 +109,19 @@ class IOTypeHints(typing.NamedTuple):
 
     def with_input_types(self, *args: Hint, **kwargs: Hint) -> IOTypeHints:
         """These hints with other input hints."""
-        return IOTypeHints((args, kwargs), self.output_types, self._origin())
+        return IOTypeHints((args, kwargs), self.output_types, self._origin("with_input_types"))
 
     def with_output_types(self, *args: Hint, **kwargs: Hint) -> IOTypeHints:
         """These hints with other output hints."""
-        return IOTypeHints(self.input_types, (args, kwargs), self._origin())
+        return IOTypeHints(self.input_types, (args, kwargs), self._origin("with_output_types"))
 
     def with_input_types_from(self, other: IOTypeHints) -> IOTypeHints:
         """These hints with the input hints of `other`."""
-        return IOTypeHints(other.input_types, self.output_types, self._origin())
+        return IOTypeHints(other.input_types, self.output_types, self._origin("with_input_types_from"))
 
     def with_output_types_from(self, other: IOTypeHints) -> IOTypeHints:
         """These hints with the output hints of `other`."""
-        return IOTypeHints(self.input_types, other.output_types, self._origin())
+        return IOTypeHints(self.input_types, other.output_types, self._origin("with_output_types_from"))
 
     def with_defaults(self, hints: IOTypeHints | None) -> IOTypeHints:
         """These hints, and those of `hints` where these say nothing."""
@@ -209,9 +209,9 @@ class IOTypeHints(typing.NamedTuple):
         """The hints and where they were written."""
         return "\n".join([repr(self), *self.origin])
 
-    def _origin(self) -> list[str]:
+    def _origin(self, method: str) -> list[str]:
         location = caller()
-        return ([str(location)] if location else []) + self.origin[: TRACEBACK_LIMIT - 1]
+        return ([f"{method} at {location}"] if location else []) + self.origin[: TRACEBACK_LIMIT - 1]
 
     def _has_input_types(self) -> bool:
         return self.input_types is not None and any(self.input_types)
@@ -247,7 +247,8 @@ def _annotation(annotation: Hint) -> Hint:
 def _origin_of(fn: Callable[..., typing.Any]) -> str:
     code = getattr(fn, "__code__", None)
     place = f" ({code.co_filename}:{code.co_firstlineno})" if code else ""
-    return f"annotations of {getattr(fn, '__qualname__', fn)}{place}"
+    # A callable without a name may show its arguments, which are none of an error's.
+    return f"annotations of {getattr(fn, '__qualname__', 'an unknown callable')}{place}"
 
 
 def _shown(hints: TypesOf | None) -> str:

@@ -59,6 +59,7 @@ _BARE_CONTAINERS: dict[type, Hint] = {
 }
 _NATIVE_MODULES = ("typing", "typing_extensions", "collections", "collections.abc")
 _VARIABLE_NAMES = {1: ("T",), 2: ("KT", "VT"), 3: ("T_co", "T_contra", "V_co")}
+_COVARIANT = (abc.Iterable, abc.Iterator)
 
 # The same native variable must always give the same hint variable and the other way round.
 _variables: dict[typing.TypeVar, TypeVariable] = {}
@@ -136,7 +137,7 @@ def convert_to_beam_type(typ: Hint) -> Hint:
         ValueError: If a hint has the wrong number of parameters, or is a ``Union`` without any.
 
     >>> convert_to_beam_type(dict[str, list[int] | None])
-    Dict[str, Union[List[int], None]]
+    Dict[<class 'str'>, Union[<class 'NoneType'>, List[<class 'int'>]]]
     """
     if isinstance(typ, (TypeConstraint, list, dict, set)) or typ is None or typ is Ellipsis:
         # A collection of hints is no hint: who asked for one says what is wrong with it.
@@ -187,7 +188,7 @@ def _convert_generic(typ: Hint) -> Hint:
 def _construct(typ: Hint, cls: Hint, args: tuple[Hint, ...]) -> Hint:
     arity, constructor = _CONSTRUCTORS[cls]
     if not args:
-        args = tuple(map(TypeVariable, _VARIABLE_NAMES[arity]))
+        args = tuple(map(TypeVariable, ("T_co",) if cls in _COVARIANT else _VARIABLE_NAMES[arity]))
     elif cls is collections.Counter and len(args) == 1:
         args = (args[0], int)
     elif cls is abc.Generator:
@@ -220,7 +221,7 @@ def convert_to_beam_types(args: Iterable[Hint] | dict[str, Hint]) -> list[Hint] 
     """Each native hint of a list, or each value of a dictionary, as a penstock hint (Beam's name).
 
     >>> convert_to_beam_types({"x": list[int]})
-    {'x': List[int]}
+    {'x': List[<class 'int'>]}
     """
     if isinstance(args, dict):
         return {name: convert_to_beam_type(hint) for name, hint in args.items()}

@@ -164,7 +164,7 @@ def part(container: Value) -> Hint:
     """The type of a slice.
 
     >>> part(str), part(TupleConstraint((str, int)))
-    (<class 'str'>, Tuple[Union[int, str], ...])
+    (<class 'str'>, Tuple[Union[<class 'int'>, <class 'str'>], ...])
     """
     hint = Const.unwrap(container)
     if isinstance(hint, TupleConstraint):
@@ -203,7 +203,7 @@ def fixed(value: object) -> Value:
     """A module, class or function as a constant; ``Any`` for data, which may change before it is read.
 
     >>> fixed(len), fixed(5)
-    (Const[builtin_function_or_method], Any)
+    (Const[<class 'builtin_function_or_method'>], Any)
     """
     kinds = (types.ModuleType, type, types.FunctionType, types.BuiltinFunctionType, types.MethodType)
     if isinstance(value, (*kinds, types.MethodDescriptorType)):
@@ -229,7 +229,7 @@ def loosened(value: Value) -> Value:
     """A value once it has a name: a list, set or dictionary may since have got other elements.
 
     >>> loosened(TupleConstraint((ListConstraint(int), str)))
-    Tuple[List[Any], str]
+    Tuple[List[Any], <class 'str'>]
     """
     hint = Const.unwrap(value)
     if isinstance(hint, (ListConstraint, SetTypeConstraint, DictConstraint)):

@@ -20,7 +20,7 @@ def get_yielded_type(type_hint: Hint) -> Hint:
         ValueError: If a value of this type cannot be iterated over.
 
     >>> get_yielded_type(list[int]), get_yielded_type(TupleConstraint((int, str)))
-    (<class 'int'>, Union[int, str])
+    (<class 'int'>, Union[<class 'int'>, <class 'str'>])
     """
     hint = normalize(type_hint, none_as_type=True)
     if isinstance(hint, AnyTypeConstraint):

@@ -37,7 +37,7 @@ class RowTypeConstraint(TypeConstraint):
         field_descriptions: A text for each field.
 
     >>> RowTypeConstraint.from_fields([("name", str), ("age", int)])
-    Row(name=str, age=int)
+    Row(name=<class 'str'>, age=<class 'int'>)
     """
 
     def __init__(
@@ -66,7 +66,7 @@ class RowTypeConstraint(TypeConstraint):
         """The row hint of a NamedTuple or dataclass; None for any other class (Beam's name).
 
         >>> RowTypeConstraint.from_user_type(typing.NamedTuple("Point", [("x", int), ("y", list[int])]))
-        Row(x=int, y=List[int])
+        Row(x=<class 'int'>, y=List[<class 'int'>])
         """
         return _row_of(user_type, frozenset(), schema_options, field_options)
 
@@ -158,21 +158,21 @@ class RowTypeConstraint(TypeConstraint):
         Raises:
             CompositeTypeHintError: If the value has not these fields with these types.
         """
-        from penstock.error import three_parts
         from penstock.typehints.constraints import CompositeTypeHintError
 
         reason = self._mismatch(instance)
         if reason is not None:
-            raise CompositeTypeHintError(three_parts(f"a value does not satisfy {self}: {reason}"))
+            raise CompositeTypeHintError(reason, f"correct the value, or the type hint {self}")
 
     def _mismatch(self, instance: object) -> str | None:
         if not self._is_row(instance):
-            return f"expected {self}, got {type(instance).__name__}"
+            found = f"Instead, an instance of '{type(instance).__name__}' was received."
+            return f"Row type-constraint violated. Valid object instance must be of type {self}. {found}"
         for name, hint in self._fields:
             value = getattr(instance, name, _MISSING)
-            reason = "there is none" if value is _MISSING else mismatch(hint, value)
+            reason = "There is none." if value is _MISSING else mismatch(hint, value)
             if reason is not None:
-                return f"field {name!r}: {reason}"
+                return f"{self} hint type-constraint violated. The field {name!r} is incorrect. {reason}"
         return None
 
     def _is_row(self, instance: object) -> bool:
@@ -273,7 +273,7 @@ def merge_rows(members: Sequence[Hint]) -> Hint | None:
     """One row hint for several without a class of the user's, if they have the same names; otherwise None.
 
     >>> merge_rows([RowTypeConstraint.from_fields([("x", item)]) for item in (int, str)])
-    Row(x=Union[int, str])
+    Row(x=Union[<class 'int'>, <class 'str'>])
     """
     rows = [member for member in members if isinstance(member, GeneratedClassRowTypeConstraint)]
     if not rows or len(rows) < len(members) or len({tuple(dict(row.fields)) for row in rows}) > 1:

@@ -31,7 +31,7 @@ def schema_from_element_type(element_type: Hint) -> RowTypeConstraint:
         TypeError: If the type has no fields.
 
     >>> schema_from_element_type(typing.NamedTuple("Point", [("x", int)]))
-    Row(x=int)
+    Row(x=<class 'int'>)
     """
     if isinstance(element_type, RowTypeConstraint):
         return element_type
@@ -67,7 +67,7 @@ def named_fields_to_schema(names_and_types: dict[str, Hint] | Fields) -> RowType
     """The schema with these fields (Beam's name).
 
     >>> named_fields_to_schema({"x": int})
-    Row(x=int)
+    Row(x=<class 'int'>)
     """
     pairs = names_and_types.items() if isinstance(names_and_types, dict) else names_and_types
     return RowTypeConstraint.from_fields(pairs)
@@ -150,7 +150,7 @@ def union_schema_type(element_types: Iterable[Hint]) -> RowTypeConstraint:
         TypeError: If the types do not all have the same field names in the same order.
 
     >>> union_schema_type([named_fields_to_schema({"x": int}), named_fields_to_schema({"x": str})])
-    Row(x=Union[int, str])
+    Row(x=Union[<class 'int'>, <class 'str'>])
     """
     rows = [named_fields_from_element_type(item) for item in element_types]
     names = [[name for name, _hint in row] for row in rows]

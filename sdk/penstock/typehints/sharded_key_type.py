@@ -11,6 +11,8 @@ from penstock.typehints.constraints import (
     ParameterizedConstraint,
     match_type_variables,
     mismatch,
+    not_an_instance,
+    show_type,
     validate_composite_type_param,
 )
 
@@ -19,7 +21,7 @@ class ShardedKeyTypeConstraint(ParameterizedConstraint, metaclass=GetitemConstru
     """What ``ShardedKeyType[K]`` makes (Beam's name).
 
     >>> ShardedKeyType[int]
-    ShardedKey[int]
+    ShardedKey[<class 'int'>]
     """
 
     label = "ShardedKey"
@@ -40,9 +42,14 @@ class ShardedKeyTypeConstraint(ParameterizedConstraint, metaclass=GetitemConstru
         from penstock.utils.sharded_key import ShardedKey
 
         if not isinstance(instance, ShardedKey):
-            return f"expected ShardedKey, got {type(instance).__name__}"
-        reason = mismatch(self.key_type, instance.key)
-        return None if reason is None else f"its key: {reason}"
+            return not_an_instance("ShardedKey type-constraint violated", "ShardedKey", instance)
+        if mismatch(self.key_type, instance.key) is None:
+            return None
+        found = f"instead received an instance of type '{type(instance.key).__name__}'."
+        return (
+            f"{self} type-constraint violated. The type of key in 'ShardedKey' is incorrect. "
+            f"Expected an instance of type '{show_type(self.key_type)}', {found}"
+        )
 
     def match_type_variables(self, concrete_type: Hint) -> dict[typing.Any, Hint]:
         """The variables of the key type."""

@@ -7,7 +7,7 @@ import types
 import typing
 from collections.abc import Callable
 
-from penstock.error import BeamError
+from penstock.error import BeamError, three_parts
 from penstock.typehints.constraints import Any, Hint, normalize
 from penstock.typehints.containers import DictConstraint, TupleSequenceConstraint
 from penstock.typehints.known_returns import METHOD_RETURNS
@@ -20,11 +20,20 @@ ANY_VAR_KEYWORD = DictConstraint(Any, Any)
 class TypeCheckError(BeamError):
     """The types of a pipeline do not fit together (Beam's name).
 
+    Its first argument is what is wrong, by which Beam's programs know it; the text adds where, and what to do.
+
     >>> print(TypeCheckError("expected int, got str", where="at step 'Add'", hint="parse it first"))
     expected int, got str
       at step 'Add'
       hint: parse it first
     """
+
+    def __init__(self, what: str = "", *, where: str | None = None, hint: str | None = None) -> None:
+        super().__init__(what)
+        self._where, self._hint = where, hint
+
+    def __str__(self) -> str:
+        return three_parts(super().__str__(), where=self._where, hint=self._hint)
 
 
 def get_signature(func: Callable[..., typing.Any]) -> inspect.Signature:
@@ -80,7 +89,7 @@ def getcallargs_forhints(
         TypeCheckError: If there are too few or too many hints.
 
     >>> getcallargs_forhints(lambda x, *rest: None, int, str, float)
-    {'x': <class 'int'>, 'rest': Tuple[Union[float, str], ...]}
+    {'x': <class 'int'>, 'rest': Tuple[Union[<class 'float'>, <class 'str'>], ...]}
     """
     signature = get_signature(func)
     try:

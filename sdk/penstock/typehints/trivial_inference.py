@@ -39,7 +39,7 @@ def infer_return_type(
         depth: How many functions deep to look.
 
     >>> infer_return_type(lambda word: (word.lower(), 1), [str])
-    Tuple[str, int]
+    Tuple[<class 'str'>, <class 'int'>]
     >>> infer_return_type(lambda element: element.anything(), [object])
     Any
     """

@@ -25,7 +25,7 @@ class UnionConstraint(ParameterizedConstraint):
     """What ``Union[X, Y]`` makes (Beam's name); members are in the order of their names.
 
     >>> UnionConstraint([str, int])
-    Union[int, str]
+    Union[<class 'int'>, <class 'str'>]
     """
 
     label = "Union"
@@ -73,7 +73,9 @@ class UnionConstraint(ParameterizedConstraint):
         for item in self.parameters:
             if mismatch(item, instance) is None:
                 return None
-        return f"expected one of {', '.join(map(show_type, self.parameters))}, got {type(instance).__name__}"
+        members = tuple(map(show_type, self.parameters))
+        found = f"received {type(instance).__name__} instead."
+        return f"{self} type-constraint violated. Expected an instance of one of: {members}, {found}"
 
     def match_type_variables(self, concrete_type: Hint) -> dict[typing.Any, Hint]:
         """The variables that every fitting member binds, to the union of their bindings."""
@@ -127,7 +129,7 @@ def column_of(typehint: Hint) -> Hint:
     """The hint for values of a column that may have no value; ``Any`` stays.
 
     >>> column_of(int), column_of(Any)
-    (Union[None, int], Any)
+    (Union[<class 'NoneType'>, <class 'int'>], Any)
     """
     if isinstance(typehint, AnyTypeConstraint) or typehint is type(None):
         return typehint
@@ -142,7 +144,7 @@ def union_of(members: Iterable[Hint]) -> Hint:
     field names become one row.
 
     >>> union_of([int, int]), union_of([str, None]), union_of([int, Any])
-    (<class 'int'>, Union[None, str], Any)
+    (<class 'int'>, Union[<class 'NoneType'>, <class 'str'>], Any)
     """
     flat: dict[Hint, None] = {}
     dictionaries: list[DictConstraint] = []

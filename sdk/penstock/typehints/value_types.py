@@ -71,7 +71,7 @@ def instance_to_type(o: object) -> Hint:
     """The hint that describes a value (Beam's name).
 
     >>> instance_to_type(("a", [1, 2.5])), instance_to_type({})
-    (Tuple[str, List[Union[float, int]]], Dict[Any, Any])
+    (Tuple[<class 'str'>, List[Union[<class 'float'>, <class 'int'>]]], Dict[Any, Any])
     """
     from penstock.pvalue import Row
 
@@ -100,7 +100,7 @@ def union(a: typing.Any, b: typing.Any) -> typing.Any:
     """The union of two types or constants; an empty container takes the elements of another (Beam's name).
 
     >>> union(int, str)
-    Union[int, str]
+    Union[<class 'int'>, <class 'str'>]
     """
     if type(a) is type(b) and a == b:
         return a
