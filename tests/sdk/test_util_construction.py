@@ -9,6 +9,7 @@ from penstock import graph
 from penstock.error import UnsupportedByRunner
 from penstock.graph import StatefulParDo
 from penstock.io.primitive import SourceTransform
+from penstock.options.pipeline_options import PipelineOptions
 from penstock.pipeline import Pipeline
 from penstock.transforms import combiners, stats, util
 from penstock.transforms.core import Create, DoFn, Map, ParDo, WindowInto
@@ -295,3 +296,10 @@ def test_a_composite_of_an_unused_dofn_needs_no_more_than_its_parts():
             yield from ()
 
     assert applied(INTS, util.Tee(lambda pcoll: pcoll | ParDo(Nothing()))).is_bounded
+
+
+@pytest.mark.parametrize("transform", [util.Reshuffle(), util.ReshufflePerKey()])
+def test_a_reshuffle_of_an_earlier_beam_is_refused(transform):
+    pipeline = Pipeline(options=PipelineOptions(update_compatibility_version="2.64.0"))
+    with pytest.raises(RuntimeError, match=r"(?s)before Beam 2\.65\.0.*\n  at .*\n  hint: leave"):
+        _ = pipeline | Create(PAIRS) | transform
