@@ -76,11 +76,11 @@ def _with_coders(pickler: Any) -> Any:
 
 
 def _encoded(value: Any) -> tuple[Any, ...]:
-    kind = type(value)
+    kind: Any = type(value)
     return _decoded, (kind, _coder_of(kind).encode(value))
 
 
-def _decoded(kind: type, encoded: bytes) -> Any:
+def _decoded(kind: Any, encoded: bytes) -> Any:
     return _coder_of(kind).decode(encoded)
 
 
