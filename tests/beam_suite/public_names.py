@@ -48,7 +48,7 @@ def is_wanted(path: str) -> bool:
 
 _SAYS_MISSING = re.compile(r"<missing: ([\w.]+)>|penstock has no (penstock[\w.]*\w)")
 _PROTOCOL = ("to_runner_api", "from_runner_api", "_runner_api")
-_BESIDE = ("importlib", "mock.py", "pkgutil.py")
+_BESIDE = ("importlib", "mock.py", "pkgutil.py", "penstock/absent.py")
 
 
 def inner_part(error: BaseException, package: str) -> str | None:
@@ -79,11 +79,15 @@ def inner_part(error: BaseException, package: str) -> str | None:
 
 
 def _is_raised_in(trace: TracebackType | None, package: str) -> bool:
-    """Whether the innermost frame is the test's, but for a module's ``__getattr__``, mocks and Python's importing."""
-    last = None
+    """Whether the innermost frame is the test's, but for a module's ``__getattr__``, mocks and Python's importing.
+
+    A decorator of the test's that mocks something is called by unittest, before the test.
+    """
+    last, is_mock = "", False
     while trace is not None:
         code = trace.tb_frame.f_code
+        is_mock = is_mock or code.co_filename.endswith("mock.py")
         if code.co_name != "__getattr__" and not any(each in code.co_filename for each in _BESIDE):
-            last = code.co_filename
+            last, is_mock = code.co_filename, False
         trace = trace.tb_next
-    return last is not None and package in last
+    return package in last or (is_mock and "penstock" not in Path(last).parts)
