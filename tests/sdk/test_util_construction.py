@@ -193,11 +193,14 @@ def test_arguments_that_make_no_sense_are_refused_at_once(make, message):
         make()
 
 
-def test_batches_of_elements_without_keys_do_not_wait_for_unbounded_input():
+def test_batches_wait_for_unbounded_input_in_state_unless_windows_merge():
     ticks = Pipeline() | SourceTransform(PeriodicSource(0, MAX_TIMESTAMP.micros, 10**6))
-    keyed = ticks | Map(lambda tick: (tick, 1)) | WindowInto(FIXED)
-    with pytest.raises(UnsupportedByRunner, match="needs state and timers"):
-        _ = keyed | "It" >> util.BatchElements(max_batch_duration_secs=1)
+    batches = util.BatchElements(max_batch_duration_secs=1)
+    waiting = ticks | "Fixed" >> WindowInto(FIXED) | "Batch" >> batches
+    steps = {step.label: step.primitive for step in waiting.pipeline.to_graph().steps}
+    assert isinstance(steps["Batch/Wait"], StatefulParDo)
+    with pytest.raises(UnsupportedByRunner, match=r"(?s)windows of the input merge.*leave it out"):
+        _ = ticks | "Sessions" >> WindowInto(Sessions(5)) | "It" >> batches
     assert applied(PAIRS, util.BatchElements(max_batch_duration_secs=1)).is_bounded
 
 
