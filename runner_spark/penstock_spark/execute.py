@@ -5,7 +5,6 @@ from __future__ import annotations
 import uuid
 from typing import Any
 
-import cloudpickle
 from pyspark.sql import SparkSession
 
 from penstock.graph import Graph
@@ -18,6 +17,7 @@ from penstock_spark.lowering.context import Context
 from penstock_spark.lowering.jobs import run_plan
 from penstock_spark.metrics import take_snapshots
 from penstock_spark.opened import Opened
+from penstock_spark.operators.batch import dumps_with_code
 from penstock_spark.operators.reporting import Reporting, reports_of
 from penstock_spark.plan import Plan
 from penstock_spark.registrations import WithRegistrations, pickled_registrations, registered_objects
@@ -75,7 +75,7 @@ def context_for(graph: Graph, opened: Opened, settings: SparkOptions) -> Context
 
     def pickled(value: Any) -> bytes:
         with by_value(modules):
-            return bytes(cloudpickle.dumps(value))
+            return dumps_with_code(value)
 
     registrations = pickled_registrations(pickled)
 

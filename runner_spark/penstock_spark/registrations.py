@@ -28,6 +28,8 @@ _known: set[bytes] = set()
 class WithRegistrations:
     """A value that registers, where it is unpickled, what the program has registered; the value itself comes out.
 
+    The registrations are loaded before the value is: objects in it may need a registered coder.
+
     Attributes:
         registrations: What `pickled_registrations` gave.
         value: The value.
@@ -37,7 +39,25 @@ class WithRegistrations:
     value: Any
 
     def __reduce__(self) -> tuple[Any, ...]:
-        return _unpacked, (self.registrations, self.value)
+        return _second, (_Loaded(self.registrations), self.value)
+
+
+@dataclass(frozen=True, eq=False)
+class _Loaded:
+    """Registers where it is unpickled.
+
+    Attributes:
+        registrations: What is registered.
+    """
+
+    registrations: tuple[Registration, ...]
+
+    def __reduce__(self) -> tuple[Any, ...]:
+        return _load, (self.registrations,)
+
+
+def _second(_: None, value: Any) -> Any:
+    return value
 
 
 def registered_objects() -> Iterator[Any]:
@@ -89,7 +109,7 @@ def _pickled(what: str, dumps: Callable[[Any], bytes], call: tuple[Any, ...]) ->
         ) from error
 
 
-def _unpacked(registrations: tuple[Registration, ...], value: Any) -> Any:
+def _load(registrations: tuple[Registration, ...]) -> None:
     """Registers what is new in this process."""
     for what, data in registrations:
         if data not in _known:
@@ -102,7 +122,6 @@ def _unpacked(registrations: tuple[Registration, ...], value: Any) -> Any:
                 _LOGGER.warning("this worker cannot load %s: %s", what, error)
             else:
                 register(*arguments)
-    return value
 
 
 def _register_coder(kind: Any, coder: Any) -> None:

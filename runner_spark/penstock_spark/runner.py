@@ -24,6 +24,7 @@ from penstock_spark.passes.levels import levels
 from penstock_spark.passes.record_groupings import record_groupings
 from penstock_spark.passes.side_views import side_views, without_side_views
 from penstock_spark.passes.stream_views import stream_views
+from penstock_spark.passes.windowed_writes import windowed_writes
 from penstock_spark.plan import Plan, show_plan
 from penstock_spark.sources.known_columns import table_before_opening
 from penstock_spark.stream_plan import StreamPlan, show_stream_plan
@@ -80,6 +81,8 @@ class SparkRunner(PipelineRunner):
         check(graph, mode)
         warn_of_hints(graph.steps)
         without = settings.switched_off()
+        if mode != "batch":
+            graph = windowed_writes(graph)
         optimised = optimise(graph, mode != "batch", without)
         if mode == "batch":
             if settings.record_events:

@@ -9,13 +9,17 @@ from penstock.error import UnsupportedByRunner
 from penstock.graph import CombinePerKey, Graph, GroupByKey, ParDo, Read, StatefulParDo, Step, Write
 from penstock.io.external.generate_sequence import SequenceSource
 from penstock.io.streams import StreamSource
+from penstock.io.window_files import windowing_of_files
 from penstock.machines.triggers import machine_of
 from penstock.testing.test_stream import RecordedStream
 from penstock.transforms.dofn import DoFnSignature, signature_of
 from penstock.transforms.periodicsequence import PeriodicSource
-from penstock.transforms.trigger import TriggerFn
+from penstock.transforms.trigger import DefaultTrigger, TriggerFn
+from penstock.transforms.window import GlobalWindows
 from penstock_spark.passes.side_views import unending_edges
+from penstock_spark.passes.windowed_writes import writes_by_window
 from penstock_spark.retractions import retracting_edges
+from penstock_spark.sinks.window_files import FILE_SINKS
 from penstock_spark.windowing import windowing_of
 
 _STREAMS = (RecordedStream, StreamSource, PeriodicSource, SequenceSource)
@@ -87,11 +91,18 @@ def _streaming(graph: Graph, step: Step) -> Iterator[tuple[str, str]]:
                 f"nothing says how {source.describe()} is read as a stream",
                 "use a source of penstock.io, with as_stream()",
             )
-        case Write() if any(True for output in step.outputs for _ in graph.consumers(output.edge)):
-            yield (
-                "what a stream has written cannot be read in the same pipeline",
-                "end the pipeline with the write",
+        case Write(sink) if isinstance(sink, FILE_SINKS) and writes_by_window(graph, step):
+            edge = graph.edge(step.inputs[0])
+            windowing = windowing_of_files(windowing_of(graph, edge.id), edge.is_bounded, sink)
+            is_never = isinstance(windowing.windowfn, GlobalWindows) and isinstance(
+                windowing.triggerfn, DefaultTrigger
             )
+            if is_never and not edge.is_bounded:
+                yield (
+                    "To write a GlobalWindow unbounded PCollection, triggering_frequency must be set and be greater "
+                    "than 0: its names are asked for when the window ends, which it never does",
+                    "pass triggering_frequency, put WindowInto before, or end the pipeline with the write",
+                )
 
 
 def _clocks(graph: Graph) -> Iterator[tuple[Step, str, str]]:

@@ -59,7 +59,9 @@ def no_attribute(module: str, name: str) -> AttributeError:
       hint: Beam has it, and penstock does not; not yet: Spark's format `avro` ...
     """
     what = f"module {module!r} has no attribute {name!r}"
-    return AttributeError(three_parts(what, hint=_hint(f"{module}.{name}")), name=name)
+    return AttributeError(
+        three_parts(what, hint=_hint(f"{module}.{name}")), name=name, obj=sys.modules.get(module)
+    )
 
 
 def _import_system() -> Iterator[str]:

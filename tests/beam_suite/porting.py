@@ -180,6 +180,10 @@ def _renamed(text: str, names: set[str]) -> str:
         for count in range(len(parts), 0, -1):
             if ".".join(parts[:count]) in names:
                 return ".".join([PACKAGE, *parts])
+        # A string that goes on in the next line may end in the middle of a module's name.
+        goes_on = text[match.end() : match.end() + 2] in (".'", '."')
+        if goes_on and any(name.startswith(".".join([*parts, ""])) for name in names):
+            return ".".join([PACKAGE, *parts])
         return ".".join(["penstock", *parts])
 
     return re.sub(rf"\b{_BEAM}\b(?:\.\w+)*", renamed, text)

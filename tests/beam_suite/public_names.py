@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import functools
+import inspect
 import json
 import re
 from pathlib import Path
@@ -48,7 +49,7 @@ def is_wanted(path: str) -> bool:
 
 _SAYS_MISSING = re.compile(r"<missing: ([\w.]+)>|penstock has no (penstock[\w.]*\w)")
 _PROTOCOL = ("to_runner_api", "from_runner_api", "_runner_api")
-_BESIDE = ("contextlib.py", "importlib", "mock.py", "pkgutil.py")
+_BESIDE = ("contextlib.py", "importlib", "mock.py", "pkgutil.py", "penstock/absent.py")
 
 
 def inner_part(error: BaseException, package: str) -> str | None:
@@ -87,8 +88,8 @@ def _is_raised_in(trace: TracebackType | None, package: str) -> bool:
     while trace is not None:
         code = trace.tb_frame.f_code
         patched = trace.tb_frame.f_locals.get("func") if code.co_name == "patched" else None
-        if hasattr(patched, "__code__"):
-            last = patched.__code__.co_filename
+        if callable(patched):
+            last = inspect.unwrap(patched).__code__.co_filename
         elif code.co_name != "__getattr__" and not any(each in code.co_filename for each in _BESIDE):
             last = code.co_filename
         trace = trace.tb_next

@@ -7,9 +7,11 @@ import json
 import subprocess
 import sys
 from pathlib import Path
+from unittest import mock
 
 import pytest
 from porting import PACKAGE, Modules, beam_test_modules, expected_failures, ported
+from public_names import inner_part
 
 import page
 
@@ -79,3 +81,23 @@ def test_a_ported_module_has_the_names_of_penstock_in_code_and_in_strings_line_b
         f"from {PACKAGE}.transforms import window_test as window_test",
         "mock.patch('penstock.transforms.util.f')",
     ]
+
+
+def test_a_string_that_goes_on_in_the_next_line_names_a_ported_module() -> None:
+    text = "mock.patch(\n    'apache_beam.examples.'\n    'count.print')\n"
+    assert f"'{PACKAGE}.examples.'" in ported(text, "x_test", {"examples.count"})
+    assert "'penstock.examples.'" in ported(text, "x_test", {"io.count"})
+
+
+def test_what_a_test_mocks_is_what_it_asks_for() -> None:
+    def error_of(target: str) -> BaseException:
+        try:
+            mock.patch(target, None)(lambda: None)()
+        except (AttributeError, ImportError) as error:
+            # As unittest calls it: no frame is the test's.
+            return error.with_traceback(error.__traceback__ and error.__traceback__.tb_next)
+        raise AssertionError
+
+    assert inner_part(error_of("penstock.coders.coders._inner"), "no_package") == "_inner"
+    assert inner_part(error_of("penstock.utils.secret.Secret"), "no_package") == "penstock.utils.secret"
+    assert inner_part(error_of("penstock.coders.coders.inner"), "no_package") is None

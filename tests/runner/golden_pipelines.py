@@ -214,6 +214,16 @@ def a_stream_that_waits_for_another(p):
     )
 
 
+def names_of_files_of_windows(p):
+    lines = p | TestStream().add_elements(["a"])
+    names = lines | "Minutes" >> beam.io.WriteToText("/out/a", num_shards=2, triggering_frequency=60)
+    out(names | "Read" >> beam.Map(double))
+    hours = lines | "Hours" >> beam.WindowInto(beam.window.FixedWindows(3600))
+    out(hours | "Write" >> beam.io.WriteToText("/out/b"), "Names")
+    # Nobody asks for windows here: files of micro-batches.
+    _ = hours | "Plain" >> beam.io.WriteToText("/out/c")
+
+
 SCORES = StructType(
     [
         *(
@@ -333,6 +343,7 @@ CASES: dict[str, tuple[Build, ...]] = {
     ),
     "side_views": (word_count, a_side_input_from_elsewhere, a_side_input_made_of_the_main_input),
     "stream_views": (a_stream_that_waits_for_another,),
+    "windowed_writes": (names_of_files_of_windows,),
     "levels": (
         *(word_count, a_diamond, groups_of_one_level_and_of_the_next, a_stream_of_two_levels),
         a_stream_that_waits_for_another,

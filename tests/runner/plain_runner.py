@@ -15,7 +15,6 @@ from typing import Any
 from unittest import mock
 from zlib import crc32
 
-import cloudpickle
 import pyarrow as pa
 from pyspark import TaskContext
 from pyspark.sql import types
@@ -29,6 +28,7 @@ from penstock_spark.accumulators import SnapshotParam
 from penstock_spark.lowering import context, driver_rows, jobs, stage
 from penstock_spark.metrics import take_snapshots
 from penstock_spark.operators import stage as worker
+from penstock_spark.operators.batch import dumps_with_code
 from penstock_spark.passes import optimise
 from penstock_spark.passes.choose import choose
 from penstock_spark.passes.fuse import fuse
@@ -250,7 +250,7 @@ def run_plain(pipeline: beam.Pipeline | Plan, settings: Settings = Settings()) -
         "run",
         metrics,  # type: ignore[arg-type]
         settings.partitions,
-        cloudpickle.dumps,
+        dumps_with_code,
         settings.inline_values,
         without=without,
     )

@@ -27,6 +27,7 @@ from penstock_spark.passes.levels import levels
 from penstock_spark.passes.record_groupings import record_groupings
 from penstock_spark.passes.side_views import side_views, without_side_views
 from penstock_spark.passes.stream_views import stream_views
+from penstock_spark.passes.windowed_writes import windowed_writes
 from penstock_spark.plan import Plan, PortReference, Stage, ViewNode, WriteNode, show_plan
 from penstock_spark.sources.known_columns import table_of_schema
 from penstock_spark.stream_plan import show_stream_plan
@@ -66,6 +67,9 @@ def texts_of(name: str, build: golden_pipelines.Build) -> Iterator[tuple[str, st
     before = pipeline.to_graph()
     if name in BY_NAME:
         yield from (("before", graph.show(before)), ("after", graph.show(BY_NAME[name](before))))
+        return
+    if name == "windowed_writes":
+        yield from (("before", graph.show(before)), ("after", graph.show(windowed_writes(before))))
         return
     yield "graph", graph.show(optimise(before))
     if name == "levels":

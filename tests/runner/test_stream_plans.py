@@ -112,10 +112,32 @@ def test_a_bounded_collection_that_an_unbounded_one_goes_into_does_not_end():
     ]
 
 
-def test_what_follows_a_write_is_refused():
+@pytest.mark.parametrize(
+    ("write", "refusal"),
+    [
+        (WriteToMemory([]), "what a stream has written.*end the pipeline"),
+        (
+            beam.io.WriteToText("/out/x"),
+            "unbounded PCollection, triggering_frequency must be set.*WindowInto before",
+        ),
+        (
+            beam.io.WriteToText("hdfs://h/x", triggering_frequency=5),
+            "cannot be written to hdfs.*without a scheme",
+        ),
+        (
+            beam.io.WriteToText("/out/x", triggering_frequency=5, max_records_per_shard=5),
+            "max_records_per_shard is not supported.*num_shards",
+        ),
+        (
+            beam.io.WriteToText("/x", shard_name_template="-W-S-U", triggering_frequency=5),
+            "letter U.*leave it out",
+        ),
+    ],
+)
+def test_what_a_stream_has_written_can_be_read_if_it_is_names_of_files_of_windows(write: Any, refusal: str):
     pipeline = beam.Pipeline()
-    _ = pipeline | lines() | beam.io.WriteToText("/out/x") | "After" >> beam.Map(print)
-    with pytest.raises(UnsupportedByRunner, match=r"(?s)what a stream has written.*end the pipeline"):
+    _ = pipeline | lines() | write | "After" >> beam.Map(print)
+    with pytest.raises(UnsupportedByRunner, match=f"(?s){refusal}"):
         plan_of(pipeline)
 
 

@@ -8,6 +8,7 @@ import inspect
 import io
 import lzma
 import pickle
+import re
 import zlib
 from pathlib import Path
 from typing import Any, NamedTuple
@@ -24,7 +25,9 @@ from penstock.io.filesystem import BeamIOError, CompressionTypes
 from penstock.io.filesystems import FileSystems
 from penstock.io.records import records
 from penstock.io.text_source import TextSource
+from penstock.io.watermark_estimators import MonotonicWatermarkEstimator
 from penstock.transforms.window import GlobalWindow, IntervalWindow
+from penstock.utils.timestamp import Timestamp
 
 READERS = [penstock.io.ReadFromText, penstock.io.ReadFromParquet, penstock.io.ReadFromParquetBatched]
 
@@ -292,3 +295,22 @@ def test_every_public_name_takes_the_arguments_that_it_takes_in_beam(module: str
             each for each in wanted if each not in known and each not in {"args", "kwargs"} and not takes_any
         ]
         assert not missing, (name, missing)
+
+
+def test_a_path_that_is_no_text_is_of_no_file_system():
+    with pytest.raises(BeamIOError, match=r"^Unable to get the Filesystem") as raised:
+        FileSystems.match([None])
+    assert list(raised.value.exception_details) == [None]
+
+
+def test_a_file_system_translates_patterns_whose_names_may_hold_line_ends():
+    pattern = filesystem.LocalFileSystem.translate_pattern("a/*.txt")
+    assert pattern == r"(?ms)a/[^/\\]*\.txt\Z"
+    assert not re.match(pattern, "a/b.txt\n")
+
+
+def test_the_state_of_an_estimator_is_the_watermark_that_was_told():
+    estimator = MonotonicWatermarkEstimator(Timestamp(10))
+    estimator.observe_timestamp(Timestamp(15))
+    assert estimator.get_estimator_state() == Timestamp(10)
+    assert estimator.current_watermark() == estimator.get_estimator_state() == Timestamp(15)

@@ -9,6 +9,7 @@ from penstock import graph
 from penstock.error import UnsupportedByRunner
 from penstock.graph import StatefulParDo
 from penstock.io.primitive import SourceTransform
+from penstock.options.pipeline_options import PipelineOptions
 from penstock.pipeline import Pipeline
 from penstock.transforms import combiners, stats, util
 from penstock.transforms.core import Create, DoFn, Map, ParDo, WindowInto
@@ -211,11 +212,14 @@ def test_arguments_that_make_no_sense_are_refused_at_once(make, message):
         make()
 
 
-def test_batches_of_elements_without_keys_do_not_wait_for_unbounded_input():
+def test_batches_wait_for_unbounded_input_in_state_unless_windows_merge():
     ticks = Pipeline() | SourceTransform(PeriodicSource(0, MAX_TIMESTAMP.micros, 10**6))
-    keyed = ticks | Map(lambda tick: (tick, 1)) | WindowInto(FIXED)
-    with pytest.raises(UnsupportedByRunner, match="needs state and timers"):
-        _ = keyed | "It" >> util.BatchElements(max_batch_duration_secs=1)
+    batches = util.BatchElements(max_batch_duration_secs=1)
+    waiting = ticks | "Fixed" >> WindowInto(FIXED) | "Batch" >> batches
+    steps = {step.label: step.primitive for step in waiting.pipeline.to_graph().steps}
+    assert isinstance(steps["Batch/Wait"], StatefulParDo)
+    with pytest.raises(UnsupportedByRunner, match=r"(?s)windows of the input merge.*leave it out"):
+        _ = ticks | "Sessions" >> WindowInto(Sessions(5)) | "It" >> batches
     assert applied(PAIRS, util.BatchElements(max_batch_duration_secs=1)).is_bounded
 
 
@@ -314,3 +318,10 @@ def test_a_composite_of_an_unused_dofn_needs_no_more_than_its_parts():
             yield from ()
 
     assert applied(INTS, util.Tee(lambda pcoll: pcoll | ParDo(Nothing()))).is_bounded
+
+
+@pytest.mark.parametrize("transform", [util.Reshuffle(), util.ReshufflePerKey()])
+def test_a_reshuffle_of_an_earlier_beam_is_refused(transform):
+    pipeline = Pipeline(options=PipelineOptions(update_compatibility_version="2.64.0"))
+    with pytest.raises(RuntimeError, match=r"(?s)before Beam 2\.65\.0.*\n  at .*\n  hint: leave"):
+        _ = pipeline | Create(PAIRS) | transform

@@ -6,6 +6,7 @@ further options.
 
 from __future__ import annotations
 
+import os
 import sys
 from collections.abc import Iterable
 from typing import Any
@@ -122,7 +123,15 @@ def lines(pipeline: beam.Pipeline, source: str, target: str) -> None:
     _ = pipeline | read | "WriteLines" >> beam.io.WriteToText(f"{target}/lines")
 
 
-PIPELINES = {"sums": sums, "shares": shares}
+def windows(pipeline: beam.Pipeline, source: str, target: str) -> None:
+    """Files of windows, and their names in files of another sink."""
+    team_lines = scores(pipeline, source) | "Line" >> beam.MapTuple(lambda team, points: f"{team} {points}")
+    write = beam.io.WriteToText(f"{target}/windows", num_shards=2, triggering_frequency=30)
+    names = team_lines | "WriteWindows" >> write
+    _ = names | "Name" >> beam.Map(os.path.basename) | "WriteNames" >> beam.io.WriteToText(f"{target}/names")
+
+
+PIPELINES = {"sums": sums, "shares": shares, "windows": windows}
 ENDLESS = {"lines": lines}
 
 

@@ -55,6 +55,9 @@ def expected(source: Path, tmp_path_factory: pytest.TempPathFactory) -> dict[str
     assert len(sums) > 100
     assert {line.split()[-1] for line in sums} == {"0", "1", "2"}, "early, on time and late"
     assert {line.split()[2] for line in content["shares"]["shares"]} == {"closed", "late"}
+    assert (
+        len(content["windows"]["names"]) == 2 * len({name[:-15] for name in content["windows"]["names"]}) > 20
+    )
     return content
 
 

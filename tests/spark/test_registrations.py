@@ -13,6 +13,7 @@ import pytest
 import penstock as beam
 from penstock.coders import Coder
 from penstock.coders.deterministic import forget_encoders
+from penstock.coders.registered_pickles import forget_coders
 from penstock.coders.typecoders import registry
 from penstock.testing.test_pipeline import TestPipeline
 from penstock.testing.util import assert_that, equal_to
@@ -48,6 +49,7 @@ def _own_registry(monkeypatch: pytest.MonkeyPatch) -> Iterator[None]:
     monkeypatch.setattr(SCHEMA_REGISTRY, "by_id", dict(SCHEMA_REGISTRY.by_id))
     yield
     forget_encoders()
+    forget_coders()
 
 
 @pytest.mark.parametrize("mode", SPEEDS)
@@ -92,6 +94,38 @@ def test_fallback_coders_and_classes_of_schemas_reach_the_workers(mode: str) -> 
         assert_that(pipeline | beam.Create([1]) | beam.Map(known), equal_to([("Fallback", "Point")]))
 
 
+@pytest.mark.parametrize("mode", SPEEDS)
+def test_elements_that_cannot_be_pickled_get_from_step_to_step_with_their_registered_coder(mode: str) -> None:
+    class Locked:
+        def __init__(self, number: int) -> None:
+            self.number, self.lock = number, threading.Lock()
+
+    class LockedCoder(Coder):
+        def encode(self, value: Any) -> bytes:
+            return str(value.number).encode()
+
+        def decode(self, encoded: bytes) -> Any:
+            return Locked(int(encoded))
+
+        def is_deterministic(self) -> bool:
+            return True
+
+    registry.register_coder(Locked, LockedCoder)
+
+    def numbers(joined: Any) -> tuple[int, list[int]]:
+        key, sides = joined
+        return key.number, sorted(each.number for side in sides for each in side)
+
+    with TestPipeline(mode=mode) as pipeline:
+        # Inside of a pair, of a list, as a key, and as the accumulator of a combiner.
+        pairs = pipeline | beam.Create([(Locked(number % 2), Locked(number)) for number in range(4)])
+        joined = (pairs | beam.Reshuffle(), pairs) | beam.CoGroupByKey()
+        assert_that(joined | beam.Map(numbers), equal_to([(0, [0, 0, 2, 2]), (1, [1, 1, 3, 3])]))
+        best = pairs | beam.CombinePerKey(lambda values: max(values, key=lambda each: each.number))
+        shown = best | "Shown" >> beam.MapTuple(lambda key, value: (key.number, value.number))
+        assert_that(shown, equal_to([(0, 2), (1, 3)]), label="combined")
+
+
 def test_a_coder_that_cannot_be_pickled_is_refused_by_name_before_anything_runs() -> None:
     class Locked(AngleCoder):
         lock = threading.Lock()
@@ -116,7 +150,8 @@ def test_a_worker_goes_on_without_what_it_cannot_load(
     pickled: bytes, why: str, monkeypatch: pytest.MonkeyPatch, caplog: pytest.LogCaptureFixture
 ) -> None:
     monkeypatch.setattr(registrations, "_known", set())
-    assert registrations._unpacked((("the coder C of K", pickled),), "value") == "value"
+    value = registrations.WithRegistrations((("the coder C of K", pickled),), "value")
+    assert pickle.loads(pickle.dumps(value)) == "value"
     assert f"this worker cannot load the coder C of K: {why}" in caplog.text
 
 

@@ -19,6 +19,7 @@ from typing import Any
 
 import cloudpickle
 
+from penstock.coders import registered_pickles
 from penstock.error import three_parts
 from penstock.transforms.window import GlobalWindow
 from penstock.utils.timestamp import MIN_TIMESTAMP
@@ -210,13 +211,14 @@ def dumps(value: Any) -> bytes:
     """Pickles data between stages.
 
     The C pickler is many times faster than cloudpickle; only objects of classes that a worker cannot import (those
-    written in the user's main program) need cloudpickle, which sends the class along.
+    written in the user's main program) need cloudpickle, which sends the class along. Objects of a class with a
+    registered coder are written with it.
     """
     try:
-        return pickle.dumps(value, 5)
+        return registered_pickles.dumps(value)
     except (pickle.PicklingError, AttributeError, TypeError):
         try:
-            return bytes(cloudpickle.dumps(value, 5))
+            return dumps_with_code(value)
         except Exception as error:
             raise TypeError(
                 three_parts(
@@ -224,6 +226,11 @@ def dumps(value: Any) -> bytes:
                     hint="give elements that hold plain data; make locks, files and connections in DoFn.setup",
                 )
             ) from error
+
+
+def dumps_with_code(value: Any) -> bytes:
+    """Pickles a program with the functions and classes that a worker cannot import."""
+    return registered_pickles.dumps(value, cloudpickle.Pickler)
 
 
 loads: Callable[[bytes], Any] = pickle.loads

@@ -65,17 +65,14 @@ def file_batch(sink: TextSink | ColumnSink | ParquetSink, batch: MicroBatch, whe
 
 @plan_sink.register
 def plan_file_batch(sink: FileBatch, where: str) -> SinkPlan:
-    """As in batch mode, but for the names of the files.
-
-    Files come with each micro-batch, whatever ``triggering_frequency`` says.
-    """
+    """As in batch mode, but for the names of the files."""
     naming = _naming(_path_of(sink.sink, where), sink.batch)
     match sink.sink:
         case TextSink() as text:
-            refuse_streaming(None, text.shards, where)
+            refuse_streaming(text.triggering_frequency, text.shards, where)
             return text_plan(text, naming, 0, where)
         case ParquetSink() as parquet:
-            refuse_streaming(None, parquet.shards, where)
+            refuse_streaming(parquet.triggering_frequency, parquet.shards, where)
             return parquet_plan(parquet, naming, 0, where)
         case ColumnSink() as columns:
             return column_plan(columns, folder_and_prefix(columns, where)[0], naming, 0, where)

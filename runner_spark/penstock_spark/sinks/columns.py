@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from collections.abc import Callable, Sequence
 from dataclasses import dataclass, field
 from typing import Any
 
@@ -19,7 +19,7 @@ from penstock.transforms.window import GlobalWindow
 from penstock_spark.sinks.naming import Naming
 from penstock_spark.sinks.plan import Encoder, SinkPlan, plan_sink
 from penstock_spark.sinks.records import plain
-from penstock_spark.sinks.shard_files import local_plan
+from penstock_spark.sinks.shard_files import ShardWriter, local_plan
 from penstock_spark.sinks.text import open_for_writing, text_plan_on_hadoop, text_rows
 
 
@@ -50,11 +50,9 @@ def column_plan(sink: ColumnSink, folder: str, naming: Naming, empty: int, where
     text = _Text(sink.format, dict(sink.options), sink.columns, where)
     shards = sink.num_shards or 0
     if FileSystems.get_scheme(folder + "/") is None:
-
-        def open_shard(name: str) -> _ColumnShard:
-            return _ColumnShard(name, text)
-
-        return local_plan(folder or ".", open_shard, naming, shards=shards, empty_shards=empty)
+        return local_plan(
+            folder or ".", column_shards(sink, where), naming, shards=shards, empty_shards=empty
+        )
     if text.is_list:
         raise UnsupportedByRunner(
             f"lines=False is not supported for {known_path(sink.path)}",
@@ -70,6 +68,12 @@ def column_plan(sink: ColumnSink, folder: str, naming: Naming, empty: int, where
         empty_shards=empty,
         frame=text.head(),
     )
+
+
+def column_shards(sink: ColumnSink, where: str) -> Callable[[str], ShardWriter]:
+    """What opens a local file of a sink."""
+    text = _Text(sink.format, dict(sink.options), sink.columns, where)
+    return lambda path: _ColumnShard(path, text)
 
 
 def _naming(folder: str, name: Any) -> Naming:

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import io
 import os
-from collections.abc import Sequence
+from collections.abc import Callable, Sequence
 from dataclasses import replace
 from pathlib import Path
 from typing import Any
@@ -23,7 +23,7 @@ from penstock_spark.sinks.hadoop import write_files
 from penstock_spark.sinks.naming import Naming
 from penstock_spark.sinks.plan import Encoder, SinkPlan, plan_sink
 from penstock_spark.sinks.records import schema_of, to_batch
-from penstock_spark.sinks.shard_files import local_plan
+from penstock_spark.sinks.shard_files import ShardWriter, local_plan
 from penstock_spark.sinks.tables import RecordRows
 from penstock_spark.sinks.text import refuse_streaming, shard_naming
 from penstock_spark.spark_versions import to_arrow_schema
@@ -52,12 +52,16 @@ def parquet_plan(sink: ParquetSink, naming: Naming, empty: int, where: str) -> S
     shards = sink.shards
     if FileSystems.get_scheme(shards.prefix) is None:
         folder = os.path.dirname(shards.prefix) or "."
-
-        def open_shard(path: str) -> _ParquetShard:
-            return _ParquetShard(path, sink, schema, where)
-
-        return local_plan(folder, open_shard, naming, shards=shards.count, empty_shards=empty)
+        return local_plan(
+            folder, parquet_shards(sink, where), naming, shards=shards.count, empty_shards=empty
+        )
     return _plan_on_hadoop(sink, schema, naming, empty, where)
+
+
+def parquet_shards(sink: ParquetSink, where: str) -> Callable[[str], ShardWriter]:
+    """What opens a local file of a sink."""
+    schema = _schema_of(sink, where)
+    return lambda path: _ParquetShard(path, sink, schema, where)
 
 
 def _schema_of(sink: ParquetSink, where: str) -> pa.Schema | None:

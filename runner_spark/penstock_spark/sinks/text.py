@@ -17,7 +17,7 @@ from penstock.io.text_sink import Shards, TextSink
 from penstock_spark.sinks.hadoop import write_files
 from penstock_spark.sinks.naming import Naming
 from penstock_spark.sinks.plan import Encoder, SinkPlan, plan_sink
-from penstock_spark.sinks.shard_files import local_plan
+from penstock_spark.sinks.shard_files import ShardWriter, local_plan
 from penstock_spark.sources.text import decompress
 
 # Spark's names of the compressions that it writes.
@@ -43,11 +43,7 @@ def text_plan(sink: TextSink, naming: Naming, empty: int, where: str) -> SinkPla
     shards, kind = sink.shards, sink.shards.compression(sink.compression_type)
     if FileSystems.get_scheme(shards.prefix) is None:
         folder = os.path.dirname(shards.prefix) or "."
-
-        def open_shard(path: str) -> _TextShard:
-            return _TextShard(path, kind, sink)
-
-        return local_plan(folder, open_shard, naming, shards=shards.count, empty_shards=empty)
+        return local_plan(folder, text_shards(sink, where), naming, shards=shards.count, empty_shards=empty)
     _refuse_on_hadoop(sink, kind, where)
     return text_plan_on_hadoop(
         shards.prefix.rpartition("/")[0],
@@ -60,6 +56,12 @@ def text_plan(sink: TextSink, naming: Naming, empty: int, where: str) -> SinkPla
     )
 
 
+def text_shards(sink: TextSink, where: str) -> Callable[[str], ShardWriter]:
+    """What opens a local file of a sink."""
+    kind = sink.shards.compression(sink.compression_type)
+    return lambda path: _TextShard(path, kind, sink)
+
+
 def refuse_streaming(triggering_frequency: float | None, shards: Shards, where: str) -> None:
     """Raises UnsupportedByRunner for files that are written again and again, and for windows in their
     names.
@@ -68,12 +70,17 @@ def refuse_streaming(triggering_frequency: float | None, shards: Shards, where: 
         raise UnsupportedByRunner(
             "triggering_frequency is for unbounded collections", where=where, hint="leave it out"
         )
-    for letter in "WVU":
+    refuse_letters("WVU", shards, where)
+
+
+def refuse_letters(letters: str, shards: Shards, where: str) -> None:
+    """Raises UnsupportedByRunner for a template with one of the letters."""
+    for letter in letters:
         if letter in shards.template:
             raise UnsupportedByRunner(
                 f"the letter {letter} in shard_name_template {shards.template!r} is not supported",
                 where=where,
-                hint="use fileio.WriteToFiles for file names with windows",
+                hint="leave it out" if letter == "U" else "files of windows need an unbounded input",
             )
 
 

@@ -9,13 +9,12 @@ from collections.abc import Callable, Iterable, Iterator
 from dataclasses import dataclass, field
 from typing import Any
 
-import cloudpickle
 import pyarrow as pa
 import pyarrow.parquet as pq
 from pyspark.sql import DataFrame, SparkSession
 
 from penstock.error import RunnerError
-from penstock_spark.operators.batch import Batch, encode_page, loads
+from penstock_spark.operators.batch import Batch, dumps_with_code, encode_page, loads
 from penstock_spark.operators.failure import step_failed
 from penstock_spark.operators.reporting import Reporting, report_with, reporting_now
 from penstock_spark.shipping import import_like_driver
@@ -47,7 +46,7 @@ def stage_bounded(
     scan: Scan,
     folder: str,
     where: str,
-    dumps: Callable[[Any], bytes] = cloudpickle.dumps,
+    dumps: Callable[[Any], bytes] = dumps_with_code,
     sys_path: tuple[str, ...] = (),
 ) -> None:
     """Reads a bounded source into a folder. Does nothing if an earlier call has done that to the end.

@@ -9,6 +9,7 @@ from penstock.coders import pickles, primitives
 from penstock.coders.base import Coder
 from penstock.coders.composites import IterableCoder, ListCoder, MapCoder, NullableCoder, TupleCoder
 from penstock.coders.deterministic import forget_encoders
+from penstock.coders.registered_pickles import forget_coders
 from penstock.coders.row_coder import RowCoder, row_hint
 from penstock.coders.times import PaneInfoCoder, WindowedValueCoder
 from penstock.error import three_parts
@@ -57,8 +58,8 @@ class CoderRegistry:
     def register_coder(self, typehint_type: Any, typehint_coder_class: type[Coder]) -> None:
         """Sets the coder class of a user's type.
 
-        Its ``from_type_hint`` makes the coder. If the coder is deterministic, keys of exactly this type are
-        compared by what it encodes.
+        Its ``from_type_hint`` makes the coder. Objects of exactly this class are written with it wherever elements
+        leave a process. If the coder is deterministic, keys of the class are compared by what it encodes.
 
         Args:
             typehint_type: The type.
@@ -78,6 +79,7 @@ class CoderRegistry:
             self.custom_types.append(typehint_type)
         self._coders[_lookup_key(typehint_type)] = typehint_coder_class
         forget_encoders()
+        forget_coders()
 
     def register_row(self, typehint_type: TypeT) -> TypeT:
         """Sets a `RowCoder` as the coder of a dataclass or NamedTuple; usable as a decorator.

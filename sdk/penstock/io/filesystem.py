@@ -73,7 +73,7 @@ def translate_pattern(pattern: str) -> str:
     False
     """
     parts = re.findall(r"\*\*|\*|\?|\[[!]?\]?[^\]]*\]|.", pattern, re.DOTALL)
-    return "(?s)" + "".join(map(_translate_part, parts)) + r"\Z"
+    return "(?ms)" + "".join(map(_translate_part, parts)) + r"\Z"
 
 
 def _translate_part(part: str) -> str:
@@ -134,6 +134,11 @@ class FileSystem:
 
     def _list(self, dir_or_prefix: str) -> Iterable[FileMetadata]:
         raise NotImplementedError
+
+    @staticmethod
+    def translate_pattern(pattern: str) -> str:
+        """The regular expression of a path pattern; see the function `translate_pattern`."""
+        return translate_pattern(pattern)
 
     def match(self, patterns: Sequence[str], limits: Sequence[int | None] | None = None) -> list[MatchResult]:
         """The files that each pattern matches, in the order of their paths.

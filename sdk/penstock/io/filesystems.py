@@ -42,8 +42,17 @@ class FileSystems:
         """The file system of a path.
 
         Raises:
+            BeamIOError: The path is no text.
             ValueError: None is known for its scheme.
         """
+        if not isinstance(path, str):
+            raise BeamIOError(
+                three_parts(
+                    f"Unable to get the Filesystem of a path of type {type(path).__name__}",
+                    hint="pass a string",
+                ),
+                {path: TypeError("a path is a string")},
+            )
         scheme = FileSystems.get_scheme(path)
         for kind in FileSystem.get_all_subclasses():
             if kind.scheme() == scheme:

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import logging
 from collections.abc import Iterator
 from dataclasses import dataclass
 from typing import Any, BinaryIO
@@ -15,6 +16,8 @@ from penstock.transforms.core import Create, DoFn, Map, ParDo, WindowInto
 from penstock.transforms.ptransform import PTransform
 from penstock.transforms.window import FixedWindows
 from penstock.utils.timestamp import MAX_TIMESTAMP, Duration, Timestamp
+
+_LOGGER = logging.getLogger(__name__)
 
 
 class EmptyMatchTreatment:
@@ -168,10 +171,14 @@ class MatchContinuously(PTransform[Any, Any]):
         match_updated_files: Whether a file that was changed is given again.
         apply_windowing: Whether the output is in fixed windows of `interval`.
         empty_match_treatment: What it means if nothing matches.
-        timestamp_cursor: Not supported: the state that it bounds is Spark's here.
+        timestamp_cursor: Whether only the latest time of a change is remembered, and which files have it.
+            Files that changed earlier are taken as seen, also those that come later. Changed ones are given again.
 
     Raises:
-        ValueError: The interval is not positive, or `timestamp_cursor` is asked for.
+        ValueError: The interval is not positive, or `timestamp_cursor` is asked for without deduplication.
+
+    >>> MatchContinuously("/logs/*", 60, match_updated_files=True, timestamp_cursor=True).match_upd
+    True
     """
 
     def __init__(
@@ -189,17 +196,23 @@ class MatchContinuously(PTransform[Any, Any]):
         super().__init__()
         if Duration.of(interval).micros <= 0:
             raise ValueError(three_parts("MatchContinuously interval must be positive.", hint="give seconds"))
-        if timestamp_cursor:
+        if timestamp_cursor and not has_deduplication:
             raise ValueError(
                 three_parts(
-                    "MatchContinuously does not support timestamp_cursor", hint="use match_updated_files=True"
+                    "MatchContinuously(timestamp_cursor=True) deduplicates, and so needs has_deduplication=True",
+                    hint="leave out one of the two",
                 )
             )
+        if timestamp_cursor and not match_updated_files:
+            _LOGGER.warning(
+                "MatchContinuously(timestamp_cursor=True) also gives files again that have changed"
+            )
+        self.match_upd = match_updated_files or timestamp_cursor
+        self.timestamp_cursor = timestamp_cursor
         self._pattern = file_pattern
         self._interval = interval
         self._has_deduplication = has_deduplication
         self._times = start_timestamp, stop_timestamp
-        self._match_updated_files = match_updated_files
         self._apply_windowing = apply_windowing
         self._treatment = empty_match_treatment
 
@@ -209,14 +222,61 @@ class MatchContinuously(PTransform[Any, Any]):
 
         start, stop = self._times
         ticks = pbegin | PeriodicImpulse(Timestamp.now() if start is None else start, stop, self._interval)
-        files = ticks | "Pattern" >> Map(_second, self._pattern) | MatchAll(self._treatment)
-        if self._has_deduplication:
+        patterns = ticks | "Pattern" >> Map(_second, self._pattern)
+        if self.timestamp_cursor:
+            looks = patterns | "Look" >> ParDo(_Look(self._treatment))
+            files = looks | "PastTheCursor" >> ParDo(_past_the_cursor()).with_output_types(FileMetadata)
+        else:
+            files = patterns | MatchAll(self._treatment)
+        if self._has_deduplication and not self.timestamp_cursor:
             keyed = files | "ByPath" >> Map(_with_path)
-            files = keyed | "Deduplicate" >> ParDo(_only_new(self._match_updated_files))
+            files = keyed | "Deduplicate" >> ParDo(_only_new(self.match_upd))
         result: PCollection[FileMetadata] = (
             files | WindowInto(FixedWindows(self._interval)) if self._apply_windowing else files
         )
         return result
+
+
+class _Look(_Match):
+    """All files of a pattern as one element, since they were there at one time."""
+
+    def process(self, element: str) -> Any:
+        found = super().process(element)
+        for each in found:
+            if not each.last_updated_in_seconds:
+                raise BeamIOError(
+                    f"timestamp_cursor needs the time of the last change, which is not known of {each.path}"
+                )
+        return [(element, [(each.last_updated_in_seconds, each) for each in found])]
+
+
+def _past_the_cursor() -> DoFn:
+    """A stateful DoFn that gives files which have changed since the latest change that was seen, or just then."""
+    from penstock.coders import coders
+    from penstock.transforms.userstate import ReadModifyWriteStateSpec
+
+    cursor_spec = ReadModifyWriteStateSpec("cursor", coders.FastPrimitivesCoder())
+
+    class PastTheCursor(DoFn):
+        def process(
+            self,
+            element: tuple[str, list[tuple[float, filesystem.FileMetadata]]],
+            state: Any = DoFn.StateParam(cursor_spec),
+        ) -> Iterator[filesystem.FileMetadata]:
+            """The new ones of all that is there, in the order of their changes."""
+            cursor, seen = state.read() or (0.0, set())
+            new = [
+                (changed, file)
+                for changed, file in element[1]
+                if changed > cursor or (changed == cursor and file.path not in seen)
+            ]
+            if new:
+                latest = max(changed for changed, _ in new)
+                paths = {file.path for changed, file in new if changed == latest}
+                state.write((latest, paths | seen if latest == cursor else paths))
+            yield from (file for _, file in sorted(new, key=lambda each: each[0]))
+
+    return PastTheCursor()
 
 
 def _second(_: Any, value: Any) -> Any:

@@ -76,7 +76,7 @@ class ParquetSink(Sink):
         use_compliant_nested_type: Whether lists are named as the Parquet specification has it.
         batched: Whether the elements are ``pyarrow.Table`` values.
         element_type: The type of the elements.
-        triggering_frequency: Seconds between files of an unbounded collection.
+        triggering_frequency: The length of the windows whose files an unbounded collection gives, in seconds.
     """
 
     shards: Shards
@@ -263,7 +263,7 @@ class WriteToParquet(SinkTransform[str]):
         num_shards: How many files; 0 leaves it to Spark.
         shard_name_template: The middle of a file's name.
         mime_type: Taken for Beam's sake; no file system here keeps it.
-        triggering_frequency: Seconds between files of an unbounded collection.
+        triggering_frequency: The length of the windows whose files an unbounded collection gives, in seconds.
 
     Raises:
         ValueError: There is no schema, and the element type tells none (when the transform is applied).

@@ -129,7 +129,7 @@ class SourceTransform(PTransform[Any, PCollection[ResultT]]):
 
 
 class SinkTransform(PTransform[Any, PCollection[ResultT]]):
-    """A step that writes its input to `sink`; its output, in the global window, is what was written.
+    """A step that writes its input to `sink`; its output is what was written.
 
     Args:
         sink: Where the elements go.
@@ -150,7 +150,9 @@ class SinkTransform(PTransform[Any, PCollection[ResultT]]):
         return graph.Write(self.sink)
 
     def get_windowing(self, inputs: Any) -> Any:
-        """The global window: names of files belong to no window of the input."""
-        from penstock.transforms.windowing import DEFAULT_WINDOWING
+        """The global window: names of files belong to no window of the input. Those of a stream do, as in Beam."""
+        from penstock.io.window_files import windowing_of_files
 
-        return DEFAULT_WINDOWING()
+        windowing = super().get_windowing(inputs)
+        is_bounded = all(pcoll.is_bounded for pcoll in inputs if isinstance(pcoll, PCollection))
+        return windowing_of_files(windowing, is_bounded, self.sink).after_grouping()

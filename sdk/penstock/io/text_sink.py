@@ -13,6 +13,7 @@ from penstock.error import three_parts
 from penstock.graph import Sink
 from penstock.io.compression import CompressionTypes, check_compression, resolve_compression
 from penstock.io.paths import Path, check_path, known_path
+from penstock.transforms.bounded_window import GlobalWindow
 
 DEFAULT_SHARD_NAME_TEMPLATE = "-SSSSS-of-NNNNN"
 DEFAULT_WINDOW_SHARD_NAME_TEMPLATE = "-W-SSSSS-of-NNNNN"
@@ -27,8 +28,9 @@ class Shards:
         file_name_suffix: What it ends with.
         num_shards: How many files; 0 leaves it to the runner.
         shard_name_template: What stands between: ``S`` is the shard's number, ``N`` the number of shards,
-            both padded with zeros to as many digits as there are letters; "" means one file without a number;
-            None means ``-SSSSS-of-NNNNN``.
+            both padded with zeros to as many digits as there are letters; ``W`` is the window in seconds since
+            1970, ``V`` in dates and times; "" means one file without a number; None means ``-SSSSS-of-NNNNN``, and
+            for the windows of a stream ``-W-SSSSS-of-NNNNN``.
 
     >>> Shards("/out/a", ".txt").name(1, 3)
     '/out/a-00001-of-00003.txt'
@@ -77,6 +79,34 @@ class Shards:
         """The path of one file."""
         return self.prefix + self._fill(str(shard).zfill, shards) + self.suffix
 
+    @property
+    def names_windows(self) -> bool:
+        """Whether the template asks for the window in the names."""
+        return any(letter in self.template for letter in "VW")
+
+    def window_name(self, window: Any, pane: int, shard: int, shards: int) -> str:
+        """The path of one file of a window of a stream; files of later panes have the pane's number in their names.
+
+        >>> from penstock.transforms.window import IntervalWindow
+        >>> Shards("/out/a", ".txt").window_name(IntervalWindow(0, 60), 0, 1, 3)
+        '/out/a-[0.0, 60.0)-00001-of-00003.txt'
+        >>> Shards("/out/a", "", 1, "-V-SS").window_name(IntervalWindow(0, 60), 2, 0, 1)
+        '/out/a-[1970-01-01T00-00-00, 1970-01-01T00-01-00)-pane-2-00'
+        """
+        is_global = window == GlobalWindow()
+        template = self.shard_name_template
+        if template is None:
+            template = DEFAULT_SHARD_NAME_TEMPLATE if is_global else DEFAULT_WINDOW_SHARD_NAME_TEMPLATE
+        filled = _fill_first("N", template, str(shards).zfill)
+        filled = _fill_first("S", filled, str(shard).zfill)
+        later = f"-pane-{pane}" if pane else ""
+        if not any(letter in template for letter in "VW"):
+            return self.prefix + later + filled + self.suffix
+        # Dates have no W in them; the name of the global window has.
+        filled = _fill_first("V", filled, lambda _: _in_dates(window) + later)
+        later = "" if "V" in template else later
+        return self.prefix + _fill_first("W", filled, lambda _: _in_seconds(window) + later) + self.suffix
+
     def compression(self, compression_type: str) -> str:
         """What ``AUTO`` means: the ending of prefix and suffix counts, not that of the template, as in
         Beam.
@@ -92,6 +122,17 @@ def _fill_first(letter: str, template: str, text: Any) -> str:
     """Replaces the first run of a letter, and whatever equals it, as Beam's templates do."""
     found = re.search(f"{letter}+", template)
     return template.replace(found.group(), text(len(found.group()))) if found else template
+
+
+def _in_seconds(window: Any) -> str:
+    return "GlobalWindow" if window == GlobalWindow() else f"[{float(window.start)}, {float(window.end)})"
+
+
+def _in_dates(window: Any) -> str:
+    if window == GlobalWindow():
+        return "GlobalWindow"
+    start, end = (each.to_utc_datetime().strftime("%Y-%m-%dT%H-%M-%S") for each in (window.start, window.end))
+    return f"[{start}, {end})"
 
 
 def _text(path: Path) -> str:
@@ -118,7 +159,7 @@ class TextSink(Sink):
         max_records_per_shard: After how many elements to begin another file.
         max_bytes_per_shard: After how many bytes, before compression, to begin another file.
         skip_if_empty: Whether an empty collection writes no file at all; otherwise it writes an empty one.
-        triggering_frequency: Seconds between files of an unbounded collection.
+        triggering_frequency: The length of the windows whose files an unbounded collection gives, in seconds.
 
     >>> TextSink(Shards("/out/a", ".txt")).describe()
     'text /out/a-SSSSS-of-NNNNN.txt'

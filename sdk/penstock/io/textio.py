@@ -243,7 +243,7 @@ class WriteToText(SinkTransform[str]):
         max_records_per_shard: After how many elements to begin another file.
         max_bytes_per_shard: After how many bytes to begin another file.
         skip_if_empty: Whether an empty collection writes no file.
-        triggering_frequency: Seconds between files of an unbounded collection.
+        triggering_frequency: The length of the windows whose files an unbounded collection gives, in seconds.
 
     Raises:
         TypeError: A path or the compression is of another type.

@@ -36,6 +36,8 @@ class _Provider:
 class MonotonicWatermarkEstimator(WatermarkEstimator):
     """The watermark is the latest timestamp that was observed (Beam's name).
 
+    The state is the watermark that was last asked for: what was only observed is not told to anybody yet.
+
     >>> estimator = MonotonicWatermarkEstimator(Timestamp(1))
     >>> estimator.observe_timestamp(Timestamp(5)); estimator.observe_timestamp(Timestamp(3))
     >>> estimator.current_watermark()
@@ -43,19 +45,20 @@ class MonotonicWatermarkEstimator(WatermarkEstimator):
     """
 
     def __init__(self, timestamp: Any) -> None:
-        self._watermark = timestamp
+        self._watermark = self._latest = timestamp
 
     def observe_timestamp(self, timestamp: Any) -> None:
         """Notes the timestamp of an output."""
-        if self._watermark is None or timestamp > self._watermark:
-            self._watermark = timestamp
+        if self._latest is None or timestamp > self._latest:
+            self._latest = timestamp
 
     def current_watermark(self) -> Any:
         """The watermark."""
+        self._watermark = self._latest
         return self._watermark
 
     def get_estimator_state(self) -> Any:
-        """The watermark."""
+        """The watermark as it was last asked for."""
         return self._watermark
 
     @staticmethod

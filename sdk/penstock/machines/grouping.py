@@ -9,6 +9,7 @@ import pickle
 from collections.abc import Sequence
 from typing import Any, Final
 
+from penstock.coders.registered_pickles import dumps
 from penstock.error import three_parts
 from penstock.machines import merging, splitting
 from penstock.machines.program import program_of
@@ -190,7 +191,7 @@ class GroupingMachine:
 
     def snapshot(self, key: KeyState) -> bytes:
         """The state of a key as bytes."""
-        return _VERSION + pickle.dumps(key, pickle.HIGHEST_PROTOCOL)
+        return _VERSION + dumps(key)
 
     def restore(self, data: bytes) -> KeyState:
         """The state of a key from its bytes.

@@ -9,6 +9,7 @@ import pickle
 from collections.abc import Iterable
 from typing import Any, Final, NamedTuple, Protocol
 
+from penstock.coders.registered_pickles import dumps
 from penstock.error import three_parts
 from penstock.machines.records import MAX_MICROS, Dropped, DropReason, Element, Given, Times
 from penstock.machines.stateful_keys import PlainWindow, StatefulKey, plain_window, restored, window_of
@@ -142,7 +143,7 @@ class StatefulMachine:
 
     def snapshot(self, state: StatefulKey) -> bytes:
         """The state of a key as bytes."""
-        return _VERSION + pickle.dumps((state.key, state.plain()), pickle.HIGHEST_PROTOCOL)
+        return _VERSION + dumps((state.key, state.plain()))
 
     def restore(self, data: bytes) -> StatefulKey:
         """The state of a key from its bytes.

@@ -2,9 +2,9 @@
 
 from __future__ import annotations
 
-import pickle
 from typing import Any
 
+from penstock.coders.registered_pickles import dumps
 from penstock.error import three_parts
 from penstock.machines import simple_triggers as simple
 from penstock.machines.composite_triggers import AllOf, AnyOf, EarlyAndLate, InTurn, Repeat
@@ -83,7 +83,7 @@ def _simple(trigger: described.TriggerFn) -> TriggerMachine:
 
 
 def _pickled_bytes(value: Any) -> int:
-    return len(pickle.dumps(value, pickle.HIGHEST_PROTOCOL))
+    return len(dumps(value))
 
 
 def looks_at_last_pane(trigger: described.TriggerFn) -> bool:

@@ -11,9 +11,10 @@ from typing import Any, TypeVar
 from penstock.error import UnsupportedByRunner, three_parts
 from penstock.pvalue import PCollection
 from penstock.transforms.batch_sizes import BatchSizeEstimator, BatchTargets
+from penstock.transforms.batching_over_time import WaitingBatchDoFn, WithBucket
 from penstock.transforms.core import DoFn, ParDo
 from penstock.transforms.ptransform import PTransform
-from penstock.typehints import List, with_input_types, with_output_types
+from penstock.typehints import List, Tuple, with_input_types, with_output_types
 from penstock.utils.windowed_value import WindowedValue
 
 T = TypeVar("T")
@@ -42,10 +43,10 @@ class BatchElements(PTransform[Any, Any]):
         target_batch_duration_secs: A batch's time in seconds, without the fixed cost.
         target_batch_duration_secs_including_fixed_cost: A batch's time in seconds.
         max_batch_duration_secs: How many seconds a batch may wait for more elements. Bounded input never
-            waits; of unbounded input it needs state and timers.
+            waits. Of unbounded input, the elements of a window and bucket then wait in one place, across bundles.
         element_size_fn: From an element to what it adds to the size of a batch.
         variance: How far sizes may stray from the best known one, as a share of it.
-        clock: Gives the time in seconds.
+        clock: Gives the time in seconds, to measure by; what waits goes by the time of the engine.
         record_metrics: Whether the distributions ``batch_size`` and ``msec_per_batch`` are recorded.
         length_fn: From an element to its length; elements are then batched with others of about their length.
         bucket_boundaries: The lengths at which another kind of batch begins, ascending; by default 16, 32,
@@ -53,7 +54,7 @@ class BatchElements(PTransform[Any, Any]):
 
     Raises:
         ValueError: If sizes, targets or boundaries make no sense.
-        UnsupportedByRunner: If `max_batch_duration_secs` is given and the input is unbounded.
+        UnsupportedByRunner: If `max_batch_duration_secs` is given and the windows of unbounded input merge.
 
     Example: ``images | BatchElements(min_batch_size=8, max_batch_size=64) | Map(classify_all)``.
 
@@ -92,13 +93,22 @@ class BatchElements(PTransform[Any, Any]):
         self._bucket_of = _bucketing(length_fn, bucket_boundaries)
 
     def expand(self, pcoll: PCollection[T]) -> PCollection[list[T]]:
-        """Collects within each bundle."""
+        """Collects within each bundle; of unbounded input that may wait, in state."""
         if self._max_batch_duration_secs is not None and not pcoll.is_bounded:
-            raise UnsupportedByRunner(
-                "BatchElements with max_batch_duration_secs over unbounded input needs state and timers",
-                where=f"at step {self.label!r}",
-                hint="leave max_batch_duration_secs out, or use GroupIntoBatches on windows",
+            if pcoll.windowing.windowfn.is_merging():
+                raise UnsupportedByRunner(
+                    "max_batch_duration_secs needs state, and the windows of the input merge",
+                    where=f"at step {self.label!r}",
+                    hint="leave it out; batches then do not wait",
+                )
+            waiting = WaitingBatchDoFn(self._estimator, self._element_size_fn, self._max_batch_duration_secs)
+            keyed = ParDo(WithBucket(self._bucket_of)).with_output_types(Tuple[int, pcoll.element_type])
+            batched: PCollection[list[T]] = (
+                pcoll
+                | "Bucket" >> keyed
+                | "Wait" >> ParDo(waiting).with_output_types(List[pcoll.element_type])
             )
+            return batched
         batching = ParDo(BatchingDoFn(self._estimator, self._element_size_fn, self._bucket_of))
         return pcoll | batching.with_output_types(List[pcoll.element_type])
 

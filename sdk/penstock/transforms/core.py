@@ -34,6 +34,7 @@ from penstock.transforms.dofn import (
 from penstock.transforms.fields import CallableWrapperPartitionFn, GroupBy, Partition, PartitionFn, Select
 from penstock.transforms.grouping import Flatten, FlattenWith, GroupByKey
 from penstock.transforms.pardo import Filter, FlatMap, FlatMapTuple, Map, MapTuple, ParDo
+from penstock.transforms.ptransform import PTransform as PTransform
 from penstock.transforms.windowing import SetTrigger, Windowing, WindowInto, WindowIntoFn
 
 K = TypeVar("K")

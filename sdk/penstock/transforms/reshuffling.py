@@ -20,7 +20,7 @@ V = TypeVar("V")
 class Reshuffle(PTransform[Any, Any]):
     """Its input, spread evenly anew; the steps before and after it are not fused (Beam's ``Reshuffle``).
 
-    Elements keep their windows and timestamps.
+    Elements keep their windows, timestamps and panes.
 
     Args:
         num_buckets: The number of partitions to spread over; None lets the runner decide.
@@ -45,6 +45,7 @@ class Reshuffle(PTransform[Any, Any]):
 
     def expand(self, pcoll: PCollection[T]) -> PCollection[T]:
         """One primitive."""
+        _refuse_older(pcoll)
         return pcoll | SpreadAnew(self.num_buckets)
 
 
@@ -59,4 +60,18 @@ class ReshufflePerKey(PTransform[Any, Any]):
 
     def expand(self, pcoll: PCollection[T]) -> PCollection[T]:
         """One primitive."""
+        _refuse_older(pcoll)
         return pcoll | SpreadAnew(by_key=True)
+
+
+def _refuse_older(pcoll: Any) -> None:
+    """Raises RuntimeError where the pipeline asks for Beam's older Reshuffle, which knew no types and lost panes."""
+    pipeline = pcoll.pipeline
+    if pipeline.options.is_compat_version_prior_to("2.65.0"):
+        raise RuntimeError(
+            three_parts(
+                "update_compatibility_version asks for a Reshuffle of before Beam 2.65.0, which loses panes and coders",
+                where=pipeline._current_transform().where,
+                hint="leave the option out, or name a later version",
+            )
+        )

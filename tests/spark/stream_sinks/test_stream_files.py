@@ -57,7 +57,7 @@ def test_a_micro_batch_that_comes_again_replaces_its_files_and_no_others(
             {"o-batch-000007-00000-of-00001": b"h\na\nf\n"},
         ),
         (
-            lambda o: WriteToText(o, ".txt", num_shards=2, triggering_frequency=5),
+            lambda o: WriteToText(o, ".txt", num_shards=2),
             ["a"],
             {"o-batch-000007-00000-of-00002.txt": b"a\n", "o-batch-000007-00001-of-00002.txt": b""},
         ),

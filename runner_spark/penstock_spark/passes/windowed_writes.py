@@ -1,0 +1,80 @@
+"""Writes of a stream whose files belong to windows: a grouping, and a step that writes each file."""
+
+from __future__ import annotations
+
+from dataclasses import replace
+from typing import Any
+
+from penstock.graph import AssignWindows, Edge, Graph, GroupByKey, Output, ParDo, Step, Write
+from penstock.io.window_files import windowing_of_files
+from penstock.typehints import Tuple
+from penstock_spark.sinks.window_files import Deal, WriteWindow, window_files
+from penstock_spark.windowing import windowing_of
+
+
+def windowed_writes(graph: Graph) -> Graph:
+    """The graph with steps of its own for files of windows; all other writes go by micro-batches.
+
+    Before: ``Write = #0 Write(text) -> #1``, and a step that reads #1. After: ``Write/Shards = #0 ParDo(Deal) ->
+    #2``, ``Write/Group = #2 GroupByKey -> #3``, ``Write = #3 ParDo(WriteWindow) -> #1``. With
+    ``triggering_frequency`` there is an ``AssignWindows`` before.
+
+    Args:
+        graph: The graph of a stream.
+
+    Raises:
+        UnsupportedByRunner: A sink cannot write the files of windows, or not all that is asked of it.
+    """
+    steps: list[Step] = []
+    edges = list(graph.edges)
+    for step in graph.steps:
+        if isinstance(step.primitive, Write) and writes_by_window(graph, step):
+            steps += _in_steps(graph, step, edges)
+        else:
+            steps.append(step)
+    return Graph(tuple(steps), tuple(edges))
+
+
+def writes_by_window(graph: Graph, step: Step) -> bool:
+    """Whether a write is one of files of windows: because it says so, or since a later step reads what was written."""
+    assert isinstance(step.primitive, Write)
+    sink: Any = step.primitive.sink
+    if any(True for output in step.outputs for _ in graph.consumers(output.edge)):
+        return True
+    shards = getattr(sink, "shards", None)
+    asks = bool(getattr(sink, "triggering_frequency", None)) or (shards is not None and shards.names_windows)
+    return asks and not graph.edge(step.inputs[0]).is_bounded
+
+
+def _in_steps(graph: Graph, step: Step, edges: list[Edge]) -> list[Step]:
+    assert isinstance(step.primitive, Write)
+    files = window_files(step.primitive.sink, step.where)
+    (read,) = step.inputs
+    edge, windowing = graph.edge(read), windowing_of(graph, read)
+    wanted = windowing_of_files(windowing, edge.is_bounded, step.primitive.sink)
+
+    def add(kind: Any, windows: Any) -> int:
+        edges.append(Edge(len(edges), kind, windows, edge.is_bounded))
+        return len(edges) - 1
+
+    def made(name: str, primitive: Any, number: int) -> Step:
+        return replace(
+            step,
+            label=f"{step.label}/{name}",
+            primitive=primitive,
+            inputs=(read,),
+            outputs=(Output(None, number),),
+        )
+
+    steps: list[Step] = []
+    if wanted.windowfn != windowing.windowfn:
+        steps.append(made("Windows", AssignWindows(), number := add(edge.element_type, wanted)))
+        read = number
+    steps.append(
+        made("Shards", ParDo(Deal(files.shards)), number := add(Tuple[int, Tuple[Any, ...]], wanted))
+    )
+    read = number
+    grouped = Tuple[int, Any]
+    steps.append(made("Group", GroupByKey(), number := add(grouped, wanted.after_grouping())))
+    read = number
+    return [*steps, replace(step, primitive=ParDo(WriteWindow(files)), inputs=(read,))]

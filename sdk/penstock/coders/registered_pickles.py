@@ -1,0 +1,105 @@
+"""Pickling in which objects of a class with a registered coder are what that coder encodes.
+
+So an object that cannot be pickled gets from step to step, wherever it stands in an element: alone, or in a pair.
+
+>>> import pickle
+>>> from penstock.coders import Coder, registry
+>>> class Temperature:
+...     def __init__(self, degrees): self.degrees = degrees
+...     def __reduce__(self): raise TypeError("no pickles of me")
+>>> class TemperatureCoder(Coder):
+...     def encode(self, value): return str(value.degrees).encode()
+...     def decode(self, encoded): return Temperature(int(encoded))
+>>> registry.register_coder(Temperature, TemperatureCoder)
+>>> table = coder_table()
+>>> restore, arguments = table[Temperature](Temperature(20))
+>>> restore(*arguments).degrees
+20
+>>> registry.custom_types.remove(Temperature); forget_coders()
+"""
+
+from __future__ import annotations
+
+import copyreg
+import io
+import pickle
+from collections import ChainMap
+from collections.abc import Callable, MutableMapping
+from functools import cache
+from typing import Any
+
+from penstock.error import three_parts
+
+Reducer = Callable[[Any], tuple[Any, ...]]
+
+
+def dumps(value: Any, pickler: Callable[..., Any] = pickle.Pickler) -> bytes:
+    """The pickled value, with the registered coders for objects that have one; ``pickle.loads`` reads it.
+
+    Args:
+        value: The value.
+        pickler: The class of the pickler, such as cloudpickle's.
+
+    Raises:
+        Exception: Whatever the pickler or a coder raises.
+    """
+    if pickler is pickle.Pickler and not coder_table():
+        return pickle.dumps(value, pickle.HIGHEST_PROTOCOL)
+    into = io.BytesIO()
+    _with_coders(pickler)(into, pickle.HIGHEST_PROTOCOL).dump(value)
+    return into.getvalue()
+
+
+@cache
+def coder_table() -> dict[type, Reducer]:
+    """How objects are pickled, by their class: those of users that have a coder of their own.
+
+    What a `RowCoder` writes can be pickled as it is, and quicker.
+    """
+    from penstock.coders.row_coder import RowCoder
+    from penstock.coders.typecoders import registry
+
+    return {
+        kind: _encoded
+        for kind, coder in registry.get_custom_type_coder_tuples()
+        if isinstance(kind, type) and not (isinstance(coder, type) and issubclass(coder, RowCoder))
+    }
+
+
+@cache
+def _with_coders(pickler: Any) -> Any:
+    """The pickler, asking the table first. A class: picklers read their table when they are made."""
+    own = getattr(pickler, "dispatch_table", None)
+    # The standard library's pickler has none of its own: what stands there is only the place for one.
+    others = own if isinstance(own, MutableMapping) else copyreg.dispatch_table
+    return type("PicklerWithCoders", (pickler,), {"dispatch_table": ChainMap(coder_table(), others)})
+
+
+def _encoded(value: Any) -> tuple[Any, ...]:
+    kind: Any = type(value)
+    return _decoded, (kind, _coder_of(kind).encode(value))
+
+
+def _decoded(kind: Any, encoded: bytes) -> Any:
+    return _coder_of(kind).decode(encoded)
+
+
+@cache
+def _coder_of(kind: Any) -> Any:
+    from penstock.coders.typecoders import registry
+
+    coder = registry.registered_coder(kind)
+    if coder is None:
+        raise TypeError(
+            three_parts(
+                f"an object of class {kind.__qualname__} was written with a coder, and none is registered now",
+                hint="register the coder of the class in this program as well",
+            )
+        )
+    return coder
+
+
+def forget_coders() -> None:
+    """Has the registry asked anew; it calls this when it changes."""
+    for asked in (coder_table, _with_coders, _coder_of):
+        asked.cache_clear()

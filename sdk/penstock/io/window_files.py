@@ -1,0 +1,35 @@
+"""The windows whose files a stream writes one by one, as Beam does."""
+
+from __future__ import annotations
+
+from dataclasses import replace
+from typing import Any
+
+from penstock.graph import Sink
+from penstock.transforms.trigger import AccumulationMode, AfterWatermark
+from penstock.transforms.window import FixedWindows
+from penstock.transforms.windowing import Windowing, default_windowing
+
+
+def windowing_of_files(windowing: Windowing, is_bounded: bool, sink: Sink) -> Windowing:
+    """How elements are grouped that go to files of windows.
+
+    Args:
+        windowing: That of the elements.
+        is_bounded: Whether they end: then they are in one window, and ``triggering_frequency`` has no meaning.
+        sink: Where they go.
+
+    >>> from penstock.io.text_sink import Shards, TextSink
+    >>> every_minute = TextSink(Shards("/out/a"), triggering_frequency=60)
+    >>> windowing_of_files(default_windowing(), False, every_minute).windowfn
+    FixedWindows(offset=Duration(0), size=Duration(60))
+    """
+    if is_bounded:
+        return default_windowing()
+    seconds: Any = getattr(sink, "triggering_frequency", None)
+    if seconds:
+        return Windowing(FixedWindows(seconds), AfterWatermark(), AccumulationMode.DISCARDING)
+    if windowing.accumulation_mode == AccumulationMode.ACCUMULATING_AND_RETRACTING:
+        # What is in a file cannot be taken back.
+        return replace(windowing, accumulation_mode=AccumulationMode.DISCARDING)
+    return windowing
