@@ -180,7 +180,8 @@ class ParDo(PTransformWithSideInputs[Any, PCollection[ResultT]]):
             dead_letter_tag: The tag of ``(element, (exception class, its repr, traceback lines))``.
             exc_class: Which exceptions count.
             partial: Whether what an element gave before it failed is kept.
-            use_subprocess: Not offered: Spark's own worker processes already keep crashes apart.
+            use_subprocess: Whether the DoFn runs in a child process of the worker: if that crashes, the element that it
+                had is a failing one, and the next one gets a new child.
             threshold: The largest share of failing elements, from 0 to 1; more of them fail the pipeline.
             threshold_windowing: Windows in which the share is taken; by default those of the input.
             timeout: Seconds after which an element counts as failing with a TimeoutError.
