@@ -9,6 +9,7 @@ from collections.abc import Callable, Iterator
 from dataclasses import dataclass
 from typing import Any
 
+from penstock.coders.deterministic import allow_pickled_keys
 from penstock.error import three_parts
 from penstock.typehints.schema_registry import SCHEMA_REGISTRY
 
@@ -31,13 +32,15 @@ class WithRegistrations:
     Attributes:
         registrations: What `pickled_registrations` gave.
         value: The value.
+        pickles_keys: Whether keys of any class are pickled: the option ``allow_non_deterministic_key_coders``.
     """
 
     registrations: tuple[Registration, ...]
     value: Any
+    pickles_keys: bool = False
 
     def __reduce__(self) -> tuple[Any, ...]:
-        return _unpacked, (self.registrations, self.value)
+        return _unpacked, (self.registrations, self.value, self.pickles_keys)
 
 
 def registered_objects() -> Iterator[Any]:
@@ -89,8 +92,9 @@ def _pickled(what: str, dumps: Callable[[Any], bytes], call: tuple[Any, ...]) ->
         ) from error
 
 
-def _unpacked(registrations: tuple[Registration, ...], value: Any) -> Any:
+def _unpacked(registrations: tuple[Registration, ...], value: Any, pickles_keys: bool) -> Any:
     """Registers what is new in this process."""
+    allow_pickled_keys(pickles_keys)
     for what, data in registrations:
         if data not in _known:
             _known.add(data)
