@@ -2,6 +2,7 @@
 
 import concurrent.futures.process
 import contextlib
+import faulthandler
 import os
 import pathlib
 import signal
@@ -68,6 +69,7 @@ class Watched(beam.DoFn):
             case "exit":
                 os._exit(7)
             case "abort":
+                faulthandler.disable()
                 os.kill(os.getpid(), signal.SIGSEGV)
             case "hang":
                 subprocess.Popen(["sleep", "30"])

@@ -21,6 +21,8 @@ from penstock.transforms.periodicsequence import (
     PeriodicSource,
 )
 from penstock.transforms.window import FixedWindows, GlobalWindow, IntervalWindow, Sessions
+from penstock.typehints import typehints
+from penstock.typehints.sharded_key_type import ShardedKeyTypeConstraint
 from penstock.utils.timestamp import MAX_TIMESTAMP, MIN_TIMESTAMP, Timestamp
 from penstock.utils.windowed_value import PANE_INFO_UNKNOWN
 
@@ -295,3 +297,14 @@ def test_a_composite_of_an_unused_dofn_needs_no_more_than_its_parts():
             yield from ()
 
     assert applied(INTS, util.Tee(lambda pcoll: pcoll | ParDo(Nothing()))).is_bounded
+
+
+def test_batches_of_keys_tell_their_types():
+    assert (
+        util.GroupIntoBatches(2).infer_output_type(typehints.KV[str, int])
+        == typehints.KV[str, typehints.Iterable[int]]
+    )
+    key, values = (
+        util.GroupIntoBatches.WithShardedKey(2).infer_output_type(typehints.KV[str, int]).tuple_types
+    )
+    assert (key, values) == (ShardedKeyTypeConstraint(str), typehints.Iterable[int])

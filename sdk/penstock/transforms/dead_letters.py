@@ -152,10 +152,11 @@ class ExceptionHandlingParDo(PTransform[Any, Any]):
         options = self._options
         hints = self._pardo.get_type_hints()
         main_type = hints.simple_output_type(self.label) or self._pardo.infer_output_type(pcoll.element_type)
-        tagged_types = {
-            **hints.tagged_output_types(),
-            options.dead_letter_tag: DeadLetter.__class_getitem__(pcoll.element_type or typehints.Any),
-        }
+        letters = DeadLetter.__class_getitem__(pcoll.element_type or typehints.Any)
+        if pcoll.pipeline.options.is_compat_version_prior_to("2.73.0"):
+            # Before, nothing was known of them.
+            letters = typehints.Any
+        tagged_types = {**hints.tagged_output_types(), options.dead_letter_tag: letters}
         args, kwargs = self._pardo.raw_side_inputs
         inner = ParDo(ExceptionHandlingDoFn(self._pardo.fn, options), *args, **kwargs)
         inner.get_resource_hints().update(self._pardo.get_resource_hints())
