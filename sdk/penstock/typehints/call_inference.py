@@ -34,7 +34,7 @@ from penstock.typehints.known_values import (
     hint_of,
     loosened,
 )
-from penstock.typehints.operator_inference import attribute, item
+from penstock.typehints.operator_inference import attribute, item, one_of
 from penstock.typehints.row_type import RowTypeConstraint
 from penstock.typehints.unions import union_of
 from penstock.typehints.value_types import Const, element_type, finalize_hints, instance_to_type
@@ -267,7 +267,7 @@ def _result_of_method(method: Value, arguments: Arguments) -> Hint:
                 return IterableTypeConstraint(TupleConstraint((key, value)))
             case "get" if arguments:
                 default = Const.unwrap(arguments[1]) if len(arguments) > 1 else type(None)
-                return union_of((value, default))
+                return union_of((one_of(value), default))
     return METHOD_RETURNS.get((method.owner, method.name), Any)
 
 

@@ -121,22 +121,33 @@ def item(container: Value, index: Value) -> Hint:
     if isinstance(hint, RecordConstraint) and isinstance(index, Const):
         return hint.get_type_for(index.value)
     if isinstance(hint, MappingTypeConstraint):
-        return hint.value_type
+        return one_of(hint.value_type)
     if hint is str:
         return str
     if index_type not in (int, bool):
         return Any
     if isinstance(hint, TupleConstraint):
         if not isinstance(index, Const):
-            return union_of(hint.tuple_types)
+            return one_of(union_of(hint.tuple_types))
         inside = -len(hint.tuple_types) <= index.value < len(hint.tuple_types)
         return hint.tuple_types[index.value] if inside else Any
     if isinstance(hint, _INDEXED):
-        return hint.inner_type
+        return one_of(hint.inner_type)
     if isinstance(index, Const) and isinstance(hint, type) and hasattr(hint, "_fields"):
         names = hint._fields
         return attribute(hint, names[index.value]) if -len(names) <= index.value < len(names) else Any
     return int if hint is bytes else Any
+
+
+def one_of(members: Hint) -> Hint:
+    """The type of a member that is asked for: which of several types it has, is known to who asks.
+
+    A row as a dictionary has numbers and texts, and ``row["price"]`` is always a number. A union would be refused.
+
+    >>> one_of(int), one_of(union_of((int, str)))
+    (<class 'int'>, Any)
+    """
+    return Any if isinstance(members, UnionConstraint) else members
 
 
 def part(container: Value, bounds: slice | None = None) -> Hint:
