@@ -7,7 +7,9 @@ from typing import Any
 
 from pyspark.sql import SparkSession
 
+from penstock.coders.deterministic import allow_pickled_keys
 from penstock.graph import Graph
+from penstock.options.pipeline_options import TypeOptions
 from penstock.options.spark import SparkOptions
 from penstock.runners.runner import PipelineState
 from penstock_spark.accumulators import accumulator_of
@@ -78,9 +80,12 @@ def context_for(graph: Graph, opened: Opened, settings: SparkOptions) -> Context
             return dumps_with_code(value)
 
     registrations = pickled_registrations(pickled)
+    pickles_keys = settings.view_as(TypeOptions).allow_non_deterministic_key_coders
+    allow_pickled_keys(pickles_keys)
 
     def dumps(value: Any) -> bytes:
-        return pickled(WithRegistrations(registrations, value) if registrations else value)
+        # A worker may have run a program with the other setting before.
+        return pickled(WithRegistrations(registrations, value, pickles_keys))
 
     return Context(
         spark=opened.session,

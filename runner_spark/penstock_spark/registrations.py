@@ -9,6 +9,7 @@ from collections.abc import Callable, Iterator
 from dataclasses import dataclass
 from typing import Any
 
+from penstock.coders.deterministic import allow_pickled_keys
 from penstock.error import three_parts
 from penstock.typehints.schema_registry import SCHEMA_REGISTRY
 
@@ -33,13 +34,15 @@ class WithRegistrations:
     Attributes:
         registrations: What `pickled_registrations` gave.
         value: The value.
+        pickles_keys: Whether keys of any class are pickled: the option ``allow_non_deterministic_key_coders``.
     """
 
     registrations: tuple[Registration, ...]
     value: Any
+    pickles_keys: bool = False
 
     def __reduce__(self) -> tuple[Any, ...]:
-        return _second, (_Loaded(self.registrations), self.value)
+        return _second, (_Loaded(self.registrations, self.pickles_keys), self.value)
 
 
 @dataclass(frozen=True, eq=False)
@@ -48,12 +51,14 @@ class _Loaded:
 
     Attributes:
         registrations: What is registered.
+        pickles_keys: Whether keys of any class are pickled.
     """
 
     registrations: tuple[Registration, ...]
+    pickles_keys: bool
 
     def __reduce__(self) -> tuple[Any, ...]:
-        return _load, (self.registrations,)
+        return _load, (self.registrations, self.pickles_keys)
 
 
 def _second(_: None, value: Any) -> Any:
@@ -109,8 +114,9 @@ def _pickled(what: str, dumps: Callable[[Any], bytes], call: tuple[Any, ...]) ->
         ) from error
 
 
-def _load(registrations: tuple[Registration, ...]) -> None:
+def _load(registrations: tuple[Registration, ...], pickles_keys: bool) -> None:
     """Registers what is new in this process."""
+    allow_pickled_keys(pickles_keys)
     for what, data in registrations:
         if data not in _known:
             _known.add(data)

@@ -219,6 +219,7 @@ class Pipeline(HasDisplayData):
                     hint="does the expand method of the transform before it return something?",
                 )
             )
+        transform.see_options(self._options)
         pvalueish, inputs = transform._extract_input_pvalues(pvalueish)
         location = caller()
         labels_before = len(self._labels)

@@ -50,12 +50,15 @@ def _run_on_toy_engine(runner: Any, pipeline: Any, options: Any) -> Any:
         sys.path.append(str(TOY))
     from plain_runner import Settings, run_plain
 
+    from penstock.coders.deterministic import allow_pickled_keys
     from penstock.graph import DriverList, InlineValues, Read, Write
+    from penstock.options.pipeline_options import TypeOptions
     from penstock_spark.lowering.context import INLINE_VALUES
     from penstock_spark.plan import Plan
     from penstock_spark.result import SparkResult
     from penstock_spark.spark_errors import raise_translated
 
+    allow_pickled_keys(options.view_as(TypeOptions).allow_non_deterministic_key_coders)
     graph = pipeline.to_graph()
     plan = runner.plan(graph, runner._settings(options))
     for step in graph.steps:

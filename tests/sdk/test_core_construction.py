@@ -263,7 +263,11 @@ def test_what_a_dofn_counts_under_a_timeout_is_counted_also_where_it_fails_or_ta
 @pytest.mark.parametrize(
     ("arguments", "problem"),
     [
-        ({"use_subprocess": True}, "use_subprocess=True is not offered"),
+        ({"use_subprocess": True, "partial": True}, "partial and use_subprocess are mutually incompatible"),
+        (
+            {"use_subprocess": True, "allow_unsafe_userstate_in_process": True},
+            "incompatible with use_subprocess",
+        ),
         ({"threshold": 2}, "the threshold is 2"),
         ({"timeout": 1, "allow_unsafe_userstate_in_process": True}, "incompatible with timeout"),
     ],

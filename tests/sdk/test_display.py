@@ -4,8 +4,11 @@ from datetime import datetime, timedelta
 
 import pytest
 
+import penstock as beam
 from penstock.options.pipeline_options import PipelineOptions
+from penstock.transforms.combiners import MeanCombineFn, TopCombineFn
 from penstock.transforms.display import DisplayData, DisplayDataItem, HasDisplayData
+from penstock.transforms.dofn import FilterDoFn, MapDoFn
 
 
 class Inner(HasDisplayData):
@@ -90,3 +93,27 @@ def test_things_without_facts_are_refused(make):
         make(3)
     with pytest.raises(TypeError, match="text"):
         DisplayData.create_from(Outer(), {"text": 1})
+
+
+FUNCTION = "penstock.transforms.core.CallableWrapperDoFn"
+
+
+@pytest.mark.parametrize(
+    ("transform", "facts"),
+    [
+        (beam.Map(len), [("fn", MapDoFn, None), ("fn", "len", FUNCTION)]),
+        (beam.Filter(lambda x: x), [("fn", FilterDoFn, None), ("fn", "<lambda>", FUNCTION)]),
+        (beam.CombineGlobally(MeanCombineFn()), [("combine_fn", MeanCombineFn, None)]),
+        (beam.CombineGlobally(sum), [("combine_fn", "sum", None)]),
+        (
+            beam.CombinePerKey(TopCombineFn(5)),
+            [("combine_fn", TopCombineFn, None), ("n", 5, None), ("compare", "lt", None)],
+        ),
+    ],
+)
+def test_a_transform_tells_the_class_of_its_function_and_what_that_tells(transform, facts):
+    items = DisplayData.create_from(transform).items
+    assert [(item.key, item.value) for item in items] == [fact[:2] for fact in facts]
+    assert all(
+        namespace in (None, item.namespace) for item, (_, _, namespace) in zip(items, facts, strict=True)
+    )

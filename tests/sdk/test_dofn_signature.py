@@ -163,12 +163,63 @@ SAME = [userstate.BagStateSpec("same", VarIntCoder()), userstate.SetStateSpec("s
             ValueError,
             "duplicate process method parameters",
         ),
-        ({"process": beam.DoFn.process}, TypeError, "defines no process method"),
     ],
 )
 def test_wrong_dofns_are_refused_when_the_transform_is_made(methods, error, problem):
     with pytest.raises(error, match=problem):
         beam.ParDo(broken(**methods))
+
+
+def test_a_dofn_without_process_can_be_asked_but_not_applied():
+    assert not userstate.is_stateful_dofn(beam.DoFn())
+    nothing = beam.ParDo(beam.DoFn())
+    with pytest.raises(TypeError, match="DoFn defines no process method"):
+        _ = beam.Pipeline() | beam.Create([1]) | nothing
+
+
+class Mixed(beam.DoFn):
+    def process(self, x):
+        if x < 0:
+            return [x]
+        yield x
+
+
+class SaysNone(beam.DoFn):
+    def process(self, x):
+        if x < 0:
+            return None
+        return [x]
+
+
+class Stops(beam.DoFn):
+    def process(self, x):
+        if x < 0:
+            return
+
+        def inner():
+            return None
+
+        yield inner()
+
+
+class LeavesOut(beam.DoFn):
+    def process(self, x):
+        print(x)
+
+
+@pytest.mark.parametrize(
+    ("dofn", "text"),
+    [
+        (Mixed(), "Using yield and return in the process method"),
+        (SaysNone(), "Process method returned None"),
+        (Stops(), ""),
+        (LeavesOut(), ""),
+    ],
+)
+def test_returns_that_are_hardly_meant_are_warned_of(dofn, text, caplog):
+    beam.ParDo(dofn)
+    assert (type(dofn).__name__ in caplog.text) == bool(text)
+    assert text in caplog.text
 
 
 def test_a_callback_that_was_overwritten_is_refused():

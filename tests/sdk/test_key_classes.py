@@ -8,7 +8,7 @@ from typing import Any, NamedTuple
 
 import pytest
 
-from penstock.coders import Coder, RowCoder, key_classes
+from penstock.coders import Coder, FakeDeterministicFastPrimitivesCoder, PickleCoder, RowCoder, key_classes
 from penstock.coders import deterministic as keys
 from penstock.coders.deterministic import decode_key, encode_key
 from penstock.coders.typecoders import CoderRegistry
@@ -122,3 +122,64 @@ def test_a_key_whose_coder_is_not_registered_where_it_is_decoded_is_an_error(reg
     keys.forget_encoders()
     with pytest.raises(LookupError, match="no coder is registered for Angle"):
         decode_key(data)
+
+
+class Plain:
+    """Nothing says how it is encoded."""
+
+    def __init__(self, value, kind=None):
+        self.value = value
+        self.kind = kind
+
+
+@pytest.fixture
+def pickled_keys():
+    keys.allow_pickled_keys(True)
+    yield
+    keys.allow_pickled_keys(False)
+
+
+def test_keys_of_any_class_are_pickled_if_that_is_allowed_and_a_warning_says_so(pickled_keys, caplog) -> None:
+    assert encode_key((Plain("a"), 1)) == encode_key((Plain("a"), 1)) != encode_key((Plain("b"), 1))
+    decoded = decode_key(encode_key(Plain([1], kind=Angle)))
+    assert (decoded.value, decoded.kind) == ([1], Angle)
+    assert "test_key_classes.Plain are pickled" in caplog.text
+    keys.allow_pickled_keys(False)
+    with pytest.raises(TypeError, match="Plain have no deterministic encoding"):
+        encode_key(Plain("a"))
+
+
+def test_what_has_an_encoding_keeps_it_where_keys_may_be_pickled() -> None:
+    plain = [encode_key(key) for key in (1, "a", Pair(1, 2), uuid.UUID(int=1))]
+    keys.allow_pickled_keys(True)
+    try:
+        assert [encode_key(key) for key in (1, "a", Pair(1, 2), uuid.UUID(int=1))] == plain
+    finally:
+        keys.allow_pickled_keys(False)
+
+
+def test_a_fallback_coder_that_says_it_is_deterministic_is_believed(registry) -> None:
+    registry.register_fallback_coder(PickleCoder())
+    with pytest.raises(TypeError, match="Plain have no deterministic encoding"):
+        encode_key(Plain("a"))
+    registry.register_fallback_coder(FakeDeterministicFastPrimitivesCoder())
+    assert decode_key(encode_key((Plain("a"), 1)))[0].value == "a"
+
+
+PICKLING = """
+import sys
+from penstock.coders.deterministic import allow_pickled_keys, encode_key
+class Mine:
+    def __init__(self, value):
+        self.value = value
+allow_pickled_keys(True)
+print(encode_key(Mine(("a", Mine(1)))).hex())
+"""
+
+
+def test_a_pickled_key_of_the_main_program_has_the_same_bytes_in_every_process() -> None:
+    outputs = {
+        subprocess.run([sys.executable, "-c", PICKLING], capture_output=True, text=True, check=True).stdout
+        for _ in range(2)
+    }
+    assert len(outputs) == 1

@@ -318,9 +318,3 @@ def test_a_value_provider_has_its_value_while_a_pipeline_runs_and_takes_it_to_th
     named, unset = pickle.loads(keeping.sent)
     assert (named.is_accessible(), named.get(), unset.get()) == (True, "Spark", 3)
     assert pickle.loads(pickle.dumps(named)).get() == "Spark"
-
-
-def test_keys_without_deterministic_bytes_are_not_accepted_as_an_option() -> None:
-    pipeline = Pipeline(options=PipelineOptions(["--allow_non_deterministic_key_coders"]))
-    with pytest.raises(ValueError, match=r"(?s)allow_non_deterministic_key_coders is refused.*register"):
-        pipeline.explain()

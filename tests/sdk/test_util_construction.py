@@ -22,6 +22,8 @@ from penstock.transforms.periodicsequence import (
     PeriodicSource,
 )
 from penstock.transforms.window import FixedWindows, GlobalWindow, IntervalWindow, Sessions
+from penstock.typehints import typehints
+from penstock.typehints.sharded_key_type import ShardedKeyTypeConstraint
 from penstock.utils.timestamp import MAX_TIMESTAMP, MIN_TIMESTAMP, Timestamp
 from penstock.utils.windowed_value import PANE_INFO_UNKNOWN
 
@@ -325,3 +327,14 @@ def test_a_reshuffle_of_an_earlier_beam_is_refused(transform):
     pipeline = Pipeline(options=PipelineOptions(update_compatibility_version="2.64.0"))
     with pytest.raises(RuntimeError, match=r"(?s)before Beam 2\.65\.0.*\n  at .*\n  hint: leave"):
         _ = pipeline | Create(PAIRS) | transform
+
+
+def test_batches_of_keys_tell_their_types():
+    assert (
+        util.GroupIntoBatches(2).infer_output_type(typehints.KV[str, int])
+        == typehints.KV[str, typehints.Iterable[int]]
+    )
+    key, values = (
+        util.GroupIntoBatches.WithShardedKey(2).infer_output_type(typehints.KV[str, int]).tuple_types
+    )
+    assert (key, values) == (ShardedKeyTypeConstraint(str), typehints.Iterable[int])

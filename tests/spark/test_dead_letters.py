@@ -1,5 +1,6 @@
 """Dead letters on Spark: failing elements go to an output of their own, and only they."""
 
+import os
 import time
 
 import pytest
@@ -161,3 +162,24 @@ def test_exceptions_that_cannot_travel_are_dead_letters_all_the_same():
         )
         spread = bad | beam.Reshuffle() | "Kind" >> beam.Map(lambda letter: letter[1][0] is Custom)
         assert_that(spread, equal_to([True]), label="sent on")
+
+
+def ends_if_negative(x, offset):
+    if x < 0:
+        os._exit(3)
+    return x + offset, os.getpid()
+
+
+def test_what_ends_a_child_process_is_a_dead_letter_and_no_lost_worker():
+    with TestPipeline() as p:
+        offset = AsSingleton(p | "Offset" >> beam.Create([10]))
+        numbers = p | beam.Create([1, -1, 2, -2, 3])
+        handled = beam.Map(ends_if_negative, offset).with_exception_handling(use_subprocess=True)
+        good, bad = numbers | handled
+        worker = p | "One" >> beam.Create([0]) | "Worker" >> beam.Map(lambda _: os.getpid())
+        sums = good | "Sums" >> beam.Map(lambda pair: pair[0])
+        apart = good | "Apart" >> beam.Map(lambda pair, pid: pair[1] != pid, AsSingleton(worker))
+        texts = bad | "Texts" >> beam.Map(lambda letter: (letter[0], "exit code 3" in letter[1][1]))
+        assert_that(sums, equal_to([11, 12, 13]), label="good")
+        assert_that(apart, equal_to([True] * 3), label="apart")
+        assert_that(texts, equal_to([(-1, True), (-2, True)]), label="bad")

@@ -9,6 +9,7 @@ import typing
 import pytest
 
 import penstock as beam
+from penstock.options.pipeline_options import PipelineOptions
 from penstock.testing.test_pipeline import TestPipeline
 from penstock.testing.util import assert_that, equal_to
 from penstock.transforms.window import FixedWindows, GlobalWindow, TimestampedValue
@@ -302,3 +303,20 @@ def test_distinct_keeps_one_of_each_per_window():
         windowed = timed | beam.WindowInto(FixedWindows(10)) | beam.Distinct()
         starts = windowed | beam.Map(lambda x, w=beam.DoFn.WindowParam: (x, int(w.start)))
         assert_that(starts, equal_to([("a", 0), ("a", 10), ("b", 10)]))
+
+
+def test_keys_of_any_class_are_pickled_if_that_is_asked_for():
+    options = PipelineOptions(allow_non_deterministic_key_coders=True)
+    with TestPipeline(options=options) as p:
+        pairs = p | beam.Create(["a", "a", "b"]) | beam.Map(lambda x: (Named(x), 1))
+        sums = pairs | beam.CombinePerKey(sum) | beam.MapTuple(lambda key, total: (key.name, total))
+        assert_that(sums, equal_to([("a", 2), ("b", 1)]))
+    p = TestPipeline()
+    _ = p | beam.Create(["a"]) | beam.Map(lambda x: (Named(x), 1)) | beam.GroupByKey() | beam.Map(len)
+    with pytest.raises(TypeError, match="no deterministic encoding"):
+        p.run()
+
+
+class Named:
+    def __init__(self, name):
+        self.name = name

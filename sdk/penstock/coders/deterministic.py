@@ -48,12 +48,14 @@ from penstock.coders.key_forms import (
     refusal,
     unframed,
 )
+from penstock.coders.pickled_keys import fallback_coder, set_pickling
 from penstock.error import three_parts
 
 if TYPE_CHECKING:
     from penstock.coders.base import Coder
 
 __all__ = [
+    "allow_pickled_keys",
     "as_coders_give_them",
     "decode_key",
     "encode_key",
@@ -154,6 +156,8 @@ def as_coders_give_them(keys: dict[bytes, Any]) -> dict[bytes, Any]:
 def forget_encoders() -> None:
     """Drops what is remembered of the classes met so far, because a coder was registered for one."""
     _registered_coders.clear()
+    _fallback_coders.clear()
+    _fallback_encoders.clear()
     for kind in _encoders.keys() - _BUILT_IN_ENCODERS.keys():
         _encoders.pop(kind, None)
 
@@ -207,15 +211,28 @@ _encoders: dict[type, Encoder] = dict(_BUILT_IN_ENCODERS)
 
 def _encoder_of(kind: type) -> Encoder:
     """Finds, and remembers, how keys of a type that was not met before are encoded."""
+    if _fallback_encoders:
+        found = _fallback_encoders.get((kind, _registry()))
+        if found is not None:
+            return found
     encoder = _registered_encoder(kind) or library_encoder(kind, encode_key)
     if encoder is None:
-        encoder = class_encoder(kind, encode_key, _base_with_coder(kind))
+        try:
+            encoder = class_encoder(kind, encode_key, _base_with_coder(kind))
+        except TypeError:
+            fallback = _fallback_encoder(kind)
+            if fallback is None:
+                raise
+            register_key_class(kind)
+            return fallback
     register_key_class(kind)
     _encoders[kind] = encoder
     return encoder
 
 
 _registered_coders: dict[type, Coder] = {}
+_fallback_coders: dict[tuple[type, object], Coder] = {}
+_fallback_encoders: dict[tuple[type, object], Encoder] = {}
 
 
 def _registered_coder(kind: type) -> Coder | None:
@@ -243,6 +260,43 @@ def _registered_encoder(kind: type) -> Encoder | None:
     encode = coder.encode
     head = framed([name_of(kind)], b"c")
     return lambda value: framed([encode(value)], head)
+
+
+def allow_pickled_keys(allowed: bool) -> None:
+    """Whether keys of classes without a deterministic encoding are pickled in this process, and not refused.
+
+    A runner calls it where a run begins, and in the workers.
+    """
+    if set_pickling(allowed):
+        forget_encoders()
+
+
+def _registry() -> object:
+    from penstock.coders.typecoders import registry
+
+    return registry
+
+
+def _fallback_encoder(kind: type) -> Encoder | None:
+    coder = fallback_coder(kind)
+    if coder is None:
+        return None
+    encode = coder.encode
+    head = framed([name_of(kind)], b"p")
+    # Another registry, such as that of a test, has other fallbacks.
+    place = kind, _registry()
+    _fallback_coders[place] = coder
+    found = _fallback_encoders[place] = lambda value: framed([encode(value)], head)
+    return found
+
+
+def _decode_fallback(data: bytes) -> Any:
+    name, payload = unframed(data, 1)
+    place = class_named(bytes(name)), _registry()
+    if place not in _fallback_coders:
+        # What encodes such keys decodes them.
+        _encoder_of(place[0])
+    return _fallback_coders[place].decode(bytes(payload))
 
 
 def _base_with_coder(kind: type) -> type | None:
@@ -311,6 +365,7 @@ _BUILT_IN_DECODERS: dict[bytes, Decoder] = {
     b"{": _decode_dict,
     b"<": lambda data: set(map(decode_key, unframed(data, 1))),
     b"c": _decode_registered,
+    b"p": _decode_fallback,
 }
 _decoders: dict[int, Decoder] = {tag[0]: form for tag, form in _BUILT_IN_DECODERS.items()} | decoders(
     decode_key

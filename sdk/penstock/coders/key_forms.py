@@ -95,7 +95,8 @@ def refusal(kind: type, why: str = "", hint: str = _REGISTER) -> TypeError:
     name = kind.__qualname__ if kind.__module__ == "builtins" else f"{kind.__module__}.{kind.__qualname__}"
     return TypeError(
         three_parts(
-            f"keys of type {name} have no deterministic encoding" + (f": {why}" if why else ""),
+            f"Unable to deterministically encode a key: keys of type {name} have no deterministic encoding"
+            + (f": {why}" if why else ""),
             hint=hint,
         )
     )

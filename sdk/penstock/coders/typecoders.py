@@ -51,9 +51,12 @@ class CoderRegistry:
     def register_fallback_coder(self, fallback_coder: Any) -> None:
         """Puts a coder class before the fallback there is; its ``from_type_hint`` may raise to pass a type
         on.
+
+        If the coder says that it is deterministic, it also encodes keys of classes without a deterministic encoding.
         """
         self.custom_fallbacks.append(fallback_coder)
         self._fallback_coder = FirstOf([fallback_coder, self._fallback_coder])
+        forget_encoders()
 
     def register_coder(self, typehint_type: Any, typehint_coder_class: type[Coder]) -> None:
         """Sets the coder class of a user's type.

@@ -92,7 +92,8 @@ class TypeOptions(PipelineOptions):
         runtime_type_check: Checks what goes into DoFns and CombineFns, and what comes out, against the type hints
             while the pipeline runs.
         performance_runtime_type_check: Checks the first of every hundred elements in each task.
-        allow_non_deterministic_key_coders: Refused when the pipeline runs; register a coder for the key's class.
+        allow_non_deterministic_key_coders: Pickles keys of classes without a deterministic encoding, which are refused
+            otherwise. Equal keys whose pickled bytes differ are different keys then, and the workers warn of it.
         allow_unsafe_triggers: Accepts triggers that may lose data.
         disable_beartype: Beam's; of no effect.
         exclude_infer_dataclass_field_type: Beam's; of no effect.
@@ -120,7 +121,7 @@ class TypeOptions(PipelineOptions):
         for name, text in (
             ("runtime_type_check", "Checks every element against its type hint."),
             ("performance_runtime_type_check", "Checks a sample of the elements against their type hints."),
-            ("allow_non_deterministic_key_coders", "Refused: register a coder for the class of the key."),
+            ("allow_non_deterministic_key_coders", "Pickles keys of any class; equal ones may not meet."),
             ("allow_unsafe_triggers", "Accepts triggers that may lose data."),
         ):
             parser.add_argument(f"--{name}", default=False, action="store_true", help=text)
@@ -133,16 +134,11 @@ class TypeOptions(PipelineOptions):
 
     def validate(self, validator: Any = None) -> list[str]:
         """What is wrong with these options, a text each."""
-        errors = [
+        return [
             three_parts(f"--type_check_additional has no feature {name!r}", hint="use all or ptransform_fn")
             for name in self.type_check_additional.split(",")
             if name and name not in _ADDITIONAL_CHECKS
         ]
-        if self.allow_non_deterministic_key_coders:
-            what = "allow_non_deterministic_key_coders is refused: only keys with equal bytes meet"
-            hint = "register a deterministic coder for the class of the key: coders.registry.register_coder"
-            errors.append(three_parts(what, hint=hint))
-        return errors
 
 
 class DirectOptions(PipelineOptions):

@@ -14,6 +14,7 @@ from penstock.transforms.combine_values import CombineValuesDoFn
 from penstock.transforms.combinefn import CombineFn, curry_combine_fn
 from penstock.transforms.create import Create
 from penstock.transforms.defaults import DefaultingCombineFn, NoValue
+from penstock.transforms.display import DisplayDataItem
 from penstock.transforms.dofn import DoFn
 from penstock.transforms.grouping import Flatten, GroupByKey, key_value_types
 from penstock.transforms.grouping_checks import check_grouping
@@ -28,6 +29,12 @@ from penstock.typehints.unions import without_none
 from penstock.utils.timestamp import MIN_TIMESTAMP
 
 __all__ = ["CombineGlobally", "CombinePerKey", "CombineValues", "CombineValuesDoFn"]
+
+
+def _facts_about(fn: Any) -> dict[str, Any]:
+    if not isinstance(fn, CombineFn):
+        return {"combine_fn": DisplayDataItem(label_from_callable(fn), label="Combine Function")}
+    return {"combine_fn": DisplayDataItem(type(fn), label="Combine Function"), "combine_fn_dd": fn}
 
 
 class CombinePerKey(PTransformWithSideInputs):
@@ -54,8 +61,8 @@ class CombinePerKey(PTransformWithSideInputs):
         return f"CombinePerKey({label_from_callable(self.fn)})"
 
     def display_data(self) -> dict[str, Any]:
-        """The CombineFn's name, and what the CombineFn tells."""
-        return {"combine_fn": type(self.fn).__name__, "combine_fn_dd": self.fn}
+        """The CombineFn's class, and what the CombineFn tells."""
+        return _facts_about(self.fn)
 
     def with_hot_key_fanout(self, fanout: int | Callable[[Any], int] | None) -> PTransform[Any, Any]:
         """Combines in two rounds, so that one key with very many values keeps several machines busy.
@@ -208,8 +215,8 @@ class CombineGlobally(PTransform[Any, Any]):
         self.kwargs = kwargs
 
     def display_data(self) -> dict[str, Any]:
-        """The function's name."""
-        return {"combine_fn": label_from_callable(self.fn)}
+        """The CombineFn's class, and what the CombineFn tells; of a function, its name."""
+        return _facts_about(self.fn)
 
     def default_label(self) -> str:
         """The class's name, and the function's in parentheses."""

@@ -3,7 +3,9 @@
 from __future__ import annotations
 
 import concurrent.futures
+import inspect
 import logging
+import os
 import traceback
 from collections.abc import Callable, Iterator
 from dataclasses import dataclass
@@ -13,6 +15,7 @@ from penstock import pvalue
 from penstock.error import three_parts
 from penstock.metrics.execution import MetricsContainer, current_container, set_current
 from penstock.transforms.dofn import DoFn, MethodSignature, signature_of
+from penstock.transforms.isolated import IsolatedCalls
 from penstock.transforms.pardo import Map, ParDo
 from penstock.transforms.ptransform import PTransform
 from penstock.typehints import typehints
@@ -26,6 +29,14 @@ __all__ = [
     "ExceptionInfo",
 ]
 
+# What the runner hands out in the worker, and takes back there.
+_ONLY_IN_THE_WORKER = frozenset(
+    {
+        *("BundleContextParam", "SetupContextParam", "BundleFinalizerParam"),
+        *("RestrictionParam", "WatermarkEstimatorParam", "WatermarkEstimatorProviderParam"),
+    }
+)
+_AROUND_ELEMENTS = ("setup", "start_bundle", "finish_bundle")
 _LOGGER = logging.getLogger(__name__)
 
 ExceptionInfo = typehints.Tuple[type, str, typehints.List[str]]
@@ -60,23 +71,43 @@ class DeadLetterOptions:
     allow_state: bool
 
     def __post_init__(self) -> None:
-        if self.use_subprocess:
+        if self.use_subprocess and self.partial:
             raise _refused(
-                "use_subprocess=True is not offered",
-                "leave it out: Spark runs user code in processes, and starts them anew when they crash",
+                "partial and use_subprocess are mutually incompatible",
+                "leave one of them out: nothing leaves the process before an element is done",
+            )
+        if self.use_subprocess and not hasattr(os, "fork"):
+            raise _refused(
+                "use_subprocess=True needs processes that can be forked, which this system does not have",
+                "leave it out, or run the pipeline on Linux or macOS",
             )
         if not 0 <= self.threshold <= 1:
             raise _refused(f"the threshold is {self.threshold!r}", "it is a share, from 0 to 1")
-        if self.allow_state and self.timeout_seconds:
+        other = "use_subprocess" if self.use_subprocess else "timeout" if self.timeout_seconds else None
+        if self.allow_state and other:
             raise _refused(
-                "allow_unsafe_userstate_in_process is incompatible with timeout",
-                "state cannot be used from the thread that a timeout needs; leave one of them out",
+                f"allow_unsafe_userstate_in_process is incompatible with {other}",
+                "state cannot be used from the thread or process that it needs; leave one of them out",
             )
 
 
 def _refused(what: str, hint: str) -> ValueError:
     location = caller()
     return ValueError(three_parts(what, where=f"at {location}" if location else None, hint=hint))
+
+
+def _check_isolated(pardo: ParDo) -> None:
+    kinds = sorted(pardo.signature.kinds & _ONLY_IN_THE_WORKER)
+    if kinds:
+        raise _refused(
+            f"{pardo.label} uses {' and '.join(kinds)}, which another process cannot get",
+            "leave use_subprocess out, or make what it needs in setup",
+        )
+    if inspect.isgeneratorfunction(pardo.fn.finish_bundle):
+        raise _refused(
+            f"{pardo.label} yields in finish_bundle, which is not safe with use_subprocess",
+            "yield in process: a crash would lose what waits for the end of the bundle",
+        )
 
 
 class ExceptionHandlingParDo(PTransform[Any, Any]):
@@ -96,6 +127,8 @@ class ExceptionHandlingParDo(PTransform[Any, Any]):
                 f"{pardo.label} fails by the batch, and exceptions are handled by the element",
                 "define process too, which takes an element and yields elements",
             )
+        if options.use_subprocess:
+            _check_isolated(pardo)
         self._pardo = pardo
         self._options = options
         self._extra_tags = extra_tags
@@ -119,10 +152,11 @@ class ExceptionHandlingParDo(PTransform[Any, Any]):
         options = self._options
         hints = self._pardo.get_type_hints()
         main_type = hints.simple_output_type(self.label) or self._pardo.infer_output_type(pcoll.element_type)
-        tagged_types = {
-            **hints.tagged_output_types(),
-            options.dead_letter_tag: DeadLetter.__class_getitem__(pcoll.element_type or typehints.Any),
-        }
+        letters = DeadLetter.__class_getitem__(pcoll.element_type or typehints.Any)
+        if pcoll.pipeline.options.is_compat_version_prior_to("2.73.0"):
+            # Before, nothing was known of them.
+            letters = typehints.Any
+        tagged_types = {**hints.tagged_output_types(), options.dead_letter_tag: letters}
         args, kwargs = self._pardo.raw_side_inputs
         inner = ParDo(ExceptionHandlingDoFn(self._pardo.fn, options), *args, **kwargs)
         inner.get_resource_hints().update(self._pardo.get_resource_hints())
@@ -189,11 +223,15 @@ class ExceptionHandlingDoFn(DoFn):
         self._timeout_seconds = options.timeout_seconds
         self._on_failure_callback = options.on_failure_callback
         self._pool: concurrent.futures.ThreadPoolExecutor | None = None
+        self._isolated = IsolatedCalls(dofn) if options.use_subprocess else None
         # The runner looks at the methods of this object, so those that do nothing inside must not show here.
         signature = signature_of(dofn)
-        for name in ("setup", "start_bundle", "finish_bundle"):
-            if getattr(signature, name):
-                setattr(self, name, getattr(dofn, name))
+        shown = {name: getattr(dofn, name) for name in _AROUND_ELEMENTS if getattr(signature, name)}
+        if self._isolated is not None:
+            finishing = {"finish_bundle": self._isolated.finish_bundle} if signature.finish_bundle else {}
+            shown = {"start_bundle": self._isolated.new_bundle, **finishing}
+        for name, method in shown.items():
+            setattr(self, name, method)
         self._element_position = _element_position(signature.process)
 
     def describe(self) -> str:
@@ -220,6 +258,9 @@ class ExceptionHandlingDoFn(DoFn):
         """What the DoFn inside gives, or a dead letter."""
         position = self._element_position
         element = args[position] if isinstance(position, int) else kwargs[position]
+        if self._isolated is not None:
+            # What setup and start_bundle raise is no fault of the element.
+            self._isolated.begin()
         try:
             outputs = self._call(args, kwargs)
             # Nothing goes out before it is known that all of it can.
@@ -230,13 +271,15 @@ class ExceptionHandlingDoFn(DoFn):
             yield pvalue.TaggedOutput(self._dead_letter_tag, letter)
 
     def teardown(self) -> None:
-        """Ends the DoFn inside, and the thread that timeouts need."""
+        """Ends the DoFn inside, and the thread or process in which it is."""
         try:
-            self.dofn.teardown()
+            (self._isolated or self.dofn).teardown()
         finally:
             self._drop_pool()
 
     def _call(self, args: Any, kwargs: Any) -> Any:
+        if self._isolated is not None:
+            return self._isolated.process(args, kwargs, self._timeout_seconds)
         if self._timeout_seconds is None:
             return self.dofn.process(*args, **kwargs)
         if self._pool is None:

@@ -115,6 +115,10 @@ class FlatMapDoFn(DoFn):
 
         return {"fn": DisplayDataItem(self.describe(), label="Transform Function")}
 
+    def _get_display_data_namespace(self) -> str:
+        # The classes that only some functions need are no business of those who read it.
+        return "penstock.transforms.core.CallableWrapperDoFn"
+
     def process(self, element: Any, *args: Any, **kwargs: Any) -> Any:
         """The function's own result."""
         return self.fn(element, *args, **kwargs)

@@ -193,7 +193,14 @@ class DoFn(WithTypeHints, HasDisplayData):
         """The type of the elements that `process` gives for elements of `input_type`."""
         if not self._process_defined:
             return typehints.Any
-        returned = trivial_inference.infer_return_type(self.process, [input_type])
+        known = [input_type]
+        declared = self.process_signature().asking_for("ElementParam")
+        if declared:
+            # The element is not the first argument.
+            parameters = [parameter.name for parameter in self.process_signature().parameters]
+            known = [typehints.Any] * parameters.index(declared[0].name)
+            known += [input_type] if declared[0].passed_by != "keyword" else []
+        returned = trivial_inference.infer_return_type(self.process, known)
         return trivial_inference.element_type(strip_output_annotations(returned))
 
     def get_input_batch_type(self, input_element_type: Any) -> Any:

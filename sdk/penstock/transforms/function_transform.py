@@ -19,6 +19,8 @@ __all__ = ["annotate_yaml", "ptransform_fn"]
 class _PTransformFnPTransform(PTransform[Any, Any]):
     """A composite whose `expand` is a function."""
 
+    _cuts_label = True
+
     def __init__(self, fn: Callable[..., Any], *args: Any, **kwargs: Any) -> None:
         super().__init__()
         self._fn = fn
@@ -43,13 +45,21 @@ class _PTransformFnPTransform(PTransform[Any, Any]):
         args = (self.get_type_hints(), *self._args) if wants_hints else self._args
         return self._fn(pcoll, *args, **self._kwargs)
 
+    def see_options(self, options: Any) -> None:
+        """Keeps long labels, which are the names of state, for pipelines that are compatible with Beam before 2.68."""
+        self._cuts_label = not options.is_compat_version_prior_to("2.68.0")
+
     def default_label(self) -> str:
-        """The function's name, with its first argument if that is short."""
+        """The function's name, with its first argument; a long one is cut."""
         name = label_from_callable(self._fn)
         if not self._args:
             return name
         first = label_from_callable(self._args[0])
-        shown = first if len(first) <= 19 else f"{first[:10]}...{first[-6:]}".replace("\n", " ")
+        shown = (
+            first
+            if len(first) <= 19 or not self._cuts_label
+            else f"{first[:10]}...{first[-6:]}".replace("\n", " ")
+        )
         return f"{name}({shown})"
 
 

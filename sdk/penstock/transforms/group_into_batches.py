@@ -107,10 +107,14 @@ class GroupIntoBatches(_Batches):
     3
     """
 
+    def infer_output_type(self, input_type: Any) -> Any:
+        """Pairs of a key and its values."""
+        key_type, value_type = key_value_types(input_type)
+        return KV[key_type, IterableHint[value_type]]
+
     def expand(self, pcoll: Any) -> Any:
         """Groups, then cuts."""
-        key_type, value_type = key_value_types(pcoll.element_type)
-        return self.grouped(pcoll, KV[key_type, IterableHint[value_type]])
+        return self.grouped(pcoll, self.infer_output_type(pcoll.element_type))
 
     @with_input_types(Tuple[K, V])
     class WithShardedKey(_Batches):
@@ -119,12 +123,17 @@ class GroupIntoBatches(_Batches):
         The values of a key within a bundle go to its shards by the batch, so that most batches are full.
         """
 
+        def infer_output_type(self, input_type: Any) -> Any:
+            """Pairs of a key with a shard and its values."""
+            key_type, value_type = key_value_types(input_type)
+            return KV[ShardedKeyTypeConstraint(key_type), IterableHint[value_type]]
+
         def expand(self, pcoll: Any) -> Any:
             """Adds shards to keys, groups, then cuts."""
             key_type, value_type = key_value_types(pcoll.element_type)
-            sharded_type = ShardedKeyTypeConstraint(key_type)
-            sharded = ParDo(ShardingDoFn(self.batch_size)).with_output_types(KV[sharded_type, value_type])
-            return self.grouped(pcoll | "Shard" >> sharded, KV[sharded_type, IterableHint[value_type]])
+            sharded_type = KV[ShardedKeyTypeConstraint(key_type), value_type]
+            sharded = ParDo(ShardingDoFn(self.batch_size)).with_output_types(sharded_type)
+            return self.grouped(pcoll | "Shard" >> sharded, self.infer_output_type(pcoll.element_type))
 
 
 class GatheringDoFn(DoFn):

@@ -10,6 +10,7 @@ from penstock.applicable import Processes, ResultT, T
 from penstock.error import three_parts
 from penstock.pvalue import PCollection
 from penstock.transforms.batch_types import batch_types_of
+from penstock.transforms.display import DisplayDataItem
 from penstock.transforms.dofn import (
     DoFn,
     FilterDoFn,
@@ -24,6 +25,7 @@ from penstock.transforms.dofn import (
 )
 from penstock.transforms.field_checks import check_fields
 from penstock.transforms.grouping_checks import check_keyed
+from penstock.transforms.process_checks import check_process, warn_of_returns
 from penstock.transforms.ptransform import PTransform, PTransformWithSideInputs, label_from_callable
 from penstock.transforms.retractions import check_dofn
 from penstock.transforms.short_form_types import gives_elements, gives_results
@@ -61,6 +63,8 @@ class ParDo(PTransformWithSideInputs[Any, PCollection[ResultT]]):
         super().__init__(fn, *args, **kwargs)
         self.dofn = self.fn
         self._dofn_hints: Any = None
+        if not isinstance(self.fn, FlatMapDoFn):
+            warn_of_returns(self.fn)
         self.signature = signature_of(self.fn)
         self.call = bind(self.signature.process, self.args, self.kwargs, self._function_name())
         if self.signature.process_batch is not None:
@@ -79,8 +83,8 @@ class ParDo(PTransformWithSideInputs[Any, PCollection[ResultT]]):
         return fn if isinstance(fn, DoFn) else FlatMapDoFn(fn)
 
     def display_data(self) -> dict[str, Any]:
-        """The DoFn's name, and what the DoFn tells."""
-        return {"fn": type(self.fn).__name__, "fn_dd": self.fn}
+        """The DoFn's class, and what the DoFn tells."""
+        return {"fn": DisplayDataItem(type(self.fn), label="Transform Function"), "fn_dd": self.fn}
 
     def default_type_hints(self) -> Any:
         """Those of the DoFn, as they are when first asked for."""
@@ -114,10 +118,12 @@ class ParDo(PTransformWithSideInputs[Any, PCollection[ResultT]]):
         Raises:
             ValueError: If a stateful DoFn is applied to elements that are no key-value pairs, or may be retractions
                 that it does not take.
-            TypeError: If the DoFn has to do with batches, and nothing says how the elements become such batches.
+            TypeError: If the DoFn has neither ``process`` nor ``process_batch``, or has to do with batches, and nothing
+                says how the elements become such batches.
             TypeCheckError: If a function over fields reads one that the elements do not have.
         """
         self._check_pcollection(pcoll)
+        check_process(self)
         if isinstance(self.fn, FlatMapDoFn):
             check_fields(self.fn.fn, pcoll.element_type, pcoll.pipeline._current_transform().where)
         if self.fn._process_batch_defined or self.fn._can_yield_batches:
@@ -180,7 +186,8 @@ class ParDo(PTransformWithSideInputs[Any, PCollection[ResultT]]):
             dead_letter_tag: The tag of ``(element, (exception class, its repr, traceback lines))``.
             exc_class: Which exceptions count.
             partial: Whether what an element gave before it failed is kept.
-            use_subprocess: Not offered: Spark's own worker processes already keep crashes apart.
+            use_subprocess: Whether the DoFn runs in a child process of the worker: if that crashes, the element that it
+                had is a failing one, and the next one gets a new child.
             threshold: The largest share of failing elements, from 0 to 1; more of them fail the pipeline.
             threshold_windowing: Windows in which the share is taken; by default those of the input.
             timeout: Seconds after which an element counts as failing with a TimeoutError.

@@ -68,6 +68,13 @@ class PTransform(WithTypeHints, HasDisplayData, Generic[InputT, OutputT]):
     def label(self, value: str | None) -> None:
         self._user_label = value
 
+    def see_options(self, options: Any) -> None:
+        """Called with the pipeline's options before the transform is applied.
+
+        Args:
+            options: The `penstock.options.pipeline_options.PipelineOptions`.
+        """
+
     def default_label(self) -> str:
         """The name of a step that is given none."""
         return type(self).__name__

@@ -186,18 +186,9 @@ def signature_of(dofn: Any) -> DoFnSignature:
     Raises:
         ValueError: If a parameter is asked for twice or where it cannot be had, or state or timers are not right.
         NotImplementedError: If ``process_batch`` asks for what belongs to one element or one key.
-        TypeError: If the DoFn has neither ``process`` nor ``process_batch``.
     """
     process = dofn.process_signature()
     batch = method_signature("process_batch", dofn.process_batch) if dofn._process_batch_defined else None
-    if not dofn._process_defined and batch is None:
-        raise TypeError(
-            three_parts(
-                f"{type(dofn).__name__} defines no process method",
-                where=here(),
-                hint="def process(self, element): yield ...",
-            )
-        )
     life_cycle = {name: _overridden(dofn, name) for name in _LIFE_CYCLE}
     for method in filter(None, life_cycle.values()):
         _validate_outside_process(dofn, method)
@@ -250,7 +241,7 @@ def _callback(dofn: Any, spec: Any) -> MethodSignature:
     if not callback:
         raise ValueError(
             three_parts(
-                f"{type(dofn).__name__} has a TimerSpec without an associated on_timer callback: {spec!r}",
+                f"DoFn {type(dofn).__name__} has a TimerSpec without an associated on_timer callback: {spec!r}.",
                 where=here(),
                 hint="decorate a method with @on_timer(spec)",
             )
@@ -261,9 +252,9 @@ def _callback(dofn: Any, spec: Any) -> MethodSignature:
         raise ValueError(
             three_parts(
                 f"The on_timer callback for {spec!r} is not the specified .{name} method "
-                f"of {type(owner).__name__}",
+                f"for DoFn {type(owner).__name__} (perhaps it was overwritten?).",
                 where=here(),
-                hint="a subclass or a later definition may have overwritten it",
+                hint="give each method a name of its own, also in subclasses",
             )
         )
     signature = method_signature(name, method)

@@ -224,7 +224,7 @@ def on_timer(timer_spec: TimerSpec) -> Callable[[MethodT], MethodT]:
         if timer_spec._attached_callback is not None:
             raise ValueError(
                 three_parts(
-                    f"Multiple on_timer callbacks registered for {timer_spec!r}", hint="one method per timer"
+                    f"Multiple on_timer callbacks registered for {timer_spec!r}.", hint="one method per timer"
                 )
             )
         timer_spec._attached_callback = method

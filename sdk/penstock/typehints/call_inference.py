@@ -4,12 +4,14 @@ from __future__ import annotations
 
 import functools
 import inspect
+import itertools
 import operator
 import types
 import typing
 from collections.abc import Callable, Mapping, Sequence
 
-from penstock.typehints.code_inference import infer_code
+from penstock.typehints.code_inference import Budget, Frame, frame_of, infer_code
+from penstock.typehints.code_reading import stored_names
 from penstock.typehints.constraints import Any, Hint
 from penstock.typehints.containers import (
     DictConstraint,
@@ -22,10 +24,20 @@ from penstock.typehints.containers import (
 )
 from penstock.typehints.io_hints import IOTypeHints
 from penstock.typehints.known_returns import FUNCTION_RETURNS, METHOD_RETURNS
-from penstock.typehints.operator_inference import Method, Value, attribute, item, loosened
+from penstock.typehints.known_values import (
+    Bound,
+    Closure,
+    Exact,
+    Method,
+    Spread,
+    Value,
+    hint_of,
+    loosened,
+)
+from penstock.typehints.operator_inference import attribute, item, one_of
 from penstock.typehints.row_type import RowTypeConstraint
 from penstock.typehints.unions import union_of
-from penstock.typehints.value_types import Const, element_type, finalize_hints
+from penstock.typehints.value_types import Const, element_type, finalize_hints, instance_to_type
 
 Arguments = Sequence[Value]
 Keywords = Mapping[str, Value]
@@ -34,37 +46,87 @@ Keywords = Mapping[str, Value]
 _WRAPPERS = frozenset({"TaggedOutput", "TimestampedValue", "WindowedValue"})
 
 
+# How many operations of byte code are looked at for one answer: some hundredths of a second.
+_MOST_OPERATIONS = 10_000
+# The flag of classes that a class statement has made.
+_MADE_BY_PYTHON = 1 << 9
+_COMPREHENSIONS = frozenset({"<listcomp>", "<setcomp>", "<dictcomp>", "<genexpr>"})
+
+
+class Limits(typing.NamedTuple):
+    """How far to look."""
+
+    depth: int
+    budget: Budget
+    is_whole: bool
+    """Whether all arguments of the call are given, so that other parameters have their defaults."""
+
+    def inside(self) -> Limits:
+        """Those for what a function calls."""
+        return Limits(self.depth - 1, self.budget, True)
+
+
 def result_of_call(callee: Value, arguments: Arguments, keywords: Keywords, depth: int) -> Hint:
     """The type of ``callee(*arguments, **keywords)``.
 
     Args:
         callee: A `Const`, a `Method` or a hint.
-        arguments: What is known of each positional argument.
+        arguments: What is known of each positional argument. There may be more that are not given.
         keywords: What is known of each keyword argument.
-        depth: How many more functions to look into.
+        depth: How many functions deep to look into what it calls.
 
     >>> result_of_call(Const(len), [str], {}, 5), result_of_call(Method(str, "split"), [], {}, 5)
     (<class 'int'>, List[<class 'str'>])
     """
+    limits = Limits(depth, Budget(_MOST_OPERATIONS), False)
+    return hint_of(_result(callee, arguments, keywords, limits))
+
+
+def _result(callee: Value, arguments: Arguments, keywords: Keywords, limits: Limits) -> Value:
     if isinstance(callee, Method):
-        return _result_of_method(callee, arguments)
-    return _result_of_constant(callee.value, arguments, keywords, depth) if isinstance(callee, Const) else Any
+        return _result_of_method(callee, list(map(_simple, arguments)))
+    if isinstance(callee, Bound):
+        function, receiver = callee
+        return _result_of_function(function, [receiver, *arguments], keywords, limits)
+    if isinstance(callee, Closure):
+        return _result_of_closure(callee, arguments, keywords, limits)
+    return (
+        _result_of_constant(callee.value, arguments, keywords, limits) if isinstance(callee, Const) else Any
+    )
 
 
-def _result_of_constant(called: typing.Any, arguments: Arguments, keywords: Keywords, depth: int) -> Hint:
+def _simple(value: Value) -> Value:
+    """A constant or a hint: what the rules for built-in functions know."""
+    return value if isinstance(value, Const) else hint_of(value)
+
+
+def _result_of_constant(
+    called: typing.Any, arguments: Arguments, keywords: Keywords, limits: Limits
+) -> Value:
     match called:
         case functools.partial():
             bound = {**{name: Const(value) for name, value in called.keywords.items()}, **keywords}
-            return _result_of_constant(called.func, [*map(Const, called.args), *arguments], bound, depth)
-        case operator.itemgetter() | operator.attrgetter() | operator.methodcaller():
-            return _result_of_getter(called, arguments)
+            return _result_of_constant(called.func, [*map(Const, called.args), *arguments], bound, limits)
         case types.MethodType():
             receiver = Const(called.__self__)
-            return _result_of_constant(called.__func__, [receiver, *arguments], keywords, depth)
+            return _result_of_constant(called.__func__, [receiver, *arguments], keywords, limits)
+        case types.FunctionType():
+            return _result_of_function(called, arguments, keywords, limits)
+    method: object = inspect.getattr_static(type(called), "__call__", None)
+    if isinstance(method, types.FunctionType) and not isinstance(called, type):
+        return _result_of_function(method, [Const(called), *arguments], keywords, limits)
+    if any(isinstance(argument, Spread) for argument in arguments):
+        known = called in FUNCTION_RETURNS if isinstance(called, types.BuiltinFunctionType) else False
+        return FUNCTION_RETURNS[called] if known else Any
+    return _result_of_built_in(called, list(map(_simple, arguments)), keywords)
+
+
+def _result_of_built_in(called: typing.Any, arguments: Arguments, keywords: Keywords) -> Value:
+    match called:
+        case operator.itemgetter() | operator.attrgetter() | operator.methodcaller():
+            return _result_of_getter(called, arguments)
         case types.MethodDescriptorType() if arguments:
             return _result_of_method(Method(called.__objclass__, called.__name__), arguments[1:])
-        case types.FunctionType():
-            return _result_of_function(called, arguments, keywords, depth)
         case type():
             return _instance(called, arguments, keywords)
         case types.BuiltinFunctionType():
@@ -73,17 +135,13 @@ def _result_of_constant(called: typing.Any, arguments: Arguments, keywords: Keyw
             rule = _RULES.get(called)
             plain = set(keywords) <= {"key", "reverse"}
             return rule(arguments) if rule and plain else FUNCTION_RETURNS.get(called, Any)
-    method = getattr(type(called), "__call__", None)  # noqa: B004
-    if isinstance(method, types.FunctionType):
-        return _result_of_function(method, [Const(called), *arguments], keywords, depth)
     return Any
 
 
 def _result_of_function(
-    function: types.FunctionType, arguments: Arguments, keywords: Keywords, depth: int
-) -> Hint:
-    flags = function.__code__.co_flags
-    if flags & (inspect.CO_COROUTINE | inspect.CO_ASYNC_GENERATOR):
+    function: types.FunctionType, arguments: Arguments, keywords: Keywords, limits: Limits
+) -> Value:
+    if function.__code__.co_flags & (inspect.CO_COROUTINE | inspect.CO_ASYNC_GENERATOR):
         return Any
     decorated = getattr(function, "_type_hints", None)
     for hints in (decorated, IOTypeHints.from_callable(function)):
@@ -91,34 +149,87 @@ def _result_of_function(
             declared = hints.simple_output_type(function.__qualname__)
             if declared is not None and declared != Any:
                 return declared
-    if flags & inspect.CO_GENERATOR:
-        return IterableTypeConstraint(Any)
-    if depth <= 0:
+    if limits.depth < 0:
         return Any
-    local = _bound(function.__code__, arguments, keywords)
-    return infer_code(function, local, functools.partial(_inner_call, depth=depth - 1))
+    return _look_inside(frame_of(function), function, arguments, keywords, limits)
 
 
-def _inner_call(callee: Value, arguments: Arguments, keywords: Keywords, depth: int) -> Hint:
-    if isinstance(callee, Const) and isinstance(callee.value, (types.FunctionType, types.MethodType)):
+def _result_of_closure(closure: Closure, arguments: Arguments, keywords: Keywords, limits: Limits) -> Value:
+    if closure.code.co_flags & (inspect.CO_COROUTINE | inspect.CO_ASYNC_GENERATOR):
+        return Any
+    if closure.code.co_name in _COMPREHENSIONS:
+        # It is a part of the function that it stands in.
+        limits = limits._replace(depth=limits.depth + 1)
+    if limits.depth < 0:
+        return Any
+    changed = stored_names(closure.code, "STORE_DEREF")
+    outer = {
+        name: Any if name in changed else closure.cells.get(name, Any) for name in closure.code.co_freevars
+    }
+    frame = Frame(closure.code, closure.namespace, outer)
+    return _look_inside(frame, None, arguments, keywords, limits)
+
+
+def _look_inside(
+    frame: Frame,
+    function: types.FunctionType | None,
+    arguments: Arguments,
+    keywords: Keywords,
+    limits: Limits,
+) -> Value:
+    if limits.is_whole:
         # The function may put more into a list that its caller has just made.
         arguments = list(map(loosened, arguments))
         keywords = {name: loosened(value) for name, value in keywords.items()}
-    return result_of_call(callee, arguments, keywords, depth)
+    defaults = _defaults(function) if limits.is_whole and function is not None else {}
+    local = _bound(frame.code, arguments, keywords, defaults)
+    if not limits.is_whole:
+        # The caller may give more than the types that are known here.
+        local.update(dict.fromkeys(_collecting(frame.code), Any))
+    inside = limits.inside()
+
+    def call(callee: Value, arguments: Arguments, keywords: Keywords) -> Value:
+        return _result(callee, arguments, keywords, inside)
+
+    return infer_code(frame, local, call, limits.budget)
 
 
-def _bound(code: types.CodeType, arguments: Arguments, keywords: Keywords) -> dict[str, Value]:
-    """What is known of each parameter; a default may stand for one that gets no argument."""
-    positional = code.co_varnames[: code.co_argcount]
-    parameters = code.co_varnames[: code.co_argcount + code.co_kwonlyargcount]
-    given = dict(zip(positional, arguments, strict=False))
+def _bound(
+    code: types.CodeType, arguments: Arguments, keywords: Keywords, defaults: Keywords
+) -> dict[str, Value]:
+    """What is known of each parameter; one that gets no argument has its default, if that is known."""
+    count = code.co_argcount
+    parameters = code.co_varnames[: count + code.co_kwonlyargcount]
+    before = list(itertools.takewhile(lambda each: not isinstance(each, Spread), arguments))
+    given = dict(zip(parameters[:count], before, strict=False))
+    spread = [each.element for each in arguments if isinstance(each, Spread)]
+    if spread:
+        for name in parameters[len(before) : count]:
+            given[name] = union_of([*spread, hint_of(defaults[name])] if name in defaults else spread)
     given.update((name, value) for name, value in keywords.items() if name in parameters)
-    return {name: given.get(name, Any) for name in code.co_varnames[: _parameter_count(code)]}
+    local = {name: given.get(name, defaults.get(name, Any)) for name in parameters}
+    for name in _collecting(code):
+        local[name] = Any
+    if code.co_flags & inspect.CO_VARARGS:
+        rest = [hint_of(each) for each in before[count:]]
+        local[code.co_varnames[len(parameters)]] = (
+            TupleSequenceConstraint(union_of([*rest, *spread])) if spread else TupleConstraint(rest)
+        )
+    return local
 
 
-def _parameter_count(code: types.CodeType) -> int:
-    variadic = bool(code.co_flags & inspect.CO_VARARGS) + bool(code.co_flags & inspect.CO_VARKEYWORDS)
-    return code.co_argcount + code.co_kwonlyargcount + variadic
+def _collecting(code: types.CodeType) -> tuple[str, ...]:
+    """The parameters that take any number of arguments."""
+    count = code.co_argcount + code.co_kwonlyargcount
+    kinds = bool(code.co_flags & inspect.CO_VARARGS) + bool(code.co_flags & inspect.CO_VARKEYWORDS)
+    return code.co_varnames[count : count + kinds]
+
+
+def _defaults(function: types.FunctionType) -> dict[str, Value]:
+    code, values = function.__code__, function.__defaults__ or ()
+    names = code.co_varnames[code.co_argcount - len(values) : code.co_argcount]
+    found = {**dict(zip(names, values, strict=True)), **(function.__kwdefaults__ or {})}
+    return {name: loosened(instance_to_type(value)) for name, value in found.items()}
 
 
 def _result_of_getter(getter: typing.Any, arguments: Arguments) -> Hint:
@@ -156,11 +267,11 @@ def _result_of_method(method: Value, arguments: Arguments) -> Hint:
                 return IterableTypeConstraint(TupleConstraint((key, value)))
             case "get" if arguments:
                 default = Const.unwrap(arguments[1]) if len(arguments) > 1 else type(None)
-                return union_of((value, default))
+                return union_of((one_of(value), default))
     return METHOD_RETURNS.get((method.owner, method.name), Any)
 
 
-def _instance(cls: type, arguments: Arguments, keywords: Keywords) -> Hint:
+def _instance(cls: type, arguments: Arguments, keywords: Keywords) -> Value:
     from penstock.pvalue import Row
 
     if cls in _CONTAINERS:
@@ -169,7 +280,7 @@ def _instance(cls: type, arguments: Arguments, keywords: Keywords) -> Hint:
         return RowTypeConstraint.from_fields(
             (name, finalize_hints(Const.unwrap(value))) for name, value in keywords.items()
         )
-    if cls.__name__ in _WRAPPERS and cls.__module__.startswith("penstock."):
+    if any(base.__name__ in _WRAPPERS and base.__module__.startswith("penstock.") for base in cls.__mro__):
         return Any
     named_tuple = issubclass(cls, tuple) and hasattr(cls, "_fields")
     # A metaclass or a __new__ of the user's may give something else than an instance.
@@ -177,11 +288,19 @@ def _instance(cls: type, arguments: Arguments, keywords: Keywords) -> Hint:
         isinstance(cls.__new__, types.FunctionType) and not named_tuple
     ):
         return Any
-    return cls
+    return Exact(cls) if cls.__flags__ & _MADE_BY_PYTHON else cls
 
 
 def _of_elements(make: Callable[[Hint], Hint]) -> Callable[[Arguments], Hint]:
     return lambda arguments: make(element_type(arguments[0]) if len(arguments) == 1 else Any)
+
+
+def _enumerated(arguments: Arguments) -> Hint:
+    return IterableTypeConstraint(TupleConstraint((int, element_type(arguments[0]) if arguments else Any)))
+
+
+def _zipped(arguments: Arguments) -> Hint:
+    return IterableTypeConstraint(TupleConstraint(map(element_type, arguments)))
 
 
 _CONTAINERS: dict[type, Callable[[Arguments], Hint]] = {
@@ -190,6 +309,9 @@ _CONTAINERS: dict[type, Callable[[Arguments], Hint]] = {
     frozenset: _of_elements(FrozenSetTypeConstraint),
     tuple: _of_elements(TupleSequenceConstraint),
     dict: lambda arguments: DictConstraint(Any, Any),
+    enumerate: _enumerated,
+    reversed: _of_elements(IterableTypeConstraint),
+    zip: _zipped,
 }
 
 

@@ -5,11 +5,12 @@ Each function gives ``Any`` whenever a value of the parts' types could give some
 
 from __future__ import annotations
 
+import inspect
 import types
-import typing
 
+from penstock.typehints.code_reading import stored_names
 from penstock.typehints.column_types import RecordConstraint
-from penstock.typehints.constraints import Any, Hint, TypeConstraint
+from penstock.typehints.constraints import Any, Hint
 from penstock.typehints.containers import (
     ABCSequenceTypeConstraint,
     DictConstraint,
@@ -21,38 +22,16 @@ from penstock.typehints.containers import (
     TupleConstraint,
     TupleSequenceConstraint,
 )
+from penstock.typehints.known_values import BUILT_IN, Bound, Exact, Method, Value, fixed, hint_of
 from penstock.typehints.row_type import GeneratedClassRowTypeConstraint, RowTypeConstraint
 from penstock.typehints.unions import UnionConstraint, union_of
 from penstock.typehints.value_types import Const
-
-Value = typing.Any
-"""What inference knows of a value: a hint, a `Const` or a `Method`."""
 
 _NUMBERS: list[Hint] = [bool, int, float, complex]
 _PLAIN: frozenset[Hint] = frozenset({*_NUMBERS, str, bytes, type(None)})
 _SET_CLASSES = (SetTypeConstraint, FrozenSetTypeConstraint)
 _COMPARABLE = (ListConstraint, TupleConstraint, TupleSequenceConstraint, DictConstraint, *_SET_CLASSES)
 _INDEXED = (ListConstraint, TupleSequenceConstraint, ABCSequenceTypeConstraint)
-_BUILT_IN: dict[type, type] = {
-    ListConstraint: list,
-    TupleConstraint: tuple,
-    TupleSequenceConstraint: tuple,
-    DictConstraint: dict,
-    SetTypeConstraint: set,
-    FrozenSetTypeConstraint: frozenset,
-}
-
-
-class Method(typing.NamedTuple):
-    """A method of a built-in class, taken from a receiver of a known type."""
-
-    receiver: Hint
-    name: str
-
-    @property
-    def owner(self) -> Hint:
-        """The built-in class."""
-        return _BUILT_IN.get(type(self.receiver), self.receiver)
 
 
 def arithmetic(operator: str, left: Value, right: Value) -> Hint:
@@ -138,36 +117,53 @@ def item(container: Value, index: Value) -> Hint:
     """
     hint, index_type = Const.unwrap(container), Const.unwrap(index)
     if index_type is slice:
-        return part(hint)
+        return part(hint, index.value if isinstance(index, Const) else None)
     if isinstance(hint, RecordConstraint) and isinstance(index, Const):
         return hint.get_type_for(index.value)
     if isinstance(hint, MappingTypeConstraint):
-        return hint.value_type
+        return one_of(hint.value_type)
     if hint is str:
         return str
     if index_type not in (int, bool):
         return Any
     if isinstance(hint, TupleConstraint):
         if not isinstance(index, Const):
-            return union_of(hint.tuple_types)
+            return one_of(union_of(hint.tuple_types))
         inside = -len(hint.tuple_types) <= index.value < len(hint.tuple_types)
         return hint.tuple_types[index.value] if inside else Any
     if isinstance(hint, _INDEXED):
-        return hint.inner_type
+        return one_of(hint.inner_type)
     if isinstance(index, Const) and isinstance(hint, type) and hasattr(hint, "_fields"):
         names = hint._fields
         return attribute(hint, names[index.value]) if -len(names) <= index.value < len(names) else Any
     return int if hint is bytes else Any
 
 
-def part(container: Value) -> Hint:
+def one_of(members: Hint) -> Hint:
+    """The type of a member that is asked for: which of several types it has, is known to who asks.
+
+    A row as a dictionary has numbers and texts, and ``row["price"]`` is always a number. A union would be refused.
+
+    >>> one_of(int), one_of(union_of((int, str)))
+    (<class 'int'>, Any)
+    """
+    return Any if isinstance(members, UnionConstraint) else members
+
+
+def part(container: Value, bounds: slice | None = None) -> Hint:
     """The type of a slice.
 
-    >>> part(str), part(TupleConstraint((str, int)))
-    (<class 'str'>, Tuple[Union[<class 'int'>, <class 'str'>], ...])
+    Args:
+        container: What is cut.
+        bounds: From where to where, if that is known.
+
+    >>> part(str), part(TupleConstraint((str, int))), part(TupleConstraint((str, int)), slice(1, None))
+    (<class 'str'>, Tuple[Union[<class 'int'>, <class 'str'>], ...], Tuple[<class 'int'>])
     """
     hint = Const.unwrap(container)
     if isinstance(hint, TupleConstraint):
+        if bounds is not None:
+            return TupleConstraint(hint.tuple_types[bounds])
         return TupleSequenceConstraint(union_of(hint.tuple_types))
     return (
         hint if hint in (str, bytes) or isinstance(hint, (ListConstraint, TupleSequenceConstraint)) else Any
@@ -175,21 +171,54 @@ def part(container: Value) -> Hint:
 
 
 def attribute(receiver: Value, name: str) -> Value:
-    """What is known of ``receiver.name``.
+    """What is known of ``receiver.name``. It looks the name up without running anything of the user's.
 
     >>> attribute(str, "lower"), attribute(RowTypeConstraint.from_fields([("x", int)]), "x")
     (Method(receiver=<class 'str'>, name='lower'), <class 'int'>)
     """
-    if isinstance(receiver, Const) and isinstance(receiver.value, (types.ModuleType, type)):
-        return fixed(getattr(receiver.value, name, None))
-    hint = Const.unwrap(receiver)
+    if isinstance(receiver, Const) and isinstance(receiver.value, types.ModuleType):
+        return fixed(vars(receiver.value).get(name))
+    if isinstance(receiver, Const) and isinstance(receiver.value, type):
+        return _of_class(receiver.value, receiver, name)
+    if isinstance(receiver, (Const, Exact)):
+        cls = receiver.cls if isinstance(receiver, Exact) else type(receiver.value)
+        if _finds_methods_in_class(cls, receiver, name):
+            found = inspect.getattr_static(cls, name, None)
+            if isinstance(found, types.FunctionType):
+                return Bound(found, receiver)
+            if isinstance(found, (staticmethod, classmethod)):
+                return _of_class(cls, Const(cls), name)
+    hint = hint_of(receiver)
     row = hint if isinstance(hint, RowTypeConstraint) else RowTypeConstraint.from_user_type(hint)
     if row is not None:
         return _as_class(row.get_type_for(name))
     method = Method(hint, name)
-    if method.owner in (*_PLAIN, *_BUILT_IN.values()) and hasattr(method.owner, name):
+    if method.owner in (*_PLAIN, *BUILT_IN.values()) and hasattr(method.owner, name):
         return method
     return Any
+
+
+def _of_class(cls: type, receiver: Value, name: str) -> Value:
+    found = inspect.getattr_static(cls, name, None)
+    if isinstance(found, staticmethod):
+        return fixed(found.__func__)
+    if isinstance(found, classmethod):
+        return Bound(found.__func__, receiver) if isinstance(found.__func__, types.FunctionType) else Any
+    return fixed(found)
+
+
+def _finds_methods_in_class(cls: type, receiver: Value, name: str) -> bool:
+    """Whether an instance surely has no attribute of its own in the place of a method."""
+    if not isinstance(inspect.getattr_static(cls, "__getattribute__"), types.WrapperDescriptorType):
+        return False
+    if isinstance(receiver, Const) and name in getattr(receiver.value, "__dict__", ()):
+        return False
+    functions = (value for base in cls.__mro__ for value in vars(base).values())
+    return not any(
+        name in stored_names(function.__code__, "STORE_ATTR")
+        for function in functions
+        if isinstance(function, types.FunctionType) and name in function.__code__.co_names
+    )
 
 
 def _as_class(hint: Hint) -> Hint:
@@ -199,41 +228,18 @@ def _as_class(hint: Hint) -> Hint:
     return hint
 
 
-def fixed(value: object) -> Value:
-    """A module, class or function as a constant; ``Any`` for data, which may change before it is read.
-
-    >>> fixed(len), fixed(5)
-    (Const[<class 'builtin_function_or_method'>], Any)
-    """
-    kinds = (types.ModuleType, type, types.FunctionType, types.BuiltinFunctionType, types.MethodType)
-    if isinstance(value, (*kinds, types.MethodDescriptorType)):
-        return Const(value)
-    return Any
-
-
 def unpacked(hint: Value, count: int) -> list[Hint]:
     """The types of the names in ``a, b = value``.
 
     >>> unpacked(TupleConstraint((str, int)), 2), unpacked(ListConstraint(int), 2), unpacked(Any, 1)
     ([<class 'str'>, <class 'int'>], [<class 'int'>, <class 'int'>], [Any])
     """
-    known = Const.unwrap(hint)
-    if isinstance(known, TupleConstraint) and len(known.tuple_types) == count:
-        return list(known.tuple_types)
+    known = hint_of(hint)
+    if isinstance(known, TupleConstraint):
+        if len(known.tuple_types) == count:
+            return list(known.tuple_types)
+        # It raises an error for a tuple of this length. A hint may be wrong about the length, a constant is not.
+        return [Any if isinstance(hint, Const) else union_of(known.tuple_types)] * count
     if isinstance(known, SequenceTypeConstraint):
         return [known.inner_type] * count
     return [Any] * count
-
-
-def loosened(value: Value) -> Value:
-    """A value once it has a name: a list, set or dictionary may since have got other elements.
-
-    >>> loosened(TupleConstraint((ListConstraint(int), str)))
-    Tuple[List[Any], <class 'str'>]
-    """
-    hint = Const.unwrap(value)
-    if isinstance(hint, (ListConstraint, SetTypeConstraint, DictConstraint)):
-        return hint._with_parameters(tuple(Any for _parameter in hint.parameters))
-    if isinstance(hint, TypeConstraint) and isinstance(hint, (TupleConstraint, TupleSequenceConstraint)):
-        return hint._with_parameters(tuple(map(loosened, hint.parameters)))
-    return value

@@ -1,0 +1,206 @@
+"""The methods of a DoFn in a child process, so that a crash there is an error here: ``use_subprocess=True``."""
+
+from __future__ import annotations
+
+import pickle
+import traceback
+from collections.abc import Callable, Mapping, Sequence
+from typing import Any
+
+from penstock.error import three_parts
+from penstock.metrics.execution import MetricsContainer, current_container, note_current_in, set_current
+from penstock.utils.child_process import ChildProcess, ProcessEnded
+
+__all__ = ["IsolatedCalls"]
+
+
+class _SameAsBefore:
+    """Stands for an argument that the child has from the call before, such as a side input."""
+
+
+class _Traceback(Exception):
+    """What the child's traceback says, as the cause of the error."""
+
+    def __str__(self) -> str:
+        return f'\n"""\n{self.args[0]}"""'
+
+
+class IsolatedCalls:
+    """Calls the methods of a DoFn in a child process, which is started anew after it has ended.
+
+    The child is a copy of the worker at the time of the first element: the DoFn, its modules and its side inputs are
+    there without being sent. Elements, later side inputs and outputs are pickled. What the child counts is counted.
+
+    Args:
+        dofn: The DoFn; only its copy in the child is ever set up.
+    """
+
+    def __init__(self, dofn: Any) -> None:
+        self._dofn = dofn
+        self._child: ChildProcess | None = None
+        self._in_bundle = False
+        self._known: dict[Any, Any] = {}
+
+    def __getstate__(self) -> dict[str, Any]:
+        return {**self.__dict__, "_child": None, "_in_bundle": False, "_known": {}}
+
+    def new_bundle(self) -> None:
+        """The next element is the first one of a bundle."""
+        self._in_bundle = False
+
+    def begin(self) -> None:
+        """Calls ``setup`` and ``start_bundle`` if they have to be called before the next element.
+
+        Raises:
+            BrokenProcessPool: If the child ends in them.
+            Exception: What they raise.
+        """
+        if self._child is not None and not self._child.is_alive():
+            # It has ended between two elements, say because memory was short.
+            self._drop()
+        if self._child is None:
+            self._child = ChildProcess(_Server(self._dofn, self._known).answer)
+            self._in_bundle = False
+            self._ask("setup")
+        if not self._in_bundle:
+            self._ask("start_bundle")
+            self._in_bundle = True
+
+    def process(
+        self, args: Sequence[Any], kwargs: Mapping[str, Any], timeout_seconds: float | None
+    ) -> list[Any]:
+        """All that ``process`` gives for an element, after `begin`.
+
+        Raises:
+            BrokenProcessPool: If the child ends.
+            TimeoutError: If it takes too long.
+            Exception: What ``process`` raises.
+        """
+        given: dict[Any, Any] = dict(enumerate(args))
+        given.update(kwargs)
+        sent = {
+            slot: _SameAsBefore if slot in self._known and self._known[slot] is value else value
+            for slot, value in given.items()
+        }
+        self._known = given
+        outputs: list[Any] = self._ask("process", (len(args), sent), timeout_seconds)
+        return outputs
+
+    def finish_bundle(self) -> None:
+        """Calls ``finish_bundle``, if an element of the bundle has been processed since the child was started.
+
+        Raises:
+            RuntimeError: If it gives outputs.
+        """
+        if self._child is not None and self._in_bundle and self._ask("finish_bundle"):
+            raise RuntimeError(
+                three_parts(
+                    f"{type(self._dofn).__name__}.finish_bundle gave elements, which is not safe with use_subprocess",
+                    hint="give them in process: a crash would lose what waits for the end of the bundle",
+                )
+            )
+        self._in_bundle = False
+
+    def teardown(self) -> None:
+        """Calls ``teardown`` and ends the child."""
+        try:
+            if self._child is not None and self._child.is_alive():
+                self._ask("teardown")
+        finally:
+            self._drop()
+
+    def _drop(self) -> None:
+        child, self._child = self._child, None
+        self._known = {}
+        if child is not None:
+            child.end()
+
+    def _ask(self, method: str, given: Any = None, timeout_seconds: float | None = None) -> Any:
+        assert self._child is not None
+        container = current_container()
+        step = None if container is None else container.step_name
+        request = _dumps((method, given, step))
+        try:
+            reply = self._child.ask(request, timeout_seconds)
+        except TimeoutError:
+            self._drop()
+            raise
+        except ProcessEnded as ended:
+            from concurrent.futures.process import BrokenProcessPool
+
+            self._drop()
+            raise BrokenProcessPool(
+                three_parts(
+                    f"the process of {type(self._dofn).__name__} {ended} in {method}",
+                    hint="the user's code, or a library that it calls, ends the process or needs too much memory",
+                )
+            ) from None
+        result, error, lines, counted = pickle.loads(reply)
+        if container is not None and counted is not None:
+            container.absorb(counted)
+        if error is not None:
+            raise error from _Traceback(lines)
+        return result
+
+
+class _Server:
+    """The child's side: the DoFn and the arguments of the call before."""
+
+    def __init__(self, dofn: Any, known: dict[Any, Any]) -> None:
+        self._dofn = dofn
+        self._known = known
+
+    def answer(self, request: bytes) -> bytes:
+        """The pickled result, error, traceback and counts of a call."""
+        counted: MetricsContainer | None = None
+        try:
+            method, given, step = pickle.loads(request)
+            counted = None if step is None else MetricsContainer(step)
+            # The parent's note of what is at work stays the parent's.
+            note_current_in([0])
+            set_current(counted)
+            return _dumps((self._call(method, given), None, "", counted))
+        except Exception as error:
+            lines = "".join(traceback.format_exception(error))
+            return _dumps((None, _sendable(error), lines, counted))
+
+    def _call(self, method: str, given: Any) -> Any:
+        if method == "process":
+            count, sent = given
+            self._known = {
+                slot: self._known[slot] if value is _SameAsBefore else value for slot, value in sent.items()
+            }
+            args = [self._known[position] for position in range(count)]
+            kwargs = {name: value for name, value in self._known.items() if isinstance(name, str)}
+            return list(self._dofn.process(*args, **kwargs) or ())
+        function: Callable[[], Any] = getattr(self._dofn, method)
+        result = function()
+        return bool(list(result)) if method == "finish_bundle" and result is not None else None
+
+
+def _dumps(value: Any) -> bytes:
+    from penstock.coders.pickles import CloudpickleCoder
+
+    try:
+        return pickle.dumps(value, pickle.HIGHEST_PROTOCOL)
+    except (pickle.PicklingError, AttributeError, TypeError):
+        try:
+            # It takes along classes that have no place to import them from.
+            return CloudpickleCoder().encode(value)
+        except Exception as error:
+            raise TypeError(
+                three_parts(
+                    f"what goes to or comes from the process of a DoFn cannot be pickled: {error}",
+                    hint="give plain data, or leave use_subprocess out",
+                )
+            ) from error
+
+
+def _sendable(error: BaseException) -> BaseException:
+    """The error, if it arrives as what it is; otherwise one that says what it was."""
+    try:
+        pickle.loads(_dumps(error))
+    except Exception:
+        return RuntimeError(f"{type(error).__name__}: {error}")
+    error.__traceback__ = None
+    return error

@@ -1,0 +1,114 @@
+"""Byte code as inference reads it: operations, jumps, handlers, and which names a function changes."""
+
+from __future__ import annotations
+
+import dis
+import functools
+import types
+import typing
+from collections.abc import Mapping
+
+# A function that names one of these may put other elements into what it was given.
+_CHANGES = frozenset(
+    {
+        *("append", "extend", "insert", "add", "update", "setdefault", "appendleft", "extendleft"),
+        *("difference_update", "intersection_update", "symmetric_difference_update"),
+        *("__setitem__", "__iadd__", "__ior__", "shuffle", "heappush", "insort"),
+    }
+)
+_CHANGING_OPERATIONS = frozenset({"STORE_SUBSCR", "STORE_SLICE"})
+
+
+class Handler(typing.NamedTuple):
+    """Where an exception goes: a position, how much of the stack is left, whether the place of the error is on it."""
+
+    position: int
+    depth: int
+    has_place: bool
+
+
+class Reading(typing.NamedTuple):
+    """The operations of a function."""
+
+    operations: list[dis.Instruction]
+    position_of: dict[int, int]
+    """The position of each offset in the byte code."""
+    arrivals: frozenset[int]
+    """The positions that something jumps to."""
+    handlers: list[Handler | None]
+    """Where an exception at each position goes."""
+    changes_containers: bool
+    """Whether it, or a function in it, may change a list, set or dictionary."""
+
+
+@functools.lru_cache(maxsize=1024)
+def read(code: types.CodeType) -> Reading:
+    """The operations of a function, without those that only make room.
+
+    >>> [operation.opname for operation in read((lambda x: x).__code__).operations]
+    ['RESUME', 'LOAD_FAST', 'RETURN_VALUE']
+    """
+    byte_code = dis.Bytecode(code)
+    operations = list(byte_code)
+    position_of = {operation.offset: position for position, operation in enumerate(operations)}
+    arrivals = {position_of[each.argval] for each in operations if _jumps(each)}
+    handlers: list[Handler | None] = [None] * len(operations)
+    # The first entry for an offset is the one that counts, and they do not overlap.
+    for entry in getattr(byte_code, "exception_entries", ()) if code.co_exceptiontable else ():
+        handler = Handler(position_of[entry.target], entry.depth, entry.lasti)
+        if _only_raises(operations, handler.position):
+            continue
+        arrivals.add(handler.position)
+        for position, operation in enumerate(operations):
+            if entry.start <= operation.offset < entry.end:
+                handlers[position] = handler
+    inner = [const for const in code.co_consts if isinstance(const, types.CodeType)]
+    changes = (
+        not _CHANGES.isdisjoint(code.co_names)
+        or any(operation.opname in _CHANGING_OPERATIONS for operation in operations)
+        or any(read(const).changes_containers for const in inner)
+    )
+    return Reading(operations, position_of, frozenset(arrivals), handlers, changes)
+
+
+def _jumps(operation: dis.Instruction) -> bool:
+    return "JUMP" in operation.opname or operation.opname in ("FOR_ITER", "SEND")
+
+
+def _only_raises(operations: list[dis.Instruction], position: int) -> bool:
+    """Whether a handler raises the error again whatever it is, as the one around a whole generator does."""
+    quiet = ("SWAP", "POP_TOP", "STORE_FAST", "CALL_INTRINSIC_1", "COPY", "POP_EXCEPT")
+    while operations[position].opname in quiet:
+        position += 1
+    return operations[position].opname == "RERAISE"
+
+
+@functools.lru_cache(maxsize=1024)
+def stored_names(code: types.CodeType, operation: str) -> frozenset[str]:
+    """The names that a function, or one inside of it, changes with an operation or deletes.
+
+    Args:
+        code: The function.
+        operation: ``STORE_DEREF``, ``STORE_GLOBAL`` or ``STORE_ATTR``.
+
+    >>> def change(self):
+    ...     self.total = 1
+    >>> stored_names(change.__code__, "STORE_ATTR")
+    frozenset({'total'})
+    """
+    deleting = operation.replace("STORE", "DELETE")
+    names = {each.argval for each in read(code).operations if each.opname in (operation, deleting)}
+    for const in code.co_consts:
+        if isinstance(const, types.CodeType):
+            names |= stored_names(const, operation)
+    return frozenset(names)
+
+
+def is_rebound(namespace: Mapping[str, object], name: str) -> bool:
+    """Whether a function of a module gives a global name another value."""
+    functions = [value for value in list(namespace.values()) if isinstance(value, types.FunctionType)]
+    return any(
+        name in function.__code__.co_names and name in stored_names(function.__code__, "STORE_GLOBAL")
+        for function in functions
+        if function.__globals__ is namespace
+    )
