@@ -26,8 +26,9 @@ _STREAMS = (RecordedStream, StreamSource, PeriodicSource, SequenceSource)
 
 
 def default_mode(graph: Graph) -> str:
-    """The mode of a pipeline that asks for none: ``streaming`` if something in it is unbounded, else ``batch``."""
-    return "batch" if all(edge.is_bounded for edge in graph.edges) else "streaming"
+    """The mode of a pipeline that asks for none: ``streaming`` if a source is unbounded, else ``batch``."""
+    read = (output.edge for step in graph.steps if not step.inputs for output in step.outputs)
+    return "batch" if all(graph.edge(edge).is_bounded for edge in read) else "streaming"
 
 
 def check(graph: Graph, mode: str) -> None:

@@ -99,6 +99,15 @@ class Pipeline(HasDisplayData):
         return set(self._labels)
 
     @property
+    def transforms_stack(self) -> list[AppliedPTransform]:
+        """The transforms that are being applied now, the outermost first: the root of the tree (Beam's name); a copy.
+
+        >>> len(Pipeline().transforms_stack)
+        1
+        """
+        return list(self._stack)
+
+    @property
     def options(self) -> PipelineOptions:
         """The pipeline's own copy of its options."""
         return self._options
@@ -165,7 +174,13 @@ class Pipeline(HasDisplayData):
         if kind is not None:
             return
         self.result = self.run()
-        if not self._standard_options.no_wait_until_finish:
+        if self._standard_options.no_wait_until_finish:
+            # Beam's words, and, as there, for everybody who listens to the root logger.
+            logging.info(
+                "Job execution continues without waiting for completion. "
+                'Use "wait_until_finish" in PipelineResult to block until finished.'
+            )
+        else:
             self.result.wait_until_finish()
 
     def __reduce__(self) -> tuple[Any, ...]:
@@ -293,8 +308,11 @@ class Pipeline(HasDisplayData):
             for tag in (None, *outputs._tags):
                 self._finish_output(node, outputs[tag], tag)
         else:
+            # A main output that nothing names is none of the composite's.
+            named = outputs._main_tag is not None or not outputs._tags
             for tag, value in outputs._pcolls.items():
-                node.outputs.setdefault(tag, value)
+                if named or tag is not None:
+                    node.outputs.setdefault(tag, value)
 
     def _finish_output(self, node: AppliedPTransform, value: pvalue.PValue, tag: Any) -> None:
         """Notes a value as an output, with its producer, type and windowing."""

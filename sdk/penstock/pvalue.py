@@ -216,7 +216,7 @@ class DoOutputsTuple:
             self._pipeline,
             tag=tag,
             element_type=hints.get(tag, _any_type()) if tag is not None else None,
-            is_bounded=all(value.is_bounded for value in producer.inputs),
+            is_bounded=self._transform.gives_bounded(producer.inputs),
         )
         pcoll.producer = producer
         producer.outputs[tag] = pcoll

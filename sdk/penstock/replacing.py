@@ -69,6 +69,9 @@ def _replace(
     finally:
         pipeline._stack.pop()
     for tag, value in old.outputs.items():
+        # An output that nobody reads need not be replaced; the graph refuses steps that read what is gone.
+        if tag not in new.outputs:
+            continue
         replaced[id(value)] = new.outputs[tag]
         if new.outputs[tag].element_type is None:
             new.outputs[tag].element_type = value.element_type

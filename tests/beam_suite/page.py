@@ -23,7 +23,7 @@ def section() -> str:
     >>> "| tests | why they fail | where |" in section()
     True
     """
-    modules, failures = Modules.read(), expected_failures()
+    modules, failures, on_spark = Modules.read(), expected_failures(), expected_failures("on_spark")
     failing = _by_reason(failures)
     rows = [(str(len(names)), why, _modules_of(names)) for why, names in failing.items()]
     rows.sort(key=lambda row: (-int(row[0]), row[1]))
@@ -34,6 +34,14 @@ def section() -> str:
             f"{len(failures)} tests of these modules fail, for {len(failing)} reasons:",
             "",
             *_table(("tests", "why they fail", "where"), rows),
+            "",
+            f"{len(on_spark)} more fail with Spark, where those run that the quick engine of the tests cannot run:",
+            "",
+            *_table(("tests", "why"), _single_tests(on_spark)),
+            "",
+            "These run with the quick engine only:",
+            "",
+            *_table(("tests", "why"), _single_tests(modules.in_one_process)),
             "",
             "These modules are not run:",
             "",

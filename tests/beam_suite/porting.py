@@ -27,6 +27,7 @@ class Modules:
     support: tuple[str, ...]
     left_out: dict[str, str]
     left_out_tests: dict[str, str]
+    in_one_process: dict[str, str]
     placeholders: dict[str, dict[str, str]]
 
     @classmethod
@@ -38,6 +39,7 @@ class Modules:
             tuple(data["support"]),
             data["left_out"],
             data["left_out_tests"],
+            data["in_one_process"],
             data["placeholders"],
         )
 
@@ -46,9 +48,14 @@ class Modules:
         return next((why for pattern, why in self.left_out.items() if fnmatch(module, pattern)), None)
 
 
-def expected_failures(path: Path = HERE / "expected_failures.toml") -> dict[str, str]:
-    """The reason of each expected failure by the test's name, such as ``io/utils_test.py::Class::test``."""
-    data: dict[str, dict[str, str]] = tomllib.loads(path.read_text(encoding="utf-8"))
+def expected_failures(which: str = "expected_failures") -> dict[str, str]:
+    """The reason of each expected failure by the test's name, such as ``io/utils_test.py::Class::test``.
+
+    Args:
+        which: ``expected_failures``, or ``on_spark`` for those that fail with Spark only.
+    """
+    text = (HERE / f"{which}.toml").read_text(encoding="utf-8")
+    data: dict[str, dict[str, str]] = tomllib.loads(text)
     return {f"{module}::{test}": why for module, tests in data.items() for test, why in tests.items()}
 
 

@@ -48,6 +48,9 @@ def is_wanted(path: str) -> bool:
 
 
 _SAYS_MISSING = re.compile(r"<missing: ([\w.]+)>|penstock has no (penstock[\w.]*\w)")
+# A worker's error has no traceback here, and `assertRaises` wraps one of the test's. Penstock asks itself for nothing
+# that it does not have.
+_PRIVATE = re.compile(r"module '(penstock[\w.]*)' has no attribute '(_[a-zA-Z]\w*)'")
 _PROTOCOL = ("to_runner_api", "from_runner_api", "_runner_api")
 _BESIDE = ("contextlib.py", "importlib", "mock.py", "pkgutil.py", "penstock/absent.py")
 
@@ -65,6 +68,8 @@ def inner_part(error: BaseException, package: str) -> str | None:
         path = "".join(groups)
         if not is_wanted(path):
             return path
+    if asked := _PRIVATE.search(str(error)):
+        return f"{asked[1]}.{asked[2]}"
     if not isinstance(error, AttributeError | ImportError) or not _is_raised_in(error.__traceback__, package):
         return None
     if isinstance(error, ImportError):

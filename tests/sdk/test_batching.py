@@ -10,10 +10,12 @@ from penstock.pipeline import Pipeline
 from penstock.transforms import util
 from penstock.transforms.batch_sizes import BatchSizeEstimator, BatchTargets, linear_regression
 from penstock.transforms.batching import BatchingDoFn, LengthOrOne, SortingBatchDoFn
+from penstock.transforms.core import Create, DoFn, ParDo, Partition
 from penstock.transforms.group_into_batches import ShardingDoFn
 from penstock.transforms.periodicsequence import (
     ImpulseSeqGenDoFn,
     PeriodicImpulse,
+    PeriodicSequence,
     PeriodicSource,
     RebaseMode,
 )
@@ -138,6 +140,29 @@ def test_an_impulse_in_the_past_is_bounded_and_any_other_is_a_source():
         bounded, shown, _ = outputs(*arguments, **keywords)
         assert not bounded
         assert "Read(PeriodicSource(every" in shown
+
+
+def test_an_impulse_that_starts_with_the_run_must_end_later():
+    with pytest.raises(
+        ValueError, match=r"(?s)REBASE_START.*in the past\n  at PeriodicImpulse\n  hint: give a later"
+    ):
+        PeriodicImpulse(1, 5, 1, rebase=RebaseMode.REBASE_START)
+
+
+def test_sequences_of_elements_count_as_unbounded_as_every_dofn_that_says_so():
+    class Endless(DoFn):
+        @DoFn.unbounded_per_element()
+        def process(self, element):
+            yield element
+
+    start = Pipeline() | Create([(0, 25, 10)])
+    both = start | "Tagged" >> ParDo(Endless()).with_outputs("more", main="main")
+    outputs = [start | PeriodicSequence(), start | "Plain" >> ParDo(Endless()), both.main, both.more]
+    assert [output.is_bounded for output in outputs] == [False] * 4
+    assert all(output.is_bounded for output in start | "One" >> Partition(lambda element, count: 0, 2))
+    assert not any(
+        output.is_bounded for output in both.main | "Two" >> Partition(lambda element, count: 0, 2)
+    )
 
 
 def test_sequences_run_from_the_start_to_before_the_end():

@@ -11,7 +11,8 @@ import pytest
 
 import penstock as beam
 from penstock import graph, pvalue
-from penstock.error import SideInputError, TransformError
+from penstock.error import SideInputError, TransformError, UnsupportedByRunner
+from penstock.io.bounded import Read, SourceBase
 from penstock.io.primitive import SourceTransform
 from penstock.metrics.cells import DistributionData
 from penstock.metrics.execution import MetricsContainer, set_current
@@ -395,3 +396,18 @@ def test_hints_above_and_below_ptransform_fn_are_checked(above):
     beam.Pipeline() | beam.Create([1]) | MyMap()
     with pytest.raises(TypeCheckError, match="expected <class 'int'>, got <class 'str'>"):
         beam.Pipeline() | beam.Create(["a"]) | MyMap()
+
+
+def test_a_source_that_does_not_end_can_be_built_with_and_is_refused_before_anything_runs():
+    class Endless(SourceBase):
+        def is_bounded(self):
+            return False
+
+    pipeline = beam.Pipeline()
+    read = pipeline | "Endless" >> Read(Endless())
+    assert not read.is_bounded
+    refusal = (
+        r"(?s)nothing says how the source Endless is read as a stream\n  at step 'Endless' .*\n  hint: use a"
+    )
+    with pytest.raises(UnsupportedByRunner, match=refusal):
+        pipeline.run()

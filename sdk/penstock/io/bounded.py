@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import math
 from collections.abc import Iterator
+from dataclasses import dataclass
 from typing import Any, NamedTuple
 
 from penstock import graph
@@ -33,6 +34,22 @@ class SourceBase:
     def is_bounded(self) -> bool:
         """Whether the source ends."""
         raise NotImplementedError
+
+
+@dataclass(frozen=True)
+class UnboundedSourceOfBeam(graph.Source):
+    """A source of the user's that does not end: a pipeline can be built with it, and no runner can read it.
+
+    Attributes:
+        name: Its class.
+    """
+
+    name: str
+    is_bounded = False
+
+    def describe(self) -> str:
+        """The class."""
+        return f"the source {self.name}"
 
 
 class BoundedSource(SourceBase):
@@ -194,6 +211,8 @@ class Read(PTransform[Any, Any]):
         if isinstance(self.source, PTransform):
             read: PCollection[Any] = pbegin.pipeline | self.source
             return read
+        if isinstance(self.source, SourceBase) and not self.source.is_bounded():
+            return PCollection(pbegin.pipeline, is_bounded=False)
         raise TypeError(
             three_parts(
                 f"Read cannot read a {type(self.source).__name__}",
@@ -204,4 +223,6 @@ class Read(PTransform[Any, Any]):
 
     def to_primitive(self) -> graph.Read | None:
         """The source, if the runner is to read it itself."""
+        if isinstance(self.source, SourceBase) and not isinstance(self.source, BoundedSource):
+            return graph.Read(UnboundedSourceOfBeam(type(self.source).__name__))
         return graph.Read(self.source) if isinstance(self.source, graph.Source) else None

@@ -13,6 +13,7 @@ from penstock.utils.timestamp import MAX_TIMESTAMP, MIN_TIMESTAMP, Timestamp, Ti
 _MIN_MICROS = MIN_TIMESTAMP.micros
 _MAX_MICROS = MAX_TIMESTAMP.micros
 V = TypeVar("V")
+_PUBLIC = "penstock.transforms.window"
 
 
 class BoundedWindow:
@@ -228,3 +229,8 @@ class TimestampedValue(Generic[V]):
 
     def __repr__(self) -> str:
         return f"TimestampedValue({self.value!r}, {self.timestamp})"
+
+
+# Programs print the classes and import them from there, as in Beam.
+for _class in (BoundedWindow, GlobalWindow, IntervalWindow):
+    _class.__module__ = _PUBLIC

@@ -147,6 +147,10 @@ class ExceptionHandlingParDo(PTransform[Any, Any]):
         result.label = self.label
         return result
 
+    def get_resource_hints(self) -> dict[str, bytes]:
+        """Those of the ParDo inside, which does the work."""
+        return self._pardo.get_resource_hints()
+
     def expand(self, pcoll: Any) -> Any:
         """The outputs; with an error handler and no tagged outputs, the main output alone."""
         options = self._options

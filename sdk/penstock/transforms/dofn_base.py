@@ -85,7 +85,7 @@ class DoFn(WithTypeHints, HasDisplayData):
 
     @staticmethod
     def unbounded_per_element() -> Callable[[Callable[..., Any]], Callable[..., Any]]:
-        """Marks a splittable ``process`` as giving unbounded output for one element."""
+        """Marks a ``process`` that may give elements without end for one element: its output counts as unbounded."""
 
         def mark(process: Callable[..., Any]) -> Callable[..., Any]:
             process.unbounded_per_element = True  # type: ignore[attr-defined]

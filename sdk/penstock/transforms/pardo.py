@@ -26,7 +26,7 @@ from penstock.transforms.dofn import (
 from penstock.transforms.field_checks import check_fields
 from penstock.transforms.grouping_checks import check_keyed
 from penstock.transforms.process_checks import check_process, warn_of_returns
-from penstock.transforms.ptransform import PTransform, PTransformWithSideInputs, label_from_callable
+from penstock.transforms.ptransform import PTransformWithSideInputs, label_from_callable
 from penstock.transforms.retractions import check_dofn
 from penstock.transforms.short_form_types import gives_elements, gives_results
 from penstock.typehints import typehints
@@ -133,7 +133,16 @@ class ParDo(PTransformWithSideInputs[Any, PCollection[ResultT]]):
         if self.signature.is_stateful:
             check_keyed(self, pcoll)
             check_dofn(self, pcoll)
-        return PCollection.from_(pcoll)
+        return PCollection.from_(pcoll, is_bounded=self.gives_bounded((pcoll,)))
+
+    def gives_bounded(self, inputs: Iterable[Any]) -> bool:
+        """Whether the outputs end: all inputs do, and the DoFn is not marked with ``unbounded_per_element``.
+
+        Args:
+            inputs: The PCollections that are read.
+        """
+        marked = getattr(self.fn.timer_owner().process, "unbounded_per_element", False)
+        return not marked and all(pcoll.is_bounded for pcoll in inputs)
 
     def with_outputs(
         self, *tags: str, main: str | None = None, allow_unknown_tags: bool | None = None
@@ -233,47 +242,29 @@ class ParDo(PTransformWithSideInputs[Any, PCollection[ResultT]]):
         return function
 
 
-class _MultiParDo(PTransform[Any, Any]):
+class _MultiParDo(ParDo[Any]):
     """A ParDo with tagged outputs."""
 
     def __init__(
         self, pardo: ParDo[Any], tags: tuple[str, ...], main_tag: str | None, allow_unknown_tags: bool | None
     ) -> None:
-        super().__init__(pardo.label)
+        # It is the ParDo in all but what it gives.
+        self.__dict__.update(pardo.__dict__)
         self._pardo = pardo
         self._tags = tags
         self._main_tag = main_tag
         self._allow_unknown_tags = allow_unknown_tags
-        self.side_inputs = pardo.side_inputs
 
-    def default_type_hints(self) -> Any:
-        """Those of the ParDo."""
-        return self._pardo.get_type_hints()
-
-    def get_resource_hints(self) -> dict[str, bytes]:
-        """Those of the ParDo."""
-        return self._pardo.get_resource_hints()
-
-    def infer_output_type(self, input_type: Any) -> Any:
-        """What the ParDo infers."""
-        return self._pardo.infer_output_type(input_type)
-
-    def type_check_inputs(self, pvalueish: Any) -> None:
-        """As the ParDo does."""
-        self._pardo.type_check_inputs(pvalueish)
-
-    def to_primitive(self) -> graph.Primitive:
-        """That of the ParDo."""
-        return self._pardo.to_primitive()
-
-    def expand(self, pcoll: Any) -> pvalue.DoOutputsTuple:
+    def expand(self, pcoll: Any) -> pvalue.DoOutputsTuple:  # type: ignore[override]
         """The outputs."""
-        self._pardo.expand(pcoll)
+        super().expand(pcoll)
         return pvalue.DoOutputsTuple(
-            pcoll.pipeline, self._pardo, self._tags, self._main_tag, self._allow_unknown_tags
+            pcoll.pipeline, self, self._tags, self._main_tag, self._allow_unknown_tags
         )
 
-    def with_exception_handling(self, main_tag: str | None = None, **kwargs: Any) -> Any:
+    def with_exception_handling(  # type: ignore[override]
+        self, main_tag: str | None = None, **kwargs: Any
+    ) -> Any:
         """See `ParDo.with_exception_handling`; the tagged outputs stay."""
         handling = self._pardo.with_exception_handling(
             main_tag=main_tag or self._main_tag or "good", **kwargs

@@ -129,6 +129,7 @@ class ImpulseSeqGenDoFn(DoFn):
         super().__init__()
         self._data = tuple(data or ())
 
+    @DoFn.unbounded_per_element()
     def process(self, element: Sequence[Any]) -> Iterable[TimestampedValue[Any]]:
         """The elements, at their timestamps.
 
@@ -148,11 +149,18 @@ class ImpulseSeqGenDoFn(DoFn):
         return (value for _, value in source.schedule())
 
 
+class _PastSequence(ImpulseSeqGenDoFn):
+    """The same for one sequence that is known to have ended: its output is bounded."""
+
+    def process(self, element: Sequence[Any]) -> Iterable[TimestampedValue[Any]]:
+        yield from super().process(element)
+
+
 class PeriodicSequence(PTransform[Any, Any]):
     """From ``(start, stop, interval)`` to the times from start to before stop, in seconds (Beam's name).
 
     Start and stop are timestamps or seconds since the epoch, the interval is in seconds. Sequences must end
-    in the past; the result is then bounded.
+    in the past. As in Beam, the result counts as unbounded: a grouping needs windows or a trigger.
 
     Raises:
         UnsupportedByRunner: While the pipeline runs, if a sequence ends in the future.
@@ -185,8 +193,8 @@ class PeriodicImpulse(PTransform[Any, Any]):
         rebase: Which of the two times move to the time when the pipeline starts.
 
     Raises:
-        ValueError: If the start is after the end, the interval is not above 0, or data with timestamps is too
-            short.
+        ValueError: If the start is after the end, the interval is not above 0, data with timestamps is too
+            short, or the start moves to a time when the impulse has ended.
 
     Example: ``pipeline | PeriodicImpulse(fire_interval=60)`` ticks every minute.
 
@@ -208,6 +216,10 @@ class PeriodicImpulse(PTransform[Any, Any]):
         stop = Timestamp.of(stop_timestamp)
         if data:
             stop = _checked_stop(start, stop, Duration(fire_interval), data)
+        if rebase is RebaseMode.REBASE_START and stop <= Timestamp.now():
+            what = "an impulse that starts with the run (REBASE_START) has a stop_timestamp in the past"
+            hint = "give a later stop_timestamp, or move both with RebaseMode.REBASE_ALL"
+            raise ValueError(three_parts(what, where="at PeriodicImpulse", hint=hint))
         self._start = start if start_timestamp is None else start_timestamp
         self.source = _source(self._start, stop, fire_interval, tuple(data or ()), rebase)
         self._interval_seconds = fire_interval
@@ -219,7 +231,7 @@ class PeriodicImpulse(PTransform[Any, Any]):
         output_type = AnyHint if source.data else _SECONDS
         if source.rebase is RebaseMode.REBASE_NONE and source.stop_micros <= Timestamp.now().micros:
             bounds = (self._start, Timestamp(micros=source.stop_micros), self._interval_seconds)
-            made = ParDo(ImpulseSeqGenDoFn(source.data)).with_output_types(output_type)
+            made = ParDo(_PastSequence(source.data)).with_output_types(output_type)
             ticks = pbegin | "ImpulseElement" >> Create([bounds]) | "GenSequence" >> made
         else:
             ticks = pbegin | "GenSequence" >> SourceTransform(source)
