@@ -14,9 +14,9 @@ from pathlib import Path
 from typing import Any
 
 from outcome import FOLDER, write_numbers
+from penstock.functions.combinefn import CombineFn
 from penstock.machines.grouping import GroupingMachine
 from penstock.machines.records import MAX_MICROS, MIN_MICROS, Element, Times
-from penstock.transforms.combinefn import CombineFn
 from penstock.transforms.trigger import (
     AccumulationMode,
     AfterCount,
@@ -25,7 +25,7 @@ from penstock.transforms.trigger import (
     TriggerFn,
 )
 from penstock.transforms.window import FixedWindows, Sessions, SlidingWindows, WindowFn
-from penstock.transforms.windowing import Windowing
+from penstock.windows.windowing import Windowing
 
 _SPACING_MICROS = 10_000_000
 _OFFSETS_MICROS = (0, 1_500_000, 500_000, 3_000_000, 1_000_000)

@@ -6,20 +6,22 @@ from collections.abc import Iterator
 from dataclasses import replace
 from typing import Any
 
+from penstock.construction.ptransform import PTransform
+from penstock.construction.pvalue import PBegin, PCollection
+from penstock.functions.dofn import DoFn
 from penstock.io.each_batch import WriteToMemory
 from penstock.machines.records import Dropped, DropReason, Element, Pane, Played
-from penstock.pvalue import PBegin, PCollection
 from penstock.transforms.changelog import Changelog
 from penstock.transforms.combine import CombinePerKey
-from penstock.transforms.dofn import DoFn
 from penstock.transforms.grouping import Flatten, GroupByKey
 from penstock.transforms.pardo import ParDo
-from penstock.transforms.ptransform import PTransform
-from penstock.transforms.trigger import AccumulationMode, AfterCount, Repeatedly
-from penstock.transforms.window import GlobalWindows
 from penstock.transforms.windowing import WindowInto
 from penstock.utils.timestamp import Timestamp
 from penstock.utils.windowed_value import ValueKind, WindowedValue
+from penstock.windows.plain_windows import GlobalWindows
+from penstock.windows.trigger_arrivals import AfterCount
+from penstock.windows.trigger_base import AccumulationMode
+from penstock.windows.trigger_composites import Repeatedly
 from penstock_conformance.programs import Program
 
 GROUPING = "Grouping"

@@ -5,14 +5,14 @@ from __future__ import annotations
 from collections.abc import Callable, Iterable, Iterator
 from typing import Any, NamedTuple
 
+from penstock.base.bounded_window import BoundedWindow, TimestampedValue
+from penstock.base.tagged_output import TaggedOutput
+from penstock.functions.dofn import bind, signature_of
+from penstock.functions.params import kind_of
+from penstock.functions.userstate import UserStateContext
 from penstock.graph import ParDo
 from penstock.machines.records import Element
 from penstock.machines.stateful import Ring
-from penstock.pvalue import TaggedOutput
-from penstock.transforms.bounded_window import BoundedWindow, TimestampedValue
-from penstock.transforms.dofn import bind, signature_of
-from penstock.transforms.params import kind_of
-from penstock.transforms.userstate import UserStateContext
 from penstock.utils.windowed_value import WindowedValue, create, unknown_pane
 from penstock_conformance.malformed import Malformed
 
@@ -38,7 +38,7 @@ Method = Callable[[Asked], tuple[Any, ...]]
 def process_of(primitive: ParDo) -> Method:
     """The method ``process`` of a ParDo's DoFn, with the arguments of the ParDo.
 
-    >>> from penstock.transforms.dofn import MapDoFn
+    >>> from penstock.functions.dofn import MapDoFn
     >>> process_of(ParDo(MapDoFn(len)))(Asked(create("abc", 0, ())))
     (3,)
     """

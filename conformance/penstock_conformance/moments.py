@@ -5,8 +5,8 @@ from __future__ import annotations
 import re
 from datetime import UTC, datetime
 
+from penstock.base.bounded_window import BoundedWindow, GlobalWindow, IntervalWindow
 from penstock.machines.records import MAX_MICROS, MIN_MICROS
-from penstock.transforms.bounded_window import BoundedWindow, GlobalWindow, IntervalWindow
 from penstock_conformance.malformed import Malformed
 
 TIME_PATTERN = (

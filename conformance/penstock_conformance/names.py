@@ -6,17 +6,17 @@ from collections.abc import Iterable
 from dataclasses import dataclass
 from typing import Any
 
+from penstock.base.bounded_window import IntervalWindow
+from penstock.functions.combinefn import CombineFn
 from penstock.transforms import trigger, window
-from penstock.transforms.combinefn import CombineFn
-from penstock.transforms.combiners import MeanCombineFn
-from penstock.transforms.custom_trigger import TriggerContext
+from penstock.transforms.counting import MeanCombineFn
 from penstock.transforms.pardo import ParDo
 from penstock.transforms.row_joins import JoinRows
-from penstock.transforms.timeutil import TimeDomain
-from penstock.transforms.trigger import CustomTrigger, TriggerElement, TriggerTimer
 from penstock.transforms.validity import ValidFrom, ValidityJoin
-from penstock.transforms.window import IntervalWindow, NonMergingWindowFn, WindowFn
 from penstock.utils.timestamp import Timestamp
+from penstock.windows.custom_trigger import CustomTrigger, TriggerContext, TriggerElement, TriggerTimer
+from penstock.windows.timeutil import TimeDomain
+from penstock.windows.window_fn import NonMergingWindowFn, WindowFn
 from penstock_conformance.own_programs import Attribution, Shown, Sides, left_row, with_product, with_time
 
 

@@ -6,19 +6,20 @@ from collections.abc import Callable, Iterator
 from typing import Any
 
 from penstock.coders import PickleCoder, StrUtf8Coder
-from penstock.transforms.core import DoFn, Filter, MapTuple
-from penstock.transforms.ptransform import PTransform
-from penstock.transforms.timeutil import TimeDomain
-from penstock.transforms.userstate import (
+from penstock.construction.ptransform import PTransform
+from penstock.functions.dofn import DoFn
+from penstock.functions.userstate import (
     MapStateSpec,
     ReadModifyWriteStateSpec,
     SetStateSpec,
     TimerSpec,
     on_timer,
 )
+from penstock.transforms.pardo import Filter, MapTuple
 from penstock.transforms.validity import Valid
 from penstock.typehints import KV
 from penstock.typehints import Any as AnyHint
+from penstock.windows.timeutil import TimeDomain
 from penstock_conformance.malformed import Malformed
 from penstock_conformance.moments import time_text
 

@@ -7,8 +7,8 @@ import traceback
 from collections.abc import Callable, Iterator, Sequence
 from typing import Any
 
+from penstock.construction.pipeline import Pipeline
 from penstock.error import RunnerError
-from penstock.pipeline import Pipeline
 from penstock.transforms.create import Create
 from penstock_conformance import bare, pipelines
 from penstock_conformance.outcomes import Outcome, Status, status_of

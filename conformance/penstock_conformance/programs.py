@@ -6,12 +6,12 @@ from collections.abc import Mapping
 from dataclasses import dataclass
 from typing import Any, TypeVar
 
+from penstock.construction.ptransform import PTransform
 from penstock.machines.grouping import GroupingMachine
-from penstock.transforms.ptransform import PTransform
-from penstock.transforms.trigger import AccumulationMode, ClosingBehavior, OnTimeBehavior
-from penstock.transforms.window import TimestampCombiner
-from penstock.transforms.windowing import Windowing
 from penstock.utils.timestamp import MAX_TIMESTAMP, Duration
+from penstock.windows.plain_windows import TimestampCombiner
+from penstock.windows.trigger_base import AccumulationMode, ClosingBehavior, OnTimeBehavior
+from penstock.windows.windowing import Windowing
 from penstock_conformance.malformed import Malformed
 from penstock_conformance.moments import micros_of
 from penstock_conformance.names import names

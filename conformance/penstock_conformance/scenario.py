@@ -6,8 +6,8 @@ from collections.abc import Mapping
 from dataclasses import dataclass
 from typing import Any
 
+from penstock.base.bounded_window import BoundedWindow
 from penstock.machines.records import DropReason, Event
-from penstock.transforms.bounded_window import BoundedWindow
 from penstock.utils.windowed_value import ValueKind
 
 MODES = ("streaming", "micro_batch", "batch")

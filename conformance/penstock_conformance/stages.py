@@ -5,17 +5,20 @@ from __future__ import annotations
 from collections.abc import Iterator
 from typing import Any
 
-from penstock.pvalue import PBegin, PCollection
+from penstock.construction.ptransform import PTransform
+from penstock.construction.pvalue import PBegin, PCollection
+from penstock.functions.dofn import DoFn
 from penstock.testing.test_stream import TestStream
 from penstock.transforms.combine import CombinePerKey
-from penstock.transforms.combiners import MeanCombineFn
-from penstock.transforms.dofn import DoFn
+from penstock.transforms.counting import MeanCombineFn
 from penstock.transforms.grouping import Flatten, GroupByKey
 from penstock.transforms.pardo import ParDo
-from penstock.transforms.ptransform import PTransform
-from penstock.transforms.trigger import AccumulationMode, AfterWatermark
-from penstock.transforms.window import FixedWindows, Sessions, WindowFn
 from penstock.transforms.windowing import WindowInto
+from penstock.windows.plain_windows import FixedWindows
+from penstock.windows.sessions import Sessions
+from penstock.windows.trigger_base import AccumulationMode
+from penstock.windows.watermark_triggers import AfterWatermark
+from penstock.windows.window_fn import WindowFn
 from penstock_conformance.parsing import load
 from penstock_conformance.tapes import tape_of
 

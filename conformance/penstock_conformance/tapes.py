@@ -7,6 +7,7 @@ from dataclasses import dataclass
 from itertools import pairwise
 from typing import Any
 
+from penstock.base.bounded_window import TimestampedValue
 from penstock.machines.records import (
     MAX_MICROS,
     AdvanceClock,
@@ -17,7 +18,6 @@ from penstock.machines.records import (
     Signal,
 )
 from penstock.testing import test_stream
-from penstock.transforms.window import TimestampedValue
 from penstock.utils.timestamp import MIN_TIMESTAMP, Duration, Timestamp
 from penstock_conformance.malformed import Malformed
 from penstock_conformance.scenario import Scenario, Step

@@ -5,19 +5,20 @@ from __future__ import annotations
 from collections.abc import Iterable, Iterator
 from typing import Any
 
+from penstock.base.bounded_window import BoundedWindow
+from penstock.construction.pipeline import Pipeline
+from penstock.construction.ptransform import PTransform
 from penstock.graph import AssignWindows, Flatten, Graph, ParDo, StatefulParDo, Step
 from penstock.machines.records import Dropped, Element, Emitted, Pane, Times
 from penstock.machines.stateful import Reaction, StatefulMachine
 from penstock.machines.stateful_keys import StatefulKey
 from penstock.machines.trigger_machine import Domain
-from penstock.pipeline import Pipeline
-from penstock.transforms.bounded_window import BoundedWindow
 from penstock.transforms.create import Create
-from penstock.transforms.ptransform import PTransform
-from penstock.transforms.window import WindowFn
-from penstock.transforms.windowing import Windowing, WindowInto
+from penstock.transforms.windowing import WindowInto
 from penstock.utils.timestamp import Timestamp
 from penstock.utils.windowed_value import WindowedValue, create, unknown_pane
+from penstock.windows.window_fn import WindowFn
+from penstock.windows.windowing import Windowing
 from penstock_conformance.calls import Asked, StatefulCode, given_by, process_of
 from penstock_conformance.malformed import Malformed
 

@@ -6,7 +6,7 @@ import itertools
 from collections.abc import Iterable, Mapping
 from dataclasses import dataclass, field
 
-from penstock.transforms.expressions import Arithmetic, Expression, Field, Literal
+from penstock.functions.expressions import Arithmetic, Expression, Field, Literal
 
 _LEAST, _GREATEST = -(1 << 63), (1 << 63) - 1
 

@@ -22,7 +22,7 @@ from pyspark.sql.types import (
     TimestampType,
 )
 
-from penstock.transforms.expressions import (
+from penstock.functions.expressions import (
     Arithmetic,
     Comparison,
     Connective,
@@ -32,7 +32,7 @@ from penstock.transforms.expressions import (
     Literal,
     Not,
 )
-from penstock.transforms.window_bounds import WindowBound
+from penstock.functions.window_bounds import WindowBound
 
 Fields = tuple[tuple[str, DataType], ...]
 

@@ -7,10 +7,10 @@ from typing import Any
 
 from pyspark.sql.types import DataType, DoubleType, LongType, TimestampType
 
+from penstock.functions.expressions import Expression, Field
 from penstock.graph import Source, Step
 from penstock.io.parquetio import ParquetSource
 from penstock.io.sparkio import DataFrameSource, SparkSource
-from penstock.transforms.expressions import Expression, Field
 from penstock_spark.column_bounds import UNBOUNDED, Bounds
 from penstock_spark.column_kinds import WINDOW_BOUNDS, Fields, column_type
 

@@ -6,16 +6,16 @@ import copy
 from dataclasses import replace
 from typing import Any
 
+from penstock.base.where import caller
+from penstock.construction.pipeline_arguments import checked_arguments
+from penstock.construction.without_effect import refusals, warn_of_hints, warn_of_no_effect
 from penstock.error import UnsupportedByRunner
 from penstock.graph import Graph, Source, Step, Write, show
 from penstock.options.given import check_given
 from penstock.options.pipeline_options import PipelineOptions
 from penstock.options.pipeline_options_validator import PipelineOptionsValidator
 from penstock.options.spark import SparkOptions
-from penstock.options.without_effect import refusals, warn_of_hints, warn_of_no_effect
-from penstock.pipeline_arguments import checked_arguments
 from penstock.runners.runner import PipelineResult, PipelineRunner
-from penstock.where import caller
 from penstock_spark.passes import leading_to, optimise
 from penstock_spark.passes.choose import choose
 from penstock_spark.passes.columns import TableOf, columns
@@ -112,7 +112,7 @@ class SparkRunner(PipelineRunner):
 
     def to_dataframe(self, pcoll: Any, schema: Any = None) -> Any:
         """A PCollection as a DataFrame; see `penstock.io.to_dataframe`."""
-        from penstock.graph_of import graph_with_edge
+        from penstock.construction.graph_of import graph_with_edge
         from penstock.io.sparkio import FrameSink
         from penstock_spark.execute import lower_only
         from penstock_spark.opened import Opened

@@ -5,8 +5,8 @@ from __future__ import annotations
 from typing import Any
 
 from penstock.graph import Graph
-from penstock.transforms.core import Windowing
-from penstock.transforms.window import GlobalWindows
+from penstock.windows.plain_windows import GlobalWindows
+from penstock.windows.windowing import Windowing
 
 
 def windowing_of(graph: Graph, edge: int) -> Any:

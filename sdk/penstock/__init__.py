@@ -14,9 +14,12 @@ from typing import TYPE_CHECKING, Any
 # What every pipeline needs loads at once; inputs, outputs and runners load when a program first names them.
 from penstock import coders, pvalue, transforms, typehints
 from penstock.absent import install, no_attribute
+from penstock.base.row import Row
+from penstock.base.tagged_output import TaggedOutput
 from penstock.coders import RowCoder
-from penstock.pipeline import Pipeline, transform_annotations
-from penstock.pvalue import PCollection, Row, TaggedOutput
+from penstock.construction.annotations import transform_annotations
+from penstock.construction.pipeline import Pipeline
+from penstock.construction.pvalue import PCollection
 from penstock.transforms import *  # noqa: F403
 from penstock.transforms import combiners, trigger, window
 from penstock.typehints import WithTypeHints

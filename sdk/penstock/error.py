@@ -13,7 +13,7 @@ def three_parts(what: str, *, where: str | None = None, hint: str | None = None)
 
     Args:
         what: What is wrong, as a short clause.
-        where: The step's label and the user's file and line, as `penstock.where.at_step` formats them.
+        where: The step's label and the user's file and line, as `penstock.base.where.at_step` formats them.
         hint: What the user can do about it.
 
     Returns:

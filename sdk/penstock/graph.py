@@ -14,8 +14,8 @@ from collections.abc import Iterator
 from dataclasses import dataclass, field
 from typing import Any
 
+from penstock.base.where import Location, at_step
 from penstock.typehints.constraints import show_type
-from penstock.where import Location, at_step
 
 
 class Source:

@@ -7,12 +7,12 @@ from collections.abc import Iterator
 from beam_panes import Shown, shown
 from beam_programs import END_OF_TIME, Program
 
+from penstock.functions.combinefn import CombineFn
 from penstock.machines.grouping import GroupingMachine
 from penstock.machines.playing import Player
 from penstock.machines.records import AdvanceClock, Pane
-from penstock.transforms.combinefn import CombineFn
-from penstock.transforms.windowing import Windowing
 from penstock.utils.timestamp import Timestamp
+from penstock.windows.windowing import Windowing
 
 
 def run(program: Program) -> list[Shown]:

@@ -20,7 +20,7 @@ from penstock.transforms.window import (
     SlidingWindows,
     TimestampCombiner,
 )
-from penstock.transforms.windowing import Windowing
+from penstock.windows.windowing import Windowing
 from penstock_conformance.moments import micros_of, window_of
 from penstock_conformance.parsing import load
 from penstock_conformance.scenario import Scenario

@@ -19,8 +19,8 @@ from penstock.transforms.userstate import (
     on_window_expiration,
 )
 from penstock.transforms.window import FixedWindows, GlobalWindows
-from penstock.transforms.windowing import Windowing
 from penstock.utils.timestamp import Duration
+from penstock.windows.windowing import Windowing
 from penstock_conformance import bare
 from penstock_conformance.malformed import Malformed
 from penstock_conformance.outcomes import Status

@@ -38,8 +38,8 @@ from penstock.transforms.window import (
     TimestampCombiner,
     TimestampedValue,
 )
-from penstock.transforms.windowing import Windowing
 from penstock.utils.windowed_value import PaneInfoTiming
+from penstock.windows.windowing import Windowing
 from penstock_spark.operators.batch import loads
 from penstock_spark.shards.packets import Mark, Packet
 

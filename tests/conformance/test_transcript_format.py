@@ -6,6 +6,7 @@ import re
 
 import pytest
 
+from penstock.base.bounded_window import GlobalWindow, IntervalWindow
 from penstock.machines.records import (
     MAX_MICROS,
     AdvanceClock,
@@ -15,7 +16,6 @@ from penstock.machines.records import (
     EndRound,
     Signal,
 )
-from penstock.transforms.bounded_window import GlobalWindow, IntervalWindow
 from penstock.utils.windowed_value import PaneInfoTiming, ValueKind
 from penstock_conformance import bare
 from penstock_conformance.lines import event_of, expected_of

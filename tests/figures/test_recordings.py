@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import pytest
 
+from penstock.base.bounded_window import BoundedWindow
 from penstock.coders.coders import Coder, PickleCoder
 from penstock.figures import recording_of_played, recording_of_test_stream, value_text
 from penstock.machines.grouping import GroupingMachine
@@ -18,13 +19,12 @@ from penstock.machines.records import (
     Event,
 )
 from penstock.testing.test_stream import TestStream
-from penstock.transforms.bounded_window import BoundedWindow
 from penstock.transforms.combiners import MeanCombineFn
 from penstock.transforms.trigger import AccumulationMode, AfterCount, AfterProcessingTime, Repeatedly
 from penstock.transforms.window import FixedWindows, GlobalWindows, NonMergingWindowFn, TimestampedValue
-from penstock.transforms.windowing import Windowing
 from penstock.utils.timestamp import Timestamp
 from penstock.utils.windowed_value import PaneInfoTiming, ValueKind
+from penstock.windows.windowing import Windowing
 
 SECOND = 1_000_000
 TEN_SECONDS = Windowing(FixedWindows(10))

@@ -9,9 +9,9 @@ from typing import Any
 
 from generated_triggers import random_trigger
 
+from penstock.functions.combinefn import CombineFn
 from penstock.machines.grouping import GroupingMachine
 from penstock.machines.records import Event
-from penstock.transforms.combinefn import CombineFn
 from penstock.transforms.trigger import (
     AccumulationMode,
     ClosingBehavior,
@@ -32,7 +32,7 @@ from penstock.transforms.window import (
     UnalignedFixedWindows,
     WindowFn,
 )
-from penstock.transforms.windowing import Windowing
+from penstock.windows.windowing import Windowing
 
 FOREVER = 10**9
 """An allowed lateness, in seconds, that no generated watermark comes to the end of before the input ends."""

@@ -27,6 +27,7 @@ from outcomes import (
     windows_of,
 )
 
+from penstock.base.bounded_window import IntervalWindow
 from penstock.machines.arrivals import united
 from penstock.machines.grouping import GroupingMachine
 from penstock.machines.playing import Player
@@ -43,7 +44,6 @@ from penstock.machines.records import (
     Times,
 )
 from penstock.machines.trigger_machine import TriggerMachine
-from penstock.transforms.bounded_window import IntervalWindow
 
 PRODUCERS = 3
 

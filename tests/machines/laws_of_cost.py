@@ -36,7 +36,7 @@ from penstock.transforms.window import (
     TimestampCombiner,
     WindowFn,
 )
-from penstock.transforms.windowing import Windowing
+from penstock.windows.windowing import Windowing
 
 WINDOWS: tuple[WindowFn, ...] = (
     Sessions(10),

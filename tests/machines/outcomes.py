@@ -11,9 +11,9 @@ from typing import Any
 from generated import COMBINES, Case
 from generated_events import only_arrivals
 
+from penstock.base.bounded_window import BoundedWindow, IntervalWindow
 from penstock.machines.playing import Player, play
 from penstock.machines.records import Arrive, Dropped, Event, Pane, Played
-from penstock.transforms.bounded_window import BoundedWindow, IntervalWindow
 from penstock.transforms.trigger import AccumulationMode
 from penstock.transforms.window import Sessions, WindowFn
 from penstock.utils.timestamp import Timestamp

@@ -9,8 +9,8 @@ from penstock.machines.playing import play
 from penstock.machines.records import AdvanceClock, AdvanceWatermark, Arrive, Event, Pane, Played
 from penstock.transforms.trigger import AccumulationMode, OnTimeBehavior, TriggerFn
 from penstock.transforms.window import FixedWindows, GlobalWindows, WindowFn
-from penstock.transforms.windowing import Windowing
 from penstock.utils.windowed_value import PaneInfoTiming, ValueKind
+from penstock.windows.windowing import Windowing
 
 SECOND = 1_000_000
 FOREVER = 10**9

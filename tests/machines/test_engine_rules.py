@@ -27,7 +27,7 @@ from penstock.transforms.window import (
     FixedWindows,
     GlobalWindows,
 )
-from penstock.transforms.windowing import Windowing
+from penstock.windows.windowing import Windowing
 
 EACH = Repeatedly(AfterCount(1))
 

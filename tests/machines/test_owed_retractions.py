@@ -12,7 +12,7 @@ from penstock.machines.playing import Player
 from penstock.machines.records import Event
 from penstock.transforms.trigger import AfterCount, AfterWatermark
 from penstock.transforms.window import Sessions, TimestampCombiner
-from penstock.transforms.windowing import Windowing
+from penstock.windows.windowing import Windowing
 
 
 def sessions(early: int, lateness: float = 0, mode: Any = RETRACTING, **more: Any) -> Windowing:

@@ -22,10 +22,10 @@ from shorthand import (
     windowed,
 )
 
+from penstock.functions.combinefn import CombineFn
 from penstock.machines.grouping import GroupingMachine
 from penstock.machines.playing import Player
 from penstock.machines.records import Pane, Signal
-from penstock.transforms.combinefn import CombineFn
 from penstock.transforms.trigger import (
     AfterCount,
     AfterProcessingTime,
@@ -40,8 +40,8 @@ from penstock.transforms.window import (
     SlidingWindows,
     TimestampCombiner,
 )
-from penstock.transforms.windowing import Windowing
 from penstock.utils.windowed_value import ValueKind
+from penstock.windows.windowing import Windowing
 
 EACH = Repeatedly(AfterCount(1))
 EACH_UNTIL_THE_END = AfterWatermark(early=AfterCount(1))

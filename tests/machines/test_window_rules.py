@@ -15,7 +15,7 @@ from shorthand import (
     windowed,
 )
 
-from penstock.transforms.combinefn import CombineFn
+from penstock.functions.combinefn import CombineFn
 from penstock.transforms.trigger import (
     AfterCount,
     Repeatedly,

@@ -10,7 +10,7 @@ import pyarrow.parquet as pq
 import pytest
 from pyspark.sql.types import StructType
 
-from penstock.transforms.expressions import Expression, Literal, field
+from penstock.functions.expressions import Expression, Literal, field
 from penstock_spark.column_bounds import Bounds, Range
 from penstock_spark.sources.parquet_footers import read_footers
 

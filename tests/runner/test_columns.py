@@ -13,11 +13,11 @@ from pyspark.sql import types
 
 import penstock as beam
 from penstock import field
+from penstock.base.row import Row
+from penstock.functions.expressions import Literal
 from penstock.graph import DriverList, Read
 from penstock.io import ReadFromParquet, ReadFromText, WriteToParquet
 from penstock.io.primitive import SinkTransform
-from penstock.row import Row
-from penstock.transforms.expressions import Literal
 from penstock.transforms.window import FixedWindows, GlobalWindow, IntervalWindow
 from penstock.utils.windowed_value import PANE_INFO_UNKNOWN
 from penstock_spark.column_kinds import NotInColumns, kind

@@ -9,8 +9,8 @@ import pytest
 from plain_runner import Settings, collect, run_plain
 
 import penstock as beam
+from penstock.functions.defaults import DefaultingCombineFn
 from penstock.transforms.combiners import CountCombineFn, MeanCombineFn
-from penstock.transforms.defaults import DefaultingCombineFn
 from penstock_spark.operators import group_write
 
 COMBINES: dict[str, tuple[Any, Any]] = {

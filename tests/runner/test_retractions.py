@@ -9,10 +9,11 @@ from changes import grouping, timed
 from plain_runner import Settings, collect, run_plain
 
 import penstock as beam
+from penstock.base.tagged_output import TaggedOutput
 from penstock.error import UnsupportedByRunner
 from penstock.graph import DriverList
 from penstock.io.primitive import SinkTransform
-from penstock.pvalue import AsDict, AsIter, AsList, AsMultiMap, AsSingleton, TaggedOutput
+from penstock.pvalue import AsDict, AsIter, AsList, AsMultiMap, AsSingleton
 from penstock.transforms.changelog import Changelog
 from penstock.transforms.grouping import SpreadAnew
 from penstock.transforms.trigger import AccumulationMode, AfterCount, DefaultTrigger, Repeatedly

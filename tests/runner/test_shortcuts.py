@@ -11,7 +11,7 @@ import pytest
 from plain_runner import Settings, collect_timed, run_plain
 
 import penstock as beam
-from penstock.transforms.combinefn import CallableWrapperCombineFn
+from penstock.functions.combinefn import CallableWrapperCombineFn
 from penstock.transforms.window import (
     FixedWindows,
     GlobalWindow,

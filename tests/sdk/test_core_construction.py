@@ -12,19 +12,19 @@ import pytest
 import penstock as beam
 from penstock import graph, pvalue
 from penstock.error import SideInputError, TransformError, UnsupportedByRunner
+from penstock.functions.combinefn import curry_combine_fn
+from penstock.functions.defaults import DefaultingCombineFn
 from penstock.io.bounded import Read, SourceBase
 from penstock.io.primitive import SourceTransform
 from penstock.metrics.cells import DistributionData
 from penstock.metrics.execution import MetricsContainer, set_current
 from penstock.metrics.metric import Metrics
 from penstock.options.pipeline_options import PipelineOptions
-from penstock.transforms.combinefn import curry_combine_fn
-from penstock.transforms.defaults import DefaultingCombineFn
-from penstock.transforms.fanout import PostCombineFn, _PreCombineFn
+from penstock.transforms.combine import PostCombineFn, _PreCombineFn
 from penstock.transforms.trigger import AccumulationMode, AfterCount, AfterWatermark, Repeatedly
 from penstock.transforms.window import FixedWindows, GlobalWindows, Sessions, TimestampCombiner
-from penstock.transforms.windowing import Windowing, default_windowing
 from penstock.typehints.decorators import TypeCheckError, with_input_types
+from penstock.windows.windowing import Windowing, default_windowing
 
 
 class Endless(graph.Source):

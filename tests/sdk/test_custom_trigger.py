@@ -8,12 +8,6 @@ from dataclasses import dataclass
 import pytest
 
 import penstock as beam
-from penstock.transforms.custom_trigger import (
-    CustomTrigger,
-    TriggerContext,
-    TriggerElement,
-    TriggerTimer,
-)
 from penstock.transforms.timeutil import TimeDomain
 from penstock.transforms.trigger import (
     FINISHED,
@@ -25,9 +19,10 @@ from penstock.transforms.trigger import (
     Repeatedly,
 )
 from penstock.transforms.window import FixedWindows, GlobalWindow, Sessions
-from penstock.transforms.windowing import default_windowing
 from penstock.utils.timestamp import Timestamp
 from penstock.utils.windowed_value import ValueKind
+from penstock.windows.custom_trigger import CustomTrigger, TriggerContext, TriggerElement, TriggerTimer
+from penstock.windows.windowing import default_windowing
 
 
 class Forgetful(CustomTrigger):

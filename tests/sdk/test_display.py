@@ -5,10 +5,10 @@ from datetime import datetime, timedelta
 import pytest
 
 import penstock as beam
+from penstock.functions.dofn import FilterDoFn, MapDoFn
 from penstock.options.pipeline_options import PipelineOptions
 from penstock.transforms.combiners import MeanCombineFn, TopCombineFn
 from penstock.transforms.display import DisplayData, DisplayDataItem, HasDisplayData
-from penstock.transforms.dofn import FilterDoFn, MapDoFn
 
 
 class Inner(HasDisplayData):

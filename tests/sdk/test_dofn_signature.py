@@ -9,8 +9,8 @@ import pytest
 
 import penstock as beam
 from penstock.coders import VarIntCoder
+from penstock.functions.dofn import bind, method_signature, signature_of
 from penstock.transforms import userstate
-from penstock.transforms.dofn import bind, method_signature, signature_of
 from penstock.transforms.timeutil import TimeDomain
 
 ELEMENT, WINDOW, TIME = beam.DoFn.ElementParam, beam.DoFn.WindowParam, beam.DoFn.TimestampParam

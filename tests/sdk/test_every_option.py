@@ -11,11 +11,11 @@ from typing import Any
 import pytest
 
 import penstock as beam
+from penstock.construction.without_effect import NO_EFFECT, REFUSED
 from penstock.options import given
 from penstock.options.base import OptionsParser, all_classes, parser_of
 from penstock.options.given import check_given
 from penstock.options.pipeline_options import PipelineOptions
-from penstock.options.without_effect import NO_EFFECT, REFUSED
 
 ROOT = Path(__file__).parents[2]
 

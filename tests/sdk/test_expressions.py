@@ -10,9 +10,9 @@ import pytest
 
 import penstock as beam
 from penstock import field
-from penstock.row import Row
+from penstock.base.row import Row
+from penstock.functions.window_bounds import RowInWindow
 from penstock.transforms.window import TimestampedValue
-from penstock.transforms.window_bounds import RowInWindow
 from penstock.typehints import row_type
 
 A, B = field("a"), field("b")

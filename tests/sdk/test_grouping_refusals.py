@@ -10,10 +10,10 @@ import pytest
 import penstock as beam
 from penstock import graph
 from penstock.coders import VarIntCoder
+from penstock.functions.combinefn import curry_combine_fn
+from penstock.functions.defaults import DefaultingCombineFn
 from penstock.io.primitive import SourceTransform
-from penstock.transforms.combinefn import curry_combine_fn
 from penstock.transforms.combiners import CountCombineFn, MeanCombineFn
-from penstock.transforms.defaults import DefaultingCombineFn
 from penstock.transforms.retractions import may_retract
 from penstock.transforms.timeutil import TimeDomain
 from penstock.transforms.trigger import (

@@ -206,7 +206,7 @@ def test_plain_values_run_at_once_and_come_back_as_lists(monkeypatch):
                     step.primitive.sink.into.append(step.label)
             return PipelineResult(PipelineState.DONE)
 
-    monkeypatch.setattr("penstock.runners.runner.create_runner", lambda name: Collecting())
+    monkeypatch.setattr("penstock.construction.pipeline.create_runner", lambda name: Collecting())
     assert ([1, 2] | beam.Map(str)) == ["Materialize1"]
     assert (([1], [2]) | beam.Flatten()) == ["Materialize1"]
     outputs = [1] | beam.ParDo(range).with_outputs("a", main="m")

@@ -5,6 +5,7 @@ import types
 
 import pytest
 
+from penstock.base.engine import SPARK_RUNNER
 from penstock.runners import (
     DirectRunner,
     PipelineResult,
@@ -13,7 +14,6 @@ from penstock.runners import (
     SparkRunner,
     create_runner,
 )
-from penstock.runners.runner import SPARK_RUNNER
 from penstock.transforms.core import Create
 
 

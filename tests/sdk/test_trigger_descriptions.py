@@ -28,8 +28,8 @@ from penstock.transforms.trigger import (
     OrFinally,
     Repeatedly,
 )
-from penstock.transforms.trigger_walks import can_fire_early, every_part
 from penstock.utils.timestamp import Duration, Timestamp
+from penstock.windows.trigger_walks import can_fire_early, every_part
 
 # Each trigger is built once with each library's names.
 TRIGGERS = [

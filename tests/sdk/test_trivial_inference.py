@@ -8,7 +8,7 @@ import pytest
 from inference_cases import CASES
 from inference_classes import Doubler, Odd, Person
 
-from penstock.pvalue import Row
+from penstock.base.row import Row
 from penstock.transforms.core import DoFn
 from penstock.typehints.row_type import RowTypeConstraint
 from penstock.typehints.trivial_inference import (

@@ -12,7 +12,8 @@ from penstock.transforms.window import (
     TimestampedValue,
     WindowFn,
 )
-from penstock.transforms.windowing import Windowing, WindowIntoFn
+from penstock.transforms.windowing import WindowIntoFn
+from penstock.windows.windowing import Windowing
 
 U = 1000
 """The length of one fixed window of figure 1, in seconds; the figure has no scale."""

@@ -17,7 +17,8 @@ from penstock.transforms.window import (
     Sessions,
     WindowFn,
 )
-from penstock.transforms.windowing import Windowing, WindowIntoFn
+from penstock.transforms.windowing import WindowIntoFn
+from penstock.windows.windowing import Windowing
 
 
 class Shifted(Sessions):

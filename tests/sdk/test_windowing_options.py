@@ -19,7 +19,7 @@ from penstock.transforms.trigger import (
     Repeatedly,
 )
 from penstock.transforms.window import FixedWindows, GlobalWindows, Sessions, TimestampCombiner
-from penstock.transforms.windowing import Windowing, default_windowing
+from penstock.windows.windowing import Windowing, default_windowing
 
 QUIET = {
     "on_time_behavior": OnTimeBehavior.FIRE_IF_NON_EMPTY,

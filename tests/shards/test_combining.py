@@ -16,10 +16,10 @@ from outcomes import ACCUMULATING, RETRACTING, finals, latest, settled
 from shard_streams import GROUPING, DictStore, Stream
 
 from penstock.coders.deterministic import encode_key
+from penstock.functions.combinefn import CombineFn
 from penstock.machines.grouping import GroupingMachine
 from penstock.machines.records import Arrive, Dropped, EndRound, Event, Pane, Played, Times
 from penstock.metrics.execution import MetricsContainer
-from penstock.transforms.combinefn import CombineFn
 from penstock.transforms.trigger import AccumulationMode, AfterCount, AfterWatermark
 from penstock.transforms.window import (
     FixedWindows,
@@ -28,8 +28,8 @@ from penstock.transforms.window import (
     SlidingWindows,
     TimestampCombiner,
 )
-from penstock.transforms.windowing import Windowing
 from penstock.utils.windowed_value import ValueKind, unknown_pane
+from penstock.windows.windowing import Windowing
 from penstock_spark.operators.batch import Batch, dumps, loads
 from penstock_spark.operators.failure import StepFailed, find_failure
 from penstock_spark.shards import combining

@@ -8,7 +8,7 @@ from penstock.machines.grouping import GroupingMachine
 from penstock.machines.records import MIN_MICROS, Element, Pane, Times
 from penstock.transforms.trigger import AccumulationMode, AfterCount, AfterWatermarkPercentile, Repeatedly
 from penstock.transforms.window import FixedWindows, Sessions
-from penstock.transforms.windowing import Windowing
+from penstock.windows.windowing import Windowing
 from penstock_spark.checkpoints.state_table import rows_of_page
 from penstock_spark.shards.keys import KeyTable
 from penstock_spark.shards.page_notes import PageNotes

@@ -23,7 +23,7 @@ from penstock.transforms.trigger import (
     Repeatedly,
 )
 from penstock.transforms.window import FixedWindows, Sessions
-from penstock.transforms.windowing import Windowing
+from penstock.windows.windowing import Windowing
 from penstock_spark.shards import pages
 from penstock_spark.shards.header import Header
 from penstock_spark.shards.keys import Fired, KeyTable

@@ -16,7 +16,7 @@ from penstock.testing.test_stream import TestStream
 from penstock.transforms.changelog import Changelog
 from penstock.transforms.trigger import AccumulationMode, AfterCount, AfterProcessingTime, AfterWatermark
 from penstock.transforms.window import FixedWindows, Sessions, TimestampedValue, WindowFn
-from penstock.transforms.windowing import Windowing
+from penstock.windows.windowing import Windowing
 
 SECOND = 1_000_000
 

@@ -23,7 +23,7 @@ from penstock.machines.records import (
     Pane,
 )
 from penstock.transforms.window import FixedWindows, TimestampCombiner
-from penstock.transforms.windowing import Windowing
+from penstock.windows.windowing import Windowing
 
 CASES = 150
 

@@ -14,7 +14,7 @@ from penstock.machines.records import Element, Times
 from penstock.machines.stateful import StatefulMachine
 from penstock.transforms.userstate import SetStateSpec
 from penstock.transforms.window import FixedWindows, GlobalWindow
-from penstock.transforms.windowing import Windowing
+from penstock.windows.windowing import Windowing
 from penstock_spark.shards import pages as module
 from penstock_spark.shards.keys import KeyTable
 from penstock_spark.shards.page_notes import PageNotes

@@ -16,11 +16,11 @@ from test_shards import cuts
 from toy_query import ToyQuery
 
 import penstock as beam
+from penstock.functions.combinefn import CombineFn
 from penstock.io.watermarks import BoundedDisorder
 from penstock.machines.grouping import GroupingMachine
 from penstock.machines.records import AdvanceClock, AdvanceWatermark, Arrive, Event
 from penstock.machines.window_columns import ColumnMachine
-from penstock.transforms.combinefn import CombineFn
 from penstock.transforms.combiners import CountCombineFn
 from penstock.transforms.trigger import (
     AccumulationMode,
@@ -32,9 +32,9 @@ from penstock.transforms.trigger import (
     TriggerFn,
 )
 from penstock.transforms.window import FixedWindows, TimestampCombiner
-from penstock.transforms.windowing import Windowing
 from penstock.utils.timestamp import Timestamp
 from penstock.utils.windowed_value import PaneInfoTiming
+from penstock.windows.windowing import Windowing
 from penstock_spark.checkpoints.state_table import rows_of_page
 from penstock_spark.shards import column_pages, columns
 from penstock_spark.shards.grouping_state import machine_for

@@ -11,7 +11,7 @@ from penstock.figures import recording_of_test_stream
 from penstock.io import WriteToMemory
 from penstock.testing.test_stream import TestStream
 from penstock.transforms.window import FixedWindows, TimestampedValue
-from penstock.transforms.windowing import Windowing
+from penstock.windows.windowing import Windowing
 
 SCORES = [("ann", 5, 2), ("ben", 7, 3), ("ann", 3, 8), ("ann", 1, 14)]
 

@@ -19,6 +19,7 @@ from pyspark.errors import PythonException
 from pyspark.sql import SparkSession
 from scanned import WHERE, elements
 
+from penstock.base.row import Row
 from penstock.coders import coders
 from penstock.io import (
     ReadFromParquet,
@@ -28,7 +29,6 @@ from penstock.io import (
     ReadFromTextWithFilename,
 )
 from penstock.io.sparkio import DataFrameSource
-from penstock.pvalue import Row
 from penstock_spark.sources import open_source
 
 

@@ -21,8 +21,8 @@ from penstock.testing.test_stream import TestStream
 from penstock.transforms.combiners import CountCombineFn
 from penstock.transforms.trigger import AccumulationMode, AfterCount, AfterProcessingTime, Repeatedly
 from penstock.transforms.window import FixedWindows, GlobalWindow, GlobalWindows, IntervalWindow
-from penstock.transforms.windowing import Windowing
 from penstock.utils.timestamp import Timestamp
+from penstock.windows.windowing import Windowing
 from penstock_spark import read_state, state_rows
 from penstock_spark.checkpoints import Checkpoint, find_checkpoint, open_checkpoint, signature_of
 from penstock_spark.passes import optimise

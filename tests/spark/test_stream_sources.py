@@ -17,6 +17,7 @@ import pytest
 from pyspark.errors import StreamingQueryException
 from pyspark.sql import DataFrame, SparkSession
 
+from penstock.base.row import Row
 from penstock.coders import coders
 from penstock.io import (
     ReadFromCsv,
@@ -28,7 +29,6 @@ from penstock.io import (
 )
 from penstock.io.streams import StreamSource
 from penstock.io.watermarks import IngressTime
-from penstock.pvalue import Row
 from penstock_spark.operators.failure import find_failure, to_exception
 from penstock_spark.operators.reporting import report_with, reporting_now
 from penstock_spark.session import runner_session

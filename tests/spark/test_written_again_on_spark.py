@@ -15,9 +15,9 @@ import pyarrow as pa
 import pytest
 
 import penstock as beam
+from penstock.base.row import Row
 from penstock.io import WriteToCsv, WriteToJson, WriteToParquet, WriteToText
 from penstock.io.fileio import WriteToFiles, destination_prefix_naming
-from penstock.pvalue import Row
 from penstock_spark.sinks.hadoop import HadoopFolder
 from penstock_spark.sinks.temporary import MARK, PREFIX
 

@@ -8,7 +8,7 @@ from __future__ import annotations
 from types import ModuleType
 from typing import Any
 
-from penstock.typehints.batch import BatchConverter
+from penstock.functions.batches import BatchConverter
 
 
 def with_numpy() -> ModuleType:

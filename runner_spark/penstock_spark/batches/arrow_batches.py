@@ -9,8 +9,8 @@ from typing import Any
 
 import pyarrow as pa
 
+from penstock.functions.batches import BatchConverter
 from penstock.typehints import typehints
-from penstock.typehints.batch import BatchConverter
 from penstock.typehints.column_types import ValueTypeConstraint
 from penstock.typehints.row_type import RowTypeConstraint
 from penstock.utils.timestamp import Timestamp

@@ -7,8 +7,8 @@ from typing import Any
 
 import numpy as np
 
+from penstock.functions.batches import BatchConverter, N
 from penstock.typehints import typehints
-from penstock.typehints.batch import BatchConverter, N
 from penstock_spark.batches.misfits import length_of, misfit
 
 _OF_PYTHON = (bool, int, float, complex, str, bytes)

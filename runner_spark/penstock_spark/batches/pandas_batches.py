@@ -7,7 +7,7 @@ from typing import Any
 
 import pandas as pd
 
-from penstock.typehints.batch import BatchConverter
+from penstock.functions.batches import BatchConverter
 from penstock.typehints.row_type import RowTypeConstraint
 from penstock_spark.batches.misfits import length_of, misfit
 from penstock_spark.batches.rows import row_maker, row_type, without_none

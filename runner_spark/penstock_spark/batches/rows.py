@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Callable
 from typing import Any
 
-from penstock.pvalue import Row
+from penstock.base.row import Row
 from penstock.typehints.row_type import GeneratedClassRowTypeConstraint, RowTypeConstraint
 from penstock.typehints.typehints import get_concrete_type_from_nullable, is_nullable
 

@@ -10,6 +10,8 @@ from types import MethodType
 from typing import Any
 
 import penstock
+from penstock.functions.combinefn import CombineFn
+from penstock.functions.signature import signature_of as dofn_signature_of
 from penstock.graph import CombinePerKey, GroupByKey, Read, Source, StatefulParDo, Step, Write
 from penstock.io.sparkio import SparkSource
 from penstock.io.streams import StreamSource
@@ -18,12 +20,11 @@ from penstock.io.watermarks import BoundedDisorder, EstimationBand, IdleTimeout,
 from penstock.machines.contents import Accumulator, Bag, Contents, Exact, Values
 from penstock.machines.pieces import Separable
 from penstock.machines.program import program_of
-from penstock.transforms.combinefn import CombineFn
-from penstock.transforms.signature import signature_of as dofn_signature_of
-from penstock.transforms.trigger import AccumulationMode, ClosingBehavior, OnTimeBehavior, TriggerFn
-from penstock.transforms.window import TimestampCombiner, WindowFn
-from penstock.transforms.windowing import Windowing
 from penstock.utils.timestamp import Duration, Timestamp
+from penstock.windows.plain_windows import TimestampCombiner
+from penstock.windows.trigger_base import AccumulationMode, ClosingBehavior, OnTimeBehavior, TriggerFn
+from penstock.windows.window_fn import WindowFn
+from penstock.windows.windowing import Windowing
 from penstock_spark.checkpoints.key_coders import KeyCoders, key_coders_of
 from penstock_spark.retractions import retracting_edges
 from penstock_spark.stream_plan import StreamPlan, WaitingParDo

@@ -10,13 +10,13 @@ from typing import Any, NamedTuple
 import pyarrow as pa
 from pyspark.sql import DataFrame, SparkSession
 
+from penstock.base.bounded_window import BoundedWindow, GlobalWindow
 from penstock.coders.deterministic import decode_key
 from penstock.error import three_parts
 from penstock.machines.pieces import Held
 from penstock.machines.stateful_keys import StatefulKey, window_of
 from penstock.machines.states import KeyState, WindowState
 from penstock.machines.trigger_machine import CLOCK
-from penstock.transforms.bounded_window import BoundedWindow, GlobalWindow
 from penstock.utils.timestamp import Timestamp
 from penstock_spark.checkpoints.compare import Signature
 from penstock_spark.checkpoints.folder import Checkpoint, find_checkpoint

@@ -10,7 +10,7 @@ from pyspark.sql import Column
 from pyspark.sql import functions as F
 
 from penstock.error import three_parts
-from penstock.transforms.expressions import (
+from penstock.functions.expressions import (
     Arithmetic,
     Comparison,
     Connective,
@@ -20,7 +20,7 @@ from penstock.transforms.expressions import (
     Literal,
     Not,
 )
-from penstock.transforms.window_bounds import WindowBound
+from penstock.functions.window_bounds import WindowBound
 from penstock_spark.column_kinds import WINDOW_BOUNDS, is_float_and_small_int, kind
 from penstock_spark.column_plan import Table
 from penstock_spark.operators.failure import marked

@@ -16,7 +16,7 @@ from pyspark.sql import functions as F
 from pyspark.sql.types import DataType, StructType
 
 from penstock.error import three_parts
-from penstock.transforms.expressions import Arithmetic, Expression, Literal
+from penstock.functions.expressions import Arithmetic, Expression, Literal
 from penstock_spark.column_kinds import WINDOW_BOUNDS, kind
 from penstock_spark.column_plan import (
     ColumnsSource,

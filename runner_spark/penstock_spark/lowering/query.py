@@ -10,9 +10,9 @@ from typing import Any
 from pyspark.sql import Column, DataFrame
 from pyspark.sql import functions as F
 
+from penstock.functions.dofn import signature_of
 from penstock.graph import StatefulParDo
-from penstock.transforms.dofn import signature_of
-from penstock.transforms.timeutil import TimeDomain
+from penstock.windows.timeutil import TimeDomain
 from penstock_spark.checkpoints import Checkpoint
 from penstock_spark.lowering.context import Context
 from penstock_spark.lowering.jobs import run_plan

@@ -10,6 +10,7 @@ from pyspark.sql import DataFrame
 from pyspark.sql.pandas.types import from_arrow_schema
 
 from penstock.error import three_parts
+from penstock.functions.batch_types import BatchTypes, batch_types_of
 from penstock.graph import (
     CombinePerKey,
     Flatten,
@@ -20,7 +21,6 @@ from penstock.graph import (
     Step,
     Write,
 )
-from penstock.transforms.batch_types import BatchTypes, batch_types_of
 from penstock_spark.lowering.columns import columns_for, lower_columns
 from penstock_spark.lowering.context import Context
 from penstock_spark.lowering.driver_rows import rows_by_driver

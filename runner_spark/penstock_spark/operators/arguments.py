@@ -7,11 +7,11 @@ from itertools import repeat
 from operator import itemgetter
 from typing import Any
 
+from penstock.functions.params import kind_of
+from penstock.functions.userstate import StateSpec, TimerSpec
 from penstock.graph import SideInputSlot
 from penstock.machines.cells import kind_of_cell
 from penstock.machines.user_state import UserTimer
-from penstock.transforms.params import kind_of
-from penstock.transforms.userstate import StateSpec, TimerSpec
 from penstock.utils.timestamp import Timestamp
 from penstock.utils.windowed_value import create
 from penstock_spark.operators.batch import Batch

@@ -19,9 +19,9 @@ from typing import Any
 
 import cloudpickle
 
+from penstock.base.bounded_window import GlobalWindow
 from penstock.coders import registered_pickles
 from penstock.error import three_parts
-from penstock.transforms.window import GlobalWindow
 from penstock.utils.timestamp import MIN_TIMESTAMP
 from penstock.utils.windowed_value import PANE_INFO_UNKNOWN
 

@@ -9,11 +9,11 @@ from __future__ import annotations
 from collections.abc import Callable, Collection, Iterable, Iterator
 from typing import Any
 
+from penstock.base.bounded_window import TimestampedValue
+from penstock.base.tagged_output import TaggedOutput
 from penstock.error import three_parts
+from penstock.functions.batches import BatchConverter
 from penstock.metrics.execution import MetricsContainer, set_current
-from penstock.pvalue import TaggedOutput
-from penstock.transforms.window import TimestampedValue
-from penstock.typehints.batch import BatchConverter
 from penstock.typehints.typehints import show_type
 from penstock.utils.windowed_value import HomogeneousWindowedBatch, WindowedValue
 from penstock_spark.operators.batch import CHUNK_ELEMENTS, Batch

@@ -7,8 +7,8 @@ from typing import Any
 
 import pyarrow as pa
 
-from penstock.transforms.field_functions import named_tuple
-from penstock.transforms.window import GlobalWindow
+from penstock.base.bounded_window import GlobalWindow
+from penstock.functions.field_functions import named_tuple
 from penstock.utils.windowed_value import PANE_INFO_UNKNOWN
 from penstock_spark.operators.batch import GLOBAL, MIN_MICROS, Batch, Windows
 from penstock_spark.operators.group_read import ONLY_PANE

@@ -5,8 +5,10 @@ from __future__ import annotations
 from collections.abc import Callable
 from typing import Any
 
+from penstock.base.bounded_window import GlobalWindow, IntervalWindow
 from penstock.coders.deterministic import as_coders_give_them, decode_key
-from penstock.transforms.window import GlobalWindow, IntervalWindow, Sessions, TimestampCombiner
+from penstock.windows.plain_windows import TimestampCombiner
+from penstock.windows.sessions import Sessions
 from penstock_spark.operators.batch import dumps
 
 SELF_CONTAINED_TAGS = frozenset(b"siqIfb10N")

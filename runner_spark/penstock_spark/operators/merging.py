@@ -9,8 +9,9 @@ from __future__ import annotations
 from collections.abc import Iterable, Iterator
 from typing import Any
 
+from penstock.base.bounded_window import IntervalWindow
 from penstock.machines.merging import Merging
-from penstock.transforms.window import IntervalWindow, Sessions
+from penstock.windows.sessions import Sessions
 from penstock_spark.operators.spool import Spool
 
 Chunk = tuple[int, bytes]

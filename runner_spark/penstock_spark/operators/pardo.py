@@ -7,11 +7,9 @@ from collections.abc import Callable, Iterator, Mapping
 from functools import partial
 from typing import Any
 
+from penstock.base.tagged_output import TaggedOutput
 from penstock.error import three_parts
-from penstock.graph import SideInputSlot
-from penstock.metrics.execution import MetricsContainer, set_current
-from penstock.pvalue import TaggedOutput
-from penstock.transforms.dofn import (
+from penstock.functions.dofn import (
     DoFn,
     DoFnParam,
     FilterDoFn,
@@ -23,7 +21,9 @@ from penstock.transforms.dofn import (
     bind,
     signature_of,
 )
-from penstock.transforms.params import kind_of
+from penstock.functions.params import kind_of
+from penstock.graph import SideInputSlot
+from penstock.metrics.execution import MetricsContainer, set_current
 from penstock.utils.windowed_value import WindowedValue
 from penstock_spark.operators.arguments import Arguments, needs_row
 from penstock_spark.operators.batch import GLOBAL, MIN_MICROS, Batch

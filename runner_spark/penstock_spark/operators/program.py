@@ -10,8 +10,8 @@ from collections.abc import Callable, Iterable
 from dataclasses import dataclass, field
 from typing import Any
 
+from penstock.functions.batch_types import BatchTypes
 from penstock.graph import AssignWindows, ParDo
-from penstock.transforms.batch_types import BatchTypes
 from penstock_spark.operators.reporting import Reporting, reporting_now
 
 

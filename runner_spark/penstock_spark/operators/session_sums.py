@@ -6,7 +6,8 @@ from itertools import chain
 from operator import length_hint
 from typing import Any
 
-from penstock.transforms.window import IntervalWindow, Sessions
+from penstock.base.bounded_window import IntervalWindow
+from penstock.windows.sessions import Sessions
 
 Spans = tuple[list[int], list[int]]
 """The starts and the ends of elements' windows, in microseconds."""

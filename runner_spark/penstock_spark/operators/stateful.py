@@ -6,12 +6,12 @@ from collections.abc import Callable, Iterable, Mapping
 from functools import partial
 from typing import Any
 
+from penstock.base.bounded_window import BoundedWindow
+from penstock.functions.dofn import MethodSignature, bind
+from penstock.functions.userstate import UserStateContext
 from penstock.machines.records import Element, Given
 from penstock.machines.stateful import Ring
 from penstock.metrics.execution import MetricsContainer, set_current
-from penstock.transforms.bounded_window import BoundedWindow
-from penstock.transforms.dofn import MethodSignature, bind
-from penstock.transforms.userstate import UserStateContext
 from penstock.utils.windowed_value import PANE_INFO_UNKNOWN, unknown_pane
 from penstock_spark.operators.arguments import Arguments
 from penstock_spark.operators.batch import Batch

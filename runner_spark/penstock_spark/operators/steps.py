@@ -9,10 +9,10 @@ from operator import length_hint
 from types import GeneratorType
 from typing import Any
 
+from penstock.base.bounded_window import TimestampedValue
+from penstock.base.tagged_output import TaggedOutput
 from penstock.error import three_parts
 from penstock.metrics.execution import MetricsContainer, set_current
-from penstock.pvalue import TaggedOutput
-from penstock.transforms.window import TimestampedValue
 from penstock.utils.windowed_value import WindowedValue
 from penstock_spark.operators.batch import CHUNK_ELEMENTS, Batch
 from penstock_spark.operators.failure import step_failed

@@ -10,8 +10,8 @@ from collections import Counter
 from collections.abc import Callable
 from typing import Any, Protocol
 
-from penstock.transforms.core import CombineFn
-from penstock.transforms.defaults import DefaultingCombineFn
+from penstock.functions.combinefn import CombineFn
+from penstock.functions.defaults import DefaultingCombineFn
 
 _FOLD_ELEMENTS = 50_000
 
@@ -231,7 +231,7 @@ def table_for(fn: CombineFn | None) -> Callable[[], Table]:
 def without_default(fn: CombineFn) -> CombineFn:
     """The CombineFn that combines, of one that leaves the marker of an empty input out.
 
-    >>> from penstock.transforms.defaults import DefaultingCombineFn
+    >>> from penstock.functions.defaults import DefaultingCombineFn
     >>> known(without_default(DefaultingCombineFn(CombineFn.from_callable(sum))))
     'sum'
     """
@@ -244,8 +244,8 @@ def known(fn: CombineFn) -> str | None:
     >>> known(CombineFn.from_callable(sum)), known(CombineFn.from_callable(len))
     ('sum', None)
     """
-    from penstock.transforms.combiners import CountCombineFn, MeanCombineFn
-    from penstock.transforms.core import CallableWrapperCombineFn
+    from penstock.functions.combinefn import CallableWrapperCombineFn
+    from penstock.transforms.counting import CountCombineFn, MeanCombineFn
 
     if type(fn) is CountCombineFn:
         return "count"

@@ -5,10 +5,11 @@ from __future__ import annotations
 from collections.abc import Callable
 from typing import Any
 
+from penstock.base.bounded_window import GlobalWindow
+from penstock.construction.pvalue import EmptySideInput
 from penstock.error import three_parts
 from penstock.machines.contents import Bag
-from penstock.pvalue import EmptySideInput
-from penstock.transforms.window import GlobalWindow, GlobalWindows
+from penstock.windows.plain_windows import GlobalWindows
 from penstock_spark.operators.batch import Batch, decode_page
 from penstock_spark.operators.program import ViewSpec
 

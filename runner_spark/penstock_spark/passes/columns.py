@@ -5,6 +5,10 @@ from __future__ import annotations
 from collections.abc import Callable
 from dataclasses import dataclass, replace
 
+from penstock.functions.dofn import FilterDoFn, MapDoFn
+from penstock.functions.expressions import Expression, Field
+from penstock.functions.field_functions import KeyAndValues, ResultOf, RowOf, StampedBy
+from penstock.functions.window_bounds import RowInWindow
 from penstock.graph import (
     AssignWindows,
     CombinePerKey,
@@ -18,12 +22,8 @@ from penstock.graph import (
     Write,
     describe,
 )
-from penstock.transforms.combiners import TupleCombineFn
-from penstock.transforms.dofn import FilterDoFn, MapDoFn
-from penstock.transforms.expressions import Expression, Field
-from penstock.transforms.field_functions import KeyAndValues, ResultOf, RowOf, StampedBy
-from penstock.transforms.window import FixedWindows, GlobalWindows, TimestampCombiner
-from penstock.transforms.window_bounds import RowInWindow
+from penstock.transforms.tuple_combinefns import TupleCombineFn
+from penstock.windows.plain_windows import FixedWindows, GlobalWindows, TimestampCombiner
 from penstock_spark.column_kinds import NotInColumns, is_flat, kind
 from penstock_spark.column_plan import (
     COLUMNAR,

@@ -8,10 +8,10 @@ from typing import Any
 
 from penstock.figures.happenings import At, Recorder
 from penstock.figures.of_runs import ARRIVALS, PANES
+from penstock.functions.dofn import DoFn
 from penstock.graph import CombinePerKey, Edge, Graph, GroupByKey, Output, ParDo, Step
 from penstock.machines.records import Element, Pane
 from penstock.metrics.execution import current_container
-from penstock.transforms.dofn import DoFn
 
 
 def record_groupings(graph: Graph, room: int) -> Graph:

@@ -6,8 +6,8 @@ from collections.abc import Iterator
 from dataclasses import replace
 from typing import Any
 
+from penstock.functions.dofn import DoFn
 from penstock.graph import Edge, Graph, InlineValues, Output, ParDo, Read, SideInput, Step
-from penstock.transforms.core import DoFn
 from penstock.typehints import typehints
 from penstock_spark.passes import leading_to
 

@@ -12,9 +12,9 @@ from itertools import repeat
 from typing import Any, NamedTuple
 from zlib import crc32
 
+from penstock.base.bounded_window import BoundedWindow, IntervalWindow
 from penstock.machines.trigger_machine import CLOCK, WATERMARK, Domain
 from penstock.machines.window_columns import DUE, FRESH, Cell
-from penstock.transforms.bounded_window import BoundedWindow, IntervalWindow
 from penstock_spark.operators.batch import dumps
 from penstock_spark.operators.keys import key_is_self_contained
 from penstock_spark.shards.page_notes import NOTHING, PageNotes

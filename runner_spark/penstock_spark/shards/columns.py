@@ -11,11 +11,11 @@ from heapq import heappop, heappush
 from itertools import count
 from typing import Any, NamedTuple
 
+from penstock.base.bounded_window import BoundedWindow
 from penstock.coders.deterministic import decode_key
 from penstock.machines.records import Dropped, DropReason, Element, Times
 from penstock.machines.trigger_machine import CLOCK, WATERMARK, Domain
 from penstock.machines.window_columns import ColumnMachine, Firing, WindowColumn
-from penstock.transforms.bounded_window import BoundedWindow
 from penstock_spark.operators.group_write import unexpected_retraction
 from penstock_spark.shards.column_pages import Cells, ColumnPages, StoredColumn, cells_of, stored_column
 from penstock_spark.shards.packets import Packet, Part

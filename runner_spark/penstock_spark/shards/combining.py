@@ -11,7 +11,7 @@ from penstock.coders.deterministic import encode_keys
 from penstock.machines.arrivals import runs
 from penstock.machines.program import OutputTimes, output_times_of, program_of
 from penstock.metrics.execution import MetricsContainer
-from penstock.transforms.window import Sessions
+from penstock.windows.sessions import Sessions
 from penstock_spark.operators.batch import Batch, Windows, by_windows
 from penstock_spark.operators.failure import guarded, step_failed
 from penstock_spark.operators.group_write import split_pairs, unexpected_retraction
@@ -38,7 +38,7 @@ def may_combine_early(windowing: Any, combine: Any, input_retracts: bool) -> boo
 
     >>> from penstock.transforms.trigger import AccumulationMode, AfterCount, AfterWatermark
     >>> from penstock.transforms.window import FixedWindows
-    >>> from penstock.transforms.windowing import Windowing
+    >>> from penstock.windows.windowing import Windowing
     >>> may_combine_early(Windowing(FixedWindows(60)), None, False)
     True
     >>> each = AfterWatermark(early=AfterCount(1))

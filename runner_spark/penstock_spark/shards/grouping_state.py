@@ -29,7 +29,7 @@ def machine_for(
         input_retracts: Whether elements may take back earlier ones.
         may_use_columns: Whether it may have its windows in columns.
 
-    >>> from penstock.transforms.windowing import Windowing
+    >>> from penstock.windows.windowing import Windowing
     >>> from penstock.transforms.window import FixedWindows, Sessions
     >>> [type(machine_for(Windowing(fn), None, False)).__name__ for fn in (FixedWindows(9), Sessions(9))]
     ['ColumnMachine', 'GroupingMachine']

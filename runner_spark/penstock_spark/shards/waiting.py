@@ -6,9 +6,9 @@ from collections.abc import Callable, Iterator, Sequence
 from hashlib import blake2b
 from typing import Any, NamedTuple
 
+from penstock.base.bounded_window import BoundedWindow
 from penstock.machines.records import Times
 from penstock.machines.side_inputs import SideInputMachine, SideInputState, Waiting
-from penstock.transforms.bounded_window import BoundedWindow
 from penstock.utils.windowed_value import ValueKind
 from penstock_spark.operators.batch import Batch, dumps, loads
 from penstock_spark.operators.pushing import Records

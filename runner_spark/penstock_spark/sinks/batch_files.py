@@ -14,6 +14,7 @@ from dataclasses import dataclass, replace
 
 from pyspark.sql import SparkSession
 
+from penstock.base.bounded_window import GlobalWindow
 from penstock.error import three_parts
 from penstock.graph import Sink
 from penstock.io.columnar import ColumnSink
@@ -21,7 +22,6 @@ from penstock.io.file_naming import default_file_naming
 from penstock.io.filesystems import FileSystems
 from penstock.io.parquetio import ParquetSink
 from penstock.io.text_sink import TextSink
-from penstock.transforms.window import GlobalWindow
 from penstock_spark.sinks.columns import column_plan, folder_and_prefix
 from penstock_spark.sinks.hadoop import HadoopFolder
 from penstock_spark.sinks.micro_batch import MicroBatch, of_batch, prepare

@@ -8,6 +8,7 @@ from typing import Any
 
 import pyarrow as pa
 
+from penstock.base.bounded_window import GlobalWindow
 from penstock.error import UnsupportedByRunner, three_parts
 from penstock.io.columnar import ColumnSink
 from penstock.io.compression import CompressionTypes
@@ -15,7 +16,6 @@ from penstock.io.file_naming import default_file_naming
 from penstock.io.filesystems import FileSystems
 from penstock.io.paths import known_path
 from penstock.io.write_files import FileResult
-from penstock.transforms.window import GlobalWindow
 from penstock_spark.sinks.naming import Naming
 from penstock_spark.sinks.plan import Encoder, SinkPlan, plan_sink
 from penstock_spark.sinks.records import plain

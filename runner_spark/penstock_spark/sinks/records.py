@@ -13,8 +13,8 @@ from typing import Any
 
 import pyarrow as pa
 
+from penstock.base.row import Row
 from penstock.error import three_parts
-from penstock.row import Row
 from penstock.typehints import typehints
 from penstock.typehints.column_types import LOCAL_DATETIME, PairsConstraint, ValueTypeConstraint
 from penstock.utils.timestamp import Timestamp

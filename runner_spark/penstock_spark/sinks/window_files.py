@@ -16,7 +16,9 @@ from itertools import chain
 from typing import Any
 from zlib import crc32
 
+from penstock.base.chunks import in_chunks
 from penstock.error import UnsupportedByRunner
+from penstock.functions.dofn import DoFn
 from penstock.graph import Sink
 from penstock.io.columnar import ColumnSink
 from penstock.io.file_naming import default_file_naming
@@ -24,8 +26,6 @@ from penstock.io.filesystems import FileSystems
 from penstock.io.parquetio import ParquetSink
 from penstock.io.text_sink import TextSink
 from penstock.io.write_files import FileResult
-from penstock.transforms.chunks import in_chunks
-from penstock.transforms.dofn import DoFn
 from penstock_spark.sinks.columns import column_shards, folder_and_prefix
 from penstock_spark.sinks.parquet import parquet_shards
 from penstock_spark.sinks.shard_files import ShardWriter

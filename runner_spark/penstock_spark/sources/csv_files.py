@@ -11,9 +11,9 @@ from pyspark.sql import Column, DataFrame, SparkSession
 from pyspark.sql import functions as F
 from pyspark.sql.types import StringType, StructField, StructType
 
+from penstock.base.row import Row, row_class
 from penstock.error import three_parts
 from penstock.io.columnar import CsvSource
-from penstock.row import Row, row_class
 from penstock.typehints import typehints
 from penstock_spark.sources.charsets import java_charset
 from penstock_spark.sources.files import Files, Namer, find_files

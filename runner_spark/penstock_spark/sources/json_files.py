@@ -11,9 +11,9 @@ import pyarrow as pa
 from pyspark.sql import Column, DataFrame, SparkSession
 from pyspark.sql import functions as F
 
+from penstock.base.row import Row, row_class
 from penstock.error import three_parts
 from penstock.io.columnar import JsonSource
-from penstock.row import Row, row_class
 from penstock_spark.sources.files import Files, Namer, find_files
 from penstock_spark.sources.scan import Scan, open_source
 from penstock_spark.worker_socket import promptly

@@ -8,7 +8,7 @@ from typing import Any
 
 import pyarrow as pa
 
-from penstock.row import Row, row_class
+from penstock.base.row import Row, row_class
 
 Convert = Callable[[Any], Any]
 

@@ -10,8 +10,8 @@ import pyarrow as pa
 from pyspark.sql import DataFrame, SparkSession
 from pyspark.sql import functions as F
 
+from penstock.base.bounded_window import TimestampedValue
 from penstock.io.schedules import ScheduledSource, due, is_over
-from penstock.transforms.window import TimestampedValue
 
 _SECOND_MICROS = 1_000_000
 

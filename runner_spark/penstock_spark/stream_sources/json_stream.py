@@ -7,9 +7,9 @@ from dataclasses import dataclass
 import pyarrow as pa
 from pyspark.sql import SparkSession
 
+from penstock.base.row import Row
 from penstock.io.columnar import JsonSource
 from penstock.io.streams import StreamSource
-from penstock.pvalue import Row
 from penstock_spark.sources.json_files import (
     LINES,
     JsonDecoder,

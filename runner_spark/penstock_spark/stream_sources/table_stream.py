@@ -8,10 +8,10 @@ from typing import Any
 import pyarrow as pa
 from pyspark.sql import SparkSession
 
+from penstock.base.row import Row
 from penstock.error import three_parts
 from penstock.io.sparkio import SparkSource
 from penstock.io.streams import StreamSource
-from penstock.pvalue import Row
 from penstock_spark.operators.failure import step_failed
 from penstock_spark.shards.packets import Place
 from penstock_spark.sources.tables import check_names

@@ -2,13 +2,43 @@
 
 from __future__ import annotations
 
-from typing import TYPE_CHECKING, Any
+from collections.abc import Iterable, Sequence
+from typing import Any, Protocol
 
 from penstock.coders.stream import InputStream, OutputStream
 from penstock.error import three_parts
 
-if TYPE_CHECKING:
-    from penstock.coders.typecoders import CoderRegistry
+
+class Registry(Protocol):
+    """What coders ask of the registry that is in use; it comes after them, since it knows them all."""
+
+    @property
+    def custom_fallbacks(self) -> Sequence[Any]:
+        """The coders of the user's for what nothing else takes."""
+
+    def get_coder(self, typehint: Any) -> Coder:
+        """The coder of a type."""
+
+    def registered_coder(self, kind: Any) -> Coder | None:
+        """The coder that the user has registered for a type."""
+
+    def get_custom_type_coder_tuples(
+        self, types: Iterable[Any] | None = None
+    ) -> list[tuple[Any, type[Coder]]]:
+        """What the user has registered."""
+
+
+_in_use: list[Registry] = []
+
+
+def registry_in_use() -> Registry:
+    """The registry that coders ask."""
+    return _in_use[-1]
+
+
+def use_registry(registry: Registry) -> None:
+    """Has coders ask a registry; `penstock.coders.typecoders` names its own when it is imported."""
+    _in_use[:] = [registry]
 
 
 class Coder:
@@ -25,6 +55,9 @@ class Coder:
     >>> Hexadecimal().decode(Hexadecimal().encode(255))
     255
     """
+
+    pickles_as_it_is = False
+    """Whether objects of a class with this coder are pickled without it, where all can be and it is quicker."""
 
     def encode(self, value: Any) -> bytes:
         """The bytes of a value."""
@@ -90,7 +123,7 @@ class Coder:
         raise NotImplementedError
 
     @classmethod
-    def from_type_hint(cls, typehint: Any, registry: CoderRegistry) -> Coder:
+    def from_type_hint(cls, typehint: Any, registry: Registry) -> Coder:
         """A coder of this class for values of a type; by default the type makes no difference."""
         return cls()
 

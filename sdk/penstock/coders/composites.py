@@ -3,14 +3,11 @@
 from __future__ import annotations
 
 from collections.abc import Iterable
-from typing import TYPE_CHECKING, Any, Self
+from typing import Any, Self
 
-from penstock.coders.base import Coder, FastCoder
+from penstock.coders.base import Coder, FastCoder, Registry
 from penstock.coders.stream import InputStream, OutputStream
 from penstock.error import three_parts
-
-if TYPE_CHECKING:
-    from penstock.coders.typecoders import CoderRegistry
 
 
 class TupleCoder(FastCoder):
@@ -61,7 +58,7 @@ class TupleCoder(FastCoder):
         return typehints.Tuple[tuple(coder.to_type_hint() for coder in self._coders)]
 
     @classmethod
-    def from_type_hint(cls, typehint: Any, registry: CoderRegistry) -> TupleCoder:
+    def from_type_hint(cls, typehint: Any, registry: Registry) -> TupleCoder:
         """The coder of a ``Tuple`` hint with a type for each part."""
         return cls(registry.get_coder(part) for part in typehint.tuple_types)
 
@@ -170,7 +167,7 @@ class ListLikeCoder(_OfOne):
         return self._inner
 
     @classmethod
-    def from_type_hint(cls, typehint: Any, registry: CoderRegistry) -> Self:
+    def from_type_hint(cls, typehint: Any, registry: Registry) -> Self:
         """The coder of a hint with one inner type."""
         return cls(registry.get_coder(typehint.inner_type))
 
@@ -233,7 +230,7 @@ class NullableCoder(_OfOne):
         return typehints.Optional[self._inner.to_type_hint()]
 
     @classmethod
-    def from_type_hint(cls, typehint: Any, registry: CoderRegistry) -> NullableCoder:
+    def from_type_hint(cls, typehint: Any, registry: Registry) -> NullableCoder:
         """The coder of an ``Optional`` hint; TypeError for any other."""
         from penstock.typehints import typehints
 
@@ -313,7 +310,7 @@ class MapCoder(FastCoder):
         return typehints.Dict[self._key_coder.to_type_hint(), self._value_coder.to_type_hint()]
 
     @classmethod
-    def from_type_hint(cls, typehint: Any, registry: CoderRegistry) -> MapCoder:
+    def from_type_hint(cls, typehint: Any, registry: Registry) -> MapCoder:
         """The coder of a ``Dict`` hint."""
         return cls(registry.get_coder(typehint.key_type), registry.get_coder(typehint.value_type))
 
@@ -372,7 +369,7 @@ class ShardedKeyCoder(_OfOne):
         return ShardedKeyTypeConstraint(self._inner.to_type_hint())
 
     @classmethod
-    def from_type_hint(cls, typehint: Any, registry: CoderRegistry) -> ShardedKeyCoder:
+    def from_type_hint(cls, typehint: Any, registry: Registry) -> ShardedKeyCoder:
         """The coder of a ``ShardedKeyType`` hint; ValueError for any other."""
         if not hasattr(typehint, "key_type"):
             raise ValueError(three_parts(f"{typehint!r} is no ShardedKeyType", hint="use ShardedKeyType[K]"))

@@ -33,8 +33,9 @@ from __future__ import annotations
 
 import struct
 from collections.abc import Sequence
-from typing import TYPE_CHECKING, Any
+from typing import Any
 
+from penstock.coders.base import Coder, registry_in_use
 from penstock.coders.key_classes import class_named, key_classes, name_of, register_key_class
 from penstock.coders.key_forms import (
     SHORT_SIZES,
@@ -50,9 +51,6 @@ from penstock.coders.key_forms import (
 )
 from penstock.coders.pickled_keys import fallback_coder, set_pickling
 from penstock.error import three_parts
-
-if TYPE_CHECKING:
-    from penstock.coders.base import Coder
 
 __all__ = [
     "allow_pickled_keys",
@@ -237,8 +235,7 @@ _fallback_encoders: dict[tuple[type, object], Encoder] = {}
 
 def _registered_coder(kind: type) -> Coder | None:
     """The deterministic coder of a type that the user registered one for."""
-    from penstock.coders.typecoders import registry
-
+    registry = registry_in_use()
     found = _registered_coders.get(kind) or registry.registered_coder(kind)
     if found is not None:
         try:
@@ -272,9 +269,7 @@ def allow_pickled_keys(allowed: bool) -> None:
 
 
 def _registry() -> object:
-    from penstock.coders.typecoders import registry
-
-    return registry
+    return registry_in_use()
 
 
 def _fallback_encoder(kind: type) -> Encoder | None:
@@ -301,8 +296,7 @@ def _decode_fallback(data: bytes) -> Any:
 
 def _base_with_coder(kind: type) -> type | None:
     """The nearest base of a class that the user registered a coder for: it is not used for derived classes."""
-    from penstock.coders.typecoders import registry
-
+    registry = registry_in_use()
     return next((base for base in kind.__mro__[1:] if registry.registered_coder(base) is not None), None)
 
 

@@ -258,7 +258,7 @@ def decoders(decode_key: Decoder) -> dict[int, Decoder]:
 
 
 def _row(parts: list[Any]) -> Any:
-    from penstock.pvalue import Row
+    from penstock.base.row import Row
 
     return Row(**dict(zip(parts[::2], parts[1::2], strict=True)))
 
@@ -280,7 +280,7 @@ def _precise_timestamp(data: bytes) -> Any:
 
 
 def _interval(data: bytes) -> Any:
-    from penstock.transforms.window import IntervalWindow
+    from penstock.base.bounded_window import IntervalWindow
     from penstock.utils.timestamp import Timestamp
 
     start, end = struct.unpack_from(">qq", data, 1)
@@ -288,7 +288,7 @@ def _interval(data: bytes) -> Any:
 
 
 def _global(data: bytes) -> Any:
-    from penstock.transforms.window import GlobalWindow
+    from penstock.base.bounded_window import GlobalWindow
 
     return GlobalWindow()
 

@@ -7,7 +7,7 @@ import logging
 import pickle
 from typing import Any
 
-from penstock.coders.base import Coder
+from penstock.coders.base import Coder, registry_in_use
 from penstock.coders.key_classes import class_named, name_of, register_key_class
 
 __all__ = ["PickledKeyCoder", "fallback_coder", "set_pickling"]
@@ -73,8 +73,7 @@ def fallback_coder(kind: type) -> Coder | None:
         The registered fallback coder that takes the class and says that it is deterministic, or one that pickles if
         that is allowed; otherwise None.
     """
-    from penstock.coders.typecoders import registry
-
+    registry = registry_in_use()
     for fallback in reversed(registry.custom_fallbacks):
         try:
             coder: Coder = fallback.from_type_hint(kind, registry)

@@ -28,6 +28,7 @@ from collections.abc import Callable, MutableMapping
 from functools import cache
 from typing import Any
 
+from penstock.coders.base import registry_in_use
 from penstock.error import three_parts
 
 Reducer = Callable[[Any], tuple[Any, ...]]
@@ -56,13 +57,11 @@ def coder_table() -> dict[type, Reducer]:
 
     What a `RowCoder` writes can be pickled as it is, and quicker.
     """
-    from penstock.coders.row_coder import RowCoder
-    from penstock.coders.typecoders import registry
-
+    registry = registry_in_use()
     return {
         kind: _encoded
         for kind, coder in registry.get_custom_type_coder_tuples()
-        if isinstance(kind, type) and not (isinstance(coder, type) and issubclass(coder, RowCoder))
+        if isinstance(kind, type) and not getattr(coder, "pickles_as_it_is", False)
     }
 
 
@@ -86,8 +85,7 @@ def _decoded(kind: Any, encoded: bytes) -> Any:
 
 @cache
 def _coder_of(kind: Any) -> Any:
-    from penstock.coders.typecoders import registry
-
+    registry = registry_in_use()
     coder = registry.registered_coder(kind)
     if coder is None:
         raise TypeError(

@@ -5,7 +5,7 @@ from __future__ import annotations
 from decimal import Decimal
 from typing import TYPE_CHECKING, Any
 
-from penstock.coders.base import Coder, FastCoder
+from penstock.coders.base import Coder, FastCoder, Registry, registry_in_use
 from penstock.coders.composites import IterableCoder, MapCoder, NullableCoder
 from penstock.coders.primitives import DecimalCoder
 from penstock.coders.stream import InputStream, OutputStream
@@ -13,7 +13,6 @@ from penstock.error import three_parts
 from penstock.typehints.constraints import Any as ANY
 
 if TYPE_CHECKING:
-    from penstock.coders.typecoders import CoderRegistry
     from penstock.typehints.row_type import RowTypeConstraint
 
 __all__ = ["RowCoder"]
@@ -44,6 +43,8 @@ class RowCoder(FastCoder):
     >>> RowCoder(Score).encode(Score("red", 3))
     b'\x02\x00\x03red\x03'
     """
+
+    pickles_as_it_is = True
 
     def __init__(self, schema: Any, force_deterministic: str | bool = False) -> None:
         self.schema = schema
@@ -94,7 +95,7 @@ class RowCoder(FastCoder):
         return self.schema
 
     @classmethod
-    def from_type_hint(cls, typehint: Any, registry: CoderRegistry) -> RowCoder:
+    def from_type_hint(cls, typehint: Any, registry: Registry) -> RowCoder:
         """The coder of a type of records; TypeError for any other type."""
         return cls(typehint)
 
@@ -129,7 +130,7 @@ def _coder(hint: Any) -> Coder:
 
 
 def _not_none_coder(hint: Any) -> Coder:
-    from penstock.coders.typecoders import registry
+    registry = registry_in_use()
     from penstock.typehints import typehints
     from penstock.typehints.row_type import RowTypeConstraint
 

@@ -4,15 +4,14 @@ from __future__ import annotations
 
 from typing import TYPE_CHECKING, Any, Protocol
 
-from penstock.coders.base import Coder, FastCoder
+from penstock.coders.base import Coder, FastCoder, Registry
 from penstock.coders.composites import TupleSequenceCoder
 from penstock.coders.pickles import PickleCoder
 from penstock.coders.primitives import BytesCoder, SingletonCoder
 from penstock.coders.stream import InputStream, OutputStream
 
 if TYPE_CHECKING:
-    from penstock.coders.typecoders import CoderRegistry
-    from penstock.transforms.bounded_window import IntervalWindow
+    from penstock.base.bounded_window import IntervalWindow
     from penstock.utils.timestamp import Timestamp
     from penstock.utils.windowed_value import PaneInfo, WindowedValue
 
@@ -61,7 +60,7 @@ class IntervalWindowCoder(FastCoder):
 
     def decode_from_stream(self, stream: InputStream, nested: bool) -> IntervalWindow:
         """Reads a window."""
-        from penstock.transforms.bounded_window import IntervalWindow
+        from penstock.base.bounded_window import IntervalWindow
 
         end_millis = stream.read_packed("Q") - _SHIFT
         return IntervalWindow.from_micros((end_millis - stream.read_var_int64()) * 1000, end_millis * 1000)
@@ -75,7 +74,7 @@ class GlobalWindowCoder(SingletonCoder):
     """The global window, in no bytes (Beam's ``GlobalWindowCoder``)."""
 
     def __init__(self) -> None:
-        from penstock.transforms.bounded_window import GlobalWindow
+        from penstock.base.bounded_window import GlobalWindow
 
         super().__init__(GlobalWindow())
 
@@ -169,7 +168,7 @@ class _AnyWindowCoder(FastCoder):
     """Windows of any kind: a byte that says which, then the window; unknown kinds are pickled."""
 
     def encode_to_stream(self, value: Any, stream: OutputStream, nested: bool) -> None:
-        from penstock.transforms.bounded_window import GlobalWindow, IntervalWindow
+        from penstock.base.bounded_window import GlobalWindow, IntervalWindow
 
         number = {GlobalWindow: 0, IntervalWindow: 1}.get(type(value), 255)
         stream.write_byte(number)
@@ -243,7 +242,7 @@ class WindowedValueCoder(FastCoder):
         return typehints.WindowedTypeConstraint(self.wrapped_value_coder.to_type_hint())
 
     @classmethod
-    def from_type_hint(cls, typehint: Any, registry: CoderRegistry) -> Coder:
+    def from_type_hint(cls, typehint: Any, registry: Registry) -> Coder:
         """The coder of a ``WindowedValue`` hint."""
         return cls(registry.get_coder(typehint.inner_type))
 

@@ -6,7 +6,7 @@ from collections.abc import Iterable
 from typing import Any, TypeVar
 
 from penstock.coders import pickles, primitives
-from penstock.coders.base import Coder
+from penstock.coders.base import Coder, Registry, use_registry
 from penstock.coders.composites import IterableCoder, ListCoder, MapCoder, NullableCoder, TupleCoder
 from penstock.coders.deterministic import forget_encoders
 from penstock.coders.registered_pickles import forget_coders
@@ -158,7 +158,7 @@ class FirstOf:
     def __init__(self, coders: Iterable[Any]) -> None:
         self._coders = list(coders)
 
-    def from_type_hint(self, typehint: Any, registry: CoderRegistry) -> Coder:
+    def from_type_hint(self, typehint: Any, registry: Registry) -> Coder:
         """The coder of the first class that makes one; ValueError if none does."""
         reasons = []
         for coder_class in self._coders:
@@ -206,3 +206,4 @@ def _class_for_hint(typehint: Any) -> Any:
 
 
 registry = CoderRegistry()
+use_registry(registry)

@@ -7,12 +7,12 @@ from dataclasses import dataclass
 from pathlib import Path
 from typing import Any
 
+from penstock.construction.graph_of import graph_with_edge
 from penstock.error import three_parts
 from penstock.figures.drawing import draw
 from penstock.figures.happenings import Happenings, recording_of_run
 from penstock.figures.recording import Recording
 from penstock.graph import CombinePerKey, Graph, GroupByKey, Step
-from penstock.graph_of import graph_with_edge
 from penstock.metrics.execution import Snapshot, recordings_in
 
 ARRIVALS, PANES = "Recorded arrivals", "Recorded panes"

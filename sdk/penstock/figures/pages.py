@@ -6,11 +6,11 @@ from collections import Counter
 from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass
 
+from penstock.base.where import here
 from penstock.error import three_parts
 from penstock.figures.markup import element, escaped
 from penstock.figures.page_style import PAGE_STYLE
 from penstock.figures.style import STYLE
-from penstock.where import here
 
 STATUSES: Mapping[str, str] = {"passed": "✓", "differs by the model": "≈", "failed": "✗", "not built": "○"}
 """What can have come of a figure, and its mark."""

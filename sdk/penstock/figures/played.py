@@ -6,8 +6,10 @@ from collections.abc import Iterable, Iterator, Sequence
 from itertools import accumulate
 from typing import Any
 
+from penstock.base.bounded_window import BoundedWindow, GlobalWindow
 from penstock.error import three_parts
 from penstock.figures.recording import RecordedInput, RecordedPane, Recording, value_text
+from penstock.functions.combinefn import CombineFn
 from penstock.machines.grouping import GroupingMachine
 from penstock.machines.playing import play
 from penstock.machines.records import (
@@ -29,9 +31,7 @@ from penstock.testing.test_stream import (
     TestStream,
     WatermarkEvent,
 )
-from penstock.transforms.bounded_window import BoundedWindow, GlobalWindow
-from penstock.transforms.combinefn import CombineFn
-from penstock.transforms.windowing import Windowing
+from penstock.windows.windowing import Windowing
 
 STEP_MICROS = 1_000_000
 

@@ -14,6 +14,9 @@ from penstock.io import (
     restriction_trackers,
     watermarks,
 )
+
+# Only for what it does: sources can be read as streams from then on.
+from penstock.io import streams as streams
 from penstock.io.console import WriteToConsole
 from penstock.io.each_batch import ForEachBatch, WriteToMemory
 from penstock.io.filesystem import CompressionTypes

@@ -8,11 +8,13 @@ from dataclasses import dataclass
 from typing import Any, NamedTuple
 
 from penstock import graph
+from penstock.construction.ptransform import PTransform
+from penstock.construction.pvalue import PCollection
 from penstock.error import three_parts
-from penstock.pvalue import PCollection
-from penstock.transforms.core import Create, DoFn, ParDo
-from penstock.transforms.ptransform import PTransform
-from penstock.transforms.util import Reshuffle
+from penstock.functions.dofn import DoFn
+from penstock.transforms.create import Create
+from penstock.transforms.pardo import ParDo
+from penstock.transforms.reshuffling import Reshuffle
 
 
 class SourceBundle(NamedTuple):

@@ -7,11 +7,12 @@ from dataclasses import dataclass, is_dataclass, replace
 from dataclasses import fields as dataclass_fields
 from typing import TYPE_CHECKING, Any
 
+from penstock.base.row import Row
+from penstock.construction.pvalue import PCollection
 from penstock.error import three_parts
 from penstock.graph import Sink, Source
 from penstock.io.paths import check_path
 from penstock.io.primitive import SinkTransform, SourceTransform
-from penstock.pvalue import PCollection, Row
 from penstock.transforms.field_checks import check_field_names
 
 if TYPE_CHECKING:

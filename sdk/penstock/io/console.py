@@ -6,16 +6,17 @@ from dataclasses import dataclass
 from typing import Any
 
 from penstock import graph
+from penstock.base.bounded_window import BoundedWindow, IntervalWindow
+from penstock.base.where import here
+from penstock.construction.ptransform import PTransform
+from penstock.construction.pvalue import PCollection
 from penstock.error import three_parts
+from penstock.functions.dofn import DoFn
 from penstock.io.primitive import SinkTransform
-from penstock.pvalue import PCollection
-from penstock.transforms.bounded_window import BoundedWindow, IntervalWindow
 from penstock.transforms.changelog import Changelog
-from penstock.transforms.core import DoFn, Map
-from penstock.transforms.ptransform import PTransform
+from penstock.transforms.pardo import Map
 from penstock.transforms.retractions import may_retract
 from penstock.utils.timestamp import Timestamp
-from penstock.where import here
 
 __all__ = ["ConsoleSink", "WriteToConsole"]
 

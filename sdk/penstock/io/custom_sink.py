@@ -7,12 +7,17 @@ from collections.abc import Iterable, Iterator
 from typing import Any
 
 from penstock import graph
+from penstock.base.bounded_window import GlobalWindow
+from penstock.construction.ptransform import PTransform
+from penstock.construction.pvalue import AsIter, AsSingleton, PCollection
 from penstock.error import three_parts
-from penstock.pvalue import AsIter, AsSingleton, PCollection
-from penstock.transforms.core import Create, DoFn, FlatMap, GroupByKey, Map, ParDo, WindowInto
-from penstock.transforms.ptransform import PTransform
-from penstock.transforms.window import GlobalWindow, GlobalWindows
+from penstock.functions.dofn import DoFn
+from penstock.transforms.create import Create
+from penstock.transforms.grouping import GroupByKey
+from penstock.transforms.pardo import FlatMap, Map, ParDo
+from penstock.transforms.windowing import WindowInto
 from penstock.utils.windowed_value import WindowedValue
+from penstock.windows.plain_windows import GlobalWindows
 
 
 class Writer:

@@ -5,10 +5,10 @@ from __future__ import annotations
 from abc import ABC, abstractmethod
 from typing import Any, Self
 
+from penstock.base.where import here
 from penstock.error import three_parts
 from penstock.io.watermark_policy import WatermarkPolicy
 from penstock.utils.timestamp import Duration, DurationTypes, Timestamp, TimestampTypes
-from penstock.where import here
 
 __all__ = ["CustomWatermark"]
 

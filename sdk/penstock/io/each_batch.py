@@ -8,10 +8,10 @@ from dataclasses import dataclass
 from typing import Any, TypeAlias
 
 from penstock import graph
+from penstock.base.labels import label_from_callable
+from penstock.base.where import here
 from penstock.error import three_parts
 from penstock.io.primitive import SinkTransform
-from penstock.transforms.ptransform import label_from_callable
-from penstock.where import here
 
 __all__ = ["EachBatchSink", "ForEachBatch", "WriteToMemory"]
 

@@ -6,8 +6,8 @@ import re
 from collections.abc import Callable
 from typing import Any
 
+from penstock.base.bounded_window import GlobalWindow
 from penstock.error import three_parts
-from penstock.transforms.window import GlobalWindow
 
 FileNaming = Callable[[Any, Any, int, int, Any, Any], str]
 

@@ -7,15 +7,18 @@ from collections.abc import Iterator
 from dataclasses import dataclass
 from typing import Any, BinaryIO
 
+from penstock.construction.ptransform import PTransform
+from penstock.construction.pvalue import PCollection
 from penstock.error import three_parts
+from penstock.functions.dofn import DoFn
 from penstock.io import filesystem
 from penstock.io.filesystem import BeamIOError, CompressionTypes, FileMetadata
 from penstock.io.filesystems import FileSystems
-from penstock.pvalue import PCollection
-from penstock.transforms.core import Create, DoFn, Map, ParDo, WindowInto
-from penstock.transforms.ptransform import PTransform
-from penstock.transforms.window import FixedWindows
+from penstock.transforms.create import Create
+from penstock.transforms.pardo import Map, ParDo
+from penstock.transforms.windowing import WindowInto
 from penstock.utils.timestamp import MAX_TIMESTAMP, Duration, Timestamp
+from penstock.windows.plain_windows import FixedWindows
 
 _LOGGER = logging.getLogger(__name__)
 
@@ -253,7 +256,7 @@ class _Look(_Match):
 def _past_the_cursor() -> DoFn:
     """A stateful DoFn that gives files which have changed since the latest change that was seen, or just then."""
     from penstock.coders import coders
-    from penstock.transforms.userstate import ReadModifyWriteStateSpec
+    from penstock.functions.userstate import ReadModifyWriteStateSpec
 
     cursor_spec = ReadModifyWriteStateSpec("cursor", coders.FastPrimitivesCoder())
 
@@ -290,7 +293,7 @@ def _with_path(metadata: filesystem.FileMetadata) -> tuple[str, filesystem.FileM
 def _only_new(match_updated_files: bool) -> DoFn:
     """A stateful DoFn that gives a file once, or once for each time that it was changed."""
     from penstock.coders import coders
-    from penstock.transforms.userstate import ReadModifyWriteStateSpec
+    from penstock.functions.userstate import ReadModifyWriteStateSpec
 
     seen_spec = ReadModifyWriteStateSpec("last_updated", coders.FloatCoder())
 

@@ -6,7 +6,11 @@ from collections.abc import Callable, Iterator
 from dataclasses import dataclass, replace
 from typing import Any, BinaryIO
 
+from penstock.base.row import Row
+from penstock.construction.ptransform import PTransform
+from penstock.construction.pvalue import PCollection
 from penstock.error import RunnerError, three_parts
+from penstock.functions.dofn import DoFn
 from penstock.graph import Sink, Source
 from penstock.io.columnar import field_names
 from penstock.io.filesystem import CompressionTypes, FileMetadata
@@ -14,10 +18,8 @@ from penstock.io.filesystems import FileSystems
 from penstock.io.paths import Path, check_path, files_of
 from penstock.io.primitive import SinkTransform, SourceTransform
 from penstock.io.text_sink import Shards
-from penstock.pvalue import PCollection, Row
-from penstock.transforms.core import DoFn, ParDo
-from penstock.transforms.ptransform import PTransform
-from penstock.transforms.util import Reshuffle
+from penstock.transforms.pardo import ParDo
+from penstock.transforms.reshuffling import Reshuffle
 from penstock.typehints import typehints
 
 __all__ = [

@@ -3,17 +3,16 @@
 from __future__ import annotations
 
 from collections.abc import Callable
-from typing import TYPE_CHECKING, Any
+from typing import TYPE_CHECKING, Any, ClassVar
 
 from penstock import graph
-from penstock.applicable import ResultT
+from penstock.construction.applicable import ResultT
+from penstock.construction.ptransform import PTransform
+from penstock.construction.pvalue import PCollection
 from penstock.io.paths import require_files
-from penstock.pvalue import PCollection
-from penstock.transforms.ptransform import PTransform
 from penstock.utils.timestamp import DurationTypes
 
 if TYPE_CHECKING:
-    from penstock.io.streams import ReadStream
     from penstock.io.watermark_policy import WatermarkPolicy
 
 
@@ -24,6 +23,9 @@ class SourceTransform(PTransform[Any, PCollection[ResultT]]):
         source: What is read.
         label: The step's name; by default the class's name.
     """
+
+    _stream_of: ClassVar[Callable[..., Any]]
+    """Makes the transform that reads continuously; `penstock.io.streams` sets it, which knows all formats."""
 
     def __init__(self, source: graph.Source, label: str | None = None) -> None:
         super().__init__(label)
@@ -70,7 +72,7 @@ class SourceTransform(PTransform[Any, PCollection[ResultT]]):
         max_files_per_batch: int | None = None,
         max_bytes_per_batch: int | None = None,
         ends: bool = False,
-    ) -> ReadStream:
+    ) -> Any:
         """The same source, read continuously: what is there first, then whatever is added to it (penstock's own).
 
         Files must be complete when they appear, and are read once. `event_time`, `arrival_time` and `partition` are the
@@ -110,10 +112,8 @@ class SourceTransform(PTransform[Any, PCollection[ResultT]]):
         >>> clicks.source.describe()
         'stream of spark kafka, BoundedDisorder'
         """
-        from penstock.io.streams import ReadStream, stream_source
-
-        source = stream_source(
-            self.source,
+        return self._stream_of(
+            self,
             event_time,
             watermark,
             arrival_time=arrival_time,
@@ -125,7 +125,6 @@ class SourceTransform(PTransform[Any, PCollection[ResultT]]):
             max_bytes_per_batch=max_bytes_per_batch,
             ends=ends,
         )
-        return ReadStream(source, self)
 
 
 class SinkTransform(PTransform[Any, PCollection[ResultT]]):

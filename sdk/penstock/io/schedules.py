@@ -9,7 +9,7 @@ from __future__ import annotations
 from dataclasses import dataclass
 from typing import Any, Protocol
 
-from penstock.transforms.bounded_window import TimestampedValue
+from penstock.base.bounded_window import TimestampedValue
 
 __all__ = ["Schedule", "ScheduledSource", "due", "is_over", "next_due_micros"]
 

@@ -5,11 +5,12 @@ from __future__ import annotations
 from dataclasses import dataclass, replace
 from typing import Any
 
+from penstock.base.row import Row
+from penstock.construction.pvalue import PCollection
 from penstock.error import three_parts
 from penstock.graph import Sink, Source
 from penstock.io.columnar import field_names
 from penstock.io.primitive import SinkTransform, SourceTransform
-from penstock.pvalue import PCollection, Row
 from penstock.transforms.field_checks import check_field_names
 
 __all__ = ["ReadFromSpark", "WriteToSpark", "from_dataframe", "to_dataframe"]

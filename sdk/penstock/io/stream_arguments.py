@@ -4,6 +4,8 @@ from __future__ import annotations
 
 from typing import Any
 
+from penstock.base.where import here
+from penstock.base.window_lengths import positive_micros
 from penstock.error import three_parts
 from penstock.graph import InlineValues, Source
 from penstock.io.columnar import CsvSource, JsonSource
@@ -20,9 +22,7 @@ from penstock.io.watermarks import (
     OrderedPartitions,
     Percentiles,
 )
-from penstock.transforms.window_lengths import positive_micros
 from penstock.utils.timestamp import DurationTypes
-from penstock.where import here
 
 __all__ = [
     "check_partition",

@@ -5,6 +5,7 @@ from __future__ import annotations
 from dataclasses import dataclass, replace
 from typing import Any
 
+from penstock.construction.pvalue import DoOutputsTuple, PCollection
 from penstock.graph import Source
 from penstock.io.columnar import CsvSource, JsonSource
 from penstock.io.paths import require_files
@@ -21,7 +22,6 @@ from penstock.io.stream_arguments import (
 )
 from penstock.io.stream_times import MicrosOf, PartOf, Selector
 from penstock.io.watermark_policy import WatermarkPolicy
-from penstock.pvalue import DoOutputsTuple, PCollection
 from penstock.transforms.dead_letters import DeadLetter
 from penstock.transforms.field_checks import check_field_names
 from penstock.typehints import typehints
@@ -196,3 +196,10 @@ class ReadStream(SourceTransform):
         elif element_type is None:
             element_type = self.infer_output_type(typehints.Any)
         return DeadLetter.__class_getitem__(element_type)
+
+
+def _stream_of(read: SourceTransform, *arguments: Any, **keywords: Any) -> ReadStream:
+    return ReadStream(stream_source(read.source, *arguments, **keywords), read)
+
+
+SourceTransform._stream_of = staticmethod(_stream_of)

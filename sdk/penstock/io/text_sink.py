@@ -9,11 +9,11 @@ import re
 from dataclasses import dataclass, field
 from typing import Any
 
+from penstock.base.bounded_window import GlobalWindow
 from penstock.error import three_parts
 from penstock.graph import Sink
 from penstock.io.compression import CompressionTypes, check_compression, resolve_compression
 from penstock.io.paths import Path, check_path, known_path
-from penstock.transforms.bounded_window import GlobalWindow
 
 DEFAULT_SHARD_NAME_TEMPLATE = "-SSSSS-of-NNNNN"
 DEFAULT_WINDOW_SHARD_NAME_TEMPLATE = "-W-SSSSS-of-NNNNN"

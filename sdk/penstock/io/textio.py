@@ -6,6 +6,9 @@ from collections.abc import Iterator
 from typing import Any
 
 from penstock.coders import coders
+from penstock.construction.ptransform import PTransform
+from penstock.construction.pvalue import PCollection
+from penstock.functions.dofn import DoFn
 from penstock.io import text_sink, text_source
 from penstock.io.compression import CompressionTypes
 from penstock.io.csvio import ReadFromCsv, WriteToCsv
@@ -15,10 +18,8 @@ from penstock.io.paths import files_of, with_folder
 from penstock.io.primitive import SinkTransform, SourceTransform
 from penstock.io.text_sink import Shards, TextSink
 from penstock.io.text_source import TextSource
-from penstock.pvalue import PCollection
-from penstock.transforms.core import DoFn, ParDo
-from penstock.transforms.ptransform import PTransform
-from penstock.transforms.util import Reshuffle
+from penstock.transforms.pardo import ParDo
+from penstock.transforms.reshuffling import Reshuffle
 
 __all__ = [
     "ReadAllFromText",

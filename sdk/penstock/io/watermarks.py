@@ -11,12 +11,12 @@ from collections.abc import Iterable
 from dataclasses import dataclass
 from numbers import Real
 
+from penstock.base.where import here
+from penstock.base.window_lengths import positive_micros
 from penstock.error import three_parts
 from penstock.io.custom_watermark import CustomWatermark
 from penstock.io.watermark_policy import WatermarkPolicy
-from penstock.transforms.window_lengths import positive_micros
 from penstock.utils.timestamp import Duration, DurationTypes
-from penstock.where import here
 
 __all__ = [
     "BoundedDisorder",

@@ -6,9 +6,10 @@ from dataclasses import replace
 from typing import Any
 
 from penstock.graph import Sink
-from penstock.transforms.trigger import AccumulationMode, AfterWatermark
-from penstock.transforms.window import FixedWindows
-from penstock.transforms.windowing import Windowing, default_windowing
+from penstock.windows.plain_windows import FixedWindows
+from penstock.windows.trigger_base import AccumulationMode
+from penstock.windows.watermark_triggers import AfterWatermark
+from penstock.windows.windowing import Windowing, default_windowing
 
 
 def windowing_of_files(windowing: Windowing, is_bounded: bool, sink: Sink) -> Windowing:

@@ -9,13 +9,16 @@ import uuid
 from collections.abc import Callable, Iterable, Iterator
 from typing import Any, BinaryIO, NamedTuple
 
+from penstock.base.tagged_output import TaggedOutput
+from penstock.construction.ptransform import PTransform
+from penstock.construction.pvalue import PCollection
+from penstock.functions.dofn import DoFn
 from penstock.io.file_naming import check_file_name, default_file_naming
 from penstock.io.filesystem import CompressionTypes
 from penstock.io.filesystems import FileSystems
 from penstock.io.paths import check_path, known_path
-from penstock.pvalue import PCollection, TaggedOutput
-from penstock.transforms.core import DoFn, Flatten, GroupByKey, Map, ParDo
-from penstock.transforms.ptransform import PTransform
+from penstock.transforms.grouping import Flatten, GroupByKey
+from penstock.transforms.pardo import Map, ParDo
 from penstock.utils.windowed_value import WindowedValue
 
 _SPILLED = "spilled_records"

@@ -5,10 +5,10 @@ from __future__ import annotations
 from collections.abc import Iterable, Iterator, Sequence
 from typing import Any
 
+from penstock.base.bounded_window import BoundedWindow, IntervalWindow
 from penstock.machines.program import Program
 from penstock.machines.records import Arrival
-from penstock.transforms.bounded_window import BoundedWindow, IntervalWindow
-from penstock.transforms.window import Sessions
+from penstock.windows.sessions import Sessions
 
 
 def united(program: Program, arrivals: Iterable[Arrival]) -> list[Arrival]:

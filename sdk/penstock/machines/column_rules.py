@@ -17,9 +17,9 @@ from penstock.machines.contents import Contents
 from penstock.machines.program import Program, program_of
 from penstock.machines.simple_triggers import ClockDelay, EndOfWindow, Never, Total
 from penstock.machines.trigger_machine import TriggerMachine
-from penstock.transforms.trigger_base import DataLossReason
-from penstock.transforms.windowing import Windowing
 from penstock.utils.windowed_value import PaneInfo, PaneInfoTiming
+from penstock.windows.trigger_base import DataLossReason
+from penstock.windows.windowing import Windowing
 
 
 @dataclass(frozen=True)

@@ -6,6 +6,7 @@ from collections.abc import Iterable, Sequence
 from dataclasses import dataclass
 from typing import Any
 
+from penstock.base.bounded_window import BoundedWindow
 from penstock.error import three_parts
 from penstock.machines.records import Element
 from penstock.machines.trigger_machine import (
@@ -17,11 +18,10 @@ from penstock.machines.trigger_machine import (
     TriggerMachine,
     unfinished,
 )
-from penstock.transforms.bounded_window import BoundedWindow
-from penstock.transforms.custom_trigger import CustomTrigger, TriggerContext, TriggerElement, TriggerTimer
-from penstock.transforms.timeutil import TimeDomain
-from penstock.transforms.trigger_base import FINISHED
 from penstock.utils.timestamp import Timestamp, TimestampTypes
+from penstock.windows.custom_trigger import CustomTrigger, TriggerContext, TriggerElement, TriggerTimer
+from penstock.windows.timeutil import TimeDomain
+from penstock.windows.trigger_base import FINISHED
 
 _TIME_DOMAINS: dict[Domain, str] = {CLOCK: TimeDomain.REAL_TIME, WATERMARK: TimeDomain.WATERMARK}
 

@@ -9,6 +9,7 @@ import pickle
 from collections.abc import Sequence
 from typing import Any, Final
 
+from penstock.base.bounded_window import BoundedWindow
 from penstock.coders.registered_pickles import dumps
 from penstock.error import three_parts
 from penstock.machines import merging, splitting
@@ -35,10 +36,9 @@ from penstock.machines.visiting import (
     set_alarms,
     visit,
 )
-from penstock.transforms.bounded_window import BoundedWindow
-from penstock.transforms.window import WindowFn
-from penstock.transforms.windowing import Windowing
 from penstock.utils.timestamp import Timestamp
+from penstock.windows.window_fn import WindowFn
+from penstock.windows.windowing import Windowing
 
 _VERSION: Final = b"\x02"
 

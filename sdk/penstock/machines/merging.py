@@ -6,12 +6,12 @@ from bisect import bisect_left, bisect_right
 from collections.abc import Iterable
 from typing import Any
 
+from penstock.base.bounded_window import BoundedWindow
 from penstock.error import three_parts
 from penstock.machines.program import Program
 from penstock.machines.sight import WindowSight
 from penstock.machines.states import KeyState, WindowState
-from penstock.transforms.bounded_window import BoundedWindow
-from penstock.transforms.window import MergeScope, WindowFn
+from penstock.windows.window_fn import MergeScope, WindowFn
 
 
 class InventedWindowError(ValueError):

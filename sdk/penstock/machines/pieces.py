@@ -5,9 +5,9 @@ from __future__ import annotations
 from collections.abc import Sequence
 from typing import Any, NamedTuple
 
+from penstock.base.bounded_window import BoundedWindow
 from penstock.machines.contents import Bag, Contents
 from penstock.machines.records import Element
-from penstock.transforms.bounded_window import BoundedWindow
 
 _BAG = Bag()
 

@@ -6,21 +6,18 @@ from collections.abc import Callable, Iterable
 from dataclasses import dataclass
 from typing import Any
 
+from penstock.base.bounded_window import BoundedWindow
 from penstock.machines.contents import Contents, contents_of
 from penstock.machines.pieces import Separable
 from penstock.machines.records import MAX_MICROS
 from penstock.machines.trigger_machine import TriggerMachine
 from penstock.machines.triggers import looks_at_last_pane, machine_of
-from penstock.transforms.bounded_window import BoundedWindow
-from penstock.transforms.trigger_base import (
-    AccumulationMode,
-    ClosingBehavior,
-    DataLossReason,
-    OnTimeBehavior,
-)
-from penstock.transforms.window import MergeScope, Sessions, TimestampCombiner, WindowFn
-from penstock.transforms.windowing import Windowing
 from penstock.utils.timestamp import Timestamp
+from penstock.windows.plain_windows import TimestampCombiner
+from penstock.windows.sessions import Sessions
+from penstock.windows.trigger_base import AccumulationMode, ClosingBehavior, DataLossReason, OnTimeBehavior
+from penstock.windows.window_fn import MergeScope, WindowFn
+from penstock.windows.windowing import Windowing
 
 
 @dataclass(frozen=True)

@@ -9,8 +9,8 @@ from __future__ import annotations
 from collections.abc import Callable, Sequence
 from dataclasses import dataclass, field
 
+from penstock.base.bounded_window import BoundedWindow
 from penstock.machines.records import Times
-from penstock.transforms.bounded_window import BoundedWindow
 
 Mapping = Callable[[BoundedWindow], BoundedWindow]
 """From a window of the main input to the one of a side input that its elements see."""

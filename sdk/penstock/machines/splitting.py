@@ -4,13 +4,13 @@ from __future__ import annotations
 
 from collections.abc import Iterable, Mapping
 
+from penstock.base.bounded_window import BoundedWindow
 from penstock.machines import merging
 from penstock.machines.pieces import Held, Pieces, own_windows
 from penstock.machines.program import Program
 from penstock.machines.records import Element
 from penstock.machines.sight import WindowSight
 from penstock.machines.states import KeyState, WindowState
-from penstock.transforms.bounded_window import BoundedWindow
 
 
 def is_hollow(state: WindowState) -> bool:

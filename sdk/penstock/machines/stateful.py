@@ -9,15 +9,15 @@ import pickle
 from collections.abc import Iterable
 from typing import Any, Final, NamedTuple, Protocol
 
+from penstock.base.bounded_window import BoundedWindow
 from penstock.coders.registered_pickles import dumps
 from penstock.error import three_parts
+from penstock.functions.userstate import UserStateContext
 from penstock.machines.records import MAX_MICROS, Dropped, DropReason, Element, Given, Times
 from penstock.machines.stateful_keys import PlainWindow, StatefulKey, plain_window, restored, window_of
 from penstock.machines.timers import END_OF_WINDOW, HOLDS_NOTHING, Outlook
 from penstock.machines.trigger_machine import CLOCK, Domain
 from penstock.machines.user_state import UserState
-from penstock.transforms.bounded_window import BoundedWindow
-from penstock.transforms.userstate import UserStateContext
 from penstock.utils.windowed_value import PANE_INFO_UNKNOWN, unknown_pane
 
 _VERSION: Final = b"\x04"

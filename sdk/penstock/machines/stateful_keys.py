@@ -4,10 +4,10 @@ from __future__ import annotations
 
 from typing import Any, Final
 
+from penstock.base.bounded_window import BoundedWindow, GlobalWindow, IntervalWindow
 from penstock.machines.cells import Cells
 from penstock.machines.timers import END_OF_WINDOW, HOLDS_NOTHING, Place, Setting, Timers
 from penstock.machines.trigger_machine import CLOCK, WATERMARK
-from penstock.transforms.bounded_window import BoundedWindow, GlobalWindow, IntervalWindow
 
 _GLOBAL: Final = GlobalWindow()
 _MOST_WINDOWS: Final = 1_000

@@ -7,8 +7,8 @@ from heapq import heapify, heappop, heappush
 from operator import attrgetter
 from typing import Any
 
+from penstock.base.bounded_window import BoundedWindow, IntervalWindow
 from penstock.machines.trigger_machine import Domain
-from penstock.transforms.bounded_window import BoundedWindow, IntervalWindow
 from penstock.utils.windowed_value import PaneInfo
 
 _SPARE_ENTRIES = 16

@@ -10,9 +10,9 @@ from abc import ABC, abstractmethod
 from collections.abc import Iterable, Iterator, Sequence
 from typing import Any, Final
 
+from penstock.base.bounded_window import BoundedWindow
 from penstock.machines.records import Element, Times
-from penstock.transforms.bounded_window import BoundedWindow
-from penstock.transforms.trigger_base import FINISHED
+from penstock.windows.trigger_base import FINISHED
 
 CLOCK: Final = "clock"
 """The domain of alarms by processing time."""

@@ -10,8 +10,8 @@ from penstock.machines import simple_triggers as simple
 from penstock.machines.composite_triggers import AllOf, AnyOf, EarlyAndLate, InTurn, Repeat
 from penstock.machines.custom_triggers import Custom
 from penstock.machines.trigger_machine import TriggerMachine
-from penstock.transforms import trigger as described
-from penstock.transforms.trigger_walks import every_part
+from penstock.windows import watermark_triggers as described
+from penstock.windows.trigger_walks import every_part
 
 
 def machine_of(trigger: described.TriggerFn) -> TriggerMachine:

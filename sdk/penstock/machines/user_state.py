@@ -5,12 +5,13 @@ from __future__ import annotations
 from typing import Any
 
 from penstock.error import three_parts
+from penstock.functions.runtime_state import RuntimeState
+from penstock.functions.userstate import BaseTimer, StateSpec, TimerSpec, UserStateContext
 from penstock.machines.cells import Cells, cell_of
 from penstock.machines.stateful_keys import PlainWindow, window_of
 from penstock.machines.timers import Timers
-from penstock.transforms.timeutil import TimeDomain
-from penstock.transforms.userstate import BaseTimer, RuntimeState, StateSpec, TimerSpec, UserStateContext
 from penstock.utils.timestamp import Duration, Timestamp
+from penstock.windows.timeutil import TimeDomain
 
 
 class UserState(UserStateContext):

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from penstock.base.bounded_window import BoundedWindow
 from penstock.machines import merging
 from penstock.machines.firing import fire
 from penstock.machines.program import Program
@@ -9,7 +10,6 @@ from penstock.machines.records import Pane, Times
 from penstock.machines.sight import WindowSight
 from penstock.machines.states import KeyState, WindowState
 from penstock.machines.trigger_machine import CLOCK, WATERMARK, Domain
-from penstock.transforms.bounded_window import BoundedWindow
 from penstock.utils.windowed_value import PaneInfoTiming
 
 

@@ -10,10 +10,10 @@ from __future__ import annotations
 from collections.abc import Iterable, Sequence
 from typing import Any, NamedTuple
 
+from penstock.base.bounded_window import BoundedWindow
 from penstock.machines.column_rules import ColumnRule, Holding, Numbering
 from penstock.machines.records import Times
 from penstock.machines.simple_triggers import ClockDelay, Total
-from penstock.transforms.bounded_window import BoundedWindow
 from penstock.utils.windowed_value import PaneInfo, PaneInfoTiming
 
 Cell = tuple[Any, int, int | None, int, int]
@@ -71,7 +71,7 @@ class ColumnMachine:
         holding: The operations on what they hold.
 
     >>> from penstock.machines.column_rules import SUMS, column_rule
-    >>> from penstock.transforms.combinefn import CombineFn
+    >>> from penstock.functions.combinefn import CombineFn
     >>> from penstock.transforms.window import FixedWindows, IntervalWindow
     >>> from penstock.transforms.windowing import Windowing
     >>> rule = column_rule(Windowing(FixedWindows(10)), CombineFn.from_callable(sum), False)

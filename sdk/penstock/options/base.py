@@ -10,10 +10,10 @@ import sys
 from collections.abc import Callable, Iterable, Iterator, Mapping
 from typing import Any, TypeVar
 
+from penstock.base.display import HasDisplayData
 from penstock.error import three_parts
 from penstock.options.parser import CommaSeparatedList, OptionsParser, nearest
 from penstock.options.value_provider import ValueProvider
-from penstock.transforms.display import HasDisplayData
 
 __all__ = [
     "CommaSeparatedList",
@@ -160,8 +160,6 @@ class PipelineOptions(HasDisplayData):
 
     def is_compat_version_prior_to(self, breaking_change_version: str) -> bool:
         """Whether ``--update_compatibility_version`` is set and earlier than a version such as ``2.72.0``."""
-        from penstock.options.standard import StreamingOptions
-
         wanted = self.view_as(StreamingOptions).update_compatibility_version
         return wanted is not None and _version(wanted) < _version(breaking_change_version)
 
@@ -327,3 +325,24 @@ def _no_option(options_class: type[PipelineOptions], name: str) -> str:
 
 def _version(text: str) -> tuple[int, ...]:
     return tuple(int(part) for part in (text.split(".") + ["0", "0"])[:3])
+
+
+class StreamingOptions(PipelineOptions):
+    """Options of pipelines that go on for long (Beam's ``StreamingOptions``).
+
+    Attributes:
+        update_compatibility_version: A version of Beam's whose older behaviour is asked for; None for
+            today's.
+
+    >>> PipelineOptions(["--update_compatibility_version=2.60.0"]).is_compat_version_prior_to("2.72.0")
+    True
+    """
+
+    @classmethod
+    def _add_argparse_args(cls, parser: OptionsParser) -> None:
+        parser.add_argument(
+            "--update_compatibility_version",
+            default=None,
+            nargs="?",
+            help="An earlier version, such as 2.60.0.",
+        )

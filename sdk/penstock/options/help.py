@@ -8,7 +8,7 @@ import os
 import sys
 
 from penstock.options.base import PipelineOptions, all_classes
-from penstock.options.parser import OptionsParser
+from penstock.options.parser import Help, OptionsParser
 
 _LAST_WORDS = (
     "Beam's other options, such as those of clouds, can be given too, and have no effect on Spark; a run names those "
@@ -52,3 +52,6 @@ def _meaning(options_class: type[PipelineOptions]) -> str:
     """The first sentence of the docstring, without where the name is from."""
     text = inspect.cleandoc(options_class.__doc__ or "options of this program").partition("\n")[0]
     return text.partition(" (Beam's")[0].rstrip(".")
+
+
+Help.text = staticmethod(text_of_help)

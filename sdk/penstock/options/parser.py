@@ -6,8 +6,8 @@ import argparse
 import difflib
 import functools
 import json
-from collections.abc import Iterable, Iterator
-from typing import Any, NoReturn
+from collections.abc import Callable, Iterable, Iterator
+from typing import Any, ClassVar, NoReturn
 
 from penstock.error import three_parts
 from penstock.options.value_provider import RuntimeValueProvider, StaticValueProvider
@@ -24,7 +24,7 @@ class OptionsParser(argparse.ArgumentParser):
     def __init__(self) -> None:
         super().__init__(allow_abbrev=False, conflict_handler="resolve", add_help=False)
         self._without_effect: dict[argparse.Action, str] = {}
-        self.add_argument("-h", "--help", action=_Help)
+        self.add_argument("-h", "--help", action=Help)
 
     def add_without_effect(self, instead: str, *names: str, **kwargs: Any) -> None:
         """Adds an argument that can be given and read, and that a run says is of no effect.
@@ -69,16 +69,18 @@ class OptionsParser(argparse.ArgumentParser):
         self.add_argument(*args, **{**kwargs, "type": convert, "default": default})
 
 
-class _Help(argparse.Action):
+class Help(argparse.Action):
     """Prints the options of all classes that are defined, and ends the program."""
+
+    text: ClassVar[Callable[[], str]]
+    """Makes what is printed; `penstock.options.help` sets it, which knows the classes of options."""
 
     def __init__(self, option_strings: list[str], dest: str) -> None:
         super().__init__(option_strings, dest, nargs=0, default=argparse.SUPPRESS)
 
     def __call__(self, parser: argparse.ArgumentParser, *_: Any) -> NoReturn:
-        from penstock.options.help import text_of_help
-
-        print(text_of_help())
+        """Prints and ends."""
+        print(Help.text())
         parser.exit()
 
 

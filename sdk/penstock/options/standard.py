@@ -7,6 +7,7 @@ from typing import Any
 
 from penstock.error import three_parts
 from penstock.options.base import CommaSeparatedList, OptionsParser, PipelineOptions
+from penstock.options.base import StreamingOptions as StreamingOptions
 
 _BEAMS_RUNNER = "it belongs to Beam's in-process runner"
 _ADDITIONAL_CHECKS = ("all", "ptransform_fn")
@@ -57,27 +58,6 @@ class StandardOptions(PipelineOptions):
             action="store_true",
             default=False,
             help="Leaving the with block does not wait for the pipeline.",
-        )
-
-
-class StreamingOptions(PipelineOptions):
-    """Options of pipelines that go on for long (Beam's ``StreamingOptions``).
-
-    Attributes:
-        update_compatibility_version: A version of Beam's whose older behaviour is asked for; None for
-            today's.
-
-    >>> PipelineOptions(["--update_compatibility_version=2.60.0"]).is_compat_version_prior_to("2.72.0")
-    True
-    """
-
-    @classmethod
-    def _add_argparse_args(cls, parser: OptionsParser) -> None:
-        parser.add_argument(
-            "--update_compatibility_version",
-            default=None,
-            nargs="?",
-            help="An earlier version, such as 2.60.0.",
         )
 
 

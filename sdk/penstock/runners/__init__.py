@@ -3,15 +3,9 @@
 import sys
 from typing import Any
 
+from penstock.base.engine import SPARK_RUNNER, create_runner, spark_runner
 from penstock.error import three_parts
-from penstock.runners.runner import (
-    SPARK_RUNNER,
-    PipelineResult,
-    PipelineRunner,
-    PipelineState,
-    create_runner,
-    spark_runner,
-)
+from penstock.runners.runner import PipelineResult, PipelineRunner, PipelineState
 
 __all__ = [
     "DirectRunner",
@@ -27,7 +21,7 @@ class _NameOfTheRunner(type):
     """The type of names that stand for the one runner: Spark's package is imported when one of them is called."""
 
     def __call__(cls, **arguments: Any) -> PipelineRunner:
-        runner = spark_runner(**arguments)
+        runner: PipelineRunner = spark_runner(**arguments)
         runner.local_only = cls.local_only  # type: ignore[attr-defined]
         return runner
 

@@ -2,34 +2,23 @@
 
 from __future__ import annotations
 
-import difflib
-import importlib
 import logging
 from typing import TYPE_CHECKING, Any
 
+from penstock.base.engine import create_runner, spark_runner
+from penstock.construction.pipeline import Pipeline
+from penstock.construction.ptransform import PTransform
+from penstock.construction.pvalue import PBegin
 from penstock.error import three_parts
 from penstock.options.pipeline_options import PipelineOptions
 
 if TYPE_CHECKING:
     from penstock.graph import Source
     from penstock.metrics.metric import MetricResults
-    from penstock.pipeline import Pipeline
 
 __all__ = ["PipelineResult", "PipelineRunner", "PipelineState", "create_runner", "spark_runner"]
 
 _LOGGER = logging.getLogger(__name__)
-SPARK_RUNNER = ("penstock_spark.runner", "SparkRunner")
-BATCHES = "penstock_spark.batches"
-SPARK_NAMES = ("SparkRunner",)
-LOCAL_NAMES = (
-    "DirectRunner",
-    "BundleBasedDirectRunner",
-    "SwitchingDirectRunner",
-    "FnApiRunner",
-    "PrismRunner",
-    "InProcessRunner",
-    "TestDirectRunner",
-)
 
 
 class PipelineState:
@@ -187,10 +176,6 @@ class PipelineRunner:
 
     def run_async(self, transform: Any, options: PipelineOptions | None = None) -> PipelineResult:
         """As `run`, without waiting."""
-        from penstock.pipeline import Pipeline
-        from penstock.pvalue import PBegin
-        from penstock.transforms.ptransform import PTransform
-
         pipeline = Pipeline(runner=self, options=options)
         if isinstance(transform, PTransform):
             _ = pipeline | transform
@@ -198,75 +183,3 @@ class PipelineRunner:
             transform(PBegin(pipeline))
         result: PipelineResult = pipeline.run()
         return result
-
-
-def create_runner(runner_name: str | None = None) -> PipelineRunner:
-    """The runner of a name (Beam's ``create_runner``); case does not matter, nor does a missing ``Runner``.
-
-    This function is the only place where the SDK reaches its runner, and it does so by name, on first use.
-
-    Args:
-        runner_name: ``SparkRunner``, ``spark``, or none for the Spark runner. The names of Beam's local
-            runners, such as ``DirectRunner``, give the Spark runner on this machine.
-
-    Returns:
-        A new runner; its `local_only` tells which of both was asked for.
-
-    Raises:
-        ValueError: If the name is another.
-        ImportError: If the runner's package cannot be imported.
-    """
-    wanted = (runner_name or SPARK_NAMES[0]).lower()
-    spellings = {spelling: name for name in (*SPARK_NAMES, *LOCAL_NAMES) for spelling in _spellings(name)}
-    name = spellings.get(wanted)
-    if name is None:
-        raise ValueError(
-            three_parts(f"Unexpected pipeline runner: {runner_name}", hint=_hint(str(runner_name)))
-        )
-    runner = spark_runner()
-    runner.local_only = name in LOCAL_NAMES
-    return runner
-
-
-def _spellings(name: str) -> tuple[str, str]:
-    return name.lower(), name.lower().removesuffix("runner")
-
-
-def _hint(runner_name: str) -> str:
-    short = runner_name.rpartition(".")[2]
-    close = difflib.get_close_matches(short, (*SPARK_NAMES, *LOCAL_NAMES), n=1, cutoff=0.85)
-    if close:
-        return f"did you mean {close[0]}?"
-    return "the one runner is SparkRunner; DirectRunner stands for it on this machine"
-
-
-def batches_of_the_runner() -> Any:
-    """The module in which the runner has its converters for batches of NumPy, pandas and Arrow; importing enters them.
-
-    Raises:
-        ImportError: If the runner's package cannot be imported.
-    """
-    return importlib.import_module(BATCHES)
-
-
-def spark_runner(**arguments: Any) -> PipelineRunner:
-    """A new Spark runner.
-
-    Args:
-        arguments: Options by name.
-
-    Raises:
-        ImportError: If the runner's package cannot be imported.
-    """
-    module, name = SPARK_RUNNER
-    try:
-        runner: PipelineRunner = getattr(importlib.import_module(module), name)(**arguments)
-    except ImportError as error:
-        raise ImportError(
-            three_parts(
-                f"the Spark runner cannot be imported: {error}",
-                where=f"in {module}",
-                hint="pip install penstock, which brings the runner and Spark",
-            )
-        ) from error
-    return runner

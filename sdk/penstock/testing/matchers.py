@@ -146,7 +146,7 @@ def row_namedtuple_equals_fn(
 
 
 def _is_record(element: Any) -> bool:
-    from penstock.pvalue import Row
+    from penstock.base.row import Row
 
     return type(element) is Row or (isinstance(element, tuple) and hasattr(element, "_asdict"))
 

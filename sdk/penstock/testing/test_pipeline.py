@@ -11,9 +11,9 @@ from collections.abc import Sequence
 from typing import Any, ClassVar
 from unittest import SkipTest
 
+from penstock.construction.pipeline import Pipeline
 from penstock.error import three_parts
 from penstock.options.pipeline_options import PipelineOptions, TestOptions
-from penstock.pipeline import Pipeline
 from penstock.runners.runner import PipelineState
 
 __all__ = ["TestPipeline"]

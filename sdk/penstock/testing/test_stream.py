@@ -8,14 +8,14 @@ from numbers import Real
 from typing import Any
 
 from penstock import graph
+from penstock.base.bounded_window import TimestampedValue
+from penstock.base.where import here
 from penstock.coders.coders import FastPrimitivesCoder
+from penstock.construction.ptransform import PTransform
+from penstock.construction.pvalue import PBegin, PCollection
 from penstock.error import three_parts
-from penstock.pvalue import PBegin, PCollection
-from penstock.transforms.ptransform import PTransform
-from penstock.transforms.window import TimestampedValue
 from penstock.utils.timestamp import MAX_TIMESTAMP, MIN_TIMESTAMP, Duration, Timestamp
 from penstock.utils.windowed_value import WindowedValue
-from penstock.where import here
 
 __all__ = [
     "ElementEvent",

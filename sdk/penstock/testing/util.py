@@ -9,8 +9,12 @@ from collections.abc import Callable, Iterable
 from dataclasses import dataclass
 from typing import IO, Any
 
-from penstock import pvalue
+from penstock.base.bounded_window import GlobalWindow
+from penstock.base.where import at_step, caller
+from penstock.construction import pvalue
+from penstock.construction.ptransform import PTransform
 from penstock.error import three_parts
+from penstock.functions.dofn import DoFn
 from penstock.testing.matchers import (
     BeamAssertException,
     EqualToPerWindow,
@@ -24,12 +28,13 @@ from penstock.testing.matchers import (
     matches_all,
     row_namedtuple_equals_fn,
 )
-from penstock.transforms.core import Create, DoFn, Flatten, GroupByKey, Map, ParDo, WindowInto
-from penstock.transforms.ptransform import PTransform
-from penstock.transforms.trigger import AccumulationMode, ClosingBehavior
-from penstock.transforms.window import GlobalWindow, GlobalWindows
+from penstock.transforms.create import Create
+from penstock.transforms.grouping import Flatten, GroupByKey
+from penstock.transforms.pardo import Map, ParDo
+from penstock.transforms.windowing import WindowInto
 from penstock.utils.windowed_value import PANE_INFO_UNKNOWN
-from penstock.where import at_step, caller
+from penstock.windows.plain_windows import GlobalWindows
+from penstock.windows.trigger_base import AccumulationMode, ClosingBehavior
 
 __all__ = [
     "PANE_INFO_UNKNOWN",

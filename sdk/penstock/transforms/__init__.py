@@ -2,67 +2,43 @@
 
 from __future__ import annotations
 
+from penstock.base.labels import label_from_callable
+from penstock.construction.function_transform import annotate_yaml, ptransform_fn
+from penstock.construction.ptransform import PTransform
+from penstock.functions.combinefn import CombineFn
+from penstock.functions.dofn import DoFn
+from penstock.functions.expressions import field
+from penstock.functions.params import ProcessContinuation, RestrictionProvider, WatermarkEstimatorProvider
+from penstock.functions.window_bounds import window_end, window_start
+
+# Only for what they do: transforms can be applied to plain values, and catch errors of theirs, from then on.
+from penstock.transforms import applying as applying
 from penstock.transforms import combiners, trigger, window
+from penstock.transforms import dead_letters as dead_letters
+from penstock.transforms.approximate_quantiles import ApproximateQuantiles
+from penstock.transforms.approximate_unique import ApproximateUnique
+from penstock.transforms.batching import BatchElements, SortAndBatchElements
 from penstock.transforms.changelog import Changelog
-from penstock.transforms.core import (
-    CombineFn,
-    CombineGlobally,
-    CombinePerKey,
-    CombineValues,
-    Create,
-    DeadLetter,
-    DoFn,
-    ExceptionInfo,
-    Filter,
-    FlatMap,
-    FlatMapTuple,
-    Flatten,
-    FlattenWith,
-    GroupBy,
-    GroupByKey,
-    Impulse,
-    Map,
-    MapTuple,
-    ParDo,
-    Partition,
-    PartitionFn,
-    ProcessContinuation,
-    RestrictionProvider,
-    Select,
-    SetTrigger,
-    WatermarkEstimatorProvider,
-    Windowing,
-    WindowInto,
-)
-from penstock.transforms.expressions import field
-from penstock.transforms.ptransform import PTransform, annotate_yaml, label_from_callable, ptransform_fn
+from penstock.transforms.combine import CombineGlobally, CombinePerKey, CombineValues
+from penstock.transforms.create import Create, Impulse
+from penstock.transforms.dead_letters import DeadLetter, ExceptionInfo
+from penstock.transforms.fields import GroupBy, Partition, PartitionFn, Select
+from penstock.transforms.group_into_batches import GroupIntoBatches
+from penstock.transforms.grouping import Flatten, FlattenWith, GroupByKey
+from penstock.transforms.joins import CoGroupByKey
+from penstock.transforms.keyed import Distinct, Keys, KvSwap, RemoveDuplicates, Values, WithKeys
+from penstock.transforms.observing import LogElements, Tee, WaitOn
+from penstock.transforms.pardo import Filter, FlatMap, FlatMapTuple, Map, MapTuple, ParDo
+from penstock.transforms.regex import Regex
+from penstock.transforms.reify import Reify, ToString
+from penstock.transforms.reshuffling import Reshuffle, ReshufflePerKey
 from penstock.transforms.row_joins import JoinRows
-from penstock.transforms.stats import ApproximateQuantiles, ApproximateUnique
-from penstock.transforms.timeutil import TimeDomain
 from penstock.transforms.upserts import Upsert, Upserts
-from penstock.transforms.util import (
-    BatchElements,
-    CoGroupByKey,
-    Distinct,
-    GroupIntoBatches,
-    Keys,
-    KvSwap,
-    LogElements,
-    Regex,
-    Reify,
-    RemoveDuplicates,
-    Reshuffle,
-    ReshufflePerKey,
-    SortAndBatchElements,
-    Tee,
-    ToString,
-    Values,
-    WaitOn,
-    WithKeys,
-)
 from penstock.transforms.validity import Valid, ValidFrom, ValidityJoin
-from penstock.transforms.window_bounds import window_end, window_start
+from penstock.transforms.windowing import SetTrigger, WindowInto
 from penstock.transforms.with_timestamps import WithTimestamps
+from penstock.windows.timeutil import TimeDomain
+from penstock.windows.windowing import Windowing
 
 __all__ = [
     "ApproximateQuantiles",

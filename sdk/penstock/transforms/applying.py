@@ -5,8 +5,12 @@ from __future__ import annotations
 from collections.abc import Callable, Iterator, Mapping
 from typing import Any
 
-from penstock import pvalue
+from penstock.construction import pvalue
+from penstock.construction.pipeline import Pipeline
+from penstock.construction.ptransform import PTransform
 from penstock.error import three_parts
+from penstock.transforms.create import Create
+from penstock.transforms.materialize import Materialize
 
 __all__ = ["EagerOutputs", "NoSuchTag", "apply_to"]
 
@@ -54,8 +58,6 @@ def apply_to(transform: Any, left: Any, label: str | None = None) -> Any:
 
 def _with_plain_values(pipeline: Any, pvalueish: Any, values: tuple[Any, ...]) -> Any:
     """The nested input, with a ``Create`` in the place of each plain value."""
-    from penstock.transforms.create import Create
-
     replacements = {
         id(value): pipeline | f"CreatePInput{index}" >> Create(value, reshuffle=False)
         for index, value in enumerate(values)
@@ -65,9 +67,6 @@ def _with_plain_values(pipeline: Any, pvalueish: Any, values: tuple[Any, ...]) -
 
 
 def _run_at_once(transform: Any, pvalueish: Any, values: tuple[Any, ...], label: str | None) -> Any:
-    from penstock.pipeline import Pipeline
-    from penstock.transforms.materialize import Materialize
-
     pipeline = Pipeline()
     result = pipeline.apply(transform, _with_plain_values(pipeline, pvalueish, values), label)
     collected: list[list[Any]] = []
@@ -138,3 +137,6 @@ def _mapped(node: Any, change: Callable[[Any], Any]) -> Any:
     if isinstance(node, dict):
         return {key: _mapped(part, change) for key, part in node.items()}
     return node
+
+
+PTransform._apply_to = apply_to

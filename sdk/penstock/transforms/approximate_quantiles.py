@@ -11,11 +11,12 @@ from dataclasses import replace
 from itertools import chain
 from typing import Any, TypeVar
 
+from penstock.base.chunks import in_chunks
+from penstock.base.display import DisplayDataItem
+from penstock.construction.ptransform import PTransform
 from penstock.error import three_parts
-from penstock.transforms.chunks import in_chunks
-from penstock.transforms.core import CombineFn, CombineGlobally, CombinePerKey
-from penstock.transforms.display import DisplayDataItem
-from penstock.transforms.ptransform import PTransform
+from penstock.functions.combinefn import CombineFn
+from penstock.transforms.combine import CombineGlobally, CombinePerKey
 from penstock.transforms.quantile_sketch import Sketch, SketchSettings
 from penstock.typehints import KV, List, Tuple, with_input_types
 from penstock.typehints.trivial_inference import key_value_types

@@ -11,11 +11,12 @@ import math
 from collections.abc import Iterable
 from typing import Any, TypeVar
 
+from penstock.base.chunks import in_chunks
 from penstock.coders import registry
+from penstock.construction.ptransform import PTransform
 from penstock.error import three_parts
-from penstock.transforms.chunks import in_chunks
-from penstock.transforms.core import CombineFn, CombineGlobally, CombinePerKey
-from penstock.transforms.ptransform import PTransform
+from penstock.functions.combinefn import CombineFn
+from penstock.transforms.combine import CombineGlobally, CombinePerKey
 from penstock.typehints import Tuple, with_input_types, with_output_types
 from penstock.typehints.trivial_inference import key_value_types
 

@@ -8,12 +8,13 @@ import time
 from collections.abc import Callable, Iterator, Sequence
 from typing import Any, TypeVar
 
+from penstock.construction.ptransform import PTransform
+from penstock.construction.pvalue import PCollection
 from penstock.error import UnsupportedByRunner, three_parts
-from penstock.pvalue import PCollection
+from penstock.functions.dofn import DoFn
 from penstock.transforms.batch_sizes import BatchSizeEstimator, BatchTargets
 from penstock.transforms.batching_over_time import WaitingBatchDoFn, WithBucket
-from penstock.transforms.core import DoFn, ParDo
-from penstock.transforms.ptransform import PTransform
+from penstock.transforms.pardo import ParDo
 from penstock.typehints import List, Tuple, with_input_types, with_output_types
 from penstock.utils.windowed_value import WindowedValue
 

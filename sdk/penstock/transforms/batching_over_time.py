@@ -7,11 +7,11 @@ from typing import Any
 
 from penstock.coders.pickles import FastPrimitivesCoder
 from penstock.coders.primitives import VarIntCoder
+from penstock.functions.dofn import DoFn
+from penstock.functions.userstate import BagStateSpec, ReadModifyWriteStateSpec, TimerSpec, on_timer
+from penstock.functions.window_expiration import on_window_expiration
 from penstock.transforms.batch_sizes import BatchSizeEstimator
-from penstock.transforms.dofn import DoFn
-from penstock.transforms.timeutil import TimeDomain
-from penstock.transforms.userstate import BagStateSpec, ReadModifyWriteStateSpec, TimerSpec, on_timer
-from penstock.transforms.window_expiration import on_window_expiration
+from penstock.windows.timeutil import TimeDomain
 
 
 class WithBucket(DoFn):

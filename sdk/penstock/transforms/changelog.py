@@ -6,9 +6,9 @@ from collections.abc import Iterator
 from dataclasses import replace
 from typing import Any
 
-from penstock.transforms.dofn import DoFn
+from penstock.construction.ptransform import PTransform
+from penstock.functions.dofn import DoFn
 from penstock.transforms.pardo import ParDo
-from penstock.transforms.ptransform import PTransform
 from penstock.typehints import typehints
 from penstock.utils.windowed_value import ValueKind, WindowedValue
 

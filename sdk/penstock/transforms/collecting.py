@@ -9,10 +9,13 @@ from collections.abc import Iterable
 from itertools import chain
 from typing import Any, TypeVar
 
-from penstock.pvalue import PCollection
-from penstock.transforms.core import CombineFn, CombinePerKey, DoFn, Map
+from penstock.construction.ptransform import PTransform
+from penstock.construction.pvalue import PCollection
+from penstock.functions.combinefn import CombineFn
+from penstock.functions.dofn import DoFn
+from penstock.transforms.combine import CombinePerKey
 from penstock.transforms.counting import CombinerWithoutDefaults
-from penstock.transforms.ptransform import PTransform
+from penstock.transforms.pardo import Map
 from penstock.typehints import KV, Dict, List, Set, Tuple, with_input_types, with_output_types
 from penstock.typehints.trivial_inference import key_value_types
 from penstock.utils.timestamp import MIN_TIMESTAMP, Timestamp

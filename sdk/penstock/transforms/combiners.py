@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from penstock.functions.combinefn import curry_combine_fn
 from penstock.transforms import core as core
 from penstock.transforms.collecting import (
     ConcatListCombineFn,
@@ -14,7 +15,6 @@ from penstock.transforms.collecting import (
     ToSet,
     ToSetCombineFn,
 )
-from penstock.transforms.combinefn import curry_combine_fn
 from penstock.transforms.counting import (
     CombinerWithoutDefaults,
     Count,

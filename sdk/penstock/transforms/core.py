@@ -4,15 +4,13 @@ from __future__ import annotations
 
 from typing import TypeVar
 
-from penstock.transforms.combine import CombineGlobally, CombinePerKey, CombineValues, CombineValuesDoFn
-from penstock.transforms.combinefn import (
+from penstock.construction.ptransform import PTransform as PTransform
+from penstock.functions.combinefn import (
     CallableWrapperCombineFn,
     CombineFn,
     NoSideInputsCallableWrapperCombineFn,
 )
-from penstock.transforms.create import Create, Impulse
-from penstock.transforms.dead_letters import DeadLetter, ExceptionInfo
-from penstock.transforms.dofn import (
+from penstock.functions.dofn import (
     CallableWrapperDoFn,
     DoFn,
     DoFnContext,
@@ -31,11 +29,14 @@ from penstock.transforms.dofn import (
     identity,
     signature_of,
 )
+from penstock.transforms.combine import CombineGlobally, CombinePerKey, CombineValues, CombineValuesDoFn
+from penstock.transforms.create import Create, Impulse
+from penstock.transforms.dead_letters import DeadLetter, ExceptionInfo
 from penstock.transforms.fields import CallableWrapperPartitionFn, GroupBy, Partition, PartitionFn, Select
 from penstock.transforms.grouping import Flatten, FlattenWith, GroupByKey
 from penstock.transforms.pardo import Filter, FlatMap, FlatMapTuple, Map, MapTuple, ParDo
-from penstock.transforms.ptransform import PTransform as PTransform
-from penstock.transforms.windowing import SetTrigger, Windowing, WindowInto, WindowIntoFn
+from penstock.transforms.windowing import SetTrigger, WindowInto, WindowIntoFn
+from penstock.windows.windowing import Windowing
 
 K = TypeVar("K")
 T = TypeVar("T")

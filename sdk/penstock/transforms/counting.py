@@ -10,12 +10,13 @@ import numbers
 from collections.abc import Iterable
 from typing import Any, TypeVar, Union
 
-from penstock.pvalue import PCollection
-from penstock.transforms.chunks import in_chunks
-from penstock.transforms.combinefn import is_whole
-from penstock.transforms.core import CombineFn, CombineGlobally, CombinePerKey, ParDo
-from penstock.transforms.dofn import MapDoFn
-from penstock.transforms.ptransform import PTransform
+from penstock.base.chunks import in_chunks
+from penstock.construction.ptransform import PTransform
+from penstock.construction.pvalue import PCollection
+from penstock.functions.combinefn import CombineFn, is_whole
+from penstock.functions.dofn import MapDoFn
+from penstock.transforms.combine import CombineGlobally, CombinePerKey
+from penstock.transforms.pardo import ParDo
 from penstock.typehints import KV, Tuple, with_input_types, with_output_types
 
 T = TypeVar("T")

@@ -5,14 +5,15 @@ from __future__ import annotations
 from collections.abc import Iterable, Mapping, Sequence
 from typing import Any, overload
 
-from penstock import graph, pvalue
-from penstock.applicable import K, T, V
+from penstock import graph
+from penstock.construction import pvalue
+from penstock.construction.applicable import K, T, V
+from penstock.construction.ptransform import PTransform
+from penstock.construction.pvalue import PCollection
 from penstock.error import three_parts
-from penstock.pvalue import PCollection
-from penstock.transforms.ptransform import PTransform
-from penstock.transforms.windowing import Windowing, default_windowing
 from penstock.typehints import trivial_inference, typehints
 from penstock.typehints.row_type import RowTypeConstraint
+from penstock.windows.windowing import Windowing, default_windowing
 
 __all__ = ["Create", "Impulse"]
 

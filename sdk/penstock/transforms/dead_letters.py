@@ -11,15 +11,17 @@ from collections.abc import Callable, Iterator
 from dataclasses import dataclass
 from typing import Any
 
-from penstock import pvalue
+from penstock.base.where import caller
+from penstock.construction import pvalue
+from penstock.construction.ptransform import PTransform
 from penstock.error import three_parts
+from penstock.functions.dofn import DoFn, MethodSignature, signature_of
 from penstock.metrics.execution import MetricsContainer, current_container, set_current
-from penstock.transforms.dofn import DoFn, MethodSignature, signature_of
+from penstock.transforms.combine import CombineGlobally
 from penstock.transforms.isolated import IsolatedCalls
 from penstock.transforms.pardo import Map, ParDo
-from penstock.transforms.ptransform import PTransform
+from penstock.transforms.windowing import WindowInto
 from penstock.typehints import typehints
-from penstock.where import caller
 
 __all__ = [
     "DeadLetter",
@@ -175,8 +177,6 @@ class ExceptionHandlingParDo(PTransform[Any, Any]):
         return result if self._extra_tags else result[options.main_tag]
 
     def _check_threshold(self, pcoll: Any, dead_letters: Any) -> None:
-        from penstock.transforms.combine import CombineGlobally
-
         windowing = self._options.threshold_windowing
         total = pcoll | "CountTotal" >> (_One(windowing) | CombineGlobally(sum).as_singleton_view())
         failing = dead_letters | "CountBad" >> (_One(windowing) | CombineGlobally(sum).without_defaults())
@@ -192,8 +192,6 @@ class _One(PTransform[Any, Any]):
 
     def expand(self, pcoll: Any) -> Any:
         """The ones."""
-        from penstock.transforms.windowing import WindowInto
-
         if self._windowing is not None:
             pcoll = pcoll | WindowInto(self._windowing)
         return pcoll | "One" >> Map(lambda _: 1)
@@ -330,3 +328,10 @@ def _element_position(process: MethodSignature) -> int | str:
         return 0
     parameter = declared[0]
     return parameter.name if parameter.passed_by == "keyword" else process.parameters.index(parameter)
+
+
+def _handling(pardo: ParDo[Any], **options: Any) -> ExceptionHandlingParDo:
+    return ExceptionHandlingParDo(pardo, DeadLetterOptions(**options))
+
+
+ParDo._handling = staticmethod(_handling)

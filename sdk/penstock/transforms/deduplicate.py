@@ -8,16 +8,19 @@ from __future__ import annotations
 from collections.abc import Iterable, Iterator
 from typing import Any, TypeVar
 
+from penstock.base.bounded_window import TimestampedValue
 from penstock.coders import BooleanCoder
+from penstock.construction.ptransform import PTransform
 from penstock.error import three_parts
-from penstock.transforms.core import CombineFn, CombinePerKey, DoFn, Map, ParDo
-from penstock.transforms.ptransform import PTransform
-from penstock.transforms.timeutil import TimeDomain
-from penstock.transforms.userstate import ReadModifyWriteStateSpec, TimerSpec, on_timer
-from penstock.transforms.window import TimestampedValue
+from penstock.functions.combinefn import CombineFn
+from penstock.functions.dofn import DoFn
+from penstock.functions.userstate import ReadModifyWriteStateSpec, TimerSpec, on_timer
+from penstock.transforms.combine import CombinePerKey
+from penstock.transforms.pardo import Map, ParDo
 from penstock.typehints import KV, Tuple, with_input_types, with_output_types
 from penstock.typehints.trivial_inference import key_value_types
 from penstock.utils.timestamp import DurationTypes, Timestamp
+from penstock.windows.timeutil import TimeDomain
 
 __all__ = ["Deduplicate", "DeduplicatePerKey"]
 

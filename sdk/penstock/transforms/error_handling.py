@@ -4,9 +4,9 @@ from __future__ import annotations
 
 from typing import Any
 
+from penstock.base.where import caller
 from penstock.error import three_parts
-from penstock.transforms.core import Flatten
-from penstock.where import caller
+from penstock.transforms.grouping import Flatten
 
 __all__ = ["CollectingErrorHandler", "ErrorHandler"]
 

@@ -6,11 +6,11 @@ import difflib
 from collections.abc import Iterator, Sequence
 from typing import Any
 
+from penstock.base.row import Row
 from penstock.error import three_parts
-from penstock.row import Row
-from penstock.transforms.expressions import Expression
-from penstock.transforms.field_functions import KeyAndValues, KeyedBy, KeyOf, RowOf, StampedBy
-from penstock.transforms.window_bounds import RowInWindow
+from penstock.functions.expressions import Expression
+from penstock.functions.field_functions import KeyAndValues, KeyedBy, KeyOf, RowOf, StampedBy
+from penstock.functions.window_bounds import RowInWindow
 from penstock.typehints.column_types import RecordConstraint
 from penstock.typehints.decorators import TypeCheckError
 from penstock.typehints.row_type import GeneratedClassRowTypeConstraint, RowTypeConstraint

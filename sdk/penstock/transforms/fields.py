@@ -8,22 +8,23 @@ import numbers
 from collections.abc import Callable, Iterable, Mapping
 from typing import Any
 
-from penstock import pvalue
-from penstock.applicable import T
+from penstock.base.where import here
+from penstock.construction import pvalue
+from penstock.construction.applicable import T
+from penstock.construction.ptransform import PTransform
+from penstock.construction.pvalue import PCollection
+from penstock.construction.side_input_transform import PTransformWithSideInputs
 from penstock.error import three_parts
-from penstock.pvalue import PCollection
+from penstock.functions.dofn import DoFn
+from penstock.functions.expressions import Expression, Field
+from penstock.functions.field_functions import KeyAndValues, KeyedBy, KeyOf, ResultOf, RowOf
+from penstock.functions.window_bounds import RowInWindow, reads_window
 from penstock.transforms.combine import CombinePerKey
-from penstock.transforms.dofn import DoFn
-from penstock.transforms.expressions import Expression, Field
-from penstock.transforms.field_functions import KeyAndValues, KeyedBy, KeyOf, ResultOf, RowOf
 from penstock.transforms.grouping import GroupByKey
 from penstock.transforms.pardo import Map, ParDo
-from penstock.transforms.ptransform import PTransform, PTransformWithSideInputs
-from penstock.transforms.window_bounds import RowInWindow, reads_window
 from penstock.typehints import row_type, trivial_inference, typehints
 from penstock.typehints.decorators import WithTypeHints, get_type_hints
 from penstock.typehints.unions import without_none
-from penstock.where import here
 
 __all__ = ["CallableWrapperPartitionFn", "GroupBy", "Partition", "PartitionFn", "Select"]
 
@@ -169,7 +170,7 @@ class _GroupAndAggregate(PTransform[Any, Any]):
 
     def expand(self, pcoll: Any) -> PCollection[Any]:
         """The results."""
-        from penstock.transforms.combiners import TupleCombineFn
+        from penstock.transforms.tuple_combinefns import TupleCombineFn
 
         key_fields = tuple(self._grouping._key_fields)
         names = (*(name for name, _ in key_fields), *(dest for _, _, dest in self._aggregations))

@@ -6,24 +6,21 @@ import time
 from collections.abc import Callable, Iterable, Iterator
 from typing import Any, TypeVar
 
+from penstock.base.chunks import in_chunks
 from penstock.coders import FastPrimitivesCoder, VarIntCoder
+from penstock.construction.ptransform import PTransform
 from penstock.error import UnsupportedByRunner, three_parts
-from penstock.transforms.chunks import in_chunks
-from penstock.transforms.core import DoFn, FlatMapTuple, GroupByKey, ParDo
-from penstock.transforms.ptransform import PTransform
-from penstock.transforms.timeutil import TimeDomain
-from penstock.transforms.userstate import (
-    BagStateSpec,
-    ReadModifyWriteStateSpec,
-    TimerSpec,
-    on_timer,
-    on_window_expiration,
-)
+from penstock.functions.dofn import DoFn
+from penstock.functions.userstate import BagStateSpec, ReadModifyWriteStateSpec, TimerSpec, on_timer
+from penstock.functions.window_expiration import on_window_expiration
+from penstock.transforms.grouping import GroupByKey
+from penstock.transforms.pardo import FlatMapTuple, ParDo
 from penstock.typehints import KV, Tuple, with_input_types
 from penstock.typehints import Iterable as IterableHint
 from penstock.typehints.sharded_key_type import ShardedKeyTypeConstraint
 from penstock.typehints.trivial_inference import key_value_types
 from penstock.utils.sharded_key import ShardedKey
+from penstock.windows.timeutil import TimeDomain
 
 K = TypeVar("K")
 V = TypeVar("V")

@@ -6,15 +6,16 @@ import logging
 from collections.abc import Iterable, Sequence
 from typing import TYPE_CHECKING, Any, TypeVar
 
-from penstock import graph, pvalue
-from penstock.applicable import T
+from penstock import graph
+from penstock.construction import pvalue
+from penstock.construction.applicable import T
+from penstock.construction.ptransform import PTransform
+from penstock.construction.pvalue import PCollection
 from penstock.error import three_parts
-from penstock.pvalue import PCollection
 from penstock.transforms.grouping_checks import check_grouping
-from penstock.transforms.ptransform import PTransform
-from penstock.transforms.windowing import Windowing, default_windowing
 from penstock.typehints import typehints
 from penstock.typehints.decorators import TypeCheckError
+from penstock.windows.windowing import Windowing, default_windowing
 
 __all__ = [
     "Flatten",

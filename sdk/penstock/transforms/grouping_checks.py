@@ -5,17 +5,20 @@ from __future__ import annotations
 import logging
 from typing import TYPE_CHECKING, Any
 
-from penstock import pvalue
+from penstock.construction import pvalue
 from penstock.error import three_parts
-from penstock.transforms.custom_trigger import CustomTrigger
-from penstock.transforms.trigger import AfterDelta, DataLossReason, DefaultTrigger
-from penstock.transforms.trigger_walks import can_fire_early, every_part
-from penstock.transforms.window import GlobalWindows, WindowFn
 from penstock.typehints import typehints
+from penstock.windows.custom_trigger import CustomTrigger
+from penstock.windows.plain_windows import GlobalWindows
+from penstock.windows.trigger_arrivals import AfterDelta
+from penstock.windows.trigger_base import DataLossReason
+from penstock.windows.trigger_walks import can_fire_early, every_part
+from penstock.windows.watermark_triggers import DefaultTrigger
+from penstock.windows.window_fn import WindowFn
 
 if TYPE_CHECKING:
-    from penstock.transforms.ptransform import PTransform
-    from penstock.transforms.windowing import Windowing
+    from penstock.construction.ptransform import PTransform
+    from penstock.windows.windowing import Windowing
 
 __all__ = ["check_grouping", "check_keyed"]
 

@@ -5,9 +5,11 @@ from __future__ import annotations
 from collections.abc import Iterable, Mapping
 from typing import Any
 
-from penstock.pvalue import PCollection
-from penstock.transforms.core import Create, Flatten, GroupByKey, MapTuple
-from penstock.transforms.ptransform import PTransform
+from penstock.construction.ptransform import PTransform
+from penstock.construction.pvalue import PCollection
+from penstock.transforms.create import Create
+from penstock.transforms.grouping import Flatten, GroupByKey
+from penstock.transforms.pardo import MapTuple
 from penstock.typehints import KV, Dict, Tuple, Union
 from penstock.typehints import Iterable as IterableHint
 from penstock.typehints.trivial_inference import instance_to_type, key_value_types

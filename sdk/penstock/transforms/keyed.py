@@ -6,9 +6,10 @@ import inspect
 from collections.abc import Callable
 from typing import Any, TypeVar
 
-from penstock.transforms.core import CombinePerKey, Map, MapTuple
+from penstock.construction.function_transform import ptransform_fn
+from penstock.transforms.combine import CombinePerKey
 from penstock.transforms.counting import CountCombineFn
-from penstock.transforms.ptransform import ptransform_fn
+from penstock.transforms.pardo import Map, MapTuple
 from penstock.typehints import KV, Tuple, with_input_types, with_output_types
 from penstock.typehints.trivial_inference import infer_return_type, instance_to_type, key_value_types
 

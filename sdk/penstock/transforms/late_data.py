@@ -5,11 +5,12 @@ from __future__ import annotations
 from collections.abc import Sequence
 from typing import Any
 
-from penstock import graph, pvalue
+from penstock import graph
+from penstock.construction import pvalue
+from penstock.construction.ptransform import PTransform
+from penstock.construction.pvalue import DoOutputsTuple, PCollection
 from penstock.error import three_parts
-from penstock.pvalue import DoOutputsTuple, PCollection
-from penstock.transforms.ptransform import PTransform
-from penstock.transforms.windowing import Windowing
+from penstock.windows.windowing import Windowing
 
 __all__ = ["GROUPED", "LATE", "WithLateData"]
 

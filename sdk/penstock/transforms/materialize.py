@@ -4,8 +4,9 @@ from __future__ import annotations
 
 from typing import Any
 
-from penstock import graph, pvalue
-from penstock.transforms.ptransform import PTransform
+from penstock import graph
+from penstock.construction import pvalue
+from penstock.construction.ptransform import PTransform
 
 __all__ = ["Materialize"]
 

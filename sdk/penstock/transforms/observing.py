@@ -6,9 +6,12 @@ import logging
 from collections.abc import Callable, Iterator
 from typing import Any, TypeVar
 
-from penstock.pvalue import AsIter
-from penstock.transforms.core import DoFn, FlatMap, GroupByKey, Map, ParDo
-from penstock.transforms.ptransform import PTransform, ptransform_fn
+from penstock.construction.function_transform import ptransform_fn
+from penstock.construction.ptransform import PTransform
+from penstock.construction.pvalue import AsIter
+from penstock.functions.dofn import DoFn
+from penstock.transforms.grouping import GroupByKey
+from penstock.transforms.pardo import FlatMap, Map, ParDo
 from penstock.typehints import KV, with_input_types, with_output_types
 
 T = TypeVar("T")

@@ -3,15 +3,19 @@
 from __future__ import annotations
 
 from collections.abc import Callable, Iterable
-from typing import TYPE_CHECKING, Any, cast, overload
+from typing import TYPE_CHECKING, Any, ClassVar, cast, overload
 
-from penstock import graph, pvalue
-from penstock.applicable import Processes, ResultT, T
+from penstock import graph
+from penstock.base.display import DisplayDataItem
+from penstock.base.labels import label_from_callable
+from penstock.base.where import caller
+from penstock.construction import pvalue
+from penstock.construction.applicable import Processes, ResultT, T
+from penstock.construction.pvalue import PCollection
+from penstock.construction.side_input_transform import PTransformWithSideInputs
 from penstock.error import three_parts
-from penstock.pvalue import PCollection
-from penstock.transforms.batch_types import batch_types_of
-from penstock.transforms.display import DisplayDataItem
-from penstock.transforms.dofn import (
+from penstock.functions.batch_types import batch_types_of
+from penstock.functions.dofn import (
     DoFn,
     FilterDoFn,
     FlatMapDoFn,
@@ -26,11 +30,9 @@ from penstock.transforms.dofn import (
 from penstock.transforms.field_checks import check_fields
 from penstock.transforms.grouping_checks import check_keyed
 from penstock.transforms.process_checks import check_process, warn_of_returns
-from penstock.transforms.ptransform import PTransformWithSideInputs, label_from_callable
 from penstock.transforms.retractions import check_dofn
 from penstock.transforms.short_form_types import gives_elements, gives_results
 from penstock.typehints import typehints
-from penstock.where import caller
 
 if TYPE_CHECKING:
     from penstock.transforms.short_form_types import Keeps
@@ -53,6 +55,10 @@ class ParDo(PTransformWithSideInputs[Any, PCollection[ResultT]]):
     >>> ParDo(str.split).label
     'ParDo(FlatMapDoFn)'
     """
+
+    needs_pcollection = True
+    _handling: ClassVar[Callable[..., Any]]
+    """Makes the transform that catches a ParDo's errors; `penstock.transforms.dead_letters` sets it, which combines."""
 
     def __init__(
         self,
@@ -214,9 +220,8 @@ class ParDo(PTransformWithSideInputs[Any, PCollection[ResultT]]):
         >>> ParDo(str.split).with_exception_handling().label
         'ParDo(FlatMapDoFn)'
         """
-        from penstock.transforms.dead_letters import DeadLetterOptions, ExceptionHandlingParDo
-
-        options = DeadLetterOptions(
+        return self._handling(
+            self,
             main_tag=main_tag,
             dead_letter_tag=dead_letter_tag,
             exc_class=exc_class,
@@ -229,7 +234,6 @@ class ParDo(PTransformWithSideInputs[Any, PCollection[ResultT]]):
             on_failure_callback=on_failure_callback,
             allow_state=allow_unsafe_userstate_in_process,
         )
-        return ExceptionHandlingParDo(self, options)
 
     def with_error_handler(self, error_handler: Any, **exception_handling_kwargs: Any) -> Any:
         """`with_exception_handling` with an error handler; without one, the transform itself."""

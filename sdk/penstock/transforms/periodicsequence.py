@@ -13,15 +13,19 @@ from dataclasses import dataclass
 from typing import Any
 
 from penstock import graph
+from penstock.base.bounded_window import TimestampedValue
+from penstock.construction.ptransform import PTransform
 from penstock.error import UnsupportedByRunner, three_parts
+from penstock.functions.dofn import DoFn
 from penstock.io.primitive import SourceTransform
 from penstock.io.schedules import Schedule
-from penstock.transforms.core import Create, DoFn, Map, ParDo, WindowInto
-from penstock.transforms.ptransform import PTransform
-from penstock.transforms.window import FixedWindows, TimestampedValue
+from penstock.transforms.create import Create
+from penstock.transforms.pardo import Map, ParDo
+from penstock.transforms.windowing import WindowInto
 from penstock.typehints import Any as AnyHint
 from penstock.typehints import Union
 from penstock.utils.timestamp import MAX_TIMESTAMP, Duration, Timestamp, TimestampTypes
+from penstock.windows.plain_windows import FixedWindows
 
 _SECONDS = Union[float, int]
 

@@ -2,17 +2,11 @@
 
 from __future__ import annotations
 
-from penstock.transforms.function_transform import annotate_yaml, ptransform_fn
-from penstock.transforms.ptransform_base import (
-    InputT,
-    OutputT,
-    PTransform,
-    T,
-    get_named_nested_pvalues,
-    label_from_callable,
-)
-from penstock.transforms.side_input_transform import PTransformWithSideInputs
-from penstock.transforms.sideinputs import SIDE_INPUT_PREFIX
+from penstock.base.labels import label_from_callable
+from penstock.construction.function_transform import annotate_yaml, ptransform_fn
+from penstock.construction.ptransform import InputT, OutputT, PTransform, T, get_named_nested_pvalues
+from penstock.construction.side_input_transform import PTransformWithSideInputs
+from penstock.windows.side_input_windows import SIDE_INPUT_PREFIX
 
 __all__ = [
     "SIDE_INPUT_PREFIX",

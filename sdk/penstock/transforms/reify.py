@@ -5,9 +5,10 @@ from __future__ import annotations
 from collections.abc import Callable, Iterable
 from typing import Any, TypeVar
 
-from penstock.transforms.core import DoFn, Map
-from penstock.transforms.ptransform import PTransform
-from penstock.transforms.window import TimestampedValue
+from penstock.base.bounded_window import TimestampedValue
+from penstock.construction.ptransform import PTransform
+from penstock.functions.dofn import DoFn
+from penstock.transforms.pardo import Map
 from penstock.typehints import KV, Tuple, with_input_types
 from penstock.typehints import Iterable as IterableHint
 from penstock.typehints.trivial_inference import key_value_types

@@ -4,10 +4,10 @@ from __future__ import annotations
 
 from typing import Any, TypeVar
 
+from penstock.construction.ptransform import PTransform
+from penstock.construction.pvalue import PCollection
 from penstock.error import three_parts
-from penstock.pvalue import PCollection
 from penstock.transforms.grouping import SpreadAnew
-from penstock.transforms.ptransform import PTransform
 from penstock.typehints import Tuple, with_input_types, with_output_types
 
 T = TypeVar("T")

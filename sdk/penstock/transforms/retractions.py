@@ -9,12 +9,13 @@ from __future__ import annotations
 
 from typing import TYPE_CHECKING, Any
 
-from penstock import graph, pvalue
+from penstock import graph
+from penstock.construction import pvalue
 from penstock.error import three_parts
-from penstock.transforms.trigger import AccumulationMode
+from penstock.windows.trigger_base import AccumulationMode
 
 if TYPE_CHECKING:
-    from penstock.applied import AppliedPTransform
+    from penstock.construction.applied import AppliedPTransform
     from penstock.transforms.combine import CombinePerKey
     from penstock.transforms.pardo import ParDo
 

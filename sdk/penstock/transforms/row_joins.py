@@ -6,13 +6,16 @@ from collections.abc import Iterable, Iterator, Sequence
 from itertools import repeat
 from typing import Any, Final, NamedTuple
 
-from penstock import pvalue
 from penstock.coders import VarIntCoder
 from penstock.coders.pickles import KeyCoder
+from penstock.construction import pvalue
+from penstock.construction.ptransform import PTransform
 from penstock.error import three_parts
-from penstock.transforms.core import DoFn, Flatten, MapTuple, ParDo
-from penstock.transforms.ptransform import PTransform
-from penstock.transforms.userstate import MapStateSpec, on_window_expiration
+from penstock.functions.dofn import DoFn
+from penstock.functions.userstate import MapStateSpec
+from penstock.functions.window_expiration import on_window_expiration
+from penstock.transforms.grouping import Flatten
+from penstock.transforms.pardo import MapTuple, ParDo
 from penstock.typehints import KV, Optional, Tuple, Union
 from penstock.typehints.trivial_inference import key_value_types
 from penstock.utils.windowed_value import ValueKind, WindowedValue, create, unknown_pane

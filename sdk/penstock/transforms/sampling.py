@@ -11,11 +11,13 @@ from itertools import chain, islice
 from operator import itemgetter
 from typing import Any, TypeVar
 
+from penstock.base.chunks import in_chunks
+from penstock.construction.ptransform import PTransform
 from penstock.error import three_parts
-from penstock.transforms.chunks import in_chunks
-from penstock.transforms.core import CombineFn, CombineGlobally, CombinePerKey, FlatMap
+from penstock.functions.combinefn import CombineFn
+from penstock.transforms.combine import CombineGlobally, CombinePerKey
 from penstock.transforms.counting import CombinerWithoutDefaults
-from penstock.transforms.ptransform import PTransform
+from penstock.transforms.pardo import FlatMap
 from penstock.transforms.top import TopCombineFn
 from penstock.typehints import List, Tuple, with_input_types, with_output_types
 

@@ -5,11 +5,11 @@ from __future__ import annotations
 from collections.abc import Callable, Iterable
 from typing import TYPE_CHECKING, Any, Protocol, cast, overload
 
-from penstock.applicable import ResultT, T
+from penstock.construction.applicable import ResultT, T
 
 if TYPE_CHECKING:
-    from penstock.pvalue import PCollection
-    from penstock.transforms.bounded_window import TimestampedValue
+    from penstock.base.bounded_window import TimestampedValue
+    from penstock.construction.pvalue import PCollection
     from penstock.transforms.pardo import ParDo
 
     class Keeps(ParDo[Any]):

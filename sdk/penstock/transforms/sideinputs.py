@@ -1,60 +1,12 @@
-"""Which window of a side input an element sees (Beam's ``transforms.sideinputs``)."""
+"""Which window of a side input an element sees, under Beam's path (`apache_beam.transforms.sideinputs`)."""
 
 from __future__ import annotations
 
-import re
-from collections.abc import Callable
-from typing import Any
-
-from penstock.error import three_parts
-from penstock.transforms.keyed_windows import PerElementFixedWindows, UnalignedFixedWindows
-from penstock.transforms.window import GlobalWindow, GlobalWindows, WindowFn
+from penstock.windows.side_input_windows import (
+    SIDE_INPUT_PREFIX,
+    SIDE_INPUT_REGEX,
+    default_window_mapping_fn,
+    get_sideinput_index,
+)
 
 __all__ = ["SIDE_INPUT_PREFIX", "SIDE_INPUT_REGEX", "default_window_mapping_fn", "get_sideinput_index"]
-
-SIDE_INPUT_PREFIX = "python_side_input"
-SIDE_INPUT_REGEX = SIDE_INPUT_PREFIX + "([0-9]+)(-.*)?$"
-
-
-def default_window_mapping_fn(target_window_fn: WindowFn) -> Callable[[Any], Any]:
-    """From a window of the main input to the window of the side input that its elements see.
-
-    That is the global window, or the last window into which the side input's own function puts the end of the
-    main input's window.
-
-    Args:
-        target_window_fn: The side input's window function.
-
-    Raises:
-        RuntimeError: For windows that merge, and those that depend on the elements' keys or values.
-
-    >>> default_window_mapping_fn(GlobalWindows())(None)
-    GlobalWindow
-    """
-    if target_window_fn == GlobalWindows():
-        return lambda window: GlobalWindow()
-    by_element = isinstance(target_window_fn, UnalignedFixedWindows | PerElementFixedWindows)
-    if target_window_fn.is_merging() or by_element:
-        what = f"{type(target_window_fn).__name__} is not allowed in side inputs"
-        raise RuntimeError(three_parts(what, hint="window the side input into fixed windows"))
-
-    def by_end(window: Any) -> Any:
-        context = WindowFn.AssignContext(window.max_timestamp(), window=window)
-        return list(target_window_fn.assign(context))[-1]
-
-    return by_end
-
-
-def get_sideinput_index(tag: str) -> int:
-    """The number in the name of a side input.
-
-    Raises:
-        RuntimeError: If it is no such name.
-
-    >>> get_sideinput_index("python_side_input2-total")
-    2
-    """
-    match = re.match(SIDE_INPUT_REGEX, tag, re.DOTALL)
-    if match is None:
-        raise RuntimeError(three_parts(f"Invalid tag {tag!r}", hint=f"it starts with {SIDE_INPUT_PREFIX}"))
-    return int(match[1])

@@ -10,10 +10,12 @@ from collections.abc import Callable, Iterable
 from itertools import chain
 from typing import Any, TypeVar
 
-from penstock.transforms.chunks import in_chunks
-from penstock.transforms.core import CombineFn, CombinePerKey
+from penstock.base.chunks import in_chunks
+from penstock.construction.function_transform import ptransform_fn
+from penstock.construction.ptransform import PTransform
+from penstock.functions.combinefn import CombineFn
+from penstock.transforms.combine import CombinePerKey
 from penstock.transforms.counting import CombinerWithoutDefaults
-from penstock.transforms.ptransform import PTransform, ptransform_fn
 from penstock.typehints import List, Tuple, with_input_types, with_output_types
 
 T = TypeVar("T")

@@ -9,11 +9,11 @@ from collections.abc import Callable, Iterable
 from itertools import chain, islice
 from typing import Any
 
+from penstock.base.chunks import in_chunks
+from penstock.construction.ptransform import PTransform
 from penstock.error import three_parts
-from penstock.transforms.chunks import in_chunks
-from penstock.transforms.combinefn import curry_combine_fn
-from penstock.transforms.core import CombineFn, CombinePerKey
-from penstock.transforms.ptransform import PTransform
+from penstock.functions.combinefn import CombineFn, curry_combine_fn
+from penstock.transforms.combine import CombinePerKey
 
 
 class _SideBySide(CombineFn):

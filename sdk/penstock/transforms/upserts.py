@@ -8,24 +8,21 @@ from typing import Any, NamedTuple
 
 from penstock.coders import FastPrimitivesCoder
 from penstock.coders.deterministic import encode_key
+from penstock.construction.ptransform import PTransform
 from penstock.error import three_parts
-from penstock.transforms.core import DoFn, MapTuple, ParDo, WindowInto
+from penstock.functions.dofn import DoFn
+from penstock.functions.userstate import BagStateSpec, ReadModifyWriteStateSpec, TimerSpec, on_timer
+from penstock.functions.window_expiration import on_window_expiration
 from penstock.transforms.grouping import key_value_types
-from penstock.transforms.ptransform import PTransform
+from penstock.transforms.pardo import MapTuple, ParDo
 from penstock.transforms.retractions import may_retract
 from penstock.transforms.row_joins import ROW_CODER
-from penstock.transforms.timeutil import TimeDomain
-from penstock.transforms.userstate import (
-    BagStateSpec,
-    ReadModifyWriteStateSpec,
-    TimerSpec,
-    on_timer,
-    on_window_expiration,
-)
-from penstock.transforms.window import GlobalWindows
+from penstock.transforms.windowing import WindowInto
 from penstock.typehints import KV, Tuple
 from penstock.typehints import Any as AnyHint
 from penstock.utils.timestamp import MAX_TIMESTAMP, Timestamp
+from penstock.windows.plain_windows import GlobalWindows
+from penstock.windows.timeutil import TimeDomain
 
 __all__ = ["Upsert", "Upserts", "last_of_each"]
 

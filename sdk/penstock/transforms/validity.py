@@ -6,9 +6,11 @@ from collections import Counter
 from collections.abc import Iterable, Iterator
 from typing import Any, NamedTuple
 
+from penstock.construction.ptransform import PTransform
 from penstock.error import three_parts
-from penstock.transforms.core import DoFn, ParDo
-from penstock.transforms.ptransform import PTransform
+from penstock.functions.dofn import DoFn
+from penstock.functions.userstate import OrderedListStateSpec, TimerSpec, on_timer
+from penstock.transforms.pardo import ParDo
 from penstock.transforms.retractions import may_retract
 from penstock.transforms.row_joins import (
     ROW_CODER,
@@ -19,13 +21,12 @@ from penstock.transforms.row_joins import (
     checked_sides,
     sided,
 )
-from penstock.transforms.timeutil import TimeDomain
-from penstock.transforms.userstate import OrderedListStateSpec, TimerSpec, on_timer
 from penstock.typehints import KV, Optional, Tuple, Union
 from penstock.typehints import Any as AnyHint
 from penstock.typehints.trivial_inference import key_value_types
 from penstock.utils.timestamp import MAX_TIMESTAMP, MIN_TIMESTAMP, Duration, Timestamp
 from penstock.utils.windowed_value import WindowedValue
+from penstock.windows.timeutil import TimeDomain
 
 __all__ = ["Valid", "ValidFrom", "ValidityJoin"]
 

@@ -5,14 +5,15 @@ from __future__ import annotations
 from collections.abc import Callable
 from typing import Any
 
-from penstock.applicable import T
+from penstock.base.labels import label_from_callable
+from penstock.base.where import here
+from penstock.construction.applicable import T
+from penstock.construction.ptransform import PTransform
+from penstock.construction.pvalue import PCollection
 from penstock.error import three_parts
-from penstock.pvalue import PCollection
-from penstock.transforms.expressions import Field
-from penstock.transforms.field_functions import StampedBy
+from penstock.functions.expressions import Field
+from penstock.functions.field_functions import StampedBy
 from penstock.transforms.pardo import Map
-from penstock.transforms.ptransform import PTransform, label_from_callable
-from penstock.where import here
 
 
 class WithTimestamps(PTransform[Any, Any]):

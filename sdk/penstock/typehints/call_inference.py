@@ -272,7 +272,7 @@ def _result_of_method(method: Value, arguments: Arguments) -> Hint:
 
 
 def _instance(cls: type, arguments: Arguments, keywords: Keywords) -> Value:
-    from penstock.pvalue import Row
+    from penstock.base.row import Row
 
     if cls in _CONTAINERS:
         return _CONTAINERS[cls](arguments)

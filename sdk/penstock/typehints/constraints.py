@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import types
 import typing
-from collections.abc import Callable, Iterable, Iterator, Mapping
+from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 
 from penstock.error import three_parts
 
@@ -71,6 +71,14 @@ class TypeConstraint:
             self.type_check(instance)
         except TypeError as error:
             return str(error)
+        return None
+
+    def native_class(self) -> typing.Any:
+        """The class of Python's that the constraint stands for; None if there is none, as for most."""
+        return None
+
+    def one_for(self, members: Sequence[Hint]) -> Hint | None:
+        """One constraint for several in a union, of which this is the first; None where they stay several."""
         return None
 
     def match_type_variables(self, concrete_type: Hint) -> dict[typing.Any, Hint]:
@@ -301,6 +309,14 @@ def validate_composite_type_param(type_param: Hint, error_msg_prefix: str) -> No
     )
 
 
+_conversion: list[tuple[Callable[..., Hint], Callable[..., Hint]]] = []
+
+
+def use_conversion(bare_container: Callable[..., Hint], convert_to_beam_type: Callable[..., Hint]) -> None:
+    """Names what converts Python's own hints, which comes later: it knows all constraints."""
+    _conversion[:] = [(bare_container, convert_to_beam_type)]
+
+
 def normalize(x: Hint, none_as_type: bool = False) -> Hint:
     """A hint as penstock works with it: bare and native containers become constraints (Beam's name).
 
@@ -315,13 +331,12 @@ def normalize(x: Hint, none_as_type: bool = False) -> Hint:
         return x
     if x is None:
         return type(None) if none_as_type else None
-    from penstock.typehints import native_type_compatibility
-
+    bare_container, convert_to_beam_type = _conversion[-1]
     if x in DISALLOWED_PRIMITIVE_TYPES:
-        return native_type_compatibility.bare_container(x)
+        return bare_container(x)
     if isinstance(x, type) and not is_typing_generic(x) and x.__module__ not in _NATIVE_MODULES:
         return x
-    converted = native_type_compatibility.convert_to_beam_type(x)
+    converted = convert_to_beam_type(x)
     return Any if getattr(converted, "__module__", None) in _NATIVE_MODULES else converted
 
 

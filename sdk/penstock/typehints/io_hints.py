@@ -6,6 +6,9 @@ import logging
 import typing
 from collections.abc import Callable
 
+from penstock.base.elements import WithElements, WithoutElements
+from penstock.base.tagged_output import TaggedOutput
+from penstock.base.where import caller
 from penstock.error import three_parts
 from penstock.typehints.constraints import (
     Any,
@@ -22,7 +25,6 @@ from penstock.typehints.signatures import (
     get_signature,
 )
 from penstock.typehints.unions import UnionConstraint, get_concrete_type_from_nullable, is_nullable, union_of
-from penstock.where import caller
 
 _LOGGER = logging.getLogger(__name__)
 T = typing.TypeVar("T")
@@ -167,11 +169,8 @@ class IOTypeHints(typing.NamedTuple):
 
         A hint that is no PCollection (nor a begin or a done) is dropped with a warning.
         """
-        from penstock.pipeline import Pipeline
-        from penstock.pvalue import PBegin, PDone
-
-        inputs = _without_pcollection(self.input_types, "input", (Pipeline, PBegin))
-        outputs = _without_pcollection(self.output_types, "output", (PDone, None, type(None)))
+        inputs = _without_pcollection(self.input_types, "input")
+        outputs = _without_pcollection(self.output_types, "output")
         return IOTypeHints(inputs, outputs, self.origin)
 
     def strip_iterable(self) -> IOTypeHints:
@@ -265,16 +264,16 @@ def _same(left: TypesOf | None, right: TypesOf | None) -> bool:
     return right is not None and tuple(left) == tuple(right)
 
 
-def _without_pcollection(hints: TypesOf | None, side: str, empty: tuple[object, ...]) -> TypesOf | None:
-    from penstock.pvalue import PCollection
-
+def _without_pcollection(hints: TypesOf | None, side: str) -> TypesOf | None:
     if hints is None or len(hints[0]) != 1 or isinstance(hints[0][0], AnyTypeConstraint):
         return hints
     hint = hints[0][0]
-    if hint in empty or hint is PCollection:
+    if isinstance(hint, type) and issubclass(hint, WithElements | WithoutElements):
+        return (Any,), {}
+    if side == "output" and hint in (None, type(None)):
         return (Any,), {}
     origin: Hint = typing.get_origin(hint)
-    if origin is PCollection:
+    if isinstance(origin, type) and issubclass(origin, WithElements):
         return (convert_to_beam_type(typing.get_args(hint)[0]),), {}
     wrapped = "PCollection, or PBegin" if side == "input" else "PCollection, PDone, or None"
     _LOGGER.warning(
@@ -290,8 +289,6 @@ def _without_pcollection(hints: TypesOf | None, side: str, empty: tuple[object, 
 
 def _split_tagged(hint: Hint) -> tuple[Hint, dict[str, Hint]]:
     """The part of a hint that is the main output's (``Any`` if none is left), and the tagged outputs'."""
-    from penstock.pvalue import TaggedOutput
-
     main, tagged = [], {}
     for member in hint.union_types if isinstance(hint, UnionConstraint) else [hint]:
         origin: Hint = typing.get_origin(member)

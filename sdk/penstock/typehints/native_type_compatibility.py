@@ -13,7 +13,14 @@ from collections.abc import Callable, Iterable
 import typing_extensions
 
 from penstock.error import three_parts
-from penstock.typehints.constraints import Any, AnyTypeConstraint, Hint, TypeConstraint, TypeVariable
+from penstock.typehints.constraints import (
+    Any,
+    AnyTypeConstraint,
+    Hint,
+    TypeConstraint,
+    TypeVariable,
+    use_conversion,
+)
 from penstock.typehints.containers import (
     ABCSequenceTypeConstraint,
     CollectionTypeConstraint,
@@ -26,6 +33,7 @@ from penstock.typehints.containers import (
     SetTypeConstraint,
     TupleConstraint,
     TupleSequenceConstraint,
+    WindowedTypeConstraint,
 )
 from penstock.typehints.unions import UnionConstraint, union_of
 
@@ -172,9 +180,7 @@ def _convert_generic(typ: Hint) -> Hint:
     if cls is tuple:
         return _convert_tuple(args, bare=origin is None or typ is tuple or typ is typing.Tuple)  # noqa: UP006
     if cls is TypedWindowedValue:
-        from penstock.typehints.hints import WindowedValue
-
-        return WindowedValue(convert_to_beam_type(args[0]) if args else Any)
+        return WindowedTypeConstraint(convert_to_beam_type(args[0]) if args else Any)
     if cls is typing.Union:
         raise ValueError(three_parts("Unsupported Union with no arguments.", hint="write Union[int, str]"))
     if cls in _CONSTRUCTORS:
@@ -264,10 +270,8 @@ def convert_to_python_type(typ: Hint) -> Hint:
         if typ == UnionConstraint(()):
             return typing.Any
         return _NATIVE[type(typ)][(*native, ...) if isinstance(typ, TupleSequenceConstraint) else native]
-    from penstock.typehints.row_type import RowTypeConstraint
-
-    if isinstance(typ, RowTypeConstraint):
-        return typ.user_type
+    if isinstance(typ, TypeConstraint) and (native_class := typ.native_class()) is not None:
+        return native_class
     if isinstance(typ, TypeConstraint):
         raise ValueError(three_parts(f"Failed to convert Beam type: {typ}", hint="Python has no such hint"))
     return typ
@@ -282,3 +286,6 @@ def convert_to_python_types(args: Iterable[Hint] | dict[str, Hint]) -> list[Hint
 
 convert_to_typing_type = convert_to_python_type
 convert_to_typing_types = convert_to_python_types
+
+
+use_conversion(bare_container, convert_to_beam_type)

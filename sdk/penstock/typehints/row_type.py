@@ -3,9 +3,13 @@
 from __future__ import annotations
 
 import dataclasses
+import functools
+import keyword
 import typing
 from collections.abc import Iterable, Mapping, Sequence
 
+from penstock.base.row import Row
+from penstock.error import three_parts
 from penstock.typehints.consistency import is_consistent_with
 from penstock.typehints.constraints import (
     Any,
@@ -141,14 +145,14 @@ class RowTypeConstraint(TypeConstraint):
     def _consistent_with_check_(self, sub: Hint) -> bool:
         row = sub if isinstance(sub, RowTypeConstraint) else RowTypeConstraint.from_user_type(sub)
         if row is None:
-            return sub is _row_class()
+            return sub is Row
         return [name for name, _hint in row.fields] == [name for name, _hint in self._fields] and all(
             map(is_consistent_with, row._inner_types(), self._inner_types())
         )
 
     def _is_instance_of_class(self, base: type) -> bool:
         """Whether a value of this hint is an instance of `base`."""
-        if base is _row_class():
+        if base is Row:
             return True
         return self._user_type is not None and issubclass(self._user_type, base)
 
@@ -177,9 +181,9 @@ class RowTypeConstraint(TypeConstraint):
 
     def _is_row(self, instance: object) -> bool:
         if self._user_type is not None:
-            return isinstance(instance, (self._user_type, _row_class()))
+            return isinstance(instance, (self._user_type, Row))
         names = tuple(name for name, _hint in self._fields)
-        return isinstance(instance, _row_class()) or getattr(instance, "_fields", None) == names
+        return isinstance(instance, Row) or getattr(instance, "_fields", None) == names
 
     def __eq__(self, other: object) -> bool:
         if not isinstance(other, RowTypeConstraint) or type(self) is not type(other):
@@ -188,6 +192,10 @@ class RowTypeConstraint(TypeConstraint):
 
     def __hash__(self) -> int:
         return hash(self._fields)
+
+    def native_class(self) -> typing.Any:
+        """The class of the rows."""
+        return self.user_type
 
     def __repr__(self) -> str:
         return f"Row({', '.join(f'{name}={show_type(hint)}' for name, hint in self._fields)})"
@@ -210,22 +218,18 @@ class GeneratedClassRowTypeConstraint(RowTypeConstraint):
         if schema_id and schema_registry is not None:
             schema_registry.add(self.user_type, self)
 
+    def one_for(self, members: Sequence[Hint]) -> Hint | None:
+        """The row of all, if they have the same names."""
+        return merge_rows(members)
+
     @property
     def user_type(self) -> typing.Any:
         """A NamedTuple with these fields; the same one for equal hints."""
-        from penstock.typehints.schemas import named_tuple_for_fields
-
         return named_tuple_for_fields(self._fields)
 
     def __reduce__(self) -> tuple[typing.Any, ...]:
         options = (self._schema_options, self._field_options, None, self._field_descriptions)
         return RowTypeConstraint.from_fields, (self._fields, self._schema_id, *options)
-
-
-def _row_class() -> type:
-    from penstock.pvalue import Row
-
-    return Row
 
 
 def _field_hint(hint: Hint, seen: frozenset[type]) -> Hint:
@@ -282,3 +286,45 @@ def merge_rows(members: Sequence[Hint]) -> Hint | None:
     return RowTypeConstraint.from_fields(
         (column[0][0], union_of(hint for _name, hint in column)) for column in columns
     )
+
+
+def named_tuple_for_fields(fields: Iterable[tuple[str, Hint]]) -> typing.Any:
+    """A NamedTuple with these fields; the same class each time for the same fields.
+
+    Its instances are pickled by their fields, since the class is in no module.
+
+    Raises:
+        ValueError: If a name cannot be an attribute's.
+
+    >>> named_tuple_for_fields([("x", int)]) is named_tuple_for_fields([("x", int)])
+    True
+    """
+    return _named_tuple(tuple((name, _hint_of(hint)) for name, hint in fields))
+
+
+def _hint_of(hint: Hint) -> Hint:
+    return normalize(convert_to_beam_type(hint), none_as_type=True)
+
+
+@functools.lru_cache(maxsize=1024)
+def _named_tuple(fields: tuple[tuple[str, Hint], ...]) -> typing.Any:
+    for name, _hint in fields:
+        if not name.isidentifier() or keyword.iskeyword(name) or name.startswith("_"):
+            raise ValueError(
+                three_parts(
+                    f"{name!r} cannot name a field of a NamedTuple", hint="rename the field of the row"
+                )
+            )
+    make: typing.Any = typing.NamedTuple
+    cls = make("PenstockRow", list(fields))
+    cls.__reduce__ = _reduce
+    cls._penstock_fields = fields
+    return cls
+
+
+def _reduce(row: typing.Any) -> tuple[typing.Any, ...]:
+    return _restore, (row._penstock_fields, tuple(row))
+
+
+def _restore(fields: tuple[tuple[str, Hint], ...], values: tuple[object, ...]) -> typing.Any:
+    return named_tuple_for_fields(fields)(*values)

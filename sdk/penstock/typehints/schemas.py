@@ -6,15 +6,12 @@ among it, is left out: nothing would read them.
 
 from __future__ import annotations
 
-import functools
-import keyword
 import typing
 from collections.abc import Iterable
 
 from penstock.error import three_parts
-from penstock.typehints.constraints import Hint, normalize
-from penstock.typehints.native_type_compatibility import convert_to_beam_type
-from penstock.typehints.row_type import RowTypeConstraint
+from penstock.typehints.constraints import Hint
+from penstock.typehints.row_type import RowTypeConstraint, named_tuple_for_fields
 from penstock.typehints.schema_registry import SCHEMA_REGISTRY, SchemaTypeRegistry
 from penstock.typehints.unions import union_of
 
@@ -99,48 +96,6 @@ def named_tuple_from_schema(
 
 
 register_row = named_tuple_to_schema
-
-
-def named_tuple_for_fields(fields: Fields) -> typing.Any:
-    """A NamedTuple with these fields; the same class each time for the same fields.
-
-    Its instances are pickled by their fields, since the class is in no module.
-
-    Raises:
-        ValueError: If a name cannot be an attribute's.
-
-    >>> named_tuple_for_fields([("x", int)]) is named_tuple_for_fields([("x", int)])
-    True
-    """
-    return _named_tuple(tuple((name, _hint_of(hint)) for name, hint in fields))
-
-
-def _hint_of(hint: Hint) -> Hint:
-    return normalize(convert_to_beam_type(hint), none_as_type=True)
-
-
-@functools.lru_cache(maxsize=1024)
-def _named_tuple(fields: tuple[tuple[str, Hint], ...]) -> typing.Any:
-    for name, _hint in fields:
-        if not name.isidentifier() or keyword.iskeyword(name) or name.startswith("_"):
-            raise ValueError(
-                three_parts(
-                    f"{name!r} cannot name a field of a NamedTuple", hint="rename the field of the row"
-                )
-            )
-    make: typing.Any = typing.NamedTuple
-    cls = make("PenstockRow", list(fields))
-    cls.__reduce__ = _reduce
-    cls._penstock_fields = fields
-    return cls
-
-
-def _reduce(row: typing.Any) -> tuple[typing.Any, ...]:
-    return _restore, (row._penstock_fields, tuple(row))
-
-
-def _restore(fields: tuple[tuple[str, Hint], ...], values: tuple[object, ...]) -> typing.Any:
-    return named_tuple_for_fields(fields)(*values)
 
 
 def union_schema_type(element_types: Iterable[Hint]) -> RowTypeConstraint:

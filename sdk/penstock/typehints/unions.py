@@ -12,6 +12,7 @@ from penstock.typehints.constraints import (
     AnyTypeConstraint,
     Hint,
     ParameterizedConstraint,
+    TypeConstraint,
     bind_type_variables,
     match_type_variables,
     mismatch,
@@ -174,9 +175,7 @@ def _certain_types(hint: Hint) -> Iterable[Hint]:
 
 def _one_row(members: tuple[Hint, ...]) -> Hint | None:
     """The row that stands for several rows with the same names; None if they are not all such rows."""
-    from penstock.typehints.row_type import merge_rows
-
-    return merge_rows(members) if members else None
+    return members[0].one_for(members) if members and isinstance(members[0], TypeConstraint) else None
 
 
 def is_nullable(typehint: Hint) -> bool:

@@ -73,7 +73,7 @@ def instance_to_type(o: object) -> Hint:
     >>> instance_to_type(("a", [1, 2.5])), instance_to_type({})
     (Tuple[<class 'str'>, List[Union[<class 'float'>, <class 'int'>]]], Dict[Any, Any])
     """
-    from penstock.pvalue import Row
+    from penstock.base.row import Row
 
     cls = type(o)
     if cls in _HOMOGENEOUS:

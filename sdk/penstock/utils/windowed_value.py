@@ -11,7 +11,7 @@ from penstock.error import three_parts
 from penstock.utils.timestamp import MAX_TIMESTAMP, MIN_TIMESTAMP, Timestamp, TimestampTypes
 
 if TYPE_CHECKING:
-    from penstock.transforms.window import BoundedWindow
+    from penstock.base.bounded_window import BoundedWindow
 
 
 class PaneInfoTiming:

@@ -12,10 +12,10 @@ import pytest
 from pyspark.sql import SparkSession
 from writing import SCHEMES, contents, dying, lines
 
+from penstock.base.row import Row
 from penstock.io import WriteToCsv, WriteToJson, WriteToParquet, WriteToText
 from penstock.io.console import ConsoleSink
 from penstock.io.fileio import default_file_naming, single_file_naming
-from penstock.pvalue import Row
 from penstock_spark.sinks import BatchWriter
 from penstock_spark.sinks.hadoop import HadoopFolder
 

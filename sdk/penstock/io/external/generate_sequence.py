@@ -6,16 +6,17 @@ from dataclasses import dataclass, replace
 from typing import Any
 
 from penstock import graph
+from penstock.base.bounded_window import TimestampedValue
+from penstock.base.where import here
+from penstock.base.window_lengths import positive_micros
+from penstock.construction.ptransform import PTransform
+from penstock.construction.pvalue import PCollection
 from penstock.error import three_parts
 from penstock.io.primitive import SourceTransform
 from penstock.io.schedules import Schedule
-from penstock.pvalue import PCollection
-from penstock.transforms.bounded_window import TimestampedValue
-from penstock.transforms.core import Create, FlatMap, Map
-from penstock.transforms.ptransform import PTransform
-from penstock.transforms.window_lengths import positive_micros
+from penstock.transforms.create import Create
+from penstock.transforms.pardo import FlatMap, Map
 from penstock.utils.timestamp import DurationTypes, Timestamp
-from penstock.where import here
 
 __all__ = ["FULL_SPEED_PER_SECOND", "GenerateSequence", "SequenceSource"]
 

@@ -1,0 +1,97 @@
+"""Time zones by their names, and when a day begins in one."""
+
+from __future__ import annotations
+
+import difflib
+import zoneinfo
+from datetime import UTC, date, datetime, timedelta, tzinfo
+
+from penstock.base.where import here
+from penstock.error import three_parts
+
+_EPOCH = datetime(1970, 1, 1, tzinfo=UTC)
+_EPOCH_ORDINAL = _EPOCH.toordinal()
+_DAY_SECONDS = 86_400
+
+
+def time_zone_named(name: str) -> tzinfo:
+    """A time zone of the IANA database; UTC is there also on a machine that has no such database.
+
+    Raises:
+        TypeError: The name is not a text.
+        ValueError: There is no such zone, or no database.
+
+    >>> time_zone_named("Asia/Tokyo")
+    zoneinfo.ZoneInfo(key='Asia/Tokyo')
+    """
+    if not isinstance(name, str):
+        hint = "give its name as a text, such as 'Europe/Berlin'"
+        raise TypeError(three_parts(f"the time zone is {name!r}", where=here(), hint=hint))
+    if name == "UTC":
+        return UTC
+    try:
+        return zoneinfo.ZoneInfo(name)
+    except (zoneinfo.ZoneInfoNotFoundError, ValueError, OSError):
+        raise ValueError(_not_found(name)) from None
+
+
+def _not_found(name: str) -> str:
+    known = zoneinfo.available_timezones()
+    if not known:
+        what = f"no time zone {name!r}: this machine has no database of time zones"
+        return three_parts(what, where=here(), hint="install the package tzdata on all machines")
+    near = difflib.get_close_matches(name, known, 1)
+    hint = f"did you mean {near[0]!r}?" if near else "use a name such as 'Europe/Berlin'"
+    return three_parts(f"no time zone {name!r}", where=here(), hint=hint)
+
+
+def local_date(seconds: int, zone: tzinfo) -> date:
+    """The date that the calendars of a zone show at a moment.
+
+    Args:
+        seconds: The moment, since the epoch.
+        zone: The zone.
+
+    Raises:
+        OverflowError: The year is not between 1 and 9999.
+
+    >>> local_date(86_399, time_zone_named("Asia/Tokyo")).isoformat()
+    '1970-01-02'
+    """
+    return (_EPOCH + timedelta(seconds=seconds)).astimezone(zone).date()
+
+
+def start_of_day(day: date, zone: tzinfo) -> int:
+    """The first moment at which the calendars of a zone show a date, or a later one if they skip it.
+
+    That is midnight; where clocks are set forward over midnight, it is when they are; and where they are set back
+    so that midnight comes twice, it is the first.
+
+    Args:
+        day: The date.
+        zone: The zone.
+
+    Returns:
+        Seconds since the epoch.
+
+    >>> start_of_day(date(1970, 1, 2), time_zone_named("Asia/Tokyo"))
+    54000
+    """
+    midnight = datetime(day.year, day.month, day.day, tzinfo=zone)
+    first, second = (_seconds_of(midnight.replace(fold=fold)) for fold in (0, 1))
+    if first <= second:
+        return first
+    # There is no midnight: clocks are set forward from before it, at a moment between these two.
+    while first - second > 1:
+        middle = (first + second) // 2
+        if local_date(middle, zone) < day:
+            second = middle
+        else:
+            first = middle
+    return first
+
+
+def _seconds_of(midnight: datetime) -> int:
+    offset = midnight.utcoffset() or timedelta(0)
+    days = midnight.toordinal() - _EPOCH_ORDINAL
+    return days * _DAY_SECONDS - offset // timedelta(seconds=1)

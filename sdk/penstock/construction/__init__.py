@@ -1,0 +1,1 @@
+"""A pipeline while it is written: its values, the transforms applied, and the graph that comes of them."""

@@ -1,0 +1,135 @@
+"""From a pipeline as it was written to the graph that the runner compiles."""
+
+from __future__ import annotations
+
+from typing import TYPE_CHECKING, Any, Literal, TypeAlias
+
+from penstock import graph
+from penstock.construction import pvalue
+from penstock.error import TransformError
+from penstock.graph import Primitive
+
+if TYPE_CHECKING:
+    from penstock.construction.applied import AppliedPTransform
+    from penstock.options.pipeline_options import PipelineOptions
+
+TypeChecks: TypeAlias = Literal["all", "sampled"]
+"""Which elements are checked against type hints while a pipeline runs."""
+
+__all__ = ["graph_of", "graph_with_edge"]
+
+
+def graph_of(root: AppliedPTransform, checks: TypeChecks | None = None) -> graph.Graph:
+    """The graph below a node of the pipeline's tree.
+
+    Steps come in the order in which the transforms were applied, and no transform can be applied before
+    those it reads from, so the order is topological.
+
+    Args:
+        root: The pipeline's root.
+        checks: Which type hints are checked while it runs; none by default.
+
+    Returns:
+        The graph.
+
+    Raises:
+        TransformError: If a transform makes an output of its own, but is no primitive.
+    """
+    return _built(root, checks).graph()
+
+
+def graph_with_edge(pcoll: pvalue.PCollection[Any]) -> tuple[graph.Graph, int]:
+    """The graph of a PCollection's pipeline, and the number of the edge that the PCollection became."""
+    pipeline = pcoll.pipeline
+    builder = _built(pipeline._root_transform(), type_checks(pipeline.options))
+    return builder.graph(), builder.numbers[id(pcoll)]
+
+
+def type_checks(options: PipelineOptions) -> TypeChecks | None:
+    """Which type hints are checked while a pipeline with these options runs."""
+    from penstock.options.standard import TypeOptions
+
+    types = options.view_as(TypeOptions)
+    if types.runtime_type_check:
+        return "all"
+    return "sampled" if types.performance_runtime_type_check else None
+
+
+def _built(root: AppliedPTransform, checks: TypeChecks | None) -> _Builder:
+    builder = _Builder(checks)
+    for leaf in root.leaves():
+        if leaf.transform is not None:
+            builder.add(leaf)
+    return builder
+
+
+class _Builder:
+    """The steps and edges so far, and the edge of each PCollection."""
+
+    def __init__(self, checks: TypeChecks | None) -> None:
+        self.checks = checks
+        self.steps: list[graph.Step] = []
+        self.edges: list[graph.Edge] = []
+        self.numbers: dict[int, int] = {}
+
+    def graph(self) -> graph.Graph:
+        return graph.Graph(tuple(self.steps), tuple(self.edges))
+
+    def add(self, leaf: AppliedPTransform) -> None:
+        """Adds the step of a leaf; one that only hands its input on adds nothing."""
+        assert leaf.transform is not None
+        primitive = leaf.transform.to_primitive()
+        if primitive is None:
+            if not leaf.is_composite():
+                raise TransformError(
+                    f"{type(leaf.transform).__name__} gives a PCollection that no transform makes",
+                    where=leaf.where,
+                    hint="let expand return what the transforms applied in it return",
+                )
+            return
+        if self.checks is not None:
+            primitive = self._with_checks(leaf, primitive)
+        inputs = tuple(
+            self._edge(leaf, value) for value in leaf.inputs if not isinstance(value, pvalue.PBegin)
+        )
+        sides = tuple(
+            graph.SideInput(self._edge(leaf, side.pvalue), side.view, side.default)
+            for side in leaf.side_inputs
+        )
+        # The main output comes first, whenever a tagged one was asked for.
+        tags = sorted(leaf.outputs, key=lambda tag: tag is not None)
+        outputs = tuple(
+            graph.Output(None if tag is None else str(tag), self._new_edge(leaf.outputs[tag]))
+            for tag in tags
+            if isinstance(leaf.outputs[tag], pvalue.PCollection)
+        )
+        hints = tuple(sorted(leaf.resource_hints.items()))
+        self.steps.append(
+            graph.Step(leaf.full_label, primitive, inputs, sides, outputs, leaf.location, hints)
+        )
+
+    def _with_checks(self, leaf: AppliedPTransform, primitive: Primitive) -> Primitive:
+        # Imported here, since a pipeline without checks needs nothing of it.
+        from penstock.construction.runtime_type_checks import with_checks
+
+        assert leaf.transform is not None
+        hints = leaf.transform.get_type_hints()
+        return with_checks(primitive, hints, leaf.full_label, sampled=self.checks == "sampled")
+
+    def _new_edge(self, pcoll: pvalue.PCollection[Any]) -> int:
+        from penstock.typehints import typehints
+
+        number = self.numbers[id(pcoll)] = len(self.edges)
+        element_type = typehints.Any if pcoll.element_type is None else pcoll.element_type
+        self.edges.append(graph.Edge(number, element_type, pcoll.windowing, pcoll.is_bounded))
+        return number
+
+    def _edge(self, leaf: AppliedPTransform, value: Any) -> int:
+        number = self.numbers.get(id(value))
+        if number is None:
+            raise TransformError(
+                f"the input {value} comes out of no step",
+                where=leaf.where,
+                hint="apply a transform that makes it",
+            )
+        return number

@@ -1,0 +1,394 @@
+"""The Pipeline: what transforms are applied to, and what is run."""
+
+from __future__ import annotations
+
+import contextlib
+import logging
+import uuid
+from collections.abc import Iterable, Iterator, Mapping
+from types import TracebackType
+from typing import Any
+
+from penstock import graph
+from penstock.base.display import HasDisplayData
+from penstock.base.elements import WithoutElements
+from penstock.base.engine import create_runner
+from penstock.base.where import Location, caller
+from penstock.construction import pvalue
+from penstock.construction.annotations import current_annotations, transform_annotations
+from penstock.construction.applicable import Expands, ResultT
+from penstock.construction.applied import (
+    AppliedPTransform,
+    PipelineVisitor,
+    PTransformOverride,
+    encode_annotations,
+)
+from penstock.construction.captured import refuse_captured
+from penstock.construction.graph_of import graph_of, type_checks
+from penstock.construction.input_checks import check_inputs
+from penstock.construction.pipeline_arguments import checked_arguments, own_options
+from penstock.construction.ptransform import NamedPTransform, PTransform, get_named_nested_pvalues
+from penstock.construction.replacing import replace_all
+from penstock.error import three_parts
+from penstock.functions.resources import resource_hints_from_options
+from penstock.options.pipeline_options import PipelineOptions, StandardOptions, TypeOptions
+from penstock.options.value_provider import RuntimeValueProvider
+from penstock.typehints import typehints
+from penstock.typehints.decorators import TypeCheckError
+
+__all__ = [
+    "AppliedPTransform",
+    "PTransformOverride",
+    "Pipeline",
+    "PipelineVisitor",
+    "encode_annotations",
+    "transform_annotations",
+]
+
+_LOGGER = logging.getLogger(__name__)
+
+
+class Pipeline(HasDisplayData, WithoutElements):
+    """A program of transforms over PCollections (Beam's ``Pipeline``).
+
+    As a context manager it runs at the block's end, and waits unless the option ``no_wait_until_finish`` is
+    set; the result is then in `result`.
+
+    Args:
+        runner: A runner, or its name; by default the option ``runner``, and by default of that the Spark
+            runner.
+        options: Options; the pipeline works on a copy.
+        argv: Command line arguments to make options of, if `options` is None.
+        display_data: Facts about the pipeline for tools.
+        runner_arguments: Further options by name, such as ``mode="batch"``, or ``spark=session`` to run in a
+            session that is already there.
+
+    Raises:
+        ValueError: If `options` or `argv` is of another type.
+        TypeError: If `runner` is no runner, or an option's name is unknown.
+
+    >>> pipeline = Pipeline()
+    >>> pipeline.visit(PipelineVisitor())
+    """
+
+    def __init__(
+        self,
+        runner: Any = None,
+        options: PipelineOptions | None = None,
+        argv: list[str] | None = None,
+        display_data: dict[str, Any] | None = None,
+        **runner_arguments: Any,
+    ) -> None:
+        self._options = own_options(options, argv)
+        self.runner_arguments = checked_arguments(runner_arguments)
+        self._options._all_options.update(runner_arguments)
+        self._standard_options = self._options.view_as(StandardOptions)
+        self._type_options = self._options.view_as(TypeOptions)
+        if not (runner is None or isinstance(runner, str) or hasattr(runner, "run_pipeline")):
+            raise TypeError(
+                three_parts(
+                    f"Runner {runner!r} is not a PipelineRunner object or the name of a runner",
+                    hint="leave it out",
+                )
+            )
+        self._runner = runner
+        self._stack = [AppliedPTransform(None, None, "", None)]
+        self._stack[0].resource_hints = resource_hints_from_options(self._options)
+        self._labels: dict[str, Location | None] = {}
+        self._display_data = display_data or {}
+        self._error_handlers: list[Any] = []
+        self.result: Any = None
+
+    @property
+    def applied_labels(self) -> set[str]:
+        """The full labels of all transforms that have been applied (Beam's name); a copy.
+
+        >>> pipeline = Pipeline()
+        >>> pipeline.applied_labels
+        set()
+        """
+        return set(self._labels)
+
+    @property
+    def transforms_stack(self) -> list[AppliedPTransform]:
+        """The transforms that are being applied now, the outermost first: the root of the tree (Beam's name); a copy.
+
+        >>> len(Pipeline().transforms_stack)
+        1
+        """
+        return list(self._stack)
+
+    @property
+    def options(self) -> PipelineOptions:
+        """The pipeline's own copy of its options."""
+        return self._options
+
+    @property
+    def runner(self) -> Any:
+        """The runner; a name becomes a runner on first use.
+
+        This and `run` and `explain` are the only ways from a pipeline to a runner.
+        """
+        if self._runner is None or isinstance(self._runner, str):
+            self._runner = create_runner(
+                self._runner or self._standard_options.runner or StandardOptions.DEFAULT_RUNNER
+            )
+        return self._runner
+
+    @property
+    def allow_unsafe_triggers(self) -> bool:
+        """Whether grouping with a trigger that may lose data is allowed."""
+        return bool(self._type_options.allow_unsafe_triggers)
+
+    def display_data(self) -> dict[str, Any]:
+        """The facts given to the constructor."""
+        return self._display_data
+
+    def run(self, test_runner_api: Any = "AUTO") -> Any:
+        """Runs the pipeline.
+
+        Args:
+            test_runner_api: Has no meaning here; it is Beam's.
+
+        Returns:
+            A `penstock.runners.runner.PipelineResult`; the pipeline may still be running.
+
+        Raises:
+            RuntimeError: If an error handler was left open.
+        """
+        for handler in self._error_handlers:
+            handler.verify_closed()
+        values = {
+            name: each for name, each in self._options.get_all_options().items() if isinstance(each, str)
+        }
+        with RuntimeValueProvider.at_run_time(values):
+            return self.runner.run_pipeline(self, self._options)
+
+    def explain(self) -> str:
+        """What the runner would do, as text, without running anything."""
+        return str(self.runner.explain(self, self._options))
+
+    def to_graph(self) -> graph.Graph:
+        """The pipeline as the compiler's input: steps over primitives, and edges."""
+        return graph_of(self._root_transform(), type_checks(self._options))
+
+    def __enter__(self) -> Pipeline:
+        return self
+
+    def __exit__(
+        self, kind: type[BaseException] | None, error: BaseException | None, trace: TracebackType | None
+    ) -> None:
+        if kind is not None:
+            return
+        self.result = self.run()
+        if self._standard_options.no_wait_until_finish:
+            # Beam's words, and, as there, for everybody who listens to the root logger.
+            logging.info(
+                "Job execution continues without waiting for completion. "
+                'Use "wait_until_finish" in PipelineResult to block until finished.'
+            )
+        else:
+            self.result.wait_until_finish()
+
+    def __reduce__(self) -> tuple[Any, ...]:
+        # Closures pick pipelines up by accident, and with them every transform; the workers get a stand-in.
+        return str, ("a pipeline that was pickled",)
+
+    def visit(self, visitor: PipelineVisitor) -> None:
+        """Calls a visitor back for every node and value, in the order of application."""
+        self._root_transform().visit(visitor, self, set())
+
+    def __or__(self, transform: Expands[Any, ResultT]) -> ResultT:
+        result: ResultT = self.apply(transform, pvalue.PBegin(self))
+        return result
+
+    def apply(self, transform: Any, pvalueish: Any = None, label: str | None = None) -> Any:
+        """Applies a transform (what ``pvalueish | label >> transform`` does).
+
+        Args:
+            transform: A PTransform.
+            pvalueish: What to apply it to.
+            label: The step's label.
+
+        Returns:
+            The transform's result.
+
+        Raises:
+            TypeError: If `transform` is no PTransform.
+            RuntimeError: If the label is used already.
+            TypeCheckError: If the types do not fit.
+        """
+        if isinstance(pvalueish, Pipeline):
+            pvalueish = pvalue.PBegin(pvalueish)
+        if isinstance(transform, NamedPTransform):
+            return self.apply(transform.transform, pvalueish, label or transform.label)
+        if not isinstance(transform, PTransform):
+            raise TypeError(
+                three_parts(
+                    f"Expected a PTransform object, got {transform!r}",
+                    where=self._here(),
+                    hint="call the class to make a transform, and wrap functions in Map or FlatMap",
+                )
+            )
+        if label is None:
+            return self._apply(transform, pvalueish)
+        own_label, transform.label = transform._user_label, label
+        try:
+            return self._apply(transform, pvalueish)
+        finally:
+            transform.label = own_label
+
+    def _apply(self, transform: Any, pvalueish: Any) -> Any:
+        if pvalueish is None:
+            raise TypeCheckError(
+                three_parts(
+                    f"Transform {transform.label!r} was applied to the output of an object of type None",
+                    where=self._here(),
+                    hint="does the expand method of the transform before it return something?",
+                )
+            )
+        transform.see_options(self._options)
+        pvalueish, inputs = transform._extract_input_pvalues(pvalueish)
+        location = caller()
+        labels_before = len(self._labels)
+        parent = self._stack[-1]
+        full_label = self._new_label(transform, location)
+        if not isinstance(inputs, Mapping):
+            inputs = {str(index): value for index, value in enumerate(inputs)}
+        node = AppliedPTransform(parent, transform, full_label, inputs, None, current_annotations(), location)
+        parent.add_part(node)
+        self._stack.append(node)
+        try:
+            check_inputs(self, node)
+            result = self._expand(node, pvalueish)
+            refuse_captured(node)
+            return result
+        except BaseException:
+            # What was applied inside goes too, labels and all, so that the user can try again.
+            parent.parts.remove(node)
+            for name in list(self._labels)[labels_before:]:
+                del self._labels[name]
+            raise
+        finally:
+            self._stack.pop()
+
+    def _new_label(self, transform: Any, location: Location | None) -> str:
+        around = self._stack[-1].full_label
+        full_label = f"{around}/{transform.label}" if around else str(transform.label)
+        if full_label in self._labels and self._standard_options.auto_unique_labels:
+            full_label = f"{full_label}_{uuid.uuid4().hex[:6]}"
+        if full_label in self._labels:
+            raise RuntimeError(
+                three_parts(
+                    f'A transform with label "{full_label}" already exists in the pipeline',
+                    where=f"at {location}; the first one is at {self._labels[full_label]}",
+                    hint='give one of them a label: pvalue | "label" >> transform, or set the option '
+                    "auto_unique_labels",
+                )
+            )
+        self._labels[full_label] = location
+        return full_label
+
+    def _expand(self, node: AppliedPTransform, pvalueish: Any) -> Any:
+        transform = node.transform
+        assert transform is not None
+        checks = self._type_options.pipeline_type_check
+        if checks:
+            transform.type_check_inputs(pvalueish)
+        result = transform.expand(pvalueish)
+        if checks:
+            transform.type_check_outputs(result)
+        for tag, value in get_named_nested_pvalues(result):
+            if isinstance(value, pvalue.DoOutputsTuple):
+                self._finish_outputs(node, value)
+            else:
+                self._finish_output(node, value, tag)
+        if (
+            self._type_options.type_check_strictness == "ALL_REQUIRED"
+            and not transform.get_type_hints().output_types
+        ):
+            raise TypeCheckError(
+                "Pipeline type checking is enabled, however no output type-hint was found for the PTransform "
+                f"{type(transform).__name__}({node.full_label})",
+                where=node.where,
+                hint="call with_output_types on it, or leave out type_check_strictness=ALL_REQUIRED",
+            )
+        return result
+
+    def _finish_outputs(self, node: AppliedPTransform, outputs: pvalue.DoOutputsTuple) -> None:
+        if outputs.producer is None:
+            outputs.producer = node
+            for tag in (None, *outputs._tags):
+                self._finish_output(node, outputs[tag], tag)
+        else:
+            # A main output that nothing names is none of the composite's.
+            named = outputs._main_tag is not None or not outputs._tags
+            for tag, value in outputs._pcolls.items():
+                if named or tag is not None:
+                    node.outputs.setdefault(tag, value)
+
+    def _finish_output(self, node: AppliedPTransform, value: pvalue.PValue, tag: Any) -> None:
+        """Notes a value as an output, with its producer, type and windowing."""
+        # The producer is the innermost transform; the composites around it only hand the value on.
+        if value.producer is None:
+            value.producer = node
+            if isinstance(value, pvalue.PCollection):
+                # Asked for now, a long chain of transforms needs no deep recursion later.
+                _ = value.windowing
+        self._infer_type(node, value)
+        base, count = tag, 0
+        while tag in node.outputs and node.outputs[tag] is not value:
+            count += 1
+            tag = f"{base}_{count}"
+        node.outputs[tag] = value
+
+    def _infer_type(self, node: AppliedPTransform, value: pvalue.PValue) -> None:
+        """Gives a PCollection of unknown element type the type that the transform declares or infers."""
+        if not self._type_options.pipeline_type_check or not isinstance(value, pvalue.PCollection):
+            return
+        if value.element_type is not None and value.element_type != typehints.Any:
+            return
+        transform = node.transform
+        assert transform is not None
+        given = [getattr(each, "element_type", None) for each in node.inputs]
+        input_type = (
+            given[0] if len(given) == 1 else typehints.Union[tuple(each or typehints.Any for each in given)]
+        )
+        hints = transform.get_type_hints()
+        if value.tag:
+            declared = hints.tagged_output_types().get(value.tag, typehints.Any)
+        else:
+            declared = hints.simple_output_type(transform.label)
+        if declared and hints.input_types and hints.input_types[0]:
+            bound = typehints.match_type_variables(hints.input_types[0][0], input_type)
+            inferred = typehints.bind_type_variables(declared, bound)
+        else:
+            inferred = declared or transform.infer_output_type(input_type)
+        value.element_type = typehints.bind_type_variables(inferred, {"*": typehints.Any})
+
+    @contextlib.contextmanager
+    def transform_annotations(self, **annotations: Any) -> Iterator[None]:
+        """Annotates the transforms applied in the block; see `penstock.pipeline.transform_annotations`."""
+        with transform_annotations(**annotations):
+            yield
+
+    def replace_all(self, replacements: Iterable[PTransformOverride]) -> None:
+        """Replaces applied transforms by others with outputs of the same tags, in order.
+
+        Raises:
+            RuntimeError: If a transform still matches afterwards.
+        """
+        replace_all(self, list(replacements))
+
+    def _root_transform(self) -> AppliedPTransform:
+        return self._stack[0]
+
+    def _current_transform(self) -> AppliedPTransform:
+        return self._stack[-1]
+
+    def _register_error_handler(self, handler: Any) -> None:
+        self._error_handlers.append(handler)
+
+    def _here(self) -> str | None:
+        location = caller()
+        return f"at {location}" if location else None

@@ -1,0 +1,377 @@
+"""The PTransform: a step of a pipeline, or a composite of steps, before it is applied."""
+
+from __future__ import annotations
+
+import copy
+import functools
+import operator
+import types
+from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
+from typing import TYPE_CHECKING, Any, ClassVar, Generic, Self, cast, overload
+
+from typing_extensions import TypeVar
+
+from penstock import graph
+from penstock.base.display import HasDisplayData
+from penstock.base.where import caller
+from penstock.construction import pvalue
+from penstock.construction.nested_hints import pairs_with_hints
+from penstock.error import TransformError, three_parts
+from penstock.functions.resources import parse_resource_hints
+from penstock.typehints import native_type_compatibility, typehints
+from penstock.typehints.decorators import (
+    IOTypeHints,
+    TypeCheckError,
+    WithTypeHints,
+    get_type_hints,
+)
+from penstock.windows.windowing import Windowing, default_windowing
+
+if TYPE_CHECKING:
+    from penstock.construction.applicable import Begins, Expands, PartT, ResultT, SelfT
+    from penstock.construction.pipeline import Pipeline
+
+__all__ = ["PTransform", "checked_hint", "get_named_nested_pvalues"]
+
+T = TypeVar("T")
+InputT = TypeVar("InputT", default=Any)
+OutputT = TypeVar("OutputT", default=Any)
+
+
+class PTransform(WithTypeHints, HasDisplayData, Generic[InputT, OutputT]):
+    """A step to apply with ``pcoll | transform`` (Beam's ``PTransform``).
+
+    A composite overrides `expand` and applies other transforms there. A primitive gives a new PCollection in
+    `expand`, and says what it does in `to_primitive`.
+
+    Args:
+        label: The step's name; by default the class's name.
+
+    >>> str(PTransform("Read scores"))
+    '<PTransform(PTransform) label=[Read scores]>'
+    """
+
+    side_inputs: Sequence[pvalue.AsSideInput] = ()
+    pipeline: Pipeline | None = None
+    needs_pcollection: ClassVar[bool] = False
+    """Whether its inputs must be PCollections, and not the start of a pipeline."""
+
+    _user_label: str | None = None
+    _apply_to: ClassVar[Callable[[Any, Any, str | None], Any]]
+    """Applies the transform to what has no ``|``; `penstock.transforms.applying` sets it, which needs pipelines."""
+
+    def __init__(self, label: str | None = None) -> None:
+        super().__init__()
+        self.label = label
+
+    @property
+    def label(self) -> str:
+        """The step's name."""
+        return self._user_label or self.default_label()
+
+    @label.setter
+    def label(self, value: str | None) -> None:
+        self._user_label = value
+
+    def see_options(self, options: Any) -> None:
+        """Called with the pipeline's options before the transform is applied.
+
+        Args:
+            options: The `penstock.options.pipeline_options.PipelineOptions`.
+        """
+
+    def default_label(self) -> str:
+        """The name of a step that is given none."""
+        return type(self).__name__
+
+    def expand(self, input_or_inputs: InputT) -> OutputT:
+        """Applies the parts of a composite, or makes the output of a primitive.
+
+        Args:
+            input_or_inputs: What the transform is applied to.
+
+        Returns:
+            A PCollection, several in a tuple, list or dict, a ``DoOutputsTuple``, or a ``PDone``.
+        """
+        raise NotImplementedError(
+            three_parts(
+                f"{type(self).__name__} defines no expand method",
+                hint="def expand(self, pcoll): return pcoll | ...",
+            )
+        )
+
+    def to_primitive(self) -> graph.Primitive | None:
+        """What the runner has to do for this transform; None for composites."""
+        return None
+
+    def annotations(self) -> dict[str, str | bytes]:
+        """Facts about the transform for tools, by name."""
+        return {"python_type": f"{type(self).__module__}.{type(self).__qualname__}"}
+
+    def default_type_hints(self) -> Any:
+        """The type hints on the class, then those from the annotations of `expand`."""
+        return get_type_hints(type(self)).with_defaults(self._hints_of_expand())
+
+    def _hints_of_expand(self) -> Any:
+        function = getattr(self.expand, "__func__", None)
+        return _hints_of_expand(function or self.expand, function is not None)
+
+    def with_input_types(self, input_type_hint: Any) -> Self:
+        """Declares the type of the input's elements.
+
+        Args:
+            input_type_hint: A type or type hint.
+
+        Returns:
+            The transform itself.
+
+        Raises:
+            TypeError: If it is no type hint.
+        """
+        super().with_input_types(checked_hint(input_type_hint))
+        return self
+
+    def with_output_types(self, type_hint: Any, **tagged_type_hints: Any) -> Self:
+        """Declares the type of the outputs' elements.
+
+        Args:
+            type_hint: A type or type hint for the main output.
+            tagged_type_hints: Likewise for tagged outputs.
+
+        Returns:
+            The transform itself.
+
+        Raises:
+            TypeError: If one is no type hint.
+        """
+        tagged = {tag: checked_hint(hint) for tag, hint in tagged_type_hints.items()}
+        super().with_output_types(checked_hint(type_hint), **tagged)
+        return self
+
+    def with_resource_hints(self, **kwargs: Any) -> Self:
+        """Says what the machines that run the step should have; a runner may ignore it, and Spark's says so.
+
+        Args:
+            kwargs: See `penstock.transforms.resources.parse_resource_hints`.
+
+        Returns:
+            The transform itself.
+
+        Raises:
+            ValueError: If a hint is unknown, or its value makes no sense.
+        """
+        self.get_resource_hints().update(parse_resource_hints(kwargs))
+        return self
+
+    def get_resource_hints(self) -> dict[str, bytes]:
+        """The resource hints so far, by Beam's names of them."""
+        # Subclasses do not always call this class's constructor.
+        hints: dict[str, bytes] = self.__dict__.setdefault("_resource_hints", {})
+        return hints
+
+    def type_check_inputs(self, pvalueish: Any) -> None:
+        """Checks the input's element types against the type hints.
+
+        Raises:
+            TypeCheckError: If they do not fit.
+        """
+        self._type_check(pvalueish, "input")
+
+    def type_check_outputs(self, pvalueish: Any) -> None:
+        """Checks the output's element types against the type hints.
+
+        Raises:
+            TypeCheckError: If they do not fit.
+        """
+        self._type_check(pvalueish, "output")
+
+    def _type_check(self, pvalueish: Any, side: str) -> None:
+        hints = getattr(self.get_type_hints(), f"{side}_types")
+        if hints is None or not any(hints):
+            return
+        args, kwargs = hints
+        if args and kwargs and side == "input":
+            raise TypeCheckError(
+                three_parts(
+                    f"{type(self).__name__} cannot have both positional and keyword input type hints",
+                    where=self._where(),
+                )
+            )
+        root_hint = args[0] if len(args) == 1 else args or kwargs
+        for context, value, hint in pairs_with_hints(pvalueish, root_hint, ""):
+            given = getattr(value, "element_type", None)
+            if given is not None and hint and not typehints.is_consistent_with(given, hint):
+                raise TypeCheckError(
+                    three_parts(
+                        f"{side.title()} type hint violation at {self.label}{context}: "
+                        f"expected {typehints.show_type(hint)}, got {typehints.show_type(given)}",
+                        where=self._where(),
+                        hint="correct the type hints of this transform or of the one before it",
+                    )
+                )
+
+    def infer_output_type(self, input_type: Any) -> Any:
+        """The type of the output's elements for input elements of `input_type`."""
+        return self.get_type_hints().simple_output_type(self.label) or typehints.Any
+
+    def get_windowing(self, inputs: Sequence[Any]) -> Windowing:
+        """The windowing of the output: that of the first input, or the default."""
+        for value in inputs:
+            if isinstance(value, pvalue.PCollection):
+                return value.windowing
+        return default_windowing()
+
+    def _where(self) -> str | None:
+        location = caller()
+        return f"at step {self.label!r} ({location})" if location else None
+
+    def _check_pcollection(self, pcoll: Any) -> None:
+        if not isinstance(pcoll, pvalue.PCollection):
+            raise TransformError(
+                "Expecting a PCollection argument",
+                where=self._where(),
+                hint=f"this is a {type(pcoll).__name__}",
+            )
+
+    def _clone(self, new_label: str) -> Any:
+        """A copy of the transform with another label."""
+        clone = copy.copy(self)
+        clone.label = new_label
+        return clone
+
+    def __str__(self) -> str:
+        given = getattr(self, "inputs", ())
+        inputs = f" inputs={given}" if given else ""
+        sides = f" side_inputs={self.side_inputs}" if self.side_inputs else ""
+        return f"<{type(self).__name__}(PTransform) label=[{self.label}]{inputs}{sides}>"
+
+    def __repr__(self) -> str:
+        return f"{str(self)[:-1]} at {id(self):#x}>"
+
+    def __rrshift__(self, label: str) -> Self:
+        # To the program it is the same transform: the one around it hands everything on.
+        return cast(Self, NamedPTransform(self, label))
+
+    def __or__(self: Expands[SelfT, PartT], right: Expands[PartT, ResultT]) -> PTransform[SelfT, ResultT]:
+        if not isinstance(right, PTransform):
+            return NotImplemented
+        return _ChainedPTransform(cast(PTransform, self), right)
+
+    @overload
+    def __ror__(self: Expands[Any, ResultT], left: Begins, label: str | None = None) -> ResultT: ...
+
+    @overload
+    def __ror__(self, left: Iterable[Any], label: str | None = None) -> Any: ...
+
+    def __ror__(self, left: Any, label: str | None = None) -> Any:
+        """Applies the transform to a pipeline, to several PCollections, or, at once, to plain values."""
+        return self._apply_to(left, label)
+
+    def _extract_input_pvalues(self, pvalueish: Any) -> tuple[Any, Mapping[str, Any] | Sequence[Any]]:
+        """The input, and the values in it; transforms with inputs of another shape override this."""
+        return pvalueish, {
+            str(tag): value for tag, value in get_named_nested_pvalues(pvalueish, as_inputs=True)
+        }
+
+
+@functools.lru_cache(maxsize=1024)
+def _hints_of_expand(expand: Callable[..., Any], is_method: bool) -> Any:
+    """The type hints in the annotations of an `expand`; ``Any`` where a PCollection's type has no parameter.
+
+    Those of penstock's own transforms are for type checkers, which cannot see what is inferred here.
+    """
+    if getattr(expand, "__module__", "").startswith("penstock."):
+        return None
+    hints = IOTypeHints.from_callable(types.MethodType(expand, object()) if is_method else expand)
+    return None if hints is None else hints.strip_pcoll()
+
+
+def checked_hint(hint: Any) -> Any:
+    """A type hint in the form that checks need; TypeError if it is none."""
+    converted = native_type_compatibility.convert_to_beam_type(hint)
+    typehints.validate_composite_type_param(converted, "Type hints for a PTransform")
+    return converted
+
+
+def get_named_nested_pvalues(pvalueish: Any, as_inputs: bool = False) -> Iterator[tuple[Any, Any]]:
+    """The values in nested tuples, lists and dicts, each named by the keys on the way (Beam's name).
+
+    Args:
+        pvalueish: The nested value.
+        as_inputs: Whether anything counts, and a list as one plain value; else only pipeline values count.
+
+    >>> dict(get_named_nested_pvalues({"a": (1, 2), "b": 3}, as_inputs=True))
+    {'a.0': 1, 'a.1': 2, 'b': 3}
+    """
+    tagged: Any
+    if isinstance(pvalueish, tuple):
+        tagged = zip(getattr(pvalueish, "_fields", range(len(pvalueish))), pvalueish, strict=True)
+    elif isinstance(pvalueish, list) and not as_inputs:
+        tagged = enumerate(pvalueish)
+    elif isinstance(pvalueish, dict):
+        tagged = pvalueish.items()
+    else:
+        if as_inputs or isinstance(pvalueish, (pvalue.PValue, pvalue.DoOutputsTuple)):
+            yield None, pvalueish
+        return
+    for tag, part in tagged:
+        for inner_tag, value in get_named_nested_pvalues(part, as_inputs):
+            yield (tag if inner_tag is None else f"{tag}.{inner_tag}"), value
+
+
+class _ChainedPTransform(PTransform[Any, Any]):
+    """Transforms one after the other, as one composite."""
+
+    def __init__(self, *parts: PTransform[Any, Any]) -> None:
+        super().__init__("|".join(part.label for part in parts))
+        self._parts = parts
+
+    def __or__(self, right: Any) -> Any:
+        return _ChainedPTransform(*self._parts, right) if isinstance(right, PTransform) else NotImplemented
+
+    def expand(self, pcoll: Any) -> Any:
+        """Applies the parts in order."""
+        return functools.reduce(operator.or_, self._parts, pcoll)
+
+
+class NamedPTransform(PTransform[Any, Any]):
+    """A transform with the label that ``"label" >> transform`` gives it."""
+
+    def __init__(self, transform: PTransform[Any, Any], label: str) -> None:
+        if not isinstance(label, str):
+            raise TypeError(
+                three_parts(f"a label is a string, not {label!r}", hint="write 'label' >> transform")
+            )
+        super().__init__(label)
+        self.transform = transform
+
+    def __ror__(self, left: Any, _label: str | None = None) -> Any:
+        return self.transform.__ror__(left, self.label)
+
+    def __rrshift__(self, label: str) -> Self:
+        return cast(Self, NamedPTransform(self.transform, label))
+
+    def __getattr__(self, name: str) -> Any:
+        attribute = getattr(self.__dict__["transform"], name)
+        if not callable(attribute):
+            return attribute
+
+        @functools.wraps(attribute)
+        def keeping_label(*args: Any, **kwargs: Any) -> Any:
+            result = attribute(*args, **kwargs)
+            return NamedPTransform(result, self.label) if isinstance(result, PTransform) else result
+
+        return keeping_label
+
+    def __setattr__(self, name: str, value: Any) -> None:
+        # Annotations are asked of the transform that is applied.
+        object.__setattr__(self.transform if name == "annotations" else self, name, value)
+
+    def annotations(self) -> dict[str, str | bytes]:
+        """Those of the transform inside."""
+        return self.transform.annotations()
+
+    def with_resource_hints(self, **kwargs: Any) -> Any:
+        """Gives the hints to the transform inside."""
+        self.transform.with_resource_hints(**kwargs)
+        return self

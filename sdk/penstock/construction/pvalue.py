@@ -1,0 +1,340 @@
+"""The values a pipeline is written with: PCollections, their tagged outputs, side-input views, and rows.
+
+None of these hold data. They say which step makes what, and the runner makes it.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterator, Sequence
+from typing import TYPE_CHECKING, Any, Generic
+
+from typing_extensions import TypeVar
+
+from penstock.base.elements import WithElements, WithoutElements
+from penstock.base.row import Row
+from penstock.base.tagged_output import TaggedOutput
+from penstock.error import three_parts
+from penstock.typehints import typehints
+from penstock.windows.side_input_windows import default_window_mapping_fn
+
+if TYPE_CHECKING:
+    from penstock.construction.applicable import Expands, ResultT, SelfT
+    from penstock.construction.applied import AppliedPTransform
+    from penstock.construction.pipeline import Pipeline
+    from penstock.windows.windowing import Windowing
+
+__all__ = [
+    "AsDict",
+    "AsIter",
+    "AsList",
+    "AsMultiMap",
+    "AsSideInput",
+    "AsSingleton",
+    "EmptySideInput",
+    "PCollection",
+    "Row",
+    "TaggedOutput",
+]
+
+T = TypeVar("T")
+ElementT_co = TypeVar("ElementT_co", covariant=True, default=Any)
+
+
+class PValue:
+    """Something a transform takes or gives (Beam's ``PValue``).
+
+    Attributes:
+        pipeline: The pipeline it belongs to.
+        tag: The tag of the output it is; None for a main output.
+        element_type: The type hint of its elements, None where not yet known.
+        producer: The applied transform it comes out of; set when the transform is applied.
+        is_bounded: Whether it ends.
+    """
+
+    def __init__(
+        self,
+        pipeline: Pipeline,
+        tag: str | None = None,
+        element_type: Any = None,
+        windowing: Windowing | None = None,
+        is_bounded: bool = True,
+    ) -> None:
+        self.pipeline = pipeline
+        self.tag = tag
+        self.element_type = element_type
+        self.producer: AppliedPTransform | None = None
+        self.is_bounded = is_bounded
+        self._windowing = windowing
+
+    def __str__(self) -> str:
+        label = self.producer.full_label if self.producer else None
+        return f"{type(self).__name__}[{label}.{self.tag}]"
+
+    def __repr__(self) -> str:
+        return f"<{self} at {id(self):#x}>"
+
+    def apply(self, *arguments: Any, **keywords: Any) -> Any:
+        """Applies a transform to this value (the long form of ``value | transform``).
+
+        Args:
+            arguments: The transform, then, optionally, a label.
+            keywords: Passed on to `penstock.pipeline.Pipeline.apply`.
+
+        Returns:
+            What the transform gives.
+        """
+        transform, *rest = arguments
+        return self.pipeline.apply(transform, self, *rest, **keywords)
+
+    def __or__(self: SelfT, transform: Expands[SelfT, ResultT]) -> ResultT:
+        result: ResultT = self.pipeline.apply(transform, self)  # type: ignore[attr-defined]
+        return result
+
+
+class PCollection(PValue, WithElements, Generic[ElementT_co]):
+    """A collection of elements, bounded or not, that a pipeline computes (Beam's ``PCollection``).
+
+    Equality is identity. It cannot be iterated: it has no elements before the pipeline runs.
+    """
+
+    @property
+    def windowing(self) -> Windowing:
+        """How its elements are windowed and triggered."""
+        if self._windowing is None:
+            producer = self.producer
+            if producer is None or producer.transform is None:
+                raise ValueError(
+                    three_parts("this PCollection comes out of no transform yet", where=str(self))
+                )
+            self._windowing = producer.transform.get_windowing(producer.inputs)
+        return self._windowing
+
+    if not TYPE_CHECKING:  # To a type checker it is simply nothing that can be iterated.
+
+        def __iter__(self) -> Iterator[Any]:
+            raise TypeError(
+                three_parts(
+                    "a PCollection cannot be iterated: it has no elements before the pipeline runs",
+                    where=f"at {self}",
+                    hint="apply a transform with `|`, or hand it to one as a side input, e.g. AsIter(pcoll)",
+                )
+            )
+
+    def __reduce_ex__(self, _protocol: Any) -> tuple[Any, ...]:
+        # Closures pick PCollections up by accident; the workers get a stand-in that is good for nothing.
+        return _PickledPCollection, ()
+
+    @staticmethod
+    def from_(pcoll: PValue, is_bounded: bool | None = None) -> PCollection[Any]:
+        """A new PCollection in the same pipeline as `pcoll`.
+
+        Args:
+            pcoll: Where pipeline and boundedness come from.
+            is_bounded: Overrides the boundedness.
+        """
+        return PCollection(pcoll.pipeline, is_bounded=pcoll.is_bounded if is_bounded is None else is_bounded)
+
+
+class _PickledPCollection:
+    """What is left of a PCollection that was pickled."""
+
+
+class PBegin(PValue, WithoutElements):
+    """The input of transforms at a pipeline's start, such as ``Create`` (Beam's ``PBegin``)."""
+
+
+class PDone(PValue, WithoutElements):
+    """The output of a transform that gives nothing (Beam's ``PDone``)."""
+
+
+class DoOutputsTuple:
+    """The outputs of a ``ParDo`` that was applied with ``with_outputs`` (Beam's ``DoOutputsTuple``).
+
+    Outputs are read by attribute (``result.errors``), by item (``result["errors"]``), or by unpacking: the
+    main output first if it has a tag, then the declared tags in order.
+
+    Raises:
+        ValueError: On access, if the tag was not declared and unknown tags are not allowed.
+    """
+
+    producer: AppliedPTransform | None
+
+    def __init__(
+        self,
+        pipeline: Pipeline,
+        transform: Any,
+        tags: Sequence[str],
+        main_tag: str | None,
+        allow_unknown_tags: bool | None = None,
+    ) -> None:
+        self._pipeline = pipeline
+        self._transform = transform
+        self._tags = tuple(tags)
+        self._main_tag = main_tag
+        self._allow_unknown_tags = not tags if allow_unknown_tags is None else allow_unknown_tags
+        self.producer = None
+        self._pcolls: dict[str | None, PCollection[Any]] = {}
+
+    def __repr__(self) -> str:
+        return f"<DoOutputsTuple main_tag={self._main_tag} tags={self._tags} transform={self._transform}>"
+
+    def __iter__(self) -> Iterator[PCollection[Any]]:
+        if self._main_tag is not None:
+            yield self[self._main_tag]
+        for tag in self._tags:
+            yield self[tag]
+
+    def __getattr__(self, tag: str) -> PCollection[Any]:
+        # Names that Python itself asks for, e.g. while copying, are not tags.
+        if tag.startswith("_"):
+            raise AttributeError(tag)
+        return self[tag]
+
+    def __getitem__(self, tag: int | str | None) -> PCollection[Any]:
+        if isinstance(tag, int):
+            tag = str(tag)
+        if tag == self._main_tag:
+            tag = None
+        elif tag is not None and self._tags and tag not in self._tags and not self._allow_unknown_tags:
+            raise ValueError(
+                three_parts(
+                    f"Tag {tag!r} is neither the main tag {self._main_tag!r} nor one of {self._tags}",
+                    where=self.producer.where if self.producer else None,
+                    hint=f"declare it: with_outputs({tag!r}, ...)",
+                )
+            )
+        if tag not in self._pcolls:
+            self._pcolls[tag] = self._output(tag)
+        return self._pcolls[tag]
+
+    def _output(self, tag: str | None) -> PCollection[Any]:
+        """Makes the PCollection of a tag, and notes it as an output of the step."""
+        producer = self.producer
+        if producer is None:
+            raise ValueError(
+                three_parts("the outputs are not there before the transform is applied", where=repr(self))
+            )
+        hints = self._transform.get_type_hints().tagged_output_types() if tag is not None else {}
+        pcoll: PCollection[Any] = PCollection(
+            self._pipeline,
+            tag=tag,
+            element_type=hints.get(tag, typehints.Any) if tag is not None else None,
+            is_bounded=self._transform.gives_bounded(producer.inputs),
+        )
+        pcoll.producer = producer
+        producer.outputs[tag] = pcoll
+        return pcoll
+
+
+class AsSideInput:
+    """A PCollection handed to another step as a whole, one view per window; use a subclass (Beam's name).
+
+    Args:
+        pcoll: The PCollection.
+
+    Raises:
+        TypeError: If it is something else.
+        RuntimeError: If it is in session windows.
+    """
+
+    view = ""
+
+    def __init__(self, pcoll: PCollection[Any]) -> None:
+        if not isinstance(pcoll, PCollection):
+            raise TypeError(
+                three_parts(
+                    f"{type(self).__name__} takes a PCollection, not {type(pcoll).__name__}",
+                    hint="pass plain values as ordinary arguments",
+                )
+            )
+        # Refuses side inputs in session windows, to which no window of a main input corresponds.
+        default_window_mapping_fn(pcoll.windowing.windowfn)
+        self.pvalue = pcoll
+
+    def __repr__(self) -> str:
+        return f"{type(self).__name__}({self.pvalue})"
+
+    @property
+    def default(self) -> tuple[Any, ...]:
+        """The value of an empty PCollection as a 1-tuple; () if there is none."""
+        return ()
+
+    @property
+    def element_type(self) -> Any:
+        """The type hint of what the step receives."""
+        return typehints.Any
+
+    def requires_keyed_input(self) -> bool:
+        """Whether the elements must be key-value pairs."""
+        return False
+
+
+_NO_DEFAULT = object()
+
+
+class AsSingleton(AsSideInput):
+    """The one element of a PCollection, per window (Beam's ``AsSingleton``).
+
+    An empty PCollection gives `default_value`, or an `EmptySideInput` if there is no default. More than one
+    element is an error at run time.
+
+    Args:
+        pcoll: The PCollection.
+        default_value: What an empty PCollection gives.
+    """
+
+    view = "singleton"
+    _NO_DEFAULT = _NO_DEFAULT
+
+    def __init__(self, pcoll: PCollection[Any], default_value: Any = _NO_DEFAULT) -> None:
+        super().__init__(pcoll)
+        self.default_value = default_value
+
+    @property
+    def default(self) -> tuple[Any, ...]:
+        """The default value as a 1-tuple; () if there is none."""
+        return () if self.default_value is _NO_DEFAULT else (self.default_value,)
+
+    @property
+    def element_type(self) -> Any:
+        """The PCollection's own element type."""
+        return self.pvalue.element_type
+
+
+class AsIter(AsSideInput):
+    """The elements of a PCollection as an iterable, per window (Beam's ``AsIter``)."""
+
+    view = "iter"
+
+    @property
+    def element_type(self) -> Any:
+        """An iterable of the PCollection's element type."""
+        from penstock.typehints import typehints
+
+        return typehints.Iterable[self.pvalue.element_type or typehints.Any]
+
+
+class AsList(AsSideInput):
+    """The elements of a PCollection as a list, per window (Beam's ``AsList``)."""
+
+    view = "list"
+
+
+class AsDict(AsSideInput):
+    """A PCollection of key-value pairs with unique keys as a dict, per window (Beam's ``AsDict``)."""
+
+    view = "dict"
+
+
+class AsMultiMap(AsSideInput):
+    """A PCollection of pairs as a mapping from key to all its values, per window (Beam's ``AsMultiMap``)."""
+
+    view = "multimap"
+
+    def requires_keyed_input(self) -> bool:
+        """Always true: the elements are pairs."""
+        return True
+
+
+class EmptySideInput:
+    """What an `AsSingleton` without default gives for an empty PCollection (Beam's ``EmptySideInput``)."""

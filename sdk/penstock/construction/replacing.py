@@ -1,0 +1,85 @@
+"""Replacing applied transforms by others (Beam's ``Pipeline.replace_all``)."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from typing import TYPE_CHECKING, Any
+
+from penstock.construction import pvalue
+from penstock.construction.applied import AppliedPTransform, PTransformOverride
+from penstock.error import three_parts
+
+if TYPE_CHECKING:
+    from penstock.construction.pipeline import Pipeline
+
+__all__ = ["replace_all"]
+
+
+def replace_all(pipeline: Pipeline, overrides: Sequence[PTransformOverride]) -> None:
+    """Replaces every applied transform that an override matches, one override after the other.
+
+    Args:
+        pipeline: The pipeline.
+        overrides: What to replace by what; a replacement has outputs with the tags of the replaced transform.
+
+    Raises:
+        RuntimeError: If a transform still matches afterwards.
+    """
+    for override in overrides:
+        replaced: dict[int, Any] = {}
+        for node in _nodes(pipeline._root_transform()):
+            if override.matches(node):
+                _replace(pipeline, override, node, replaced)
+        for node in _nodes(pipeline._root_transform()):
+            _reconnect(node, replaced)
+    for override in overrides:
+        for node in _nodes(pipeline._root_transform()):
+            if not node.is_composite() and override.matches(node):
+                raise RuntimeError(
+                    three_parts(
+                        f"Transform node {node!r} was not replaced as expected",
+                        where=node.where,
+                        hint="a later override may have brought it back; change their order",
+                    )
+                )
+
+
+def _nodes(root: AppliedPTransform) -> list[AppliedPTransform]:
+    """Everything below a node, composites before their parts."""
+    return [node for part in root.parts for node in (part, *_nodes(part))]
+
+
+def _replace(
+    pipeline: Pipeline, override: PTransformOverride, old: AppliedPTransform, replaced: dict[int, Any]
+) -> None:
+    transform = override.get_replacement_transform_for_applied_ptransform(old)
+    if transform is old.transform or old.parent is None or old not in old.parent.parts:
+        return
+    for part in _nodes(old):
+        pipeline._labels.pop(part.full_label, None)
+    new = AppliedPTransform(
+        old.parent, transform, old.full_label, old.main_inputs, None, old.annotations, old.location
+    )
+    old.parent.parts[old.parent.parts.index(old)] = new
+    inputs = override.get_replacement_inputs(old)
+    given = inputs if len(inputs) > 1 else next(iter(inputs), pvalue.PBegin(pipeline))
+    pipeline._stack.append(new)
+    try:
+        pipeline._expand(new, given)
+    finally:
+        pipeline._stack.pop()
+    for tag, value in old.outputs.items():
+        # An output that nobody reads need not be replaced; the graph refuses steps that read what is gone.
+        if tag not in new.outputs:
+            continue
+        replaced[id(value)] = new.outputs[tag]
+        if new.outputs[tag].element_type is None:
+            new.outputs[tag].element_type = value.element_type
+
+
+def _reconnect(node: AppliedPTransform, replaced: dict[int, Any]) -> None:
+    """Lets a node read from, and give, what has come in the place of replaced outputs."""
+    node.main_inputs = {name: replaced.get(id(value), value) for name, value in node.main_inputs.items()}
+    node.outputs = {tag: replaced.get(id(value), value) for tag, value in node.outputs.items()}
+    for side in node.side_inputs:
+        side.pvalue = replaced.get(id(side.pvalue), side.pvalue)

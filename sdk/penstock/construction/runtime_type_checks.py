@@ -1,0 +1,288 @@
+"""Type hints checked while a pipeline runs: what is put around DoFns and CombineFns if the options ask for it."""
+
+from __future__ import annotations
+
+import inspect
+from collections.abc import Callable, Iterable, Iterator
+from dataclasses import replace
+from typing import Any
+
+from penstock import graph
+from penstock.base.bounded_window import TimestampedValue
+from penstock.construction import pvalue
+from penstock.functions.combinefn import CombineFn
+from penstock.functions.defaults import NoValue
+from penstock.functions.dofn import DoFn, MethodSignature, signature_of
+from penstock.functions.params import DoFnParam
+from penstock.typehints import typehints
+from penstock.typehints.decorators import IOTypeHints, TypeCheckError, getcallargs_forhints
+from penstock.utils.windowed_value import WindowedValue
+
+__all__ = ["CheckedCombineFn", "CheckedDoFn", "with_checks"]
+
+_SAMPLE_EVERY = 100
+
+
+def with_checks(
+    primitive: graph.Primitive, hints: IOTypeHints, label: str, sampled: bool = False
+) -> graph.Primitive:
+    """A primitive whose user code is checked against type hints; itself where there is nothing to check.
+
+    DoFns that work on whole batches stay as they are: what an array or a table holds has the type of its elements.
+
+    Args:
+        primitive: What a transform does.
+        hints: The transform's type hints.
+        label: The step, for errors.
+        sampled: Whether only the first of every hundred elements is checked.
+    """
+    every = _SAMPLE_EVERY if sampled else 1
+    match primitive:
+        case graph.ParDo(dofn=DoFn() as dofn) | graph.StatefulParDo(dofn=DoFn() as dofn):
+            if dofn._process_batch_defined or dofn._process_yields_batches:
+                return primitive
+            checked = CheckedDoFn(dofn, hints, label, every)
+            return replace(primitive, dofn=checked) if checked.checks_something else primitive
+        case graph.CombinePerKey(fn=CombineFn() as fn):
+            return replace(primitive, fn=CheckedCombineFn(fn, hints, label, every))
+        case _:
+            return primitive
+
+
+class _Sample:
+    """Tells which elements are looked at: every so many, the first one first."""
+
+    def __init__(self, every: int) -> None:
+        self.every = every
+        self._next = 0
+
+    def takes(self) -> bool:
+        """Whether the next element is looked at."""
+        if self.every == 1:
+            return True
+        taken = self._next == 0
+        self._next = (self._next + 1) % self.every
+        return taken
+
+
+class CheckedDoFn(DoFn):
+    """A DoFn around another one, which checks what goes into ``process`` and what comes out of it.
+
+    Args:
+        dofn: The DoFn inside.
+        hints: The type hints of the transform that runs it.
+        label: The step, for errors.
+        every: How many elements there are for one that is checked.
+    """
+
+    def __init__(self, dofn: DoFn, hints: IOTypeHints, label: str, every: int) -> None:
+        super().__init__()
+        self.dofn = dofn
+        self.takes_retractions = dofn.takes_retractions
+        self.gives_retractions = dofn.gives_retractions
+        self._label = label
+        self._sample = _Sample(every)
+        self._inputs = _input_checks(dofn._process_argspec_fn(), hints)
+        output = hints.simple_output_type(label)
+        declared = [(None, output), *hints.tagged_output_types().items()]
+        self._outputs = {tag: hint for tag, hint in declared if not _is_any(hint)}
+        # The runner looks at the methods of this object, so those that do nothing inside must not show here.
+        signature = signature_of(dofn)
+        for name in ("setup", "start_bundle", "teardown"):
+            if getattr(signature, name):
+                setattr(self, name, getattr(dofn, name))
+        if signature.finish_bundle:
+            self.finish_bundle = dofn.finish_bundle  # type: ignore[method-assign]
+
+    @property
+    def checks_something(self) -> bool:
+        """Whether a hint says more than Any."""
+        return bool(self._inputs or self._outputs)
+
+    def describe(self) -> str:
+        """The name of the DoFn inside, for people."""
+        describe: Callable[[], str] | None = getattr(self.dofn, "describe", None)
+        return describe() if describe is not None else type(self.dofn).__name__
+
+    def process_signature(self) -> MethodSignature:
+        """That of the DoFn inside."""
+        return self.dofn.process_signature()
+
+    def timer_owner(self) -> Any:
+        """The DoFn inside, whose timers give what they give unchecked."""
+        return self.dofn.timer_owner()
+
+    def infer_output_type(self, input_type: Any) -> Any:
+        """What the DoFn inside infers."""
+        return self.dofn.infer_output_type(input_type)
+
+    def default_type_hints(self) -> Any:
+        """Those of the DoFn inside."""
+        return self.dofn.get_type_hints()
+
+    def process(self, *args: Any, **kwargs: Any) -> Any:
+        """What the DoFn inside gives; TypeCheckError where a value is not what its hint says."""
+        if not self._sample.takes():
+            return self.dofn.process(*args, **kwargs)
+        for position, name, hint in self._inputs:
+            if position < len(args):
+                self._check_argument(name, hint, args[position])
+            elif name in kwargs:
+                self._check_argument(name, hint, kwargs[name])
+        results = self.dofn.process(*args, **kwargs)
+        # What is no iterable of elements, the runner refuses.
+        if not self._outputs or not isinstance(results, Iterable) or isinstance(results, (str, bytes, dict)):
+            return results
+        return self._checked(results)
+
+    def _check_argument(self, name: str, hint: Any, value: Any) -> None:
+        reason = _violation(f"Type-hint for argument: {name!r} violated", hint, value)
+        if reason is not None:
+            correct = f"the argument's hint {typehints.show_type(hint)}, or what comes in"
+            raise _error(f"ParDo({self._label})", reason, correct)
+
+    def _checked(self, results: Iterable[Any]) -> Iterator[Any]:
+        for result in results:
+            tag, value = None, result
+            if isinstance(value, pvalue.TaggedOutput):
+                tag, value = value.tag, value.value
+            if isinstance(value, (TimestampedValue, WindowedValue)):
+                value = value.value
+            hint = self._outputs.get(tag)
+            if hint is not None:
+                self._check_output(hint, value)
+            yield result
+
+    def _check_output(self, hint: Any, value: Any) -> None:
+        sampled = "Type-hint for return type violated" if self._sample.every > 1 else None
+        reason = _violation(sampled, hint, value) if sampled else _output_violation(hint, value)
+        if reason is not None:
+            correct = f"the output's hint {typehints.show_type(hint)}, or the code"
+            raise _error(f"ParDo({self._label})", reason, correct)
+
+
+class CheckedCombineFn(CombineFn):
+    """A CombineFn around another one, which checks what is added and what comes out.
+
+    Args:
+        fn: The CombineFn inside.
+        hints: The type hints of the transform, whose elements are pairs.
+        label: The step, for errors.
+        every: How many values there are for one that is checked.
+    """
+
+    def __init__(self, fn: CombineFn, hints: IOTypeHints, label: str, every: int) -> None:
+        super().__init__()
+        self.fn = fn
+        self._label = label
+        self._sample = _Sample(every)
+        self._input = _value_hint(
+            hints.input_types[0][0] if hints.input_types and hints.input_types[0] else None
+        )
+        self._output = _value_hint(hints.simple_output_type(label))
+
+    def setup(self, *args: Any, **kwargs: Any) -> None:
+        """See `CombineFn.setup`."""
+        self.fn.setup(*args, **kwargs)
+
+    def create_accumulator(self, *args: Any, **kwargs: Any) -> Any:
+        """See `CombineFn.create_accumulator`."""
+        return self.fn.create_accumulator(*args, **kwargs)
+
+    def add_input(self, mutable_accumulator: Any, element: Any, *args: Any, **kwargs: Any) -> Any:
+        """See `CombineFn.add_input`; TypeCheckError if the element is not what the hint says."""
+        # What stands for no value, where a result of nothing is asked for, is none of the user's.
+        if self._input is not None and not isinstance(element, NoValue) and self._sample.takes():
+            self._check("Type-hint for argument: 'element' violated", self._input, element)
+        return self.fn.add_input(mutable_accumulator, element, *args, **kwargs)
+
+    def merge_accumulators(self, accumulators: Iterable[Any], *args: Any, **kwargs: Any) -> Any:
+        """See `CombineFn.merge_accumulators`."""
+        return self.fn.merge_accumulators(accumulators, *args, **kwargs)
+
+    def compact(self, accumulator: Any, *args: Any, **kwargs: Any) -> Any:
+        """See `CombineFn.compact`."""
+        return self.fn.compact(accumulator, *args, **kwargs)
+
+    def extract_output(self, accumulator: Any, *args: Any, **kwargs: Any) -> Any:
+        """See `CombineFn.extract_output`; TypeCheckError if the result is not what the hint says."""
+        result = self.fn.extract_output(accumulator, *args, **kwargs)
+        if self._output is not None:
+            self._check("Type-hint for return type violated", self._output, result)
+        return result
+
+    def teardown(self, *args: Any, **kwargs: Any) -> None:
+        """See `CombineFn.teardown`."""
+        self.fn.teardown(*args, **kwargs)
+
+    def get_accumulator_coder(self) -> Any:
+        """That of the CombineFn inside."""
+        return self.fn.get_accumulator_coder()
+
+    def default_type_hints(self) -> Any:
+        """Those of the CombineFn inside."""
+        return self.fn.get_type_hints()
+
+    def _check(self, what: str, hint: Any, value: Any) -> None:
+        reason = _violation(what, hint, value)
+        if reason is not None:
+            correct = f"the CombineFn's hint {typehints.show_type(hint)}, or the values"
+            raise _error(self._label, reason, correct)
+
+
+def _input_checks(function: Callable[..., Any], hints: IOTypeHints) -> list[tuple[int, str, Any]]:
+    """The position, the name and the hint of each argument that is checked: elements and side inputs.
+
+    What the runner passes in by itself, such as a window, is what it is.
+    """
+    if not hints.input_types or not any(hints.input_types):
+        return []
+    args, kwargs = hints.input_types
+    bound = getcallargs_forhints(function, *args, **kwargs)
+    try:
+        parameters = list(inspect.signature(function).parameters.values())
+    except (TypeError, ValueError):
+        # A built-in function that does not tell its parameters takes the element first.
+        return [(0, "element", args[0])] if args and not _is_any(args[0]) else []
+    return [
+        (position, parameter.name, bound[parameter.name])
+        for position, parameter in enumerate(parameters)
+        if parameter.kind not in (parameter.VAR_POSITIONAL, parameter.VAR_KEYWORD)
+        and not isinstance(parameter.default, DoFnParam)
+        and not _is_any(bound.get(parameter.name))
+    ]
+
+
+def _value_hint(pair: Any) -> Any:
+    """The hint of the value in a hint of pairs; None if it says nothing."""
+    types: tuple[Any, ...] = getattr(pair, "tuple_types", ())
+    return types[1] if len(types) == 2 and not _is_any(types[1]) else None
+
+
+def _is_any(hint: Any) -> bool:
+    return hint is None or isinstance(hint, typehints.AnyTypeConstraint)
+
+
+def _violation(what: str, hint: Any, value: Any) -> str | None:
+    """How a value violates a hint, in words that show types, but not values; None if it does not."""
+    reason = typehints.mismatch(hint, value)
+    if reason is None:
+        return None
+    if typehints.is_composite(hint):
+        return f"{what}: {reason}"
+    return f"{what}. Expected an instance of {hint!r}, instead found an instance of {type(value)!r}."
+
+
+def _output_violation(hint: Any, value: Any) -> str | None:
+    """How an output violates a hint, where every element is checked: Beam has other words for it then."""
+    reason = typehints.mismatch(hint, value)
+    if reason is None or typehints.is_composite(hint):
+        return reason
+    expected = f"According to type-hint expected output should be of type {hint!r}."
+    return f"{expected} Instead, received an instance of type {type(value)!r}."
+
+
+def _error(step: str, reason: str, what_to_correct: str) -> TypeCheckError:
+    return TypeCheckError(
+        f"Runtime type violation detected within {step}: {reason}", hint=f"correct {what_to_correct}"
+    )

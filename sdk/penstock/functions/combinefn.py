@@ -1,0 +1,362 @@
+"""The CombineFn: how many values become one, in parts that can be merged."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
+from typing import Any
+
+from penstock.base.display import HasDisplayData
+from penstock.base.labels import label_from_callable
+from penstock.base.where import here
+from penstock.coders.typecoders import registry
+from penstock.error import three_parts
+from penstock.functions.output_hints import strip_output_annotations
+from penstock.typehints import trivial_inference, typehints
+from penstock.typehints.decorators import IOTypeHints, TypeCheckError, WithTypeHints, get_type_hints
+
+__all__ = [
+    "CallableWrapperCombineFn",
+    "CombineFn",
+    "NoSideInputsCallableWrapperCombineFn",
+    "curry_combine_fn",
+]
+
+
+class CombineFn(WithTypeHints, HasDisplayData):
+    """How values are combined (Beam's ``CombineFn``): an accumulator per part of the values, then merged.
+
+    Merging must not depend on how the values were divided, or in what order they came. A subclass defines
+    `create_accumulator`, `add_input`, `merge_accumulators` and `extract_output`. Every method also receives
+    the further arguments of the transform.
+
+    A subclass may also define ``subtract_input(self, mutable_accumulator, element, *args, **kwargs)``: the accumulator
+    without a value that was added before, or will be (the paper's ``uncombine``). The runner asks ``hasattr``. Without
+    it, a step whose input may hold retractions keeps all values, and combines those that are left anew. That is
+    always right; ``subtract_input`` has to be exact. If it is so for some values only, a method ``subtracts(self,
+    element, *args, **kwargs)`` says of which, and the others are kept. Sums and means subtract whole numbers: of
+    floats and Decimals, adding a number and subtracting it again need not give what was there before.
+
+    Attributes:
+        takes_retractions: Whether it may be applied where elements take back earlier ones (penstock's own).
+
+    >>> class Mean(CombineFn):
+    ...     def create_accumulator(self): return 0, 0
+    ...     def add_input(self, accumulator, element): return accumulator[0] + element, accumulator[1] + 1
+    ...     def merge_accumulators(self, accumulators): return tuple(map(sum, zip(*accumulators)))
+    ...     def extract_output(self, accumulator): return accumulator[0] / accumulator[1]
+    >>> Mean().apply([1, 2, 6])
+    3.0
+    """
+
+    takes_retractions: bool = True
+
+    def default_label(self) -> str:
+        """The name for labels: the class's."""
+        return type(self).__name__
+
+    def setup(self, *args: Any, **kwargs: Any) -> None:
+        """Called once on each worker before anything else."""
+
+    def create_accumulator(self, *args: Any, **kwargs: Any) -> Any:
+        """An accumulator of no values."""
+        raise NotImplementedError(str(self))
+
+    def add_input(self, mutable_accumulator: Any, element: Any, *args: Any, **kwargs: Any) -> Any:
+        """The accumulator with one more value; it may be changed in place."""
+        raise NotImplementedError(str(self))
+
+    def add_inputs(self, mutable_accumulator: Any, elements: Iterable[Any], *args: Any, **kwargs: Any) -> Any:
+        """The accumulator with more values; it may be changed in place."""
+        for element in elements:
+            mutable_accumulator = self.add_input(mutable_accumulator, element, *args, **kwargs)
+        return mutable_accumulator
+
+    def merge_accumulators(self, accumulators: Iterable[Any], *args: Any, **kwargs: Any) -> Any:
+        """One accumulator for several; only the first may be changed in place."""
+        raise NotImplementedError(str(self))
+
+    def compact(self, accumulator: Any, *args: Any, **kwargs: Any) -> Any:
+        """The accumulator in a smaller form, before it travels."""
+        return accumulator
+
+    def extract_output(self, accumulator: Any, *args: Any, **kwargs: Any) -> Any:
+        """The result."""
+        raise NotImplementedError(str(self))
+
+    def teardown(self, *args: Any, **kwargs: Any) -> None:
+        """Called at last on each worker, as far as possible."""
+
+    def apply(self, elements: Iterable[Any], *args: Any, **kwargs: Any) -> Any:
+        """The result for values that are at hand."""
+        accumulator = self.add_inputs(self.create_accumulator(*args, **kwargs), elements, *args, **kwargs)
+        return self.extract_output(accumulator, *args, **kwargs)
+
+    def for_input_type(self, input_type: Any) -> CombineFn:
+        """A variant for values of one type; itself, unless overridden."""
+        return self
+
+    @staticmethod
+    def from_callable(fn: Callable[..., Any]) -> CombineFn:
+        """A CombineFn of a function from an iterable to one value, such as ``sum``."""
+        return CallableWrapperCombineFn(fn)
+
+    @staticmethod
+    def maybe_from_callable(fn: Any, has_side_inputs: bool = True) -> CombineFn:
+        """A CombineFn as it is, or made of a function.
+
+        Args:
+            fn: Either.
+            has_side_inputs: Whether the function takes further arguments.
+
+        Raises:
+            TypeError: If it is neither.
+
+        >>> CombineFn.maybe_from_callable(max).apply([1, 3, 2])
+        3
+        """
+        if isinstance(fn, CombineFn):
+            return fn
+        if not callable(fn):
+            raise TypeError(
+                three_parts(
+                    f"Expected a CombineFn or callable, got {fn!r}",
+                    where=here(),
+                    hint="e.g. sum, or MeanCombineFn()",
+                )
+            )
+        return CallableWrapperCombineFn(fn) if has_side_inputs else NoSideInputsCallableWrapperCombineFn(fn)
+
+    def get_accumulator_coder(self) -> Any:
+        """The coder of accumulators."""
+        return registry.get_coder(object)
+
+
+class _Chain:
+    """Several iterables as one, which can be iterated again."""
+
+    def __init__(self, iterables: Iterable[Iterable[Any]]) -> None:
+        self._iterables = list(iterables)
+
+    def __iter__(self) -> Iterator[Any]:
+        for iterable in self._iterables:
+            yield from iterable
+
+    def __bool__(self) -> bool:
+        return any(True for _ in self)
+
+
+def is_whole(element: Any) -> bool:
+    """Whether a number is exact, also when it is added and subtracted again: ints are, and what is one of its own kind.
+
+    >>> is_whole(3), is_whole(True), is_whole(3.0)
+    (True, True, False)
+    """
+    return type(element) in (int, bool)
+
+
+class CallableWrapperCombineFn(CombineFn):
+    """A CombineFn of a function such as ``sum``; its accumulator is a list of at most `buffer_size` values.
+
+    That of ``sum`` itself has ``subtract_input``, for whole numbers.
+
+    Args:
+        fn: From an iterable of values to one, of the kind it takes; in any order, and in parts.
+        buffer_size: So many values are kept before they become one.
+
+    Raises:
+        TypeError: If `fn` is not callable.
+    """
+
+    _DEFAULT_BUFFER_SIZE = 10
+
+    def __init__(self, fn: Callable[..., Any], buffer_size: int = _DEFAULT_BUFFER_SIZE) -> None:
+        if not callable(fn):
+            raise TypeError(three_parts(f"Expected a callable object instead of: {fn!r}"))
+        super().__init__()
+        self.fn = fn
+        self._buffer_size = buffer_size
+        if fn is sum:
+            self.subtract_input = self._subtract
+            self.subtracts = self._subtracts
+
+    def __repr__(self) -> str:
+        return f"{type(self).__name__}({self.describe()})"
+
+    def describe(self) -> str:
+        """The function's name, for people."""
+        return str(getattr(self.fn, "__name__", type(self.fn).__name__))
+
+    def default_label(self) -> str:
+        """The function's name."""
+        return label_from_callable(self.fn)
+
+    def display_data(self) -> dict[str, Any]:
+        """The function's name."""
+        return {"fn": self.describe()}
+
+    def create_accumulator(self, *args: Any, **kwargs: Any) -> list[Any]:
+        """No values."""
+        return []
+
+    def add_input(self, mutable_accumulator: list[Any], element: Any, *args: Any, **kwargs: Any) -> list[Any]:
+        """One more value."""
+        mutable_accumulator.append(element)
+        return self._reduced(mutable_accumulator, self._buffer_size, args, kwargs)
+
+    def add_inputs(
+        self, mutable_accumulator: list[Any], elements: Iterable[Any], *args: Any, **kwargs: Any
+    ) -> list[Any]:
+        """More values."""
+        mutable_accumulator.extend(elements)
+        return self._reduced(mutable_accumulator, self._buffer_size, args, kwargs)
+
+    def merge_accumulators(self, accumulators: Iterable[list[Any]], *args: Any, **kwargs: Any) -> list[Any]:
+        """The values of all."""
+        return [self.fn(_Chain(accumulators), *args, **kwargs)]
+
+    def compact(self, accumulator: list[Any], *args: Any, **kwargs: Any) -> list[Any]:
+        """At most one value."""
+        return self._reduced(accumulator, 1, args, kwargs)
+
+    def extract_output(self, accumulator: list[Any], *args: Any, **kwargs: Any) -> Any:
+        """The function's result."""
+        return self.fn(accumulator, *args, **kwargs)
+
+    def _reduced(
+        self, values: list[Any], most: int, args: Sequence[Any], kwargs: Mapping[str, Any]
+    ) -> list[Any]:
+        return [self.fn(values, *args, **kwargs)] if len(values) > most else values
+
+    def _subtract(self, mutable_accumulator: list[Any], element: Any) -> list[Any]:
+        return self.add_input(mutable_accumulator, -element)
+
+    def _subtracts(self, element: Any, *args: Any, **kwargs: Any) -> bool:
+        # A sum with a start counts it as often as parts are added up.
+        return is_whole(element) and not (args or kwargs)
+
+    def default_type_hints(self) -> Any:
+        """The function's type hints; from an iterable of values to a value becomes from value to value.
+
+        Raises:
+            TypeCheckError: If the function is annotated as taking something that is not iterable.
+            TypeError: If its input types are only given by name.
+        """
+        hints = get_type_hints(self.fn).with_defaults(IOTypeHints.from_callable(self.fn))
+        if hints.input_types is None:
+            return hints
+        args, kwargs = hints.input_types
+        if not args and len(kwargs) == 1:
+            args, kwargs = tuple(kwargs.values()), {}
+        if not args:
+            raise TypeError(
+                three_parts("Combiner input type must be specified positionally", hint="@with_input_types(T)")
+            )
+        if not typehints.is_consistent_with(args[0], typehints.Iterable[typehints.Any]):
+            raise TypeCheckError(
+                "All functions for a Combine PTransform must accept a single argument compatible with: Iterable[Any]. "
+                f"Instead a function with input type: {args[0]} was received.",
+                hint="annotate the argument as an Iterable",
+            )
+        return hints.with_input_types(trivial_inference.element_type(args[0]), *args[1:], **kwargs)
+
+    def infer_output_type(self, input_type: Any) -> Any:
+        """The type of the function's result."""
+        return strip_output_annotations(trivial_inference.infer_return_type(self.fn, [input_type]))
+
+
+class NoSideInputsCallableWrapperCombineFn(CallableWrapperCombineFn):
+    """A CombineFn of a function that takes no further arguments (Beam's name)."""
+
+
+class _CurriedFn(CombineFn):
+    """A CombineFn with further arguments that are already known."""
+
+    def __init__(self, fn: CombineFn, args: Sequence[Any], kwargs: Mapping[str, Any]) -> None:
+        super().__init__()
+        self.fn = fn
+        self.args = tuple(args)
+        self.kwargs = dict(kwargs)
+        self.takes_retractions = fn.takes_retractions
+
+    def describe(self) -> str:
+        """The name of the one inside."""
+        described = getattr(self.fn, "describe", None)
+        return str(described()) if described else type(self.fn).__name__
+
+    def default_label(self) -> str:
+        """The label of the one inside."""
+        return self.fn.default_label()
+
+    def setup(self, *args: Any, **kwargs: Any) -> None:
+        """See `CombineFn`; so for the others."""
+        self.fn.setup(*self.args, **self.kwargs)
+
+    def create_accumulator(self, *args: Any, **kwargs: Any) -> Any:
+        """See `CombineFn`."""
+        return self.fn.create_accumulator(*self.args, **self.kwargs)
+
+    def add_input(self, mutable_accumulator: Any, element: Any, *args: Any, **kwargs: Any) -> Any:
+        """See `CombineFn`."""
+        return self.fn.add_input(mutable_accumulator, element, *self.args, **self.kwargs)
+
+    def add_inputs(self, mutable_accumulator: Any, elements: Iterable[Any], *args: Any, **kwargs: Any) -> Any:
+        """See `CombineFn`."""
+        return self.fn.add_inputs(mutable_accumulator, elements, *self.args, **self.kwargs)
+
+    def merge_accumulators(self, accumulators: Iterable[Any], *args: Any, **kwargs: Any) -> Any:
+        """See `CombineFn`."""
+        return self.fn.merge_accumulators(accumulators, *self.args, **self.kwargs)
+
+    def compact(self, accumulator: Any, *args: Any, **kwargs: Any) -> Any:
+        """See `CombineFn`."""
+        return self.fn.compact(accumulator, *self.args, **self.kwargs)
+
+    def extract_output(self, accumulator: Any, *args: Any, **kwargs: Any) -> Any:
+        """See `CombineFn`."""
+        return self.fn.extract_output(accumulator, *self.args, **self.kwargs)
+
+    def teardown(self, *args: Any, **kwargs: Any) -> None:
+        """See `CombineFn`."""
+        self.fn.teardown(*self.args, **self.kwargs)
+
+    def default_type_hints(self) -> Any:
+        """The type hints of the one inside."""
+        return self.fn.get_type_hints()
+
+
+class _CurriedReversibleFn(_CurriedFn):
+    """The same for a CombineFn with ``subtract_input``."""
+
+    def __init__(self, fn: CombineFn, args: Sequence[Any], kwargs: Mapping[str, Any]) -> None:
+        super().__init__(fn, args, kwargs)
+        if hasattr(fn, "subtracts"):
+            self.subtracts = self._subtracts
+
+    def _subtracts(self, element: Any) -> bool:
+        fn: Any = self.fn
+        return bool(fn.subtracts(element, *self.args, **self.kwargs))
+
+    def subtract_input(self, mutable_accumulator: Any, element: Any, *args: Any, **kwargs: Any) -> Any:
+        """See `CombineFn`."""
+        fn: Any = self.fn
+        return fn.subtract_input(mutable_accumulator, element, *self.args, **self.kwargs)
+
+
+def curry_combine_fn(fn: CombineFn, args: Sequence[Any], kwargs: Mapping[str, Any]) -> CombineFn:
+    """A CombineFn that needs no further arguments (Beam's name).
+
+    Args:
+        fn: A CombineFn.
+        args: The further positional arguments of all its methods.
+        kwargs: Those by name.
+
+    Returns:
+        `fn` itself, if there are none.
+
+    >>> curry_combine_fn(CombineFn.from_callable(max), [], {"key": abs}).apply([1, -3])
+    -3
+    """
+    if not (args or kwargs):
+        return fn
+    curried = _CurriedReversibleFn if hasattr(fn, "subtract_input") else _CurriedFn
+    return curried(fn, args, kwargs)

@@ -1,0 +1,558 @@
+"""The DoFn: user code that runs on each element; and DoFns made of plain functions."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Iterable
+from typing import Any
+
+from penstock.base.display import HasDisplayData
+from penstock.base.where import here
+from penstock.error import three_parts
+from penstock.functions import params
+from penstock.functions.batch_types import annotated_input, annotated_output, element_hints
+from penstock.functions.output_hints import strip_output_annotations
+from penstock.functions.params import (
+    DoFnContext,
+    DoFnParam,
+    DoFnProcessContext,
+    ProcessContinuation,
+    RestrictionProvider,
+    WatermarkEstimatorProvider,
+)
+from penstock.functions.signature import (
+    Call,
+    DoFnSignature,
+    MethodSignature,
+    Parameter,
+    bind,
+    method_signature,
+    signature_of,
+)
+from penstock.typehints import trivial_inference, typehints
+from penstock.typehints.decorators import IOTypeHints, TypeCheckError, WithTypeHints, get_type_hints
+
+__all__ = [
+    "Call",
+    "CallableWrapperDoFn",
+    "DoFn",
+    "DoFnContext",
+    "DoFnParam",
+    "DoFnProcessContext",
+    "DoFnSignature",
+    "FilterDoFn",
+    "FlatMapDoFn",
+    "FlatMapTupleDoFn",
+    "ItemsDoFn",
+    "MapDoFn",
+    "MapTupleDoFn",
+    "MethodSignature",
+    "Parameter",
+    "ProcessContinuation",
+    "RestrictionProvider",
+    "WatermarkEstimatorProvider",
+    "bind",
+    "get_function_args_defaults",
+    "get_function_arguments",
+    "identity",
+    "signature_of",
+    "strip_output_annotations",
+]
+
+
+def _does_nothing(method: Callable[..., Any]) -> Callable[..., Any]:
+    """Marks a method that a runner need not call, unless a class overrides it."""
+    method.does_nothing = True  # type: ignore[attr-defined]
+    return method
+
+
+class DoFn(WithTypeHints, HasDisplayData):
+    """User code for each element of a PCollection (Beam's ``DoFn``); subclass it and define `process`.
+
+    A runner calls `setup` once per instance, then for each bundle `start_bundle`, `process` for each element
+    and `finish_bundle`, and at last `teardown`. A method asks for more than the element with default
+    arguments such as ``window=DoFn.WindowParam``.
+
+    Attributes:
+        takes_retractions: Whether `process`, where it uses state or timers, takes elements that take back earlier
+            ones; ``DoFn.PaneInfoParam`` tells by its ``kind``. Other DoFns give retractions for retractions by
+            themselves (penstock's own).
+        gives_retractions: Whether it gives elements whose pane has a ``kind`` that takes earlier ones back, although
+            none of its input does (penstock's own).
+
+    >>> class Words(DoFn):
+    ...     def process(self, element):
+    ...         yield from element.split()
+    >>> list(Words().process("to be"))
+    ['to', 'be']
+    """
+
+    takes_retractions: bool = False
+    gives_retractions: bool = False
+
+    ElementParam = DoFnParam("ElementParam")
+    SideInputParam = DoFnParam("SideInputParam")
+    TimestampParam = DoFnParam("TimestampParam")
+    WindowParam = DoFnParam("WindowParam")
+    WindowedValueParam = DoFnParam("WindowedValueParam")
+    PaneInfoParam = DoFnParam("PaneInfoParam")
+    KeyParam = DoFnParam("KeyParam")
+    DynamicTimerTagParam = DoFnParam("DynamicTimerTagParam")
+    WatermarkEstimatorParam = params.WatermarkEstimatorDoFnParam
+    BundleFinalizerParam = params.BundleFinalizerDoFnParam
+    BundleContextParam = params.BundleContextDoFnParam
+    SetupContextParam = params.SetupContextDoFnParam
+    StateParam = params.StateDoFnParam
+    TimerParam = params.TimerDoFnParam
+    RestrictionParam = params.RestrictionDoFnParam
+
+    DoFnProcessParams = [
+        ElementParam,
+        SideInputParam,
+        TimestampParam,
+        WindowParam,
+        WindowedValueParam,
+        WatermarkEstimatorParam,
+        PaneInfoParam,
+        BundleFinalizerParam,
+        KeyParam,
+        StateParam,
+        TimerParam,
+        BundleContextParam,
+        SetupContextParam,
+    ]
+
+    @staticmethod
+    def from_callable(fn: Callable[..., Any]) -> DoFn:
+        """A DoFn that calls `fn`, which returns an iterable, on each element."""
+        return CallableWrapperDoFn(fn)
+
+    @staticmethod
+    def unbounded_per_element() -> Callable[[Callable[..., Any]], Callable[..., Any]]:
+        """Marks a ``process`` that may give elements without end for one element: its output counts as unbounded."""
+
+        def mark(process: Callable[..., Any]) -> Callable[..., Any]:
+            process.unbounded_per_element = True  # type: ignore[attr-defined]
+            return process
+
+        return mark
+
+    @staticmethod
+    def yields_elements(fn: Callable[..., Any]) -> Callable[..., Any]:
+        """Marks a ``process_batch`` that yields elements, not batches.
+
+        Raises:
+            TypeError: If the method is neither ``process`` nor ``process_batch``.
+        """
+        return _marked(fn, "yields_elements")
+
+    @staticmethod
+    def yields_batches(fn: Callable[..., Any]) -> Callable[..., Any]:
+        """Marks a ``process`` that yields batches, not elements.
+
+        Raises:
+            TypeError: If the method is neither ``process`` nor ``process_batch``.
+        """
+        return _marked(fn, "yields_batches")
+
+    def default_label(self) -> str:
+        """The label of a step that runs this DoFn: the class's name."""
+        return type(self).__name__
+
+    def process(self, element: Any, *args: Any, **kwargs: Any) -> Any:
+        """Handles one element.
+
+        Args:
+            element: The element; it must not be changed.
+            args: Further arguments of the transform, side inputs among them.
+            kwargs: Likewise, by name.
+
+        Returns:
+            An iterable of elements, `TaggedOutput` or ``TimestampedValue`` objects, or None for nothing.
+        """
+        raise NotImplementedError
+
+    def process_batch(self, batch: Any, *args: Any, **kwargs: Any) -> Any:
+        """Handles a batch of elements at once; instead of `process`, or beside it.
+
+        The annotation of `batch` says what a batch is: ``list[T]``, or an array or table of NumPy, pandas or Arrow.
+        All elements of a batch have the same timestamp, windows and pane; no batch is empty.
+
+        Args:
+            batch: The batch; it must not be changed.
+            args: Further arguments of the transform, side inputs among them.
+            kwargs: Likewise, by name.
+
+        Returns:
+            An iterable of batches, or of elements if it is decorated with `yields_elements`; None for nothing.
+        """
+        raise NotImplementedError
+
+    @_does_nothing
+    def setup(self) -> Any:
+        """Called once before the first bundle, e.g. to connect to something."""
+
+    @_does_nothing
+    def start_bundle(self) -> Any:
+        """Called before each bundle."""
+
+    @_does_nothing
+    def finish_bundle(self) -> Any:
+        """Called after each bundle; may give ``WindowedValue`` objects."""
+
+    @_does_nothing
+    def teardown(self) -> Any:
+        """Called when the instance is discarded, as far as possible."""
+
+    def get_function_arguments(self, func: str) -> tuple[list[str], list[Any]]:
+        """The names of the arguments of one of its methods, and the default arguments."""
+        return get_function_arguments(self, func)
+
+    def process_signature(self) -> MethodSignature:
+        """What `process` asks for; wrappers answer for the function they wrap."""
+        return method_signature("process", self._process_argspec_fn())
+
+    def timer_owner(self) -> Any:
+        """The object that has the ``on_timer`` methods; wrappers answer with what they wrap."""
+        return self
+
+    def default_type_hints(self) -> Any:
+        """The type hints on the class, then those from the annotations of `process`.
+
+        Raises:
+            ValueError: If `process` is annotated as returning something that is not iterable.
+            TypeError: If `process` and `process_batch` give elements of different types.
+        """
+        hints = element_hints(self)
+        try:
+            hints = hints.strip_iterable()
+        except ValueError as error:
+            raise ValueError(
+                three_parts(
+                    f"Return value not iterable: {type(self).__name__}.process: {first_line(error)}",
+                    hint="annotate process as returning an Iterable of elements",
+                )
+            ) from error
+        return get_type_hints(type(self)).with_defaults(hints.extract_tagged_outputs())
+
+    def infer_output_type(self, input_type: Any) -> Any:
+        """The type of the elements that `process` gives for elements of `input_type`."""
+        if not self._process_defined:
+            return typehints.Any
+        known = [input_type]
+        declared = self.process_signature().asking_for("ElementParam")
+        if declared:
+            # The element is not the first argument.
+            parameters = [parameter.name for parameter in self.process_signature().parameters]
+            known = [typehints.Any] * parameters.index(declared[0].name)
+            known += [input_type] if declared[0].passed_by != "keyword" else []
+        returned = trivial_inference.infer_return_type(self.process, known)
+        return trivial_inference.element_type(strip_output_annotations(returned))
+
+    def get_input_batch_type(self, input_element_type: Any) -> Any:
+        """The type of the batches that `process_batch` takes: by default, the annotation of its first parameter.
+
+        Args:
+            input_element_type: The type of the input's elements.
+
+        Returns:
+            A type hint; None if there is no `process_batch`.
+
+        Raises:
+            TypeError: If the parameter has no annotation.
+        """
+        return annotated_input(self)
+
+    def get_output_batch_type(self, input_element_type: Any) -> Any:
+        """The type of the batches it gives: by default, what its annotations say, or what can be inferred.
+
+        Args:
+            input_element_type: The type of the input's elements.
+
+        Returns:
+            A type hint; None if it gives no batches.
+
+        Raises:
+            TypeError: If `process` and `process_batch` give batches of different types, or no iterators of any.
+        """
+        return annotated_output(self, input_element_type)
+
+    @property
+    def _process_defined(self) -> bool:
+        return getattr(self.process, "__func__", self.process) is not DoFn.process
+
+    @property
+    def _process_batch_defined(self) -> bool:
+        return getattr(self.process_batch, "__func__", self.process_batch) is not DoFn.process_batch
+
+    @property
+    def _can_yield_batches(self) -> bool:
+        return (self._process_defined and self._process_yields_batches) or (
+            self._process_batch_defined and not self._process_batch_yields_elements
+        )
+
+    @property
+    def _process_yields_batches(self) -> bool:
+        return getattr(self.process, "yields_batches", False)
+
+    @property
+    def _process_batch_yields_elements(self) -> bool:
+        return getattr(self.process_batch, "yields_elements", False)
+
+    def _process_argspec_fn(self) -> Callable[..., Any]:
+        """The function whose parameters count for arguments and type hints."""
+        return self.process
+
+
+def first_line(error: Exception) -> str:
+    """The first line of an error's text: what is wrong, without where and hint."""
+    return str(error).partition("\n")[0]
+
+
+def _marked(fn: Callable[..., Any], mark: str) -> Callable[..., Any]:
+    if fn.__name__ not in ("process", "process_batch"):
+        raise TypeError(
+            three_parts(f"@{mark} must be applied to a process or process_batch method, not {fn!r}")
+        )
+    setattr(fn, mark, True)
+    return fn
+
+
+def identity(x: Any) -> Any:
+    """Its argument.
+
+    >>> identity(3)
+    3
+    """
+    return x
+
+
+def get_function_args_defaults(f: Callable[..., Any]) -> tuple[list[str], list[Any]]:
+    """The names of a function's positional parameters, and the default arguments of the last of them.
+
+    >>> get_function_args_defaults(lambda x, y=3: x)
+    (['x', 'y'], [3])
+    """
+    parameters = [p for p in method_signature("", f).parameters if p.passed_by != "keyword"]
+    required = Parameter("").default
+    return [p.name for p in parameters], [p.default for p in parameters if p.default is not required]
+
+
+def get_function_arguments(obj: Any, func: str) -> tuple[list[str], list[Any]]:
+    """`get_function_args_defaults` of an object's method; wrappers answer for what they wrap."""
+    if func == "process" and isinstance(obj, DoFn):
+        return get_function_args_defaults(obj._process_argspec_fn())
+    return get_function_args_defaults(getattr(obj, func))
+
+
+class FlatMapDoFn(DoFn):
+    """Gives each element of what `fn` returns (Beam's ``CallableWrapperDoFn``).
+
+    Args:
+        fn: A function that returns an iterable, or None for nothing.
+
+    Raises:
+        TypeError: If `fn` is not callable.
+
+    >>> list(FlatMapDoFn(str.split).process("to be"))
+    ['to', 'be']
+    """
+
+    def __init__(self, fn: Callable[..., Any], fullargspec: Any = None) -> None:
+        if not callable(fn):
+            raise TypeError(three_parts(f"Expected a callable object instead of: {fn!r}", where=here()))
+        super().__init__()
+        self.fn = fn
+
+    def __repr__(self) -> str:
+        return f"{type(self).__name__}({self.describe()})"
+
+    def describe(self) -> str:
+        """The function's name, for people."""
+        return str(getattr(self.fn, "__name__", type(self.fn).__name__))
+
+    def display_data(self) -> dict[str, Any]:
+        """The function (Beam's key is ``fn``)."""
+        from penstock.base.display import DisplayDataItem
+
+        return {"fn": DisplayDataItem(self.describe(), label="Transform Function")}
+
+    def _get_display_data_namespace(self) -> str:
+        # The classes that only some functions need are no business of those who read it.
+        return "penstock.transforms.core.CallableWrapperDoFn"
+
+    def process(self, element: Any, *args: Any, **kwargs: Any) -> Any:
+        """The function's own result."""
+        return self.fn(element, *args, **kwargs)
+
+    def default_type_hints(self) -> Any:
+        """The function's type hints; its result's element type counts as the output type.
+
+        Raises:
+            TypeCheckError: If the function is annotated as returning something that is not iterable.
+        """
+        try:
+            hints = self._function_hints().strip_iterable()
+        except ValueError as error:
+            raise TypeCheckError(
+                three_parts(
+                    f"Return value not iterable: {self.describe()}: {first_line(error)}",
+                    where=here(),
+                    hint="use Map, or return an iterable",
+                )
+            ) from error
+        return hints.extract_tagged_outputs()
+
+    def infer_output_type(self, input_type: Any) -> Any:
+        """The element type of the function's result."""
+        return trivial_inference.element_type(self._inferred(input_type))
+
+    def _inferred(self, input_type: Any) -> Any:
+        return strip_output_annotations(trivial_inference.infer_return_type(self.fn, [input_type]))
+
+    def _function_hints(self) -> Any:
+        return get_type_hints(self.fn).with_defaults(IOTypeHints.from_callable(self.fn))
+
+    def _process_argspec_fn(self) -> Callable[..., Any]:
+        return self.fn
+
+
+CallableWrapperDoFn = FlatMapDoFn
+
+
+class ItemsDoFn(FlatMapDoFn):
+    """Gives each item of an element, the characters of a text too: what ``FlatMap()`` does.
+
+    >>> list(ItemsDoFn().process("ab"))
+    ['a', 'b']
+    """
+
+    def __init__(self) -> None:
+        super().__init__(identity)
+
+    def process(self, element: Any) -> Any:
+        """The items."""
+        return iter(element)
+
+    def default_type_hints(self) -> Any:
+        """None: the type of the items follows from that of the elements."""
+        return IOTypeHints.empty()
+
+    def infer_output_type(self, input_type: Any) -> Any:
+        """The type of the items."""
+        return trivial_inference.element_type(input_type)
+
+
+class MapDoFn(FlatMapDoFn):
+    """Gives what `fn` returns.
+
+    >>> MapDoFn(len).process("abc")
+    [3]
+    """
+
+    def process(self, element: Any, *args: Any, **kwargs: Any) -> Iterable[Any]:
+        """The function's result as the one output."""
+        return [self.fn(element, *args, **kwargs)]
+
+    def default_type_hints(self) -> Any:
+        """The function's type hints."""
+        return _without_output_annotations(self._function_hints().extract_tagged_outputs())
+
+    def infer_output_type(self, input_type: Any) -> Any:
+        """The type of the function's result."""
+        return self._inferred(input_type)
+
+
+class FilterDoFn(FlatMapDoFn):
+    """Gives the elements for which `fn` is true.
+
+    >>> FilterDoFn(str.isdigit).process("7"), FilterDoFn(str.isdigit).process("a")
+    (['7'], [])
+    """
+
+    def process(self, element: Any, *args: Any, **kwargs: Any) -> Iterable[Any]:
+        """The element or nothing."""
+        return [element] if self.fn(element, *args, **kwargs) else []
+
+    def default_type_hints(self) -> Any:
+        """The function's input type, which is also the output type, unless a decorator names another."""
+        declared = get_type_hints(self.fn)
+        annotated = IOTypeHints.from_callable(self.fn)
+        # The annotated result is a bool, and says nothing about the elements.
+        hints = declared.with_defaults(annotated.with_output_types() if annotated is not None else None)
+        if not hints.input_types:
+            return IOTypeHints.empty()
+        args, kwargs = hints.input_types
+        if len(args) == 1 and not kwargs and args[0] is typehints.Any:
+            return IOTypeHints.empty()
+        output = declared.simple_output_type("") or (args[0] if args else None)
+        return hints if output is None else hints.with_output_types(strip_output_annotations(output))
+
+    def infer_output_type(self, input_type: Any) -> Any:
+        """The input type: filtering changes no element."""
+        return input_type
+
+
+_TUPLE_HINT = "side inputs need parameters with defaults, as in lambda key, value, side=None: ..."
+
+
+class FlatMapTupleDoFn(FlatMapDoFn):
+    """Calls `fn` with the parts of each tuple, and gives each element of what it returns.
+
+    >>> list(FlatMapTupleDoFn(range).process((1, 3)))
+    [1, 2]
+    """
+
+    def process(self, element: Any, *args: Any, **kwargs: Any) -> Any:
+        """The function's own result."""
+        return self.fn(*element, *args, **kwargs)
+
+    def process_signature(self) -> MethodSignature:
+        """One parameter for the whole tuple, then those with default arguments."""
+        inner = method_signature("process", self.fn)
+        required = Parameter("").default
+        optional = tuple(p for p in inner.parameters if p.default is not required)
+        parameters = (Parameter("tuple_element"), *optional)
+        return MethodSignature("process", parameters, False, inner.more_keywords, _TUPLE_HINT)
+
+    def default_type_hints(self) -> Any:
+        """The function's output type; its input types speak of the parts, not of the tuple."""
+        hints = super().default_type_hints()
+        return _without_output_annotations(hints.with_input_types_from(IOTypeHints.empty()))
+
+    def _inferred(self, input_type: Any) -> Any:
+        parts = getattr(input_type, "tuple_types", None)
+        if parts is None:
+            return typehints.Any
+        return strip_output_annotations(trivial_inference.infer_return_type(self.fn, list(parts)))
+
+    def _process_argspec_fn(self) -> Callable[..., Any]:
+        return lambda tuple_element, *args, **kwargs: None
+
+
+class MapTupleDoFn(FlatMapTupleDoFn):
+    """Calls `fn` with the parts of each tuple, and gives what it returns.
+
+    >>> MapTupleDoFn(lambda key, value: (value, key)).process(("a", 1))
+    [(1, 'a')]
+    """
+
+    def process(self, element: Any, *args: Any, **kwargs: Any) -> Iterable[Any]:
+        """The function's result as the one output."""
+        return [self.fn(*element, *args, **kwargs)]
+
+    def default_type_hints(self) -> Any:
+        """The function's output type."""
+        hints = self._function_hints().extract_tagged_outputs().with_input_types_from(IOTypeHints.empty())
+        return _without_output_annotations(hints)
+
+    def infer_output_type(self, input_type: Any) -> Any:
+        """The type of the function's result."""
+        return self._inferred(input_type)
+
+
+def _without_output_annotations(hints: Any) -> Any:
+    output = hints.simple_output_type("")
+    if output is None:
+        return hints
+    stripped = strip_output_annotations(output, strip_tagged_output=False)
+    return hints if stripped is output else hints.with_output_types(stripped, **hints.tagged_output_types())

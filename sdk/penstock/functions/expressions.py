@@ -1,0 +1,397 @@
+"""Expressions: functions of an element that can also be read, so that an engine may compute them by itself.
+
+Beyond Beam. An expression is made of `field` and Python's operators, and is called like any other function. None is
+what SQL calls null: what is computed of None is None, and ``&``, ``|`` and ``~`` know three truth values.
+
+>>> fast = (field("speed") > 100) & ~field("driver").is_null()
+>>> fast
+(speed > 100) & ~driver.is_null()
+>>> fast({"speed": 120, "driver": "amy"}), fast({"speed": None, "driver": "amy"}), fast({"speed": 1, "driver": None})
+(True, None, False)
+"""
+
+from __future__ import annotations
+
+import datetime
+import functools
+import inspect
+import operator
+from abc import ABC, abstractmethod
+from collections.abc import Callable, Iterator
+from dataclasses import dataclass
+from typing import Any
+
+from penstock.base.where import here
+from penstock.error import three_parts
+from penstock.typehints import row_type, typehints
+from penstock.typehints.unions import without_none
+
+__all__ = [
+    "Arithmetic",
+    "Comparison",
+    "Connective",
+    "Expression",
+    "Field",
+    "IsNull",
+    "Literal",
+    "Not",
+    "field",
+]
+
+_ARITHMETIC: dict[str, Callable[[Any, Any], Any]] = {
+    "+": operator.add,
+    "-": operator.sub,
+    "*": operator.mul,
+    "//": operator.floordiv,
+    "%": operator.mod,
+}
+_COMPARISONS: dict[str, Callable[[Any, Any], Any]] = {
+    "==": operator.eq,
+    "!=": operator.ne,
+    "<": operator.lt,
+    "<=": operator.le,
+    ">": operator.gt,
+    ">=": operator.ge,
+}
+
+
+_PLAIN = frozenset([int, float, str, bool, bytes, datetime.date, datetime.datetime])
+
+
+class Expression(ABC):
+    """A function of an element, made of fields, values and operators.
+
+    Python's ``and``, ``or`` and ``not`` cannot be taken over; write ``&``, ``|`` and ``~``, with parentheses around
+    comparisons.
+    """
+
+    @abstractmethod
+    def __call__(self, element: Any) -> Any:
+        """The value for an element."""
+
+    @abstractmethod
+    def type_of(self, input_type: Any) -> Any:
+        """The type of the values for elements of a type."""
+
+    @property
+    @abstractmethod
+    def parts(self) -> tuple[Expression, ...]:
+        """The expressions that this one is made of."""
+
+    def fields(self) -> Iterator[str]:
+        """The names of the fields that it reads.
+
+        >>> list((field("a") + field("b") > 3).fields())
+        ['a', 'b']
+        """
+        for part in self.parts:
+            yield from part.fields()
+
+    def is_null(self) -> Expression:
+        """Whether the value is None; never None itself.
+
+        >>> field("a").is_null()({"a": None})
+        True
+        """
+        return IsNull(self)
+
+    def default_label(self) -> str:
+        """The expression as it is written."""
+        return repr(self)
+
+    # Else Python looks for a signature by comparing the object with others.
+    __signature__ = inspect.Signature([inspect.Parameter("element", inspect.Parameter.POSITIONAL_ONLY)])
+
+    @property
+    def __name__(self) -> str:
+        return repr(self)
+
+    def __bool__(self) -> bool:
+        raise TypeError(
+            three_parts(
+                f"the expression {self} is neither true nor false: it is a function of an element",
+                where=here(),
+                hint="write (a > 1) & (b < 2), | and ~ in place of and, or and not, and no chain such as 1 < a < 2",
+            )
+        )
+
+    # An expression is itself and no other: what looks like a comparison makes a new one.
+    __hash__ = object.__hash__
+
+    def __eq__(self, other: object) -> Expression:  # type: ignore[override]
+        return Comparison("==", self, _operand(other))
+
+    def __ne__(self, other: object) -> Expression:  # type: ignore[override]
+        return Comparison("!=", self, _operand(other))
+
+    def __lt__(self, other: Any) -> Expression:
+        return Comparison("<", self, _operand(other))
+
+    def __le__(self, other: Any) -> Expression:
+        return Comparison("<=", self, _operand(other))
+
+    def __gt__(self, other: Any) -> Expression:
+        return Comparison(">", self, _operand(other))
+
+    def __ge__(self, other: Any) -> Expression:
+        return Comparison(">=", self, _operand(other))
+
+    def __add__(self, other: Any) -> Expression:
+        return Arithmetic("+", self, _operand(other))
+
+    def __radd__(self, other: Any) -> Expression:
+        return Arithmetic("+", _operand(other), self)
+
+    def __sub__(self, other: Any) -> Expression:
+        return Arithmetic("-", self, _operand(other))
+
+    def __rsub__(self, other: Any) -> Expression:
+        return Arithmetic("-", _operand(other), self)
+
+    def __mul__(self, other: Any) -> Expression:
+        return Arithmetic("*", self, _operand(other))
+
+    def __rmul__(self, other: Any) -> Expression:
+        return Arithmetic("*", _operand(other), self)
+
+    def __floordiv__(self, other: Any) -> Expression:
+        return Arithmetic("//", self, _operand(other))
+
+    def __mod__(self, other: Any) -> Expression:
+        return Arithmetic("%", self, _operand(other))
+
+    def __and__(self, other: Any) -> Expression:
+        return Connective("&", self, _operand(other))
+
+    def __rand__(self, other: Any) -> Expression:
+        return Connective("&", _operand(other), self)
+
+    def __or__(self, other: Any) -> Expression:
+        return Connective("|", self, _operand(other))
+
+    def __ror__(self, other: Any) -> Expression:
+        return Connective("|", _operand(other), self)
+
+    def __invert__(self) -> Expression:
+        return Not(self)
+
+
+@dataclass(frozen=True, eq=False, repr=False)
+class Field(Expression):
+    """A field of a record: an attribute, or an item of a dict."""
+
+    name: str
+
+    @property
+    def parts(self) -> tuple[Expression, ...]:
+        """None."""
+        return ()
+
+    def __call__(self, element: Any) -> Any:
+        """Reads it."""
+        return element[self.name] if isinstance(element, dict) else getattr(element, self.name)
+
+    def fields(self) -> Iterator[str]:
+        """Its name."""
+        yield self.name
+
+    def type_of(self, input_type: Any) -> Any:
+        """The type of the field, where the input type tells its fields."""
+        if hasattr(input_type, "get_type_for"):
+            return input_type.get_type_for(self.name)
+        row = row_type.RowTypeConstraint.from_user_type(input_type)
+        return typehints.Any if row is None else row.get_type_for(self.name)
+
+    def __repr__(self) -> str:
+        return self.name
+
+
+@dataclass(frozen=True, eq=False, repr=False)
+class Literal(Expression):
+    """The same value for every element."""
+
+    value: Any
+
+    @property
+    def parts(self) -> tuple[Expression, ...]:
+        """None."""
+        return ()
+
+    def __call__(self, element: Any) -> Any:
+        """The value."""
+        return self.value
+
+    def type_of(self, input_type: Any) -> Any:
+        """That of the value."""
+        return type(self.value)
+
+    def __repr__(self) -> str:
+        return repr(self.value)
+
+
+@dataclass(frozen=True, eq=False, repr=False)
+class _Binary(Expression):
+    symbol: str
+    left: Expression
+    right: Expression
+
+    @property
+    def parts(self) -> tuple[Expression, ...]:
+        """Left and right."""
+        return self.left, self.right
+
+    def __repr__(self) -> str:
+        return f"{_bracketed(self.left)} {self.symbol} {_bracketed(self.right)}"
+
+
+class Arithmetic(_Binary):
+    """A sum, difference, product, quotient rounded down, or remainder; None if a part is None."""
+
+    def __call__(self, element: Any) -> Any:
+        """The result."""
+        left, right = self.left(element), self.right(element)
+        return None if left is None or right is None else _ARITHMETIC[self.symbol](left, right)
+
+    def type_of(self, input_type: Any) -> Any:
+        """An int of ints, a float where one is among the numbers; otherwise not known."""
+        hints = [part.type_of(input_type) for part in self.parts]
+        kinds = set(map(without_none, hints))
+        return _of_parts(float if float in kinds else int, hints) if kinds <= {int, float} else typehints.Any
+
+
+class Comparison(_Binary):
+    """Whether two values compare so; None if one is None."""
+
+    def __call__(self, element: Any) -> Any:
+        """The comparison."""
+        left, right = self.left(element), self.right(element)
+        return None if left is None or right is None else self._compare(left, right)
+
+    @functools.cached_property
+    def _compare(self) -> Callable[[Any, Any], Any]:
+        return _COMPARISONS[self.symbol]
+
+    def type_of(self, input_type: Any) -> Any:
+        """A bool, or None where a part may be None."""
+        return _truth(self, input_type)
+
+
+class Connective(_Binary):
+    """Whether both are true (``&``), or one of them (``|``); None where a part that is None would decide."""
+
+    def __call__(self, element: Any) -> bool | None:
+        """The decision."""
+        found = (_truth_value(self.left, element), _truth_value(self.right, element))
+        deciding = self.symbol == "|"
+        if deciding in found:
+            return deciding
+        return None if None in found else not deciding
+
+    def type_of(self, input_type: Any) -> Any:
+        """A bool, or None where a part may be None."""
+        return _truth(self, input_type)
+
+
+@dataclass(frozen=True, eq=False, repr=False)
+class Not(Expression):
+    """True for false, false for true, None for None."""
+
+    operand: Expression
+
+    @property
+    def parts(self) -> tuple[Expression, ...]:
+        """The operand."""
+        return (self.operand,)
+
+    def __call__(self, element: Any) -> bool | None:
+        """The opposite."""
+        value = _truth_value(self.operand, element)
+        return None if value is None else not value
+
+    def type_of(self, input_type: Any) -> Any:
+        """A bool, or None where the operand may be None."""
+        return _truth(self, input_type)
+
+    def __repr__(self) -> str:
+        return f"~{_bracketed(self.operand)}"
+
+
+@dataclass(frozen=True, eq=False, repr=False)
+class IsNull(Expression):
+    """Whether a value is None."""
+
+    operand: Expression
+
+    @property
+    def parts(self) -> tuple[Expression, ...]:
+        """The operand."""
+        return (self.operand,)
+
+    def __call__(self, element: Any) -> bool:
+        """The answer."""
+        return self.operand(element) is None
+
+    def type_of(self, input_type: Any) -> Any:
+        """A bool."""
+        return bool
+
+    def __repr__(self) -> str:
+        return f"{_bracketed(self.operand)}.is_null()"
+
+
+def field(name: str) -> Field:
+    """A field of each element, to be computed with (penstock's own).
+
+    Args:
+        name: The name of an attribute; of an item, where elements are dicts.
+
+    Returns:
+        An expression. It is a function of an element, and goes wherever one does: ``Filter(field("score") > 10)``,
+        ``Select("team", double=field("score") * 2)``, ``GroupBy(hour=field("at") // 3600)``.
+
+    Raises:
+        TypeError: `name` is no text.
+
+    >>> from penstock.base.row import Row
+    >>> (field("score") * 2 + 1)(Row(score=20)), (field("team") == "red")({"team": "blue"})
+    (41, False)
+    """
+    if not isinstance(name, str):
+        raise TypeError(
+            three_parts(
+                f"a field has a name, not {type(name).__name__}", where=here(), hint="write field('score')"
+            )
+        )
+    return Field(name)
+
+
+def _operand(value: Any) -> Expression:
+    return value if isinstance(value, Expression) else Literal(value)
+
+
+def _bracketed(part: Expression) -> str:
+    return f"({part})" if isinstance(part, _Binary) else repr(part)
+
+
+def _truth_value(part: Expression, element: Any) -> bool | None:
+    value = part(element)
+    if value is None or isinstance(value, bool):
+        return value
+    raise TypeError(
+        three_parts(
+            f"{part} is a {type(value).__name__}, and &, | and ~ take what is true, false or None",
+            hint="compare it, e.g. with != 0, and put the comparison in parentheses",
+        )
+    )
+
+
+def _truth(whole: Expression, input_type: Any) -> Any:
+    """Of fields whose types are known; objects of other classes may compare in their own way."""
+    hints = [part.type_of(input_type) for part in whole.parts]
+    return _of_parts(bool, hints) if set(map(without_none, hints)) <= _PLAIN else typehints.Any
+
+
+def _of_parts(kind: Any, hints: list[Any]) -> Any:
+    """A type, with None if a part may be None."""
+    nullable = [each for each in hints if typehints.is_nullable(each)]
+    return typehints.Union[kind, *(each._with_members((kind, type(None))) for each in nullable)]

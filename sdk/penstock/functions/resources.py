@@ -1,0 +1,246 @@
+"""Resource hints: what a step would like the machines that run it to have (Beam's ``transforms.resources``).
+
+Spark gives all steps the same machines: a run says once which hints there are, and what to set.
+"""
+
+from __future__ import annotations
+
+import re
+from collections.abc import Mapping
+from typing import Any, ClassVar
+
+from penstock.error import three_parts
+
+__all__ = [
+    "AcceleratorHint",
+    "CpuCountHint",
+    "MaxActiveBundlesPerWorkerHint",
+    "MinRamHint",
+    "ResourceHint",
+    "merge_resource_hints",
+    "parse_resource_hints",
+    "resource_hints_from_options",
+]
+
+_UNITS = {"B": 1}
+for _power, _letter in enumerate("KMGTP", start=1):
+    _UNITS[f"{_letter}B"] = 1000**_power
+    _UNITS[f"{_letter}iB"] = 1024**_power
+
+
+class ResourceHint:
+    """A kind of hint (Beam's ``ResourceHint``); one of your own is a subclass that is registered.
+
+    Attributes:
+        urn: The name under which values of this kind are kept, which all spellings share.
+
+    >>> class Disk(ResourceHint):
+    ...     urn = "games:disk:v1"
+    >>> ResourceHint.register_resource_hint("disk", Disk)
+    >>> parse_resource_hints({"disk": "fast"})
+    {'games:disk:v1': b'fast'}
+    """
+
+    urn: ClassVar[str | None] = None
+    _by_name: ClassVar[dict[str, type[ResourceHint]]] = {}
+    _by_urn: ClassVar[dict[str, type[ResourceHint]]] = {}
+
+    @classmethod
+    def parse(cls, value: Any) -> dict[str, bytes]:
+        """The value as it is kept; a subclass may take other values than texts.
+
+        Raises:
+            ValueError: If it makes no sense.
+        """
+        return {str(cls.urn): _text(value).encode("ascii")}
+
+    @classmethod
+    def get_merged_value(cls, outer_value: bytes, inner_value: bytes) -> bytes:
+        """What counts for a step inside of a composite that has a hint of the same kind: here, the inner value."""
+        return inner_value
+
+    @staticmethod
+    def get_by_urn(urn: str) -> type[ResourceHint]:
+        """The kind of a URN; KeyError if there is none."""
+        return ResourceHint._by_urn[urn]
+
+    @staticmethod
+    def get_by_name(name: str) -> type[ResourceHint]:
+        """The kind of a name; KeyError if there is none."""
+        return ResourceHint._by_name[name]
+
+    @staticmethod
+    def is_registered(name: str) -> bool:
+        """Whether a name is known."""
+        return name in ResourceHint._by_name
+
+    @staticmethod
+    def register_resource_hint(hint_name: str, hint_class: type[ResourceHint]) -> None:
+        """Makes a kind known under a name, or under a further one.
+
+        Raises:
+            TypeError: If the class is no `ResourceHint`, or has no `urn`.
+        """
+        if not (isinstance(hint_class, type) and issubclass(hint_class, ResourceHint) and hint_class.urn):
+            what = f"the resource hint {hint_name} needs a class of hints with a urn, not {hint_class!r}"
+            raise TypeError(three_parts(what, hint="derive it from ResourceHint, and set urn = '...'"))
+        ResourceHint._by_name[hint_name] = hint_class
+        ResourceHint._by_urn[hint_class.urn] = hint_class
+
+
+class AcceleratorHint(ResourceHint):
+    """Hardware such as a GPU (Beam's name); the inner value counts."""
+
+    urn = "beam:resources:accelerator:v1"
+
+
+class MinRamHint(ResourceHint):
+    """The least memory (Beam's name), ``"4 GiB"`` or a number of bytes; the larger value counts.
+
+    >>> MinRamHint.parse("1.5 KiB")
+    {'beam:resources:min_ram_bytes:v1': b'1536'}
+    """
+
+    urn = "beam:resources:min_ram_bytes:v1"
+
+    @classmethod
+    def parse(cls, value: Any) -> dict[str, bytes]:
+        """The number of bytes, as a text."""
+        return {cls.urn: str(_storage_bytes(value)).encode("ascii")}
+
+    @classmethod
+    def get_merged_value(cls, outer_value: bytes, inner_value: bytes) -> bytes:
+        """The larger one."""
+        return max(outer_value, inner_value, key=int)
+
+
+class CpuCountHint(ResourceHint):
+    """How many processors (Beam's name), as a text such as ``"4"``; the larger value counts."""
+
+    urn = "beam:resources:cpu_count:v1"
+
+    @classmethod
+    def parse(cls, value: Any) -> dict[str, bytes]:
+        """The number, as a text."""
+        return {cls.urn: _number(value)}
+
+    @classmethod
+    def get_merged_value(cls, outer_value: bytes, inner_value: bytes) -> bytes:
+        """The larger one."""
+        return max(outer_value, inner_value, key=int)
+
+
+class MaxActiveBundlesPerWorkerHint(ResourceHint):
+    """How many bundles a worker has at a time (Beam's name), as a text such as ``"2"``; values add up."""
+
+    urn = "beam:resources:max_active_bundles_per_worker:v1"
+
+    @classmethod
+    def parse(cls, value: Any) -> dict[str, bytes]:
+        """The number, as a text."""
+        return {cls.urn: _number(value)}
+
+    @classmethod
+    def get_merged_value(cls, outer_value: bytes, inner_value: bytes) -> bytes:
+        """The sum."""
+        return str(int(outer_value) + int(inner_value)).encode("ascii")
+
+
+_KINDS: dict[type[ResourceHint], tuple[str, ...]] = {
+    AcceleratorHint: ("accelerator",),
+    MinRamHint: ("min_ram", "minRam"),
+    CpuCountHint: ("cpu_count", "cpuCount"),
+    MaxActiveBundlesPerWorkerHint: (
+        "max_active_bundles_per_worker",
+        "max_active_bundle_per_worker",
+        "MaxActiveBundlesPerWorker",
+        "MaxActiveBundlePerWorker",
+    ),
+}
+for _kind, _names in _KINDS.items():
+    for _name in _names:
+        ResourceHint.register_resource_hint(_name, _kind)
+
+
+def parse_resource_hints(hints: Mapping[str, Any]) -> dict[str, bytes]:
+    """Checks hints and gives them the names and values under which they are kept.
+
+    Args:
+        hints: Beam's names (``accelerator``, ``min_ram``, ``cpu_count``, ``max_active_bundles_per_worker``,
+            and the camel-case spellings), or those of hints of your own, with values.
+
+    Returns:
+        Values by URN.
+
+    Raises:
+        ValueError: If a name is unknown, or a value makes no sense.
+
+    >>> parse_resource_hints({"minRam": "1.5 KiB", "cpu_count": "2"})
+    {'beam:resources:min_ram_bytes:v1': b'1536', 'beam:resources:cpu_count:v1': b'2'}
+    """
+    parsed: dict[str, bytes] = {}
+    for name, value in hints.items():
+        if not ResourceHint.is_registered(name):
+            known = ", ".join(ResourceHint._by_name)
+            raise ValueError(three_parts(f"Unknown resource hint: {name}", hint=f"known are {known}"))
+        try:
+            parsed.update(ResourceHint.get_by_name(name).parse(value))
+        except ValueError as error:
+            what = f"Resource hint {name} has invalid value {value!r}"
+            raise ValueError(three_parts(what, hint=str(error))) from error
+    return parsed
+
+
+def resource_hints_from_options(options: Any) -> dict[str, bytes]:
+    """The hints among a pipeline's options: ``name=value`` each, or a dict (Beam's name).
+
+    >>> from penstock.options.pipeline_options import PipelineOptions
+    >>> resource_hints_from_options(PipelineOptions(["--resource_hint=accelerator=gpu"]))
+    {'beam:resources:accelerator:v1': b'gpu'}
+    """
+    from penstock.options.standard import StandardOptions
+
+    given = {} if options is None else options.view_as(StandardOptions).resource_hints or {}
+    if not isinstance(given, Mapping):
+        given = {name: value for name, _, value in (hint.partition("=") for hint in given)}
+    return parse_resource_hints(given)
+
+
+def merge_resource_hints(
+    outer_hints: Mapping[str, bytes], inner_hints: Mapping[str, bytes]
+) -> dict[str, bytes]:
+    """The hints of a step inside of a composite that has hints itself; each kind says which value counts.
+
+    >>> outer = parse_resource_hints({"cpu_count": "5", "accelerator": "a"})
+    >>> list(merge_resource_hints(outer, parse_resource_hints({"cpu_count": "3"})).values())
+    [b'5', b'a']
+    """
+    merged = dict(inner_hints)
+    for urn, outer in outer_hints.items():
+        if urn in merged:
+            merged[urn] = ResourceHint.get_by_urn(urn).get_merged_value(outer, merged[urn])
+        else:
+            merged[urn] = outer
+    return merged
+
+
+def _text(value: Any) -> str:
+    if not isinstance(value, str) or not value:
+        raise ValueError("write a text, such as '4'")
+    return value
+
+
+def _number(value: Any) -> bytes:
+    if not re.fullmatch(r"\s*\d+\s*", _text(value), re.ASCII):
+        raise ValueError("write a whole number as a text, such as '4'")
+    return value.strip().encode("ascii")  # type: ignore[no-any-return]
+
+
+def _storage_bytes(value: Any) -> int:
+    """A number of bytes from ``"4 GiB"`` or a number."""
+    if isinstance(value, int) and not isinstance(value, bool):
+        return value
+    match = re.fullmatch(r"(\d*\.?\d+)([A-Za-z]+)", _text(value).replace(" ", ""), re.ASCII)
+    if match is None or match[2] not in _UNITS:
+        raise ValueError(f"write a number and one of {', '.join(_UNITS)}, such as '4 GiB'")
+    return round(float(match[1]) * _UNITS[match[2]])

@@ -1,0 +1,412 @@
+"""What the methods of a DoFn ask for, found out once, when the transform is made.
+
+A runner reads `signature_of` to know which methods to call, and `bind` to know with which arguments.
+"""
+
+from __future__ import annotations
+
+import functools
+import inspect
+from collections.abc import Callable, Iterator, Mapping, Sequence
+from dataclasses import dataclass
+from typing import Any
+
+from penstock.base.where import here
+from penstock.error import three_parts
+from penstock.functions.batch_types import check_batch_parameters
+from penstock.functions.misfit import misfit
+from penstock.functions.params import DoFnParam, kind_of
+from penstock.functions.userstate import StateSpec, TimerSpec
+from penstock.functions.window_expiration import expiration_method
+
+__all__ = [
+    "Call",
+    "DoFnSignature",
+    "MethodSignature",
+    "Parameter",
+    "bind",
+    "get_dofn_specs",
+    "is_stateful_dofn",
+    "signature_of",
+    "validate_stateful_dofn",
+]
+
+ELEMENT = DoFnParam("ElementParam")
+_REQUIRED = inspect.Parameter.empty
+_PASSED_BY = {
+    inspect.Parameter.POSITIONAL_ONLY: "position",
+    inspect.Parameter.POSITIONAL_OR_KEYWORD: "either",
+    inspect.Parameter.KEYWORD_ONLY: "keyword",
+}
+_LIFE_CYCLE = ("setup", "start_bundle", "finish_bundle", "teardown")
+_ALLOWED_OUTSIDE_PROCESS = ("BundleContextParam", "SetupContextParam", None)
+
+
+@dataclass(frozen=True)
+class Parameter:
+    """A parameter of a method.
+
+    Attributes:
+        name: Its name.
+        default: Its default argument; ``inspect.Parameter.empty`` if it has none.
+        kind: What it asks the runner for, such as ``WindowParam``; None for an ordinary argument.
+        passed_by: ``position``, ``keyword``, or ``either``.
+    """
+
+    name: str
+    default: Any = _REQUIRED
+    kind: str | None = None
+    passed_by: str = "either"
+
+
+@dataclass(frozen=True)
+class MethodSignature:
+    """The parameters of a method, without ``self``.
+
+    Attributes:
+        name: The method's name.
+        parameters: In order; ``*args`` and ``**kwargs`` are not among them.
+        more_positional: Whether it has ``*args``.
+        more_keywords: Whether it has ``**kwargs``.
+        misfit_hint: What to do about arguments for which it has no parameter.
+    """
+
+    name: str
+    parameters: tuple[Parameter, ...]
+    more_positional: bool = False
+    more_keywords: bool = False
+    misfit_hint: str = "check the names and the number of its parameters"
+
+    def asking_for(self, kind: str) -> tuple[Parameter, ...]:
+        """The parameters that ask for values of one kind, e.g. ``StateParam``."""
+        return tuple(parameter for parameter in self.parameters if parameter.kind == kind)
+
+
+@dataclass(frozen=True)
+class Call:
+    """How to call a method: where a `DoFnParam` stands, the runner puts the value it asks for.
+
+    Attributes:
+        args: Positional arguments.
+        kwargs: Keyword arguments, as pairs.
+    """
+
+    args: tuple[Any, ...]
+    kwargs: tuple[tuple[str, Any], ...] = ()
+
+
+@dataclass(frozen=True)
+class DoFnSignature:
+    """All methods of a DoFn that a runner has to call; None for those that it leaves as they are.
+
+    Attributes:
+        process: The main method.
+        process_batch: The same for a whole batch.
+        setup: Before the first bundle.
+        start_bundle: Before each bundle.
+        finish_bundle: After each bundle.
+        teardown: After the last bundle.
+        state_specs: The state cells that any method asks for.
+        timers: Each timer's spec and the method to call when it fires.
+        window_expiration: Before the state of a window goes.
+    """
+
+    process: MethodSignature
+    process_batch: MethodSignature | None
+    setup: MethodSignature | None
+    start_bundle: MethodSignature | None
+    finish_bundle: MethodSignature | None
+    teardown: MethodSignature | None
+    state_specs: tuple[Any, ...]
+    timers: tuple[tuple[Any, MethodSignature], ...]
+    window_expiration: MethodSignature | None = None
+
+    @property
+    def is_stateful(self) -> bool:
+        """Whether it uses state or timers, and so needs keyed input."""
+        return bool(self.state_specs or self.timers or self.window_expiration)
+
+    @property
+    def is_splittable(self) -> bool:
+        """Whether ``process`` asks for a restriction tracker."""
+        return bool(self.process.asking_for("RestrictionParam"))
+
+    @property
+    def kinds(self) -> frozenset[str]:
+        """Everything that ``process`` asks the runner for."""
+        return frozenset(parameter.kind for parameter in self.process.parameters if parameter.kind)
+
+    def contexts(self, kind: str) -> tuple[Any, ...]:
+        """The distinct ``BundleContextParam`` or ``SetupContextParam`` default arguments of all methods."""
+        methods = (self.setup, self.start_bundle, self.process, self.finish_bundle, self.teardown)
+        found = [parameter.default for method in methods if method for parameter in method.asking_for(kind)]
+        return tuple(dict.fromkeys(found))
+
+
+@functools.lru_cache(maxsize=4096)
+def _parameters(function: Callable[..., Any], is_bound: bool) -> tuple[tuple[Parameter, ...], bool, bool]:
+    """The parameters of a callable, whether it has ``*args``, and whether it has ``**kwargs``."""
+    try:
+        signature = inspect.signature(function)
+    except ValueError:
+        # Some builtins do not say what they take; then anything goes.
+        return (), True, True
+    found: list[Parameter] = []
+    more_positional = more_keywords = False
+    for parameter in list(signature.parameters.values())[1 if is_bound else 0 :]:
+        if parameter.kind is parameter.VAR_POSITIONAL:
+            more_positional = True
+        elif parameter.kind is parameter.VAR_KEYWORD:
+            more_keywords = True
+        else:
+            found.append(
+                Parameter(
+                    parameter.name,
+                    parameter.default,
+                    kind_of(parameter.default),
+                    _PASSED_BY[parameter.kind],
+                )
+            )
+    return tuple(found), more_positional, more_keywords
+
+
+def method_signature(name: str, function: Callable[..., Any]) -> MethodSignature:
+    """The signature of a function or a bound method.
+
+    >>> [parameter.name for parameter in method_signature("process", lambda x, y=3: x).parameters]
+    ['x', 'y']
+    """
+    inner = getattr(function, "__func__", function)
+    try:
+        found = _parameters(inner, inner is not function)
+    except TypeError:
+        # A callable object may be unhashable; its class's `__call__` is not.
+        found = _parameters(type(function).__call__, True)
+    return MethodSignature(name, *found)
+
+
+def signature_of(dofn: Any) -> DoFnSignature:
+    """What the methods of a DoFn ask for.
+
+    Args:
+        dofn: A `penstock.transforms.core.DoFn`.
+
+    Returns:
+        The signature.
+
+    Raises:
+        ValueError: If a parameter is asked for twice or where it cannot be had, or state or timers are not right.
+        NotImplementedError: If ``process_batch`` asks for what belongs to one element or one key.
+    """
+    process = dofn.process_signature()
+    batch = method_signature("process_batch", dofn.process_batch) if dofn._process_batch_defined else None
+    life_cycle = {name: _overridden(dofn, name) for name in _LIFE_CYCLE}
+    for method in filter(None, life_cycle.values()):
+        _validate_outside_process(dofn, method)
+    _validate_distinct(dofn, process)
+    if batch is not None:
+        check_batch_parameters(dofn, batch)
+        _validate_distinct(dofn, batch)
+    timers = _timers(dofn, process)
+    found = expiration_method(dofn.timer_owner())
+    expiration = None if found is None else method_signature(found.__name__, found)
+    methods = [process, *(method for _, method in timers), *filter(None, [expiration])]
+    asked = [parameter for method in methods for parameter in method.asking_for("StateParam")]
+    states = dict.fromkeys(parameter.default.state_spec for parameter in asked)
+    _validate_names(dofn, "StateSpec", list(states))
+    _validate_names(dofn, "TimerSpec", [spec for spec, _ in timers])
+    return DoFnSignature(
+        process=process,
+        process_batch=batch,
+        state_specs=tuple(states),
+        timers=tuple(timers),
+        window_expiration=expiration,
+        **life_cycle,
+    )
+
+
+def _overridden(dofn: Any, name: str) -> MethodSignature | None:
+    method = getattr(dofn, name)
+    is_default = getattr(getattr(method, "__func__", method), "does_nothing", False)
+    return None if is_default else method_signature(name, method)
+
+
+def _timers(dofn: Any, process: MethodSignature) -> list[tuple[Any, MethodSignature]]:
+    """Each timer that a method asks for, with its callback; callbacks may ask for further timers."""
+    found: dict[Any, MethodSignature] = {}
+    waiting = [process]
+    while waiting:
+        for parameter in waiting.pop().asking_for("TimerParam"):
+            spec = parameter.default.timer_spec
+            if spec not in found:
+                found[spec] = _callback(dofn, spec)
+                waiting.append(found[spec])
+    return list(found.items())
+
+
+def _callback(dofn: Any, spec: Any) -> MethodSignature:
+    callback: Any = spec._attached_callback
+    if not callback:
+        raise ValueError(
+            three_parts(
+                f"DoFn {type(dofn).__name__} has a TimerSpec without an associated on_timer callback: {spec!r}.",
+                where=here(),
+                hint="decorate a method with @on_timer(spec)",
+            )
+        )
+    owner, name = dofn.timer_owner(), callback.__name__
+    method: Any = getattr(owner, name, None)
+    if getattr(method, "__func__", None) is not callback:
+        raise ValueError(
+            three_parts(
+                f"The on_timer callback for {spec!r} is not the specified .{name} method "
+                f"for DoFn {type(owner).__name__} (perhaps it was overwritten?).",
+                where=here(),
+                hint="give each method a name of its own, also in subclasses",
+            )
+        )
+    signature = method_signature(name, method)
+    _validate_distinct(dofn, signature)
+    return signature
+
+
+def _validate_distinct(dofn: Any, method: MethodSignature) -> None:
+    ids = [
+        getattr(parameter.default, "param_id", parameter.kind)
+        for parameter in method.parameters
+        if parameter.kind
+    ]
+    if len(ids) != len(set(ids)):
+        raise ValueError(
+            three_parts(
+                f"DoFn {type(dofn).__name__} has duplicate {method.name} method parameters: {ids}",
+                where=here(),
+                hint="ask for each once",
+            )
+        )
+
+
+def _validate_outside_process(dofn: Any, method: MethodSignature) -> None:
+    for parameter in method.parameters:
+        if parameter.kind not in _ALLOWED_OUTSIDE_PROCESS:
+            raise ValueError(
+                three_parts(
+                    f"DoFn.process() method-only parameter {parameter.default!r} cannot be used in "
+                    f"{type(dofn).__name__}.{method.name}",
+                    where=here(),
+                    hint="only process handles one element, so only there it has a value",
+                )
+            )
+
+
+def _validate_names(dofn: Any, kind: str, specs: Sequence[Any]) -> None:
+    names = [spec.name for spec in specs]
+    if len(names) != len(set(names)):
+        raise ValueError(
+            three_parts(
+                f"DoFn {type(dofn).__name__} has multiple {kind}s with the same name: {names}",
+                where=here(),
+                hint="give each its own name",
+            )
+        )
+
+
+def bind(
+    method: MethodSignature, args: Sequence[Any], kwargs: Mapping[str, Any], what: str = "the function"
+) -> Call:
+    """Works out with which arguments to call ``process``.
+
+    The element goes to the first parameter, or to that with default ``DoFn.ElementParam``. Parameters that
+    ask for something get their own default argument as a placeholder. The arguments of the transform fill
+    the others in order (Beam's rule).
+
+    Args:
+        method: The signature of ``process``.
+        args: Further positional arguments of the transform.
+        kwargs: Further keyword arguments of the transform.
+        what: The function's name for errors.
+
+    Returns:
+        The call, with `DoFnParam` placeholders.
+
+    Raises:
+        TypeError: If the arguments do not fit.
+
+    >>> bind(method_signature("process", lambda x, w=DoFnParam("WindowParam"), y=1: x), (5,), {})
+    Call(args=(ElementParam, WindowParam, 5), kwargs=())
+    """
+    binding = _Binding(list(args), dict(kwargs))
+    takers = iter(method.parameters)
+    if not method.asking_for("ElementParam"):
+        first = next(takers, None)
+        if first is not None and first.passed_by == "keyword":
+            # A function like `print` has parameters by name only, and takes the element among its `*args`.
+            first, takers = None, iter(method.parameters)
+        if (first is None and not method.more_positional) or (first and first.kind):
+            raise misfit(what, "takes no element", "its first parameter is the element")
+        binding.positional.append(ELEMENT)
+    for parameter in takers:
+        binding.fill(parameter)
+    if binding.missing:
+        names = ", ".join(map(repr, binding.missing))
+        raise misfit(
+            what, f"is missing a required argument: {names}", "pass it as a further argument of the transform"
+        )
+    if binding.args and not method.more_positional:
+        raise misfit(what, f"is given {len(binding.args)} arguments too many", method.misfit_hint)
+    known = {parameter.name for parameter in method.parameters}
+    for name in binding.kwargs:
+        if name in known or not method.more_keywords:
+            raise misfit(what, f"cannot be given an argument {name!r}", method.misfit_hint)
+    return Call(
+        (*binding.positional, *binding.args), (*binding.named.items(), *sorted(binding.kwargs.items()))
+    )
+
+
+class _Binding:
+    """Arguments on their way to their parameters."""
+
+    def __init__(self, args: list[Any], kwargs: dict[str, Any]) -> None:
+        self.args = args
+        self.kwargs = kwargs
+        self.positional: list[Any] = []
+        self.named: dict[str, Any] = {}
+        self.missing: list[str] = []
+        self.skipped = False
+
+    def fill(self, parameter: Parameter) -> None:
+        for value in self._values(parameter):
+            # After a parameter is left to its own default, the later ones can only be reached by name.
+            by_name = parameter.passed_by == "keyword" or (self.named or self.skipped)
+            if by_name and parameter.passed_by != "position":
+                self.named[parameter.name] = value
+            else:
+                self.positional.append(value)
+
+    def _values(self, parameter: Parameter) -> Iterator[Any]:
+        if parameter.kind and parameter.kind != "SideInputParam":
+            yield parameter.default
+        elif self.args and parameter.passed_by != "keyword":
+            yield self.args.pop(0)
+        elif parameter.name in self.kwargs and parameter.passed_by != "position":
+            self.named[parameter.name] = self.kwargs.pop(parameter.name)
+        elif parameter.default is _REQUIRED or parameter.kind:
+            self.missing.append(parameter.name)
+        else:
+            self.skipped = True
+
+
+def get_dofn_specs(dofn: Any) -> tuple[set[StateSpec], set[TimerSpec]]:
+    """The states and timers that a DoFn asks for (Beam's name)."""
+    signature = signature_of(dofn)
+    return set(signature.state_specs), {spec for spec, _ in signature.timers}
+
+
+def is_stateful_dofn(dofn: Any) -> bool:
+    """Whether a DoFn asks for states or timers (Beam's name)."""
+    return any(get_dofn_specs(dofn))
+
+
+def validate_stateful_dofn(dofn: Any) -> None:
+    """Raises ValueError if a DoFn's states or timers are declared wrongly (Beam's name)."""
+    get_dofn_specs(dofn)

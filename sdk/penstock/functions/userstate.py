@@ -1,0 +1,293 @@
+"""State and timers per key and window: what a DoFn declares, and what its methods receive."""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from typing import Any, NamedTuple, TypeVar
+
+from penstock.coders.base import Coder
+from penstock.error import three_parts
+from penstock.functions.combinefn import CombineFn
+from penstock.functions.runtime_state import (
+    AccumulatingRuntimeState,
+    BagRuntimeState,
+    CombiningValueRuntimeState,
+    MapRuntimeState,
+    OrderedListRuntimeState,
+    ReadModifyWriteRuntimeState,
+    RuntimeState,
+    SetRuntimeState,
+)
+from penstock.functions.window_expiration import on_window_expiration
+from penstock.utils.timestamp import Timestamp
+from penstock.windows.timeutil import TimeDomain
+
+__all__ = [
+    "AccumulatingRuntimeState",
+    "BagRuntimeState",
+    "BagStateSpec",
+    "BaseTimer",
+    "CombiningValueRuntimeState",
+    "CombiningValueStateSpec",
+    "MapRuntimeState",
+    "MapStateSpec",
+    "OrderedListRuntimeState",
+    "OrderedListStateSpec",
+    "ReadModifyWriteRuntimeState",
+    "ReadModifyWriteStateSpec",
+    "RuntimeState",
+    "RuntimeTimer",
+    "SetRuntimeState",
+    "SetStateSpec",
+    "StateSpec",
+    "Timer",
+    "TimerSpec",
+    "UserStateContext",
+    "on_timer",
+    "on_window_expiration",
+]
+
+MethodT = TypeVar("MethodT", bound=Callable[..., Any])
+
+
+class StateSpec:
+    """A cell of state per key and window; equal to its pickled copies (Beam's ``StateSpec``).
+
+    Args:
+        name: The cell's name, unique in its DoFn.
+        coder: The coder of what is in the cell.
+
+    Raises:
+        TypeError: If one of the arguments is something else.
+    """
+
+    def __init__(self, name: str, coder: Any) -> None:
+        if not isinstance(name, str):
+            raise TypeError(three_parts(f"the name of a state is a string, not {name!r}"))
+        if not isinstance(coder, Coder):
+            raise TypeError(
+                three_parts(
+                    f"the coder of state {name!r} is not a Coder: {coder!r}", hint="e.g. VarIntCoder()"
+                )
+            )
+        self.name = name
+        self.coder = coder
+
+    def __repr__(self) -> str:
+        return f"{type(self).__name__}({self.name})"
+
+    def __eq__(self, other: object) -> bool:
+        return type(other) is type(self) and isinstance(other, StateSpec) and other.name == self.name
+
+    def __hash__(self) -> int:
+        return hash((type(self).__name__, self.name))
+
+
+class ReadModifyWriteStateSpec(StateSpec):
+    """One value (Beam's name; the method receives a `ReadModifyWriteRuntimeState`)."""
+
+
+class BagStateSpec(StateSpec):
+    """Values in no order (Beam's name; the method receives a `BagRuntimeState`)."""
+
+
+class SetStateSpec(StateSpec):
+    """Distinct values (Beam's name; the method receives a `SetRuntimeState`)."""
+
+
+class MapStateSpec(StateSpec):
+    """Values by keys (Java's ``StateSpecs.map``, which Beam's Python lacks; the method receives a `MapRuntimeState`).
+
+    Args:
+        name: The cell's name.
+        key_coder: The coder of keys; keys that it encodes alike are the same.
+        coder: The coder of values.
+
+    Raises:
+        TypeError: If one of the arguments is something else.
+    """
+
+    def __init__(self, name: str, key_coder: Any, coder: Any) -> None:
+        super().__init__(name, coder)
+        if not isinstance(key_coder, Coder):
+            what = f"the key_coder of state {name!r} is not a Coder: {key_coder!r}"
+            raise TypeError(three_parts(what, hint="e.g. StrUtf8Coder()"))
+        self.key_coder = key_coder
+
+
+class OrderedListStateSpec(StateSpec):
+    """Values in the order of timestamps (Beam's name; the method receives an `OrderedListRuntimeState`)."""
+
+
+class CombiningValueStateSpec(StateSpec):
+    """Values combined to one (Beam's name; the method receives a `CombiningValueRuntimeState`).
+
+    Args:
+        name: The cell's name.
+        coder: The coder of accumulators; may be left out.
+        combine_fn: A CombineFn, or a function such as ``sum``; may stand in the place of `coder`.
+
+    Raises:
+        ValueError: If there is no CombineFn.
+    """
+
+    def __init__(self, name: str, coder: Any = None, combine_fn: Any = None) -> None:
+        if combine_fn is None:
+            coder, combine_fn = None, coder
+        if combine_fn is None:
+            raise ValueError(
+                three_parts("combine_fn must be provided", hint="CombiningValueStateSpec('total', sum)")
+            )
+        self.combine_fn = CombineFn.maybe_from_callable(combine_fn, has_side_inputs=False)
+        super().__init__(name, self.combine_fn.get_accumulator_coder() if coder is None else coder)
+
+
+class Timer(NamedTuple):
+    """One setting of a timer (Beam's ``Timer``)."""
+
+    user_key: Any
+    dynamic_timer_tag: str
+    windows: tuple[Any, ...]
+    clear_bit: bool
+    fire_timestamp: Timestamp | None
+    hold_timestamp: Timestamp | None
+    paneinfo: Any
+
+
+class TimerSpec:
+    """A timer per key and window; equal to its pickled copies (Beam's ``TimerSpec``).
+
+    Args:
+        name: The timer's name, unique in its DoFn.
+        time_domain: ``TimeDomain.WATERMARK`` or ``TimeDomain.REAL_TIME``.
+
+    Raises:
+        ValueError: If it is another time domain.
+
+    >>> TimerSpec("expiry", TimeDomain.WATERMARK)
+    TimerSpec(ts-expiry)
+    """
+
+    prefix = "ts-"
+
+    def __init__(self, name: str, time_domain: str) -> None:
+        if time_domain not in (TimeDomain.WATERMARK, TimeDomain.REAL_TIME):
+            raise ValueError(
+                three_parts(
+                    f"Unsupported TimeDomain: {time_domain!r}",
+                    hint="TimeDomain.WATERMARK or TimeDomain.REAL_TIME",
+                )
+            )
+        self.name = self.prefix + name
+        self.time_domain = time_domain
+        self._attached_callback: Callable[..., Any] | None = None
+
+    def __repr__(self) -> str:
+        return f"{type(self).__name__}({self.name})"
+
+    def __eq__(self, other: object) -> bool:
+        return isinstance(other, TimerSpec) and (other.name, other.time_domain) == (
+            self.name,
+            self.time_domain,
+        )
+
+    def __hash__(self) -> int:
+        return hash((self.name, self.time_domain))
+
+
+def on_timer(timer_spec: TimerSpec) -> Callable[[MethodT], MethodT]:
+    """Marks the method of a DoFn that is called when a timer fires (Beam's decorator).
+
+    Args:
+        timer_spec: The timer.
+
+    Raises:
+        ValueError: If it is no `TimerSpec`, or has such a method already.
+    """
+    if not isinstance(timer_spec, TimerSpec):
+        raise ValueError(
+            three_parts("@on_timer decorator expected TimerSpec", hint="@on_timer(MY_TIMER_SPEC)")
+        )
+
+    def attach(method: MethodT) -> MethodT:
+        if not callable(method):
+            raise ValueError(three_parts("@on_timer decorator expected callable"))
+        if timer_spec._attached_callback is not None:
+            raise ValueError(
+                three_parts(
+                    f"Multiple on_timer callbacks registered for {timer_spec!r}.", hint="one method per timer"
+                )
+            )
+        timer_spec._attached_callback = method
+        return method
+
+    return attach
+
+
+class BaseTimer:
+    """A timer as a method sees it (Beam's ``BaseTimer``)."""
+
+    def clear(self, dynamic_timer_tag: str = "") -> None:
+        """Unsets the timer."""
+        raise NotImplementedError
+
+    def set(self, timestamp: Any, dynamic_timer_tag: str = "", output_timestamp: Any = None) -> None:
+        """Sets the timer, instead of any earlier setting with the same tag.
+
+        Args:
+            timestamp: When to fire; seconds or a ``Timestamp``.
+            dynamic_timer_tag: Tells several settings of one timer apart.
+            output_timestamp: The event time of what the timer will give, at which it holds the watermark of the output
+                back; seconds or a ``Timestamp`` (penstock's own, after Java's ``withOutputTimestamp``). By default that
+                is when it fires, or the event time of the element that set it where it goes by the machine's clock.
+        """
+        raise NotImplementedError
+
+    def set_relative(self, duration: Any, dynamic_timer_tag: str = "") -> None:
+        """Sets the timer some time after now (penstock's own, after Java's ``offset(...).setRelative()``).
+
+        Args:
+            duration: How long after the machine's clock; of a timer of event time, after the element's timestamp, but
+                not after the state of its window goes. In seconds, or a ``Duration``.
+            dynamic_timer_tag: Tells several settings of one timer apart.
+        """
+        raise NotImplementedError
+
+
+class RuntimeTimer(BaseTimer):
+    """A timer that notes what is done to it (Beam's ``RuntimeTimer``).
+
+    Attributes:
+        recordings: By tag: the time to fire, or None where it was unset.
+
+    >>> timer = RuntimeTimer()
+    >>> timer.set(5); timer.clear("a"); timer.recordings
+    {'': Timestamp(5), 'a': None}
+    """
+
+    def __init__(self) -> None:
+        self.recordings: dict[str, Timestamp | None] = {}
+
+    def clear(self, dynamic_timer_tag: str = "") -> None:
+        """See `BaseTimer`."""
+        self.recordings[dynamic_timer_tag] = None
+
+    def set(self, timestamp: Any, dynamic_timer_tag: str = "", output_timestamp: Any = None) -> None:
+        """See `BaseTimer`."""
+        self.recordings[dynamic_timer_tag] = Timestamp.of(timestamp)
+
+
+class UserStateContext:
+    """Gives states and timers for a key and window; a runner implements it (Beam's ``UserStateContext``)."""
+
+    def get_timer(self, timer_spec: TimerSpec, key: Any, window: Any, timestamp: Any, pane: Any) -> BaseTimer:
+        """The timer of a key and window."""
+        raise NotImplementedError
+
+    def get_state(self, state_spec: StateSpec, key: Any, window: Any) -> RuntimeState:
+        """The state of a key and window."""
+        raise NotImplementedError
+
+    def commit(self) -> None:
+        """Stores everything that was done."""
+        raise NotImplementedError

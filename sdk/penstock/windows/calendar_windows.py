@@ -1,0 +1,257 @@
+"""Windows of days, weeks, months and years, as the calendars of a time zone show them."""
+
+from __future__ import annotations
+
+import datetime
+from dataclasses import dataclass
+from functools import lru_cache
+from operator import index
+
+from penstock.base.bounded_window import IntervalWindow
+from penstock.base.time_zones import local_date, start_of_day, time_zone_named
+from penstock.base.where import here
+from penstock.error import three_parts
+from penstock.utils.timestamp import Timestamp
+from penstock.windows.calendar_cycles import CalendarCycle, DayCycle, MonthCycle
+from penstock.windows.interval_window_fn import ByTimestamp
+from penstock.windows.window_fn import NonMergingWindowFn
+
+__all__ = ["CalendarWindows"]
+
+_WEEKDAYS = ("monday", "tuesday", "wednesday", "thursday", "friday", "saturday", "sunday")
+_EPOCH = datetime.date(1970, 1, 1)
+_DAY_SECONDS = 86_400
+_SECOND_MICROS = 1_000_000
+_DAY_MICROS = _DAY_SECONDS * _SECOND_MICROS
+_YEARS_MAX = 1000
+
+
+@dataclass(frozen=True, init=False, eq=False, repr=False)
+class CalendarWindows(ByTimestamp, NonMergingWindowFn):
+    """Windows of calendar time (a name of Beam's Java SDK), made by `days`, `weeks`, `months` and `years`.
+
+    A window begins when its first day does, in a time zone of the IANA database, and ends where the next one begins:
+    a day on which clocks are set forward has 23 hours. Where a zone skips midnight, the day begins at its first
+    moment; where midnight comes twice, at the first.
+
+    A window lies in the years 1 to 9999. Putting an element that is in no such window into one is refused with a
+    ValueError; mostly nobody gave it a timestamp, and so it is at `MIN_TIMESTAMP`.
+
+    Args:
+        cycle: On which days windows start.
+        time_zone: The name of the zone.
+
+    >>> from penstock.transforms.window import WindowFn
+    >>> noon = Timestamp.from_rfc3339("2024-03-31T12:00:00Z")
+    >>> (window,) = CalendarWindows.days(time_zone="Europe/Berlin").assign(WindowFn.AssignContext(noon))
+    >>> window.start.to_rfc3339(), window.end - window.start
+    ('2024-03-30T23:00:00Z', Duration(82800))
+    """
+
+    cycle: CalendarCycle
+    time_zone: str
+
+    def __init__(self, cycle: CalendarCycle, time_zone: str = "UTC") -> None:
+        if not isinstance(cycle, CalendarCycle):
+            what = f"CalendarWindows takes a cycle of the calendar, not {cycle!r}"
+            hint = "use CalendarWindows.days(1), or .weeks, .months or .years"
+            raise TypeError(three_parts(what, where=here(), hint=hint))
+        time_zone_named(time_zone)
+        vars(self).update(cycle=cycle, time_zone=time_zone)
+
+    @classmethod
+    def days(
+        cls, number: int = 1, *, starting: datetime.date = _EPOCH, time_zone: str = "UTC"
+    ) -> CalendarWindows:
+        """Windows of so many days.
+
+        Args:
+            number: How many.
+            starting: The first day of one of the windows.
+            time_zone: In which zone days begin, such as "Europe/Berlin".
+
+        Raises:
+            TypeError: An argument is of another type.
+            ValueError: The number is not positive or too large, or there is no such zone.
+
+        >>> CalendarWindows.days(time_zone="Asia/Tokyo").assign_micros(0)
+        ([-32400.0, 54000.0),)
+        """
+        count = _checked("number of days", number, 365 * _YEARS_MAX)
+        return cls(DayCycle(1).times(count, _date(starting)), time_zone)
+
+    @classmethod
+    def weeks(
+        cls,
+        number: int = 1,
+        first_day: int | str = 0,
+        *,
+        starting: datetime.date = _EPOCH,
+        time_zone: str = "UTC",
+    ) -> CalendarWindows:
+        """Windows of so many weeks.
+
+        Args:
+            number: How many.
+            first_day: On which day a week begins: its name, or its number from 0 for Monday to 6 for Sunday.
+            starting: One of the windows starts with the first such day on or after this one.
+            time_zone: In which zone days begin.
+
+        Raises:
+            TypeError: An argument is of another type.
+            ValueError: The number is not positive or too large, or there is no such day or zone.
+
+        >>> CalendarWindows.weeks(first_day="sunday").assign_micros(0)
+        ([-345600.0, 259200.0),)
+        """
+        count = _checked("number of weeks", number, 52 * _YEARS_MAX)
+        week = DayCycle(7, (_weekday(first_day) - _EPOCH.weekday()) % 7)
+        return cls(week.times(count, _date(starting)), time_zone)
+
+    @classmethod
+    def months(
+        cls,
+        number: int = 1,
+        first_day_of_month: int = 1,
+        *,
+        starting: datetime.date = _EPOCH,
+        time_zone: str = "UTC",
+    ) -> CalendarWindows:
+        """Windows of so many months.
+
+        Args:
+            number: How many.
+            first_day_of_month: The day of the month on which windows start, from 1 to 28.
+            starting: One of the windows starts with the first such day on or after this one.
+            time_zone: In which zone days begin.
+
+        Raises:
+            TypeError: An argument is of another type.
+            ValueError: A number is not positive or too large, or there is no such zone.
+
+        >>> CalendarWindows.months(3).assign_micros(0)
+        ([0.0, 7776000.0),)
+        """
+        count = _checked("number of months", number, 12 * _YEARS_MAX)
+        # Not every month has the days 29 to 31.
+        month = MonthCycle(1, 0, _checked("first_day_of_month parameter", first_day_of_month, 28))
+        return cls(month.times(count, _date(starting)), time_zone)
+
+    @classmethod
+    def years(
+        cls,
+        number: int = 1,
+        month: int = 1,
+        day: int = 1,
+        *,
+        starting: datetime.date = _EPOCH,
+        time_zone: str = "UTC",
+    ) -> CalendarWindows:
+        """Windows of so many years.
+
+        Args:
+            number: How many.
+            month: The month in which windows start, from 1 to 12.
+            day: The day of that month; not the 29th of February.
+            starting: One of the windows starts with the first such day on or after this one.
+            time_zone: In which zone days begin.
+
+        Raises:
+            TypeError: An argument is of another type.
+            ValueError: The number is not positive or too large, or there is no such day or zone.
+
+        >>> CalendarWindows.years(month=4, day=6, time_zone="Europe/London")
+        CalendarWindows.years(1, month=4, day=6, time_zone='Europe/London')
+        """
+        count = _checked("number of years", number, _YEARS_MAX)
+        first_month, first_day = _checked("month parameter", month, 12), _checked("day parameter", day, 31)
+        try:
+            datetime.date(_EPOCH.year, first_month, first_day)
+        except ValueError:
+            what = f"windows cannot start with month={month} and day={day} in every year"
+            raise ValueError(three_parts(what, where=here(), hint="give a day of each year")) from None
+        year = MonthCycle(12, first_month - 1, first_day)
+        return cls(year.times(count, _date(starting)), time_zone)
+
+    def assign_micros(self, timestamp_micros: int) -> tuple[IntervalWindow, ...]:
+        """The one window around a timestamp in microseconds (penstock's own)."""
+        for window in _windows_on(self.cycle, self.time_zone, timestamp_micros // _DAY_MICROS):
+            if timestamp_micros < window[0].end_micros:
+                return window
+        what = f"timestamp beyond the range of the calendar: {Timestamp.from_micros(timestamp_micros)}"
+        hint = "give elements timestamps in the years 1 to 9999, for example with TimestampedValue"
+        raise ValueError(three_parts(what, where=f"in {self}", hint=hint))
+
+    def __repr__(self) -> str:
+        first = self.cycle.first_day(0)
+        match self.cycle:
+            case DayCycle(days) if days % 7 == 0:
+                number, call, start = days // 7, "weeks", f", first_day={_WEEKDAYS[first.weekday()]!r}"
+            case DayCycle(days):
+                number, call, start = days, "days", ""
+            case MonthCycle(months) if months % 12 == 0:
+                number, call, start = months // 12, "years", f", month={first.month}, day={first.day}"
+            case MonthCycle(months):
+                number, call, start = months, "months", f", first_day_of_month={first.day}"
+        starting = f", starting={first!r}" if number > 1 else ""
+        return f"{type(self).__name__}.{call}({number}{start}{starting}, time_zone={self.time_zone!r})"
+
+
+@lru_cache(maxsize=40_000)
+def _windows_on(cycle: CalendarCycle, time_zone: str, utc_day: int) -> tuple[tuple[IntervalWindow], ...]:
+    """The windows that hold the moments of a day of UTC, in order of time, each as a tuple of its own.
+
+    This is what makes assigning fast: most elements are on a day that was asked about before.
+
+    Args:
+        cycle: On which days windows start.
+        time_zone: In which zone.
+        utc_day: The day's number, counted from the epoch.
+    """
+    zone = time_zone_named(time_zone)
+    first_second = utc_day * _DAY_SECONDS
+    found = []
+    try:
+        # Clocks that are set back over midnight show the day before once more, and its window may be over by then;
+        # a zone that skips days leaves windows empty. So there may be windows too many, which hold no such moment.
+        number = cycle.number_at(local_date(first_second, zone))
+        start = start_of_day(cycle.first_day(number), zone)
+        while start < first_second + _DAY_SECONDS:
+            number += 1
+            end = start_of_day(cycle.first_day(number), zone)
+            found.append((IntervalWindow.from_micros(start * _SECOND_MICROS, end * _SECOND_MICROS),))
+            start = end
+    except (ValueError, OverflowError):
+        pass  # Here the calendar ends.
+    return tuple(found)
+
+
+def _checked(noun: str, number: int, most: int) -> int:
+    hint = f"give an int from 1 to {most}"
+    try:
+        count = index(number)
+    except TypeError:
+        what = f"the {noun} must be an int, but is {number!r}"
+        raise TypeError(three_parts(what, where=here(), hint=hint)) from None
+    if not 1 <= count <= most:
+        what = f"the {noun} must be from 1 to {most}, but is {number!r}"
+        raise ValueError(three_parts(what, where=here(), hint=hint))
+    return count
+
+
+def _weekday(first_day: int | str) -> int:
+    match first_day:
+        case str() if first_day.lower() in _WEEKDAYS:
+            return _WEEKDAYS.index(first_day.lower())
+        case int() if 0 <= first_day < len(_WEEKDAYS):
+            return first_day
+    what = f"the first_day parameter is no day of the week: {first_day!r}"
+    hint = "give its name, such as 'sunday', or its number from 0 for Monday to 6 for Sunday"
+    raise ValueError(three_parts(what, where=here(), hint=hint))
+
+
+def _date(starting: datetime.date) -> datetime.date:
+    if isinstance(starting, datetime.date) and not isinstance(starting, datetime.datetime):
+        return starting
+    what = f"the starting parameter must be a date without a time, but is {starting!r}"
+    raise TypeError(three_parts(what, where=here(), hint="give a day, such as datetime.date(1970, 1, 1)"))

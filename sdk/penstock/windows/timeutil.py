@@ -1,0 +1,143 @@
+"""The clocks that timers run on, and how the timestamp of a group comes from those of its elements."""
+
+from __future__ import annotations
+
+from abc import ABC, abstractmethod
+from collections.abc import Iterable
+from typing import TYPE_CHECKING
+
+from penstock.error import three_parts
+from penstock.utils.timestamp import Timestamp
+
+if TYPE_CHECKING:
+    from penstock.base.bounded_window import BoundedWindow
+    from penstock.windows.window_fn import WindowFn
+
+__all__ = ["TimeDomain"]
+
+
+class TimeDomain:
+    """The clock of a timer: event time (the watermark) or the machine's (Beam's names).
+
+    >>> TimeDomain.is_event_time(TimeDomain.WATERMARK), TimeDomain.is_event_time("REAL_TIME")
+    (True, False)
+    """
+
+    WATERMARK = "WATERMARK"
+    REAL_TIME = "REAL_TIME"
+    DEPENDENT_REAL_TIME = "DEPENDENT_REAL_TIME"
+
+    @staticmethod
+    def from_string(domain: str) -> str:
+        """The domain itself, checked.
+
+        Raises:
+            ValueError: There is no such domain.
+
+        >>> TimeDomain.from_string("WATERMARK")
+        'WATERMARK'
+        """
+        if domain not in (TimeDomain.WATERMARK, TimeDomain.REAL_TIME, TimeDomain.DEPENDENT_REAL_TIME):
+            hint = "use TimeDomain.WATERMARK or TimeDomain.REAL_TIME"
+            raise ValueError(three_parts(f"unknown time domain: {domain!r}", hint=hint))
+        return domain
+
+    @staticmethod
+    def is_event_time(domain: str) -> bool:
+        """Whether timers of this domain fire by the watermark; ValueError if there is no such domain."""
+        return TimeDomain.from_string(domain) == TimeDomain.WATERMARK
+
+
+class TimestampCombinerImpl(ABC):
+    """How the timestamp of a group's output comes from those of its elements (Beam's name).
+
+    >>> at_latest = OutputAtLatestInputTimestampImpl()
+    >>> at_latest.combine_all([Timestamp(1), None, Timestamp(3)]), at_latest.combine_all([])
+    (Timestamp(3), None)
+    """
+
+    @abstractmethod
+    def assign_output_time(self, window: BoundedWindow, input_timestamp: Timestamp | None) -> Timestamp:
+        """The output timestamp if this element were alone in its window."""
+
+    @abstractmethod
+    def combine(self, output_timestamp: Timestamp, other_output_timestamp: Timestamp) -> Timestamp:
+        """The output timestamp of two groups taken together."""
+
+    def combine_all(self, merging_timestamps: Iterable[Timestamp | None]) -> Timestamp | None:
+        """The output timestamp of several groups taken together; None stands for a group without one."""
+        combined: Timestamp | None = None
+        for timestamp in merging_timestamps:
+            if timestamp is not None:
+                combined = timestamp if combined is None else self.combine(combined, timestamp)
+        return combined
+
+    def merge(
+        self, result_window: BoundedWindow, merging_timestamps: Iterable[Timestamp | None]
+    ) -> Timestamp | None:
+        """The output timestamp after the groups' windows merged into `result_window`."""
+        return self.combine_all(merging_timestamps)
+
+
+class DependsOnlyOnWindow(TimestampCombinerImpl):
+    """A combiner whose result is known from the window alone (Beam's name)."""
+
+    def merge(
+        self, result_window: BoundedWindow, merging_timestamps: Iterable[Timestamp | None]
+    ) -> Timestamp | None:
+        """The output timestamp in `result_window`, whatever was merged."""
+        return self.assign_output_time(result_window, None)
+
+
+class OutputAtEarliestInputTimestampImpl(TimestampCombinerImpl):
+    """The earliest element's timestamp (Beam's name)."""
+
+    def assign_output_time(self, window: BoundedWindow, input_timestamp: Timestamp | None) -> Timestamp:
+        """The element's own timestamp."""
+        return _given(input_timestamp)
+
+    def combine(self, output_timestamp: Timestamp, other_output_timestamp: Timestamp) -> Timestamp:
+        """The earlier of the two."""
+        return min(output_timestamp, other_output_timestamp)
+
+
+class OutputAtEarliestTransformedInputTimestampImpl(OutputAtEarliestInputTimestampImpl):
+    """The earliest timestamp after the WindowFn's ``get_transformed_output_time`` (Beam's name)."""
+
+    def __init__(self, window_fn: WindowFn) -> None:
+        self.window_fn = window_fn
+
+    def assign_output_time(self, window: BoundedWindow, input_timestamp: Timestamp | None) -> Timestamp:
+        """The element's timestamp as the WindowFn transforms it."""
+        return self.window_fn.get_transformed_output_time(window, _given(input_timestamp))
+
+
+class OutputAtLatestInputTimestampImpl(TimestampCombinerImpl):
+    """The latest element's timestamp (Beam's name)."""
+
+    def assign_output_time(self, window: BoundedWindow, input_timestamp: Timestamp | None) -> Timestamp:
+        """The element's own timestamp."""
+        return _given(input_timestamp)
+
+    def combine(self, output_timestamp: Timestamp, other_output_timestamp: Timestamp) -> Timestamp:
+        """The later of the two."""
+        return max(output_timestamp, other_output_timestamp)
+
+
+class OutputAtEndOfWindowImpl(DependsOnlyOnWindow):
+    """The last moment of the window (Beam's name)."""
+
+    def assign_output_time(self, window: BoundedWindow, input_timestamp: Timestamp | None) -> Timestamp:
+        """The window's last moment."""
+        return window.max_timestamp()
+
+    def combine(self, output_timestamp: Timestamp, other_output_timestamp: Timestamp) -> Timestamp:
+        """The later of the two."""
+        return max(output_timestamp, other_output_timestamp)
+
+
+def _given(timestamp: Timestamp | None) -> Timestamp:
+    if timestamp is None:
+        hint = "use OUTPUT_AT_EOW where only the window is known"
+        raise ValueError(three_parts("this timestamp combiner needs an element's timestamp", hint=hint))
+    return timestamp

@@ -1,0 +1,170 @@
+"""The layers of the packages: imports point down, wherever they stand, and none of them makes a circle."""
+
+from __future__ import annotations
+
+import ast
+from collections.abc import Iterator, Mapping
+from pathlib import Path
+
+import pytest
+
+ROOT = Path(__file__).parents[1]
+PACKAGES = {"penstock": "sdk", "penstock_spark": "runner_spark", "penstock_conformance": "conformance"}
+
+LAYERS = (
+    ("error", "base", "utils"),
+    ("typehints",),
+    ("metrics",),
+    ("options",),
+    ("coders",),
+    ("windows",),
+    ("functions",),
+    ("graph",),
+    ("machines",),
+    ("construction",),
+    ("runners",),
+    ("transforms", "io"),
+    ("testing", "figures"),
+)
+"""The folders and files of the SDK, from the ground up. Each imports from itself and from those before it."""
+
+FACADES = frozenset(
+    f"penstock.{name}"
+    for name in (
+        *("__main__", "absent", "io", "io.iobase", "left_out", "pipeline", "pvalue", "transforms"),
+        *("transforms.combiners", "transforms.core", "transforms.display", "transforms.ptransform"),
+        *("transforms.resources", "transforms.sideinputs", "transforms.stats", "transforms.timeutil"),
+        *("transforms.trigger", "transforms.userstate", "transforms.util", "transforms.window"),
+        *("typehints.batch", "utils.histogram"),
+    )
+)
+"""Beam's paths to what is defined elsewhere. They come last: nothing but another facade imports them."""
+
+Imports = dict[str, set[str]]
+"""The modules that each module imports."""
+
+
+def _modules(package: str) -> dict[str, Path]:
+    folder = ROOT / PACKAGES[package]
+    found = {}
+    for path in sorted((folder / package).rglob("*.py")):
+        parts = path.relative_to(folder).with_suffix("").parts
+        found[".".join(parts[:-1] if parts[-1] == "__init__" else parts)] = path
+    return found
+
+
+def imports_of(texts: Mapping[str, str], *, for_types: bool) -> Imports:
+    """Which modules import which, inside functions too.
+
+    Args:
+        texts: The modules.
+        for_types: Whether imports under TYPE_CHECKING count.
+    """
+    return {name: set(_imported(name, text, texts, for_types)) for name, text in texts.items()}
+
+
+def _imported(name: str, text: str, known: Mapping[str, str], for_types: bool) -> Iterator[str]:
+    tree = ast.parse(text)
+    left_out: set[int] = set()
+    if not for_types:
+        guarded = (
+            node
+            for node in ast.walk(tree)
+            if isinstance(node, ast.If) and "TYPE_CHECKING" in ast.unparse(node.test)
+        )
+        left_out = {id(inside) for guard in guarded for inside in ast.walk(guard)}
+    for node in ast.walk(tree):
+        if id(node) in left_out:
+            continue
+        if isinstance(node, ast.Import):
+            asked = [each.name for each in node.names]
+        elif isinstance(node, ast.ImportFrom):
+            asked = [f"{node.module}.{each.name}" for each in node.names]
+        else:
+            continue
+        for path in asked:
+            while path and path not in known:
+                path = path.rpartition(".")[0]
+            # The package itself stands for what a program imports from it.
+            if path and path != name and "." in path:
+                yield path
+
+
+def _layer(module: str) -> int:
+    if module in FACADES:
+        return len(LAYERS)
+    room = module.split(".")[1]
+    return next(number for number, rooms in enumerate(LAYERS) if room in rooms)
+
+
+def upward(imports: Imports) -> list[str]:
+    """The imports that point up, as text; what the package itself imports is not one."""
+    return [
+        f"{module} imports {other}"
+        for module, others in sorted(imports.items())
+        for other in sorted(others)
+        if "." in module and _layer(other) > _layer(module)
+    ]
+
+
+def circles(imports: Imports) -> list[list[str]]:
+    """The modules that import each other, directly or through others."""
+    reached: dict[str, set[str]] = {}
+    for module in imports:
+        seen: set[str] = set()
+        waiting = [module]
+        while waiting:
+            for other in imports[waiting.pop()] - seen:
+                seen.add(other)
+                waiting.append(other)
+        reached[module] = seen
+    found = {frozenset(other for other in reached[module] if module in reached[other]) for module in imports}
+    return sorted(sorted(circle) for circle in found if len(circle) > 1)
+
+
+def _texts(package: str) -> dict[str, str]:
+    return {name: path.read_text(encoding="utf-8") for name, path in _modules(package).items()}
+
+
+def test_every_module_of_the_sdk_has_a_layer() -> None:
+    assert [name for name in _modules("penstock") if "." in name and _layer(name) < 0] == []
+    assert set(_modules("penstock")) >= FACADES
+
+
+@pytest.mark.parametrize("for_types", [False, True], ids=["when it runs", "for types, too"])
+def test_imports_of_the_sdk_point_down(for_types: bool) -> None:
+    assert upward(imports_of(_texts("penstock"), for_types=for_types)) == []
+
+
+@pytest.mark.parametrize("package", PACKAGES)
+def test_no_modules_import_each_other(package: str) -> None:
+    assert circles(imports_of(_texts(package), for_types=False)) == []
+
+
+MUTANTS = {
+    "at the top": "from penstock.transforms.create import Create\n",
+    "inside a function": "def f():\n    from penstock.transforms.create import Create\n",
+    "by its module": "def f():\n    import penstock.transforms.create\n",
+    "from its package": "from penstock.transforms import create\n",
+}
+
+
+@pytest.mark.parametrize("line", MUTANTS.values(), ids=MUTANTS)
+def test_an_import_that_points_up_is_found(line: str) -> None:
+    texts = _texts("penstock")
+    name = "penstock.coders.base"
+    imports = imports_of({**texts, name: texts[name] + line}, for_types=False)
+    assert upward(imports) == [f"{name} imports penstock.transforms.create"]
+    assert any(name in circle and "penstock.transforms.create" in circle for circle in circles(imports))
+
+
+def test_an_import_for_types_is_no_circle_but_points_up() -> None:
+    texts = _texts("penstock")
+    name = "penstock.coders.base"
+    line = (
+        "from typing import TYPE_CHECKING\nif TYPE_CHECKING:\n    from penstock.pvalue import PCollection\n"
+    )
+    changed = {**texts, name: texts[name] + line}
+    assert circles(imports_of(changed, for_types=False)) == []
+    assert upward(imports_of(changed, for_types=False)) == []
+    assert upward(imports_of(changed, for_types=True)) == [f"{name} imports penstock.pvalue"]
