@@ -141,6 +141,30 @@ def test_no_modules_import_each_other(package: str) -> None:
     assert circles(imports_of(_texts(package), for_types=False)) == []
 
 
+LATE_IMPORTS = {"penstock.absent"}
+"""Modules that import in a function: what is left out of Beam is looked up when a program first asks for it."""
+
+
+def late(texts: Mapping[str, str]) -> set[str]:
+    """The modules that import others of their package inside of functions."""
+    return {
+        name
+        for name, text in texts.items()
+        for function in ast.walk(ast.parse(text))
+        if isinstance(function, ast.FunctionDef | ast.AsyncFunctionDef)
+        for node in ast.walk(function)
+        if isinstance(node, ast.ImportFrom) and str(node.module).split(".")[0] == name.split(".")[0]
+    }
+
+
+def test_imports_of_the_sdk_stand_at_the_top() -> None:
+    texts = _texts("penstock")
+    assert late(texts) == LATE_IMPORTS
+    name = "penstock.io.textio"
+    mutant = "def f():\n    from penstock.error import three_parts\n"
+    assert late({name: texts[name] + mutant}) == {name}
+
+
 MUTANTS = {
     "at the top": "from penstock.transforms.create import Create\n",
     "inside a function": "def f():\n    from penstock.transforms.create import Create\n",

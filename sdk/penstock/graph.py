@@ -1,7 +1,7 @@
-"""The pipeline as a value: steps over a closed set of eight primitives, and the edges between them.
+"""The pipeline as a value: steps over a closed set of nine primitives, and the edges between them.
 
 Everything a user can write is a composite of these primitives. Each interpreter (explain, check, optimise, lower)
-matches on them; a ninth needs a decision record.
+matches on them; a tenth needs a decision record.
 
 >>> source = Step("Create", Read(InlineValues((1, 2))), outputs=(Output(None, 0),))
 >>> show(Graph((source,), (Edge(0, int),)))

@@ -11,12 +11,16 @@ from penstock.construction.applied import (
 )
 from penstock.construction.pipeline import Pipeline
 from penstock.construction.replacing import replace_all
+from penstock.options.pipeline_options import PipelineOptions, StandardOptions, TypeOptions
 
 __all__ = [
     "AppliedPTransform",
     "PTransformOverride",
     "Pipeline",
+    "PipelineOptions",
     "PipelineVisitor",
+    "StandardOptions",
+    "TypeOptions",
     "encode_annotations",
     "replace_all",
     "transform_annotations",

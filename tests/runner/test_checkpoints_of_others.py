@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import importlib
-from collections.abc import Iterator
 from typing import Any, NamedTuple
 
 import pytest
@@ -11,7 +10,6 @@ from checkpoint_plans import BASE, Pipeline
 
 import penstock as beam
 from penstock.coders import Coder
-from penstock.coders.base import registry_in_use, use_registry
 from penstock.coders.typecoders import CoderRegistry
 from penstock_spark.checkpoints.compare import compare
 
@@ -67,13 +65,11 @@ class OtherAngleCoder(AngleCoder):
 
 
 @pytest.fixture
-def registry(monkeypatch: pytest.MonkeyPatch) -> Iterator[CoderRegistry]:
-    fresh, before = CoderRegistry(), registry_in_use()
+def registry(monkeypatch: pytest.MonkeyPatch) -> CoderRegistry:
+    fresh = CoderRegistry()
     for module in ("penstock.coders.typecoders", "penstock_spark.checkpoints.key_coders"):
         monkeypatch.setattr(importlib.import_module(module), "registry", fresh)
-    use_registry(fresh)
-    yield fresh
-    use_registry(before)
+    return fresh
 
 
 def keyed_by(kind: Any) -> Pipeline:

@@ -137,5 +137,7 @@ def test_a_value_that_is_taken_back_must_be_such_that_it_can_be_told() -> None:
 
 
 def test_elements_that_are_no_pairs_are_refused() -> None:
-    with pytest.raises(TypeCheckError, match=r"(?s)Input to Upserts must be.*\n  hint: make pairs first"):
+    with pytest.raises(
+        TypeCheckError, match=r"(?s)Input type hint violation at Upserts.*\n  hint: make pairs first"
+    ):
         beam.Pipeline() | beam.Create([1, 2]) | Upserts()

@@ -21,12 +21,13 @@ def test_the_objects_of_modules_are_left_out_of_the_search_for_cycles(
         collect_less_often()
         before = gc.get_freeze_count()
         assert before > 0
-        kept = [[] for _ in range(1_000)]  # type: ignore[var-annotated]
+        kept = [[] for _ in range(100_000)]  # type: ignore[var-annotated]
         collect_less_often()
         assert gc.get_freeze_count() <= before
         monkeypatch.setitem(sys.modules, "a_module_that_a_task_imports", ModuleType("a"))
         collect_less_often()
-        assert gc.get_freeze_count() >= before + len(kept)
+        # Of what was frozen before, a little may have died.
+        assert gc.get_freeze_count() >= before + len(kept) // 2
     finally:
         gc.unfreeze()
         gc.set_threshold(*thresholds)

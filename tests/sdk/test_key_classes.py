@@ -1,5 +1,6 @@
 """Keys of users' classes: registered coders, and classes that another process cannot import."""
 
+import importlib
 import subprocess
 import sys
 import uuid
@@ -9,7 +10,6 @@ import pytest
 
 from penstock.coders import Coder, FakeDeterministicFastPrimitivesCoder, PickleCoder, RowCoder, key_classes
 from penstock.coders import deterministic as keys
-from penstock.coders.base import registry_in_use, use_registry
 from penstock.coders.deterministic import decode_key, encode_key
 from penstock.coders.typecoders import CoderRegistry
 
@@ -41,13 +41,11 @@ class RandomAngleCoder(AngleCoder):
 
 
 @pytest.fixture
-def registry():
+def registry(monkeypatch):
     fresh = CoderRegistry()
-    before = registry_in_use()
-    use_registry(fresh)
+    monkeypatch.setattr(importlib.import_module("penstock.coders.typecoders"), "registry", fresh)
     keys.forget_encoders()
     yield fresh
-    use_registry(before)
     keys.forget_encoders()
 
 

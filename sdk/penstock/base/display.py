@@ -6,7 +6,7 @@ import calendar
 import json
 from collections.abc import Mapping
 from datetime import datetime, timedelta
-from typing import Any
+from typing import Any, NoReturn
 
 from penstock.error import three_parts
 
@@ -206,9 +206,11 @@ class DisplayData:
         """The options that differ from their defaults; a value without a form for display is shown as text.
 
         Raises:
-            ValueError: If `pipeline_options` has no display data, as other classes than ``PipelineOptions`` have.
+            ValueError: If `pipeline_options` is not a ``PipelineOptions``.
         """
-        _demand(pipeline_options, HasDisplayData)
+        # Options come later than this module does, so that they are known by what they can do.
+        if not hasattr(pipeline_options, "view_as"):
+            _refuse(pipeline_options, "PipelineOptions")
         facts = {
             key: value if DisplayDataItem._get_value_type(value) else str(value)
             for key, value in pipeline_options.display_data().items()
@@ -218,10 +220,10 @@ class DisplayData:
 
 def _demand(thing: Any, wanted: type) -> None:
     if not isinstance(thing, wanted):
-        full_name = f"{type(thing).__module__}.{type(thing).__name__}"
-        raise ValueError(
-            three_parts(
-                f"Element of class {full_name} does not subclass {wanted.__name__}",
-                hint=f"derive the class from {wanted.__name__}",
-            )
-        )
+        _refuse(thing, wanted.__name__)
+
+
+def _refuse(thing: Any, wanted: str) -> NoReturn:
+    full_name = f"{type(thing).__module__}.{type(thing).__name__}"
+    what = f"Element of class {full_name} does not subclass {wanted}"
+    raise ValueError(three_parts(what, hint=f"derive the class from {wanted}"))

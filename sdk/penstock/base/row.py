@@ -70,7 +70,7 @@ def row_class(names: tuple[str, ...]) -> type[Row]:
     >>> type(score)._fields, score == Row(team="red", points=3), score
     (('team', 'points'), True, Row(team='red', points=3))
     """
-    return type("Row", (Row,), {"_fields": names, "__module__": __name__, "__doc__": Row.__doc__})
+    return type("Row", (Row,), {"_fields": names, "__module__": Row.__module__, "__doc__": Row.__doc__})
 
 
 def _make_row(names: tuple[str, ...], values: tuple[Any, ...]) -> Row:
@@ -79,3 +79,7 @@ def _make_row(names: tuple[str, ...], values: tuple[Any, ...]) -> Row:
 
 def _make_row_of_class(names: tuple[str, ...], values: tuple[Any, ...]) -> Row:
     return row_class(names)(**dict(zip(names, values, strict=True)))
+
+
+# Programs print the class and import it from there, as in Beam.
+Row.__module__ = "penstock.pvalue"

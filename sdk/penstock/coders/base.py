@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Sequence
+from collections.abc import Callable, Iterable, Sequence
 from typing import Any, Protocol
 
 from penstock.coders.stream import InputStream, OutputStream
@@ -28,16 +28,16 @@ class Registry(Protocol):
         """What the user has registered."""
 
 
-_in_use: list[Registry] = []
+_in_use: list[Callable[[], Registry]] = []
 
 
 def registry_in_use() -> Registry:
     """The registry that coders ask."""
-    return _in_use[-1]
+    return _in_use[-1]()
 
 
-def use_registry(registry: Registry) -> None:
-    """Has coders ask a registry; `penstock.coders.typecoders` names its own when it is imported."""
+def use_registry(registry: Callable[[], Registry]) -> None:
+    """Has coders ask a registry; `penstock.coders.typecoders` tells the one that it has at the time."""
     _in_use[:] = [registry]
 
 

@@ -8,6 +8,9 @@ from typing import Any, Self
 from penstock.coders.base import Coder, FastCoder, Registry
 from penstock.coders.stream import InputStream, OutputStream
 from penstock.error import three_parts
+from penstock.typehints import typehints
+from penstock.typehints.sharded_key_type import ShardedKeyTypeConstraint
+from penstock.utils.sharded_key import ShardedKey
 
 
 class TupleCoder(FastCoder):
@@ -53,8 +56,6 @@ class TupleCoder(FastCoder):
 
     def to_type_hint(self) -> Any:
         """``Tuple`` of the types of the parts."""
-        from penstock.typehints import typehints
-
         return typehints.Tuple[tuple(coder.to_type_hint() for coder in self._coders)]
 
     @classmethod
@@ -177,8 +178,6 @@ class IterableCoder(ListLikeCoder):
 
     def to_type_hint(self) -> Any:
         """``Iterable`` of the elements' type."""
-        from penstock.typehints import typehints
-
         return typehints.Iterable[self._inner.to_type_hint()]
 
 
@@ -187,8 +186,6 @@ class ListCoder(ListLikeCoder):
 
     def to_type_hint(self) -> Any:
         """``List`` of the elements' type."""
-        from penstock.typehints import typehints
-
         return typehints.List[self._inner.to_type_hint()]
 
 
@@ -225,15 +222,11 @@ class NullableCoder(_OfOne):
 
     def to_type_hint(self) -> Any:
         """``Optional`` of the type."""
-        from penstock.typehints import typehints
-
         return typehints.Optional[self._inner.to_type_hint()]
 
     @classmethod
     def from_type_hint(cls, typehint: Any, registry: Registry) -> NullableCoder:
         """The coder of an ``Optional`` hint; TypeError for any other."""
-        from penstock.typehints import typehints
-
         if not typehints.is_nullable(typehint):
             raise TypeError(three_parts(f"{typehint!r} does not allow None", hint="use Optional[...]"))
         return cls(registry.get_coder(typehints.get_concrete_type_from_nullable(typehint)))
@@ -305,8 +298,6 @@ class MapCoder(FastCoder):
 
     def to_type_hint(self) -> Any:
         """``Dict`` of the two types."""
-        from penstock.typehints import typehints
-
         return typehints.Dict[self._key_coder.to_type_hint(), self._value_coder.to_type_hint()]
 
     @classmethod
@@ -357,15 +348,11 @@ class ShardedKeyCoder(_OfOne):
 
     def decode_from_stream(self, stream: InputStream, nested: bool) -> Any:
         """Reads a ``ShardedKey``."""
-        from penstock.utils.sharded_key import ShardedKey
-
         shard_id = stream.read_all(True)
         return ShardedKey(self._inner.decode_from_stream(stream, True), shard_id)
 
     def to_type_hint(self) -> Any:
         """``ShardedKeyType`` of the keys' type."""
-        from penstock.typehints.sharded_key_type import ShardedKeyTypeConstraint
-
         return ShardedKeyTypeConstraint(self._inner.to_type_hint())
 
     @classmethod

@@ -11,8 +11,11 @@ import struct
 from collections.abc import Callable, Iterable
 from typing import Any
 
+from penstock.base.bounded_window import GlobalWindow, IntervalWindow
+from penstock.base.row import Row
 from penstock.coders.key_classes import class_named, name_of
 from penstock.error import three_parts
+from penstock.utils.timestamp import Timestamp
 
 Encoder = Callable[[Any], bytes]
 Decoder = Callable[[bytes], Any]
@@ -258,8 +261,6 @@ def decoders(decode_key: Decoder) -> dict[int, Decoder]:
 
 
 def _row(parts: list[Any]) -> Any:
-    from penstock.base.row import Row
-
     return Row(**dict(zip(parts[::2], parts[1::2], strict=True)))
 
 
@@ -268,28 +269,19 @@ def _datetime(text: str, fold: int, zone: Any) -> datetime.datetime:
 
 
 def _timestamp(data: bytes) -> Any:
-    from penstock.utils.timestamp import Timestamp
-
     return Timestamp.from_micros(int.from_bytes(data[1:], "big", signed=True))
 
 
 def _precise_timestamp(data: bytes) -> Any:
-    from penstock.utils.timestamp import Timestamp
-
     return Timestamp(subseconds=int.from_bytes(data[1:], "big", signed=True), precision=9)
 
 
 def _interval(data: bytes) -> Any:
-    from penstock.base.bounded_window import IntervalWindow
-    from penstock.utils.timestamp import Timestamp
-
     start, end = struct.unpack_from(">qq", data, 1)
     return IntervalWindow(Timestamp.from_micros(start), Timestamp.from_micros(end))
 
 
 def _global(data: bytes) -> Any:
-    from penstock.base.bounded_window import GlobalWindow
-
     return GlobalWindow()
 
 

@@ -10,7 +10,9 @@ from penstock.coders.composites import IterableCoder, MapCoder, NullableCoder
 from penstock.coders.primitives import DecimalCoder
 from penstock.coders.stream import InputStream, OutputStream
 from penstock.error import three_parts
+from penstock.typehints import typehints
 from penstock.typehints.constraints import Any as ANY
+from penstock.typehints.row_type import RowTypeConstraint
 
 if TYPE_CHECKING:
     from penstock.typehints.row_type import RowTypeConstraint
@@ -109,8 +111,6 @@ def row_hint(schema: Any) -> RowTypeConstraint:
     Raises:
         TypeError: It is no NamedTuple class, dataclass or row type.
     """
-    from penstock.typehints.row_type import RowTypeConstraint
-
     row = schema if isinstance(schema, RowTypeConstraint) else RowTypeConstraint.from_user_type(schema)
     if row is None:
         hint = "use a NamedTuple, a dataclass, or a row type with named fields"
@@ -119,8 +119,6 @@ def row_hint(schema: Any) -> RowTypeConstraint:
 
 
 def _is_nullable(hint: Any) -> bool:
-    from penstock.typehints import typehints
-
     return bool(typehints.is_nullable(hint))
 
 
@@ -131,9 +129,6 @@ def _coder(hint: Any) -> Coder:
 
 def _not_none_coder(hint: Any) -> Coder:
     registry = registry_in_use()
-    from penstock.typehints import typehints
-    from penstock.typehints.row_type import RowTypeConstraint
-
     if _is_nullable(hint):
         return _not_none_coder(typehints.get_concrete_type_from_nullable(hint))
     if getattr(hint, "value_class", hint) is Decimal:

@@ -4,11 +4,15 @@ from __future__ import annotations
 
 from typing import TYPE_CHECKING, Any, Protocol
 
+from penstock.base.bounded_window import GlobalWindow, IntervalWindow
 from penstock.coders.base import Coder, FastCoder, Registry
 from penstock.coders.composites import TupleSequenceCoder
 from penstock.coders.pickles import PickleCoder
 from penstock.coders.primitives import BytesCoder, SingletonCoder
 from penstock.coders.stream import InputStream, OutputStream
+from penstock.typehints import typehints
+from penstock.utils.timestamp import MAX_TIMESTAMP, MIN_TIMESTAMP, Timestamp
+from penstock.utils.windowed_value import PaneInfo, PaneInfoTiming, create
 
 if TYPE_CHECKING:
     from penstock.base.bounded_window import IntervalWindow
@@ -34,8 +38,6 @@ class TimestampCoder(FastCoder):
 
     def decode_from_stream(self, stream: InputStream, nested: bool) -> Timestamp:
         """Reads the milliseconds."""
-        from penstock.utils.timestamp import Timestamp
-
         return Timestamp.from_micros((stream.read_packed("Q") - _SHIFT) * 1000)
 
     def is_deterministic(self) -> bool:
@@ -44,8 +46,6 @@ class TimestampCoder(FastCoder):
 
     def to_type_hint(self) -> type:
         """The type Timestamp."""
-        from penstock.utils.timestamp import Timestamp
-
         return Timestamp
 
 
@@ -60,8 +60,6 @@ class IntervalWindowCoder(FastCoder):
 
     def decode_from_stream(self, stream: InputStream, nested: bool) -> IntervalWindow:
         """Reads a window."""
-        from penstock.base.bounded_window import IntervalWindow
-
         end_millis = stream.read_packed("Q") - _SHIFT
         return IntervalWindow.from_micros((end_millis - stream.read_var_int64()) * 1000, end_millis * 1000)
 
@@ -74,8 +72,6 @@ class GlobalWindowCoder(SingletonCoder):
     """The global window, in no bytes (Beam's ``GlobalWindowCoder``)."""
 
     def __init__(self) -> None:
-        from penstock.base.bounded_window import GlobalWindow
-
         super().__init__(GlobalWindow())
 
 
@@ -123,8 +119,6 @@ class PaneInfoCoder(FastCoder):
 
     def encode_to_stream(self, value: PaneInfo, stream: OutputStream, nested: bool) -> None:
         """Writes a pane."""
-        from penstock.utils.windowed_value import PaneInfoTiming
-
         if value.timing == PaneInfoTiming.UNKNOWN or value.index == value.nonspeculative_index == 0:
             indices: tuple[int, ...] = ()
         elif value.index == value.nonspeculative_index or value.timing == PaneInfoTiming.EARLY:
@@ -137,8 +131,6 @@ class PaneInfoCoder(FastCoder):
 
     def decode_from_stream(self, stream: InputStream, nested: bool) -> PaneInfo:
         """Reads a pane; ValueError for a byte that no pane has."""
-        from penstock.utils.windowed_value import PaneInfo, PaneInfoTiming
-
         byte = stream.read_byte()
         pane = PaneInfo.from_encoded_byte(byte & 15)
         index_count = byte >> 4
@@ -159,8 +151,6 @@ class PaneInfoCoder(FastCoder):
 
     def to_type_hint(self) -> type:
         """The type PaneInfo."""
-        from penstock.utils.windowed_value import PaneInfo
-
         return PaneInfo
 
 
@@ -168,8 +158,6 @@ class _AnyWindowCoder(FastCoder):
     """Windows of any kind: a byte that says which, then the window; unknown kinds are pickled."""
 
     def encode_to_stream(self, value: Any, stream: OutputStream, nested: bool) -> None:
-        from penstock.base.bounded_window import GlobalWindow, IntervalWindow
-
         number = {GlobalWindow: 0, IntervalWindow: 1}.get(type(value), 255)
         stream.write_byte(number)
         _window_coder(number).encode_to_stream(value, stream, nested)
@@ -199,8 +187,6 @@ class WindowedValueCoder(FastCoder):
 
     def encode_to_stream(self, value: WindowedValue, stream: OutputStream, nested: bool) -> None:
         """Writes a windowed value."""
-        from penstock.utils.timestamp import MIN_TIMESTAMP
-
         micros = max(value.timestamp_micros, MIN_TIMESTAMP.micros)
         # Beam rounds this timestamp towards zero, unlike those that a TimestampCoder writes.
         stream.write_packed("Q", (micros // 1000 if micros >= 0 else -(-micros // 1000)) + _SHIFT)
@@ -210,9 +196,6 @@ class WindowedValueCoder(FastCoder):
 
     def decode_from_stream(self, stream: InputStream, nested: bool) -> WindowedValue:
         """Reads a windowed value; the first and last millisecond become the minimum and maximum timestamp."""
-        from penstock.utils.timestamp import MAX_TIMESTAMP, MIN_TIMESTAMP
-        from penstock.utils.windowed_value import create
-
         micros = (stream.read_packed("Q") - _SHIFT) * 1000
         micros = min(max(micros, MIN_TIMESTAMP.micros), MAX_TIMESTAMP.micros)
         windows = TupleSequenceCoder(self.window_coder).decode_from_stream(stream, True)
@@ -237,8 +220,6 @@ class WindowedValueCoder(FastCoder):
 
     def to_type_hint(self) -> Any:
         """``WindowedValue`` of the values' type."""
-        from penstock.typehints import typehints
-
         return typehints.WindowedTypeConstraint(self.wrapped_value_coder.to_type_hint())
 
     @classmethod

@@ -13,6 +13,8 @@ from penstock.coders.registered_pickles import forget_coders
 from penstock.coders.row_coder import RowCoder, row_hint
 from penstock.coders.times import PaneInfoCoder, WindowedValueCoder
 from penstock.error import three_parts
+from penstock.typehints import row_type, typehints
+from penstock.utils.windowed_value import PaneInfo
 
 __all__ = ["registry"]
 
@@ -185,9 +187,6 @@ def _lookup_key(kind: Any) -> Any:
 
 
 def _class_for_hint(typehint: Any) -> Any:
-    from penstock.typehints import row_type, typehints
-    from penstock.utils.windowed_value import PaneInfo
-
     if typehint is PaneInfo:
         return PaneInfoCoder
     if isinstance(typehint, row_type.RowTypeConstraint):
@@ -206,4 +205,5 @@ def _class_for_hint(typehint: Any) -> Any:
 
 
 registry = CoderRegistry()
-use_registry(registry)
+# A test may put another one in its place.
+use_registry(lambda: registry)

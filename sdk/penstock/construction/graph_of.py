@@ -6,8 +6,11 @@ from typing import TYPE_CHECKING, Any, Literal, TypeAlias
 
 from penstock import graph
 from penstock.construction import pvalue
+from penstock.construction.runtime_type_checks import with_checks
 from penstock.error import TransformError
 from penstock.graph import Primitive
+from penstock.options.standard import TypeOptions
+from penstock.typehints import typehints
 
 if TYPE_CHECKING:
     from penstock.construction.applied import AppliedPTransform
@@ -47,8 +50,6 @@ def graph_with_edge(pcoll: pvalue.PCollection[Any]) -> tuple[graph.Graph, int]:
 
 def type_checks(options: PipelineOptions) -> TypeChecks | None:
     """Which type hints are checked while a pipeline with these options runs."""
-    from penstock.options.standard import TypeOptions
-
     types = options.view_as(TypeOptions)
     if types.runtime_type_check:
         return "all"
@@ -109,16 +110,11 @@ class _Builder:
         )
 
     def _with_checks(self, leaf: AppliedPTransform, primitive: Primitive) -> Primitive:
-        # Imported here, since a pipeline without checks needs nothing of it.
-        from penstock.construction.runtime_type_checks import with_checks
-
         assert leaf.transform is not None
         hints = leaf.transform.get_type_hints()
         return with_checks(primitive, hints, leaf.full_label, sampled=self.checks == "sampled")
 
     def _new_edge(self, pcoll: pvalue.PCollection[Any]) -> int:
-        from penstock.typehints import typehints
-
         number = self.numbers[id(pcoll)] = len(self.edges)
         element_type = typehints.Any if pcoll.element_type is None else pcoll.element_type
         self.edges.append(graph.Edge(number, element_type, pcoll.windowing, pcoll.is_bounded))

@@ -309,8 +309,6 @@ class AsIter(AsSideInput):
     @property
     def element_type(self) -> Any:
         """An iterable of the PCollection's element type."""
-        from penstock.typehints import typehints
-
         return typehints.Iterable[self.pvalue.element_type or typehints.Any]
 
 

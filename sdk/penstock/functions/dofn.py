@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Callable, Iterable
 from typing import Any
 
-from penstock.base.display import HasDisplayData
+from penstock.base.display import DisplayDataItem, HasDisplayData
 from penstock.base.where import here
 from penstock.error import three_parts
 from penstock.functions import params
@@ -372,8 +372,6 @@ class FlatMapDoFn(DoFn):
 
     def display_data(self) -> dict[str, Any]:
         """The function (Beam's key is ``fn``)."""
-        from penstock.base.display import DisplayDataItem
-
         return {"fn": DisplayDataItem(self.describe(), label="Transform Function")}
 
     def _get_display_data_namespace(self) -> str:

@@ -10,6 +10,7 @@ from collections.abc import Mapping
 from typing import Any, ClassVar
 
 from penstock.error import three_parts
+from penstock.options.standard import StandardOptions
 
 __all__ = [
     "AcceleratorHint",
@@ -198,8 +199,6 @@ def resource_hints_from_options(options: Any) -> dict[str, bytes]:
     >>> resource_hints_from_options(PipelineOptions(["--resource_hint=accelerator=gpu"]))
     {'beam:resources:accelerator:v1': b'gpu'}
     """
-    from penstock.options.standard import StandardOptions
-
     given = {} if options is None else options.view_as(StandardOptions).resource_hints or {}
     if not isinstance(given, Mapping):
         given = {name: value for name, _, value in (hint.partition("=") for hint in given)}

@@ -8,6 +8,7 @@ from dataclasses import dataclass
 from typing import Any, NamedTuple
 
 from penstock import graph
+from penstock.coders import typecoders
 from penstock.construction.ptransform import PTransform
 from penstock.construction.pvalue import PCollection
 from penstock.error import three_parts
@@ -90,8 +91,6 @@ class BoundedSource(SourceBase):
 
     def default_output_coder(self) -> Any:
         """The coder for values of any type."""
-        from penstock.coders import typecoders
-
         return typecoders.registry.get_coder(object)
 
     def is_bounded(self) -> bool:

@@ -11,6 +11,7 @@ from penstock.base.row import Row
 from penstock.construction.pvalue import PCollection
 from penstock.error import three_parts
 from penstock.graph import Sink, Source
+from penstock.io.fileio import FileResult
 from penstock.io.paths import check_path
 from penstock.io.primitive import SinkTransform, SourceTransform
 from penstock.transforms.field_checks import check_field_names
@@ -152,8 +153,6 @@ class WriteColumns(SinkTransform["FileResult"]):
 
     def infer_output_type(self, input_type: Any) -> Any:
         """Records of the files."""
-        from penstock.io.fileio import FileResult
-
         return FileResult
 
 

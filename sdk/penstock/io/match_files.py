@@ -7,15 +7,18 @@ from collections.abc import Iterator
 from dataclasses import dataclass
 from typing import Any, BinaryIO
 
+from penstock.coders import coders
 from penstock.construction.ptransform import PTransform
 from penstock.construction.pvalue import PCollection
 from penstock.error import three_parts
 from penstock.functions.dofn import DoFn
+from penstock.functions.userstate import ReadModifyWriteStateSpec
 from penstock.io import filesystem
 from penstock.io.filesystem import BeamIOError, CompressionTypes, FileMetadata
 from penstock.io.filesystems import FileSystems
 from penstock.transforms.create import Create
 from penstock.transforms.pardo import Map, ParDo
+from penstock.transforms.periodicsequence import PeriodicImpulse
 from penstock.transforms.windowing import WindowInto
 from penstock.utils.timestamp import MAX_TIMESTAMP, Duration, Timestamp
 from penstock.windows.plain_windows import FixedWindows
@@ -221,8 +224,6 @@ class MatchContinuously(PTransform[Any, Any]):
 
     def expand(self, pbegin: Any) -> PCollection[FileMetadata]:
         """A clock, the pattern matched at each tick, files that were seen left out."""
-        from penstock.transforms.periodicsequence import PeriodicImpulse
-
         start, stop = self._times
         ticks = pbegin | PeriodicImpulse(Timestamp.now() if start is None else start, stop, self._interval)
         patterns = ticks | "Pattern" >> Map(_second, self._pattern)
@@ -255,9 +256,6 @@ class _Look(_Match):
 
 def _past_the_cursor() -> DoFn:
     """A stateful DoFn that gives files which have changed since the latest change that was seen, or just then."""
-    from penstock.coders import coders
-    from penstock.functions.userstate import ReadModifyWriteStateSpec
-
     cursor_spec = ReadModifyWriteStateSpec("cursor", coders.FastPrimitivesCoder())
 
     class PastTheCursor(DoFn):
@@ -292,9 +290,6 @@ def _with_path(metadata: filesystem.FileMetadata) -> tuple[str, filesystem.FileM
 
 def _only_new(match_updated_files: bool) -> DoFn:
     """A stateful DoFn that gives a file once, or once for each time that it was changed."""
-    from penstock.coders import coders
-    from penstock.functions.userstate import ReadModifyWriteStateSpec
-
     seen_spec = ReadModifyWriteStateSpec("last_updated", coders.FloatCoder())
 
     class OnlyNew(DoFn):

@@ -10,6 +10,7 @@ from penstock.construction.applicable import ResultT
 from penstock.construction.ptransform import PTransform
 from penstock.construction.pvalue import PCollection
 from penstock.io.paths import require_files
+from penstock.io.window_files import windowing_of_files
 from penstock.utils.timestamp import DurationTypes
 
 if TYPE_CHECKING:
@@ -150,8 +151,6 @@ class SinkTransform(PTransform[Any, PCollection[ResultT]]):
 
     def get_windowing(self, inputs: Any) -> Any:
         """The global window: names of files belong to no window of the input. Those of a stream do, as in Beam."""
-        from penstock.io.window_files import windowing_of_files
-
         windowing = super().get_windowing(inputs)
         is_bounded = all(pcoll.is_bounded for pcoll in inputs if isinstance(pcoll, PCollection))
         return windowing_of_files(windowing, is_bounded, self.sink).after_grouping()

@@ -11,6 +11,7 @@ from penstock.io.compression import CompressionTypes, check_compression
 from penstock.io.filesystems import FileSystems
 from penstock.io.paths import Path, check_path
 from penstock.io.records import check_delimiters, records
+from penstock.typehints import typehints
 
 _CHUNK_BYTES = 1 << 20
 
@@ -64,8 +65,6 @@ class TextSource(Source):
 
     def element_type(self) -> Any:
         """The type hint of the elements: the coder's, in a pair with the file name if that is wanted."""
-        from penstock.typehints import typehints
-
         line = str if self.coder is None else _type_hint(self.coder)
         return typehints.KV[str, line] if self.with_filename else line
 

@@ -12,6 +12,7 @@ from penstock.functions.dofn import DoFn
 from penstock.io import text_sink, text_source
 from penstock.io.compression import CompressionTypes
 from penstock.io.csvio import ReadFromCsv, WriteToCsv
+from penstock.io.fileio import MatchContinuously
 from penstock.io.filesystem import FileMetadata
 from penstock.io.jsonio import ReadFromJson, WriteToJson
 from penstock.io.paths import files_of, with_folder
@@ -216,8 +217,6 @@ class ReadAllFromTextContinuously(ReadAllFromText):
 
     def expand(self, pbegin: Any) -> Any:
         """Match again and again, read."""
-        from penstock.io.fileio import MatchContinuously
-
         files = pbegin | MatchContinuously(self._file_pattern, **self._for_match)
         return files | "Read" >> ParDo(_ReadTextFiles(self.source)).with_output_types(
             self.source.element_type()

@@ -5,6 +5,7 @@ from __future__ import annotations
 from dataclasses import dataclass
 from typing import Any
 
+from penstock.coders import typecoders
 from penstock.error import three_parts
 from penstock.io.restrictions import WatermarkEstimator
 from penstock.utils.timestamp import Timestamp
@@ -28,8 +29,6 @@ class _Provider:
 
     def estimator_state_coder(self) -> Any:
         """The coder for values of any type."""
-        from penstock.coders import typecoders
-
         return typecoders.registry.get_coder(object)
 
 

@@ -23,7 +23,7 @@ def windowing_of_files(windowing: Windowing, is_bounded: bool, sink: Sink) -> Wi
     >>> from penstock.io.text_sink import Shards, TextSink
     >>> every_minute = TextSink(Shards("/out/a"), triggering_frequency=60)
     >>> windowing_of_files(default_windowing(), False, every_minute).windowfn
-    FixedWindows(offset=Duration(0), size=Duration(60))
+    FixedWindows(size=Duration(60), offset=Duration(0))
     """
     if is_bounded:
         return default_windowing()

@@ -9,6 +9,7 @@ from collections.abc import Callable, Iterable, Mapping
 from dataclasses import dataclass
 from typing import Any, NamedTuple, cast
 
+from penstock.base.row import Row
 from penstock.utils.windowed_value import PANE_INFO_UNKNOWN, PaneInfo
 
 __all__ = [
@@ -146,8 +147,6 @@ def row_namedtuple_equals_fn(
 
 
 def _is_record(element: Any) -> bool:
-    from penstock.base.row import Row
-
     return type(element) is Row or (isinstance(element, tuple) and hasattr(element, "_asdict"))
 
 

@@ -24,6 +24,7 @@ from penstock.functions.dofn import DoFn
 from penstock.transforms.create import Create
 from penstock.transforms.grouping import Flatten, GroupByKey, key_value_types
 from penstock.transforms.grouping_checks import check_grouping
+from penstock.transforms.late_data import WithLateData
 from penstock.transforms.pardo import Map, ParDo
 from penstock.transforms.retractions import check_combine_fn
 from penstock.transforms.windowing import WindowInto
@@ -99,8 +100,6 @@ class CombinePerKey(PTransformWithSideInputs):
 
         See `penstock.transforms.late_data.WithLateData`.
         """
-        from penstock.transforms.late_data import WithLateData
-
         return WithLateData(self)
 
     def default_type_hints(self) -> Any:

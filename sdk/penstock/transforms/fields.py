@@ -20,8 +20,10 @@ from penstock.functions.expressions import Expression, Field
 from penstock.functions.field_functions import KeyAndValues, KeyedBy, KeyOf, ResultOf, RowOf
 from penstock.functions.window_bounds import RowInWindow, reads_window
 from penstock.transforms.combine import CombinePerKey
+from penstock.transforms.counting import CountCombineFn, MeanCombineFn
 from penstock.transforms.grouping import GroupByKey
 from penstock.transforms.pardo import Map, ParDo
+from penstock.transforms.tuple_combinefns import TupleCombineFn
 from penstock.typehints import row_type, trivial_inference, typehints
 from penstock.typehints.decorators import WithTypeHints, get_type_hints
 from penstock.typehints.unions import without_none
@@ -170,8 +172,6 @@ class _GroupAndAggregate(PTransform[Any, Any]):
 
     def expand(self, pcoll: Any) -> PCollection[Any]:
         """The results."""
-        from penstock.transforms.tuple_combinefns import TupleCombineFn
-
         key_fields = tuple(self._grouping._key_fields)
         names = (*(name for name, _ in key_fields), *(dest for _, _, dest in self._aggregations))
         self._grouping._check_names(list(names))
@@ -196,8 +196,6 @@ class _GroupAndAggregate(PTransform[Any, Any]):
 
 def _combined_type(combine_fn: Any, input_type: Any) -> Any:
     """The type of what a well-known combiner makes of values of a type; Any for all others."""
-    from penstock.transforms.counting import CountCombineFn, MeanCombineFn
-
     if isinstance(combine_fn, CountCombineFn):
         return int
     if isinstance(combine_fn, MeanCombineFn):

@@ -13,6 +13,7 @@ from penstock.construction.ptransform import PTransform
 from penstock.construction.pvalue import PCollection
 from penstock.error import three_parts
 from penstock.transforms.grouping_checks import check_grouping
+from penstock.transforms.late_data import WithLateData
 from penstock.typehints import typehints
 from penstock.typehints.decorators import TypeCheckError
 from penstock.windows.windowing import Windowing, default_windowing
@@ -98,8 +99,6 @@ class GroupByKey(PTransform[Any, Any]):
             A `penstock.transforms.late_data.WithLateData`, as in
             ``groups, late = pairs | GroupByKey().with_late_data()``.
         """
-        from penstock.transforms.late_data import WithLateData
-
         return WithLateData(self)
 
     def expand(self, pcoll: PCollection[tuple[K, V]]) -> PCollection[tuple[K, Iterable[V]]]:

@@ -7,6 +7,7 @@ from typing import TYPE_CHECKING, Any
 
 from penstock.construction import pvalue
 from penstock.error import three_parts
+from penstock.machines.merging import InventedWindowError, Merging
 from penstock.typehints import typehints
 from penstock.windows.custom_trigger import CustomTrigger
 from penstock.windows.plain_windows import GlobalWindows
@@ -114,8 +115,6 @@ def _invents_windows(windowfn: WindowFn) -> bool:
 
     Elements are known at run time only, and a function of the user's may not do without.
     """
-    from penstock.machines.merging import InventedWindowError, Merging
-
     try:
         contexts = [windowfn.AssignContext(second, element=(None, None)) for second in range(2)]
         Merging(windowfn, [window for context in contexts for window in windowfn.assign(context)])

@@ -7,6 +7,7 @@ import traceback
 from collections.abc import Callable, Mapping, Sequence
 from typing import Any
 
+from penstock.coders.pickles import CloudpickleCoder
 from penstock.error import three_parts
 from penstock.metrics.execution import MetricsContainer, current_container, note_current_in, set_current
 from penstock.utils.child_process import ChildProcess, ProcessEnded
@@ -179,8 +180,6 @@ class _Server:
 
 
 def _dumps(value: Any) -> bytes:
-    from penstock.coders.pickles import CloudpickleCoder
-
     try:
         return pickle.dumps(value, pickle.HIGHEST_PROTOCOL)
     except (pickle.PicklingError, AttributeError, TypeError):

@@ -254,6 +254,7 @@ class _MultiParDo(ParDo[Any]):
     ) -> None:
         # It is the ParDo in all but what it gives.
         self.__dict__.update(pardo.__dict__)
+        self.label = pardo.label
         self._pardo = pardo
         self._tags = tags
         self._main_tag = main_tag

@@ -55,6 +55,7 @@ class WindowInto(PTransform[Any, Any]):
         ValueError: If a trigger other than the default comes without an accumulation mode.
         TypeError: If an argument is of another type.
 
+    >>> from penstock.transforms.window import GlobalWindows
     >>> WindowInto(GlobalWindows()).label
     'WindowInto(WindowIntoFn)'
     """

@@ -10,6 +10,7 @@ import types
 import typing
 from collections.abc import Callable, Mapping, Sequence
 
+from penstock.base.row import Row
 from penstock.typehints.code_inference import Budget, Frame, frame_of, infer_code
 from penstock.typehints.code_reading import stored_names
 from penstock.typehints.constraints import Any, Hint
@@ -272,8 +273,6 @@ def _result_of_method(method: Value, arguments: Arguments) -> Hint:
 
 
 def _instance(cls: type, arguments: Arguments, keywords: Keywords) -> Value:
-    from penstock.base.row import Row
-
     if cls in _CONTAINERS:
         return _CONTAINERS[cls](arguments)
     if cls is Row:

@@ -7,7 +7,16 @@ import decimal
 import typing
 from collections.abc import Iterable
 
-from penstock.typehints.constraints import Any, Hint, TypeConstraint, mismatch, normalize, show_type
+from penstock.typehints.consistency import is_consistent_with
+from penstock.typehints.constraints import (
+    Any,
+    Hint,
+    TypeConstraint,
+    check_constraint,
+    mismatch,
+    normalize,
+    show_type,
+)
 from penstock.typehints.containers import DictConstraint, ListConstraint
 from penstock.typehints.unions import union_of
 
@@ -40,8 +49,6 @@ class ValueTypeConstraint(TypeConstraint):
         Raises:
             SimpleTypeHintError: If it is of another class.
         """
-        from penstock.typehints.constraints import check_constraint
-
         check_constraint(self.value_class, instance)
 
     def _mismatch(self, instance: object) -> str | None:
@@ -116,8 +123,6 @@ class RecordConstraint(DictConstraint):
         return DictConstraint(*parameters)
 
     def _consistent_with_check_(self, sub: Hint) -> bool:
-        from penstock.typehints.consistency import is_consistent_with
-
         if not isinstance(sub, RecordConstraint):
             return super()._consistent_with_check_(sub)
         given = dict(sub.fields)

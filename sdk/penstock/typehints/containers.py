@@ -18,6 +18,7 @@ from penstock.typehints.constraints import (
     not_an_instance,
     show_type,
 )
+from penstock.utils.windowed_value import WindowedValue
 
 
 class SequenceTypeConstraint(ParameterizedConstraint, IndexableTypeConstraint):
@@ -354,8 +355,6 @@ class WindowedTypeConstraint(ParameterizedConstraint, metaclass=GetitemConstruct
         return isinstance(sub, WindowedTypeConstraint) and is_consistent_with(sub.inner_type, self.inner_type)
 
     def _mismatch(self, instance: object) -> str | None:
-        from penstock.utils.windowed_value import WindowedValue
-
         if not isinstance(instance, WindowedValue):
             return not_an_instance("WindowedValue type-constraint violated", "WindowedValue", instance)
         reason = mismatch(self.inner_type, instance.value)

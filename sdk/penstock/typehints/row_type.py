@@ -13,6 +13,7 @@ from penstock.error import three_parts
 from penstock.typehints.consistency import is_consistent_with
 from penstock.typehints.constraints import (
     Any,
+    CompositeTypeHintError,
     Hint,
     TypeConstraint,
     mismatch,
@@ -162,8 +163,6 @@ class RowTypeConstraint(TypeConstraint):
         Raises:
             CompositeTypeHintError: If the value has not these fields with these types.
         """
-        from penstock.typehints.constraints import CompositeTypeHintError
-
         reason = self._mismatch(instance)
         if reason is not None:
             raise CompositeTypeHintError(reason, f"correct the value, or the type hint {self}")

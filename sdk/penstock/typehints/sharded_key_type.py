@@ -15,6 +15,7 @@ from penstock.typehints.constraints import (
     show_type,
     validate_composite_type_param,
 )
+from penstock.utils.sharded_key import ShardedKey
 
 
 class ShardedKeyTypeConstraint(ParameterizedConstraint, metaclass=GetitemConstructor):
@@ -39,8 +40,6 @@ class ShardedKeyTypeConstraint(ParameterizedConstraint, metaclass=GetitemConstru
         return isinstance(sub, ShardedKeyTypeConstraint) and is_consistent_with(sub.key_type, self.key_type)
 
     def _mismatch(self, instance: object) -> str | None:
-        from penstock.utils.sharded_key import ShardedKey
-
         if not isinstance(instance, ShardedKey):
             return not_an_instance("ShardedKey type-constraint violated", "ShardedKey", instance)
         if mismatch(self.key_type, instance.key) is None:

@@ -6,6 +6,7 @@ import types
 import typing
 from collections.abc import Iterable
 
+from penstock.base.row import Row
 from penstock.typehints.constraints import (
     Any,
     Hint,
@@ -73,8 +74,6 @@ def instance_to_type(o: object) -> Hint:
     >>> instance_to_type(("a", [1, 2.5])), instance_to_type({})
     (Tuple[<class 'str'>, List[Union[<class 'float'>, <class 'int'>]]], Dict[Any, Any])
     """
-    from penstock.base.row import Row
-
     cls = type(o)
     if cls in _HOMOGENEOUS:
         return _HOMOGENEOUS[cls](_union_of_values(typing.cast("Iterable[object]", o)))

@@ -6,6 +6,7 @@ from abc import abstractmethod
 from typing import TYPE_CHECKING
 
 from penstock.base.bounded_window import IntervalWindow
+from penstock.coders.coders import IntervalWindowCoder
 from penstock.windows.window_fn import WindowFn
 
 if TYPE_CHECKING:
@@ -27,8 +28,6 @@ class IntervalWindowFn(ByFields, WindowFn):
 
     def get_window_coder(self) -> Coder:
         """The coder of intervals."""
-        from penstock.coders.coders import IntervalWindowCoder
-
         return IntervalWindowCoder()
 
 

@@ -8,8 +8,10 @@ from dataclasses import dataclass
 from typing import Any
 
 from penstock.base.bounded_window import IntervalWindow
+from penstock.base.labels import label_from_callable
 from penstock.base.where import here
 from penstock.base.window_lengths import phase_micros, positive_micros
+from penstock.coders.deterministic import encode_key
 from penstock.error import three_parts
 from penstock.utils.timestamp import Duration, DurationTypes, TimestampTypes
 from penstock.windows.interval_window_fn import IntervalWindowFn, fixed_window
@@ -76,8 +78,6 @@ class UnalignedFixedWindows(IntervalWindowFn, NonMergingWindowFn):
 
     def _phase_micros(self, key: Any) -> int:
         if self.phase_of is None:
-            from penstock.coders.deterministic import encode_key
-
             digest = hashlib.blake2b(encode_key(key), digest_size=8).digest()
             return int.from_bytes(digest, "big") % self.size_micros
         return phase_micros("phase of a key", self.phase_of(key), self.size_micros, where=f"in {self}")
@@ -133,6 +133,4 @@ def _function(noun: str, given: Any) -> Any:
 
 
 def _name(function: Callable[..., Any]) -> str:
-    from penstock.base.labels import label_from_callable
-
     return label_from_callable(function)

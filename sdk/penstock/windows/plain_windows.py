@@ -15,6 +15,7 @@ from penstock.base.bounded_window import IntervalWindow as IntervalWindow
 from penstock.base.bounded_window import TimestampedValue as TimestampedValue
 from penstock.base.bounded_window import V as V
 from penstock.base.window_lengths import phase_micros, positive_micros
+from penstock.coders.coders import GlobalWindowCoder
 from penstock.error import three_parts
 from penstock.utils.timestamp import MIN_TIMESTAMP, Duration, DurationTypes, Timestamp, TimestampTypes
 from penstock.utils.windowed_value import PANE_INFO_UNKNOWN, HomogeneousWindowedBatch, PaneInfo, WindowedValue
@@ -118,8 +119,6 @@ class GlobalWindows(ByFields, NonMergingWindowFn):
 
     def get_window_coder(self) -> Coder:
         """The coder of the global window."""
-        from penstock.coders.coders import GlobalWindowCoder
-
         return GlobalWindowCoder()
 
     def __repr__(self) -> str:

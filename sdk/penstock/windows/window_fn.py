@@ -52,6 +52,7 @@ from enum import Enum
 from typing import TYPE_CHECKING, Any, ClassVar
 
 from penstock.base.bounded_window import BoundedWindow
+from penstock.coders.coders import PickleCoder
 from penstock.utils.timestamp import Timestamp, TimestampTypes
 
 if TYPE_CHECKING:
@@ -159,8 +160,6 @@ class WindowFn(ABC):
 
     def get_window_coder(self) -> Coder:
         """The coder of this function's windows."""
-        from penstock.coders.coders import PickleCoder
-
         return PickleCoder()
 
     def get_transformed_output_time(self, window: BoundedWindow, input_timestamp: Timestamp) -> Timestamp:

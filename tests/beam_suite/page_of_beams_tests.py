@@ -1,4 +1,4 @@
-"""What docs/beam_names.md says of Beam's tests; ``python tests/beam_suite/page.py`` writes it anew from the lists."""
+"""What docs/beam_names.md says of Beam's tests; running this file writes it anew from the lists."""
 
 from __future__ import annotations
 
@@ -12,7 +12,7 @@ sys.path.insert(0, str(Path(__file__).parent))
 from porting import Modules, expected_failures
 
 PAGE = Path(__file__).parents[2] / "docs" / "beam_names.md"
-BEGIN = "<!-- of Beam's tests: python tests/beam_suite/page.py writes this -->"
+BEGIN = "<!-- of Beam's tests: python tests/beam_suite/page_of_beams_tests.py writes this -->"
 END = "<!-- the end of Beam's tests -->"
 _MARKED = re.compile(f"{re.escape(BEGIN)}\n.*?{re.escape(END)}\n", re.DOTALL)
 
