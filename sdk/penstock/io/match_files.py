@@ -18,7 +18,6 @@ from penstock.io.filesystem import BeamIOError, CompressionTypes, FileMetadata
 from penstock.io.filesystems import FileSystems
 from penstock.transforms.create import Create
 from penstock.transforms.pardo import Map, ParDo
-from penstock.transforms.periodicsequence import PeriodicImpulse
 from penstock.transforms.windowing import WindowInto
 from penstock.utils.timestamp import MAX_TIMESTAMP, Duration, Timestamp
 from penstock.windows.plain_windows import FixedWindows
@@ -224,6 +223,9 @@ class MatchContinuously(PTransform[Any, Any]):
 
     def expand(self, pbegin: Any) -> PCollection[FileMetadata]:
         """A clock, the pattern matched at each tick, files that were seen left out."""
+        # The impulse reads a source, and whoever imports its module first would get here before it is there.
+        from penstock.transforms.periodicsequence import PeriodicImpulse
+
         start, stop = self._times
         ticks = pbegin | PeriodicImpulse(Timestamp.now() if start is None else start, stop, self._interval)
         patterns = ticks | "Pattern" >> Map(_second, self._pattern)
