@@ -35,6 +35,26 @@ def pytest_collection_modifyitems(config: pytest.Config, items: list[pytest.Item
         for item in items:
             if item.get_closest_marker("beam_suite"):
                 item.add_marker(pytest.mark.skip(reason="only with --beam-suite: it takes long"))
+    for item in items:
+        # A test that uses the session, or a cluster, starts Java, and so has the mark by which it can be left out.
+        if "spark" in getattr(item, "fixturenames", ()) or item.get_closest_marker("cluster"):
+            item.add_marker(pytest.mark.spark)
+
+
+@pytest.fixture(scope="session", autouse=True)
+def _no_java_without_the_mark(request: pytest.FixtureRequest) -> Iterator[None]:
+    """Fails a test that starts Java in a run that asks for none, ``-m "not spark"``: it lacks the mark."""
+    if "not spark" not in request.config.getoption("markexpr", ""):
+        yield
+        return
+    from pyspark import java_gateway
+
+    def refuse(*_: object, **__: object) -> None:
+        raise AssertionError("this test starts Java: mark it with pytest.mark.spark")
+
+    with pytest.MonkeyPatch.context() as patch:
+        patch.setattr(java_gateway, "launch_gateway", refuse)
+        yield
 
 
 @pytest.fixture(scope="session")

@@ -28,6 +28,7 @@ def oldest(tmp_path_factory: pytest.TempPathFactory) -> Path:
     return folder
 
 
+@pytest.mark.spark
 def test_the_oldest_spark_passes_what_every_spark_has_to_pass(oldest: Path) -> None:
     paths = [str(oldest), *filter(None, [os.environ.get("PYTHONPATH")])]
     environment = {**os.environ, "PYTHONPATH": os.pathsep.join(paths)}
