@@ -210,7 +210,7 @@ _encoders: dict[type, Encoder] = dict(_BUILT_IN_ENCODERS)
 def _encoder_of(kind: type) -> Encoder:
     """Finds, and remembers, how keys of a type that was not met before are encoded."""
     if _fallback_encoders:
-        found = _fallback_encoders.get((kind, _registry()))
+        found = _fallback_encoders.get((kind, registry_in_use()))
         if found is not None:
             return found
     encoder = _registered_encoder(kind) or library_encoder(kind, encode_key)
@@ -268,18 +268,14 @@ def allow_pickled_keys(allowed: bool) -> None:
         forget_encoders()
 
 
-def _registry() -> object:
-    return registry_in_use()
-
-
 def _fallback_encoder(kind: type) -> Encoder | None:
     coder = fallback_coder(kind)
     if coder is None:
         return None
     encode = coder.encode
     head = framed([name_of(kind)], b"p")
-    # Another registry, such as that of a test, has other fallbacks.
-    place = kind, _registry()
+    # Another registry, such as one that a test makes, has other fallbacks.
+    place = kind, registry_in_use()
     _fallback_coders[place] = coder
     found = _fallback_encoders[place] = lambda value: framed([encode(value)], head)
     return found
@@ -287,7 +283,7 @@ def _fallback_encoder(kind: type) -> Encoder | None:
 
 def _decode_fallback(data: bytes) -> Any:
     name, payload = unframed(data, 1)
-    place = class_named(bytes(name)), _registry()
+    place = class_named(bytes(name)), registry_in_use()
     if place not in _fallback_coders:
         # What encodes such keys decodes them.
         _encoder_of(place[0])

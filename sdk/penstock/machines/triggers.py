@@ -10,69 +10,86 @@ from penstock.machines import simple_triggers as simple
 from penstock.machines.composite_triggers import AllOf, AnyOf, EarlyAndLate, InTurn, Repeat
 from penstock.machines.custom_triggers import Custom
 from penstock.machines.trigger_machine import TriggerMachine
-from penstock.windows import watermark_triggers as described
+from penstock.windows.custom_trigger import CustomTrigger
+from penstock.windows.trigger_arrivals import (
+    AfterBytes,
+    AfterCount,
+    AfterDelta,
+    AfterPattern,
+    AfterPunctuation,
+    AfterSignal,
+)
+from penstock.windows.trigger_base import TriggerFn
+from penstock.windows.trigger_composites import AfterAll, AfterAny, AfterEach, Repeatedly
+from penstock.windows.trigger_times import (
+    AfterAlignedProcessingTime,
+    AfterProcessingTime,
+    AfterSynchronizedProcessingTime,
+    AfterWatermarkPercentile,
+)
 from penstock.windows.trigger_walks import every_part
+from penstock.windows.watermark_triggers import AfterWatermark, Always, DefaultTrigger, Never
 
 
-def machine_of(trigger: described.TriggerFn) -> TriggerMachine:
+def machine_of(trigger: TriggerFn) -> TriggerMachine:
     """The state machine of a trigger.
 
     Raises:
         TypeError: There is none for this class.
 
-    >>> machine_of(described.Repeatedly(described.AfterCount(3)))
+    >>> machine_of(Repeatedly(AfterCount(3)))
     Repeat(part=Total(enough=3, weight=None))
     """
     match trigger:
-        case described.Repeatedly(underlying):
+        case Repeatedly(underlying):
             return Repeat(machine_of(underlying))
-        case described.AfterWatermark(early, late):
+        case AfterWatermark(early, late):
             return _after_watermark(early, late)
-        case described.AfterEach(triggers):
+        case AfterEach(triggers):
             return InTurn(tuple(map(machine_of, triggers)))
-        case described.AfterAll(triggers):
+        case AfterAll(triggers):
             return AllOf(tuple(map(machine_of, triggers)))
-        case described.AfterAny(triggers):
+        case AfterAny(triggers):
             return AnyOf(tuple(map(machine_of, triggers)))
-        case described.CustomTrigger():
+        case CustomTrigger():
             return Custom(trigger)
     return _simple(trigger)
 
 
-def _after_watermark(early: described.TriggerFn | None, late: described.TriggerFn | None) -> TriggerMachine:
+def _after_watermark(early: TriggerFn | None, late: TriggerFn | None) -> TriggerMachine:
     if early is None and late is None:
         return simple.EndOfWindow()
     before = simple.Never() if early is None else machine_of(early)
     return EarlyAndLate(before, None if late is None else machine_of(late))
 
 
-def _simple(trigger: described.TriggerFn) -> TriggerMachine:
+def _simple(trigger: TriggerFn) -> TriggerMachine:
     match trigger:
-        case described.DefaultTrigger():
+        case DefaultTrigger():
             return Repeat(simple.EndOfWindow())
-        case described.AfterWatermarkPercentile(percentile):
+        case AfterWatermarkPercentile(percentile):
             return simple.EndOfWindow(percentile)
-        case described.AfterCount(count):
+        case AfterCount(count):
             return simple.Total(count)
-        case described.AfterBytes(size_bytes, size_of):
+        case AfterBytes(size_bytes, size_of):
             return simple.Total(size_bytes, size_of or _pickled_bytes)
-        case described.AfterProcessingTime():
+        case AfterProcessingTime():
             return simple.ClockDelay(trigger.delay_micros)
-        case described.AfterAlignedProcessingTime():
+        case AfterAlignedProcessingTime():
             return simple.ClockDelay(0, trigger.period_micros, trigger.offset_micros)
-        case described.AfterSynchronizedProcessingTime():
+        case AfterSynchronizedProcessingTime():
             return simple.ClockDelay()
-        case described.AfterPunctuation(predicate):
+        case AfterPunctuation(predicate):
             return simple.Punctuation(predicate)
-        case described.AfterPattern(predicates):
+        case AfterPattern(predicates):
             return simple.Pattern(predicates, trigger.contiguous)
-        case described.AfterDelta():
+        case AfterDelta():
             return simple.Delta(trigger.threshold, trigger.initial, trigger.measure)
-        case described.AfterSignal(name):
+        case AfterSignal(name):
             return simple.ExternalSignal(name)
-        case described.Always():
+        case Always():
             return simple.Always()
-        case described.Never():
+        case Never():
             return simple.Never()
     raise TypeError(
         three_parts(
@@ -86,12 +103,10 @@ def _pickled_bytes(value: Any) -> int:
     return len(dumps(value))
 
 
-def looks_at_last_pane(trigger: described.TriggerFn) -> bool:
+def looks_at_last_pane(trigger: TriggerFn) -> bool:
     """Whether a trigger, or a part of it, may ask what the last pane held.
 
-    >>> looks_at_last_pane(described.AfterCount(3))
+    >>> looks_at_last_pane(AfterCount(3))
     False
     """
-    return any(
-        isinstance(part, described.AfterDelta | described.CustomTrigger) for part in every_part(trigger)
-    )
+    return any(isinstance(part, AfterDelta | CustomTrigger) for part in every_part(trigger))

@@ -1,4 +1,4 @@
-"""The functions that assign elements to windows in event time, and merge windows.
+"""The plain functions that assign elements to windows: global, fixed and sliding; and when results are stamped.
 
 Seconds go in, as in Beam; inside, all is whole microseconds. The windows themselves are in `bounded_window`; how to
 write a function of one's own is in `window_fn`.
@@ -9,48 +9,20 @@ from __future__ import annotations
 from dataclasses import dataclass, field
 from typing import TYPE_CHECKING, Any
 
-from penstock.base.bounded_window import BoundedWindow as BoundedWindow
-from penstock.base.bounded_window import GlobalWindow as GlobalWindow
-from penstock.base.bounded_window import IntervalWindow as IntervalWindow
-from penstock.base.bounded_window import TimestampedValue as TimestampedValue
-from penstock.base.bounded_window import V as V
+from penstock.base.bounded_window import BoundedWindow, GlobalWindow, IntervalWindow
 from penstock.base.window_lengths import phase_micros, positive_micros
 from penstock.coders.coders import GlobalWindowCoder
 from penstock.error import three_parts
 from penstock.utils.timestamp import MIN_TIMESTAMP, Duration, DurationTypes, Timestamp, TimestampTypes
 from penstock.utils.windowed_value import PANE_INFO_UNKNOWN, HomogeneousWindowedBatch, PaneInfo, WindowedValue
 from penstock.windows import timeutil
-from penstock.windows.calendar_windows import CalendarWindows as CalendarWindows
 from penstock.windows.interval_window_fn import ByFields, ByTimestamp, fixed_window
-from penstock.windows.keyed_windows import PerElementFixedWindows as PerElementFixedWindows
-from penstock.windows.keyed_windows import UnalignedFixedWindows as UnalignedFixedWindows
-from penstock.windows.sessions import BoundedSessions as BoundedSessions
-from penstock.windows.sessions import Sessions as Sessions
-from penstock.windows.window_fn import MergeScope as MergeScope
-from penstock.windows.window_fn import NonMergingWindowFn as NonMergingWindowFn
-from penstock.windows.window_fn import WindowFn as WindowFn
+from penstock.windows.window_fn import NonMergingWindowFn, WindowFn
 
 if TYPE_CHECKING:
     from penstock.coders.coders import Coder
 
-__all__ = [
-    "TimestampCombiner",
-    "WindowFn",
-    "MergeScope",
-    "BoundedWindow",
-    "IntervalWindow",
-    "TimestampedValue",
-    "GlobalWindow",
-    "NonMergingWindowFn",
-    "GlobalWindows",
-    "FixedWindows",
-    "SlidingWindows",
-    "Sessions",
-    "BoundedSessions",
-    "CalendarWindows",
-    "PerElementFixedWindows",
-    "UnalignedFixedWindows",
-]
+__all__ = ["FixedWindows", "GlobalWindows", "SlidingWindows", "TimestampCombiner"]
 
 
 class TimestampCombiner:

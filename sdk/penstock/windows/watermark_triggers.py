@@ -1,80 +1,21 @@
-"""Triggers: when, in processing time, the panes of a window are emitted.
+"""Triggers by the watermark, and the two plainest: always and never.
 
-These are descriptions; the runner gives them meaning. Names and rules are Beam's, after the paper's question
-"when"; what Beam does not have says where it comes from. `docs/triggers.md` shows all of them at work.
-All names are here, but for ``TriggerContext`` of `custom_trigger`: Beam has this name here for something else.
+These are descriptions; the runner gives them meaning. `docs/triggers.md` shows all triggers at work.
 """
 
 from __future__ import annotations
 
 from dataclasses import dataclass
 
-from penstock.base.bounded_window import GlobalWindow as GlobalWindow
-from penstock.utils.timestamp import MAX_TIMESTAMP as MAX_TIMESTAMP
-from penstock.utils.timestamp import MIN_TIMESTAMP as MIN_TIMESTAMP
-from penstock.utils.timestamp import TIME_GRANULARITY as TIME_GRANULARITY
-from penstock.windows.custom_trigger import CustomTrigger, TriggerElement, TriggerTimer
-from penstock.windows.trigger_arrivals import (
-    AfterBytes,
-    AfterCount,
-    AfterDelta,
-    AfterPattern,
-    AfterPunctuation,
-    AfterSignal,
-)
 from penstock.windows.trigger_base import (
-    FINISHED,
-    AccumulationMode,
-    ClosingBehavior,
     DataLossReason,
-    Finished,
     HasLateness,
-    OnTimeBehavior,
     TriggerFn,
     check_triggers,
 )
-from penstock.windows.trigger_composites import AfterAll, AfterAny, AfterEach, OrFinally, Repeatedly
-from penstock.windows.trigger_times import (
-    AfterAlignedProcessingTime,
-    AfterProcessingTime,
-    AfterSynchronizedProcessingTime,
-    AfterWatermarkPercentile,
-)
-from penstock.windows.trigger_times import (
-    _AfterSynchronizedProcessingTime as _AfterSynchronizedProcessingTime,
-)
+from penstock.windows.trigger_composites import Repeatedly
 
-__all__ = [
-    "AccumulationMode",
-    "TriggerFn",
-    "DefaultTrigger",
-    "AfterWatermark",
-    "AfterProcessingTime",
-    "AfterCount",
-    "Always",
-    "Repeatedly",
-    "AfterAny",
-    "AfterAll",
-    "AfterEach",
-    "OrFinally",
-    "DataLossReason",
-    "AfterAlignedProcessingTime",
-    "AfterBytes",
-    "AfterDelta",
-    "AfterPattern",
-    "AfterPunctuation",
-    "AfterSignal",
-    "AfterSynchronizedProcessingTime",
-    "AfterWatermarkPercentile",
-    "ClosingBehavior",
-    "CustomTrigger",
-    "FINISHED",
-    "Finished",
-    "Never",
-    "OnTimeBehavior",
-    "TriggerElement",
-    "TriggerTimer",
-]
+__all__ = ["AfterWatermark", "Always", "DefaultTrigger", "Never"]
 
 
 @dataclass(frozen=True, repr=False)
@@ -122,6 +63,7 @@ class AfterWatermark(TriggerFn):
     Raises:
         TypeError: `early` or `late` is no trigger.
 
+    >>> from penstock.transforms.trigger import AfterCount
     >>> AfterWatermark(late=AfterCount(1)) == AfterWatermark(late=Repeatedly(AfterCount(1)))
     True
     """
