@@ -106,7 +106,7 @@ def spark_session(cores: int) -> SparkSession:
     """The same session for every contender that uses Spark."""
     from pyspark.sql import SparkSession
 
-    from penstock_spark.java import ensure_java
+    from penstock_spark.session.java import ensure_java
 
     os.environ["JAVA_HOME"] = ensure_java()
     os.environ["PYSPARK_PYTHON"] = sys.executable

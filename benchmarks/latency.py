@@ -18,7 +18,7 @@ from typing import Any
 import tiny
 from outcome import FOLDER, write_numbers
 from penstock.testing.test_pipeline import TestPipeline
-from penstock_spark.session import SessionOptions, session_for
+from penstock_spark.session.session import SessionOptions, session_for
 from processes import tree_cpu_seconds
 from stream_report import markdown
 

@@ -82,7 +82,7 @@ def _children_seconds() -> float:
 
 def measure(names: Sequence[str], runs: int, folder: Path) -> dict[str, Any]:
     """All starts, in turns."""
-    from penstock_spark.java import ensure_java
+    from penstock_spark.session.java import ensure_java
 
     java = {"JAVA_HOME": ensure_java(), "PYSPARK_PYTHON": sys.executable}
     # Where there is a Java, penstock finds it by itself.

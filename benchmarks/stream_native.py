@@ -99,8 +99,10 @@ def empty_batches(
     chain: Callable[[DataFrame, int], DataFrame], spark: SparkSession, folder: str, levels: int, batches: int
 ) -> dict[str, Any]:
     """Stateful operators in a row, to which nothing comes."""
-    beats = spark.readStream.format("rate-micro-batch").option("rowsPerBatch", 1).option("numPartitions", 1)
-    chained = chain(beats.load().where("value < 0").select(F.col("value").alias("key")), levels)
+    heartbeats = (
+        spark.readStream.format("rate-micro-batch").option("rowsPerBatch", 1).option("numPartitions", 1)
+    )
+    chained = chain(heartbeats.load().where("value < 0").select(F.col("value").alias("key")), levels)
     writer = chained.writeStream.foreachBatch(lambda frame, _: frame.collect())
     with started(writer.option("checkpointLocation", folder)) as query:
         return measured_batches(query, batches)

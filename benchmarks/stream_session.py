@@ -15,7 +15,7 @@ _STREAMING = "org.apache.spark.sql.execution.streaming"
 
 def start_session(cores: int) -> SparkSession:
     """Starts Spark on this machine, with a partition and a state store for each core."""
-    from penstock_spark.session import SessionOptions, session_for
+    from penstock_spark.session.session import SessionOptions, session_for
 
     # Spark's processes have to find the processors by the names of their modules.
     os.environ["PYTHONPATH"] = os.pathsep.join(filter(None, (str(_HERE), os.environ.get("PYTHONPATH"))))

@@ -60,7 +60,7 @@ def _no_java_without_the_mark(request: pytest.FixtureRequest) -> Iterator[None]:
 @pytest.fixture(scope="session")
 def spark(tmp_path_factory: pytest.TempPathFactory) -> Iterator[SparkSession]:
     """The one session of a test run; pipelines find it without being told, as the active session."""
-    from penstock_spark.session import SessionOptions, session_for
+    from penstock_spark.session.session import SessionOptions, session_for
 
     # Spark makes a warehouse folder where the process runs as soon as its catalog is asked for anything.
     warehouse = str(tmp_path_factory.mktemp("warehouse"))

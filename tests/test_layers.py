@@ -30,6 +30,30 @@ LAYERS = (
 )
 """The folders and files of the SDK, from the ground up. Each imports from itself and from those before it."""
 
+RUNNER_LAYERS = (
+    ("process",),
+    ("session",),
+    ("plan",),
+    ("reports",),
+    ("shipping",),
+    ("arrow",),
+    ("batches",),
+    ("files",),
+    ("worker",),
+    ("sources",),
+    ("sinks",),
+    ("source_watermarks",),
+    ("stream_sources",),
+    ("stream",),
+    ("passes",),
+    ("checkpoints",),
+    ("lowering",),
+    ("runs",),
+    ("supported",),
+    ("runner",),
+)
+"""The folders and files of the runner, likewise."""
+
 FACADES = frozenset(
     f"penstock.{name}"
     for name in (
@@ -95,8 +119,9 @@ def _imported(name: str, text: str, known: Mapping[str, str], for_types: bool) -
 def _layer(module: str) -> int:
     if module in FACADES:
         return len(LAYERS)
-    room = module.split(".")[1]
-    return next(number for number, rooms in enumerate(LAYERS) if room in rooms)
+    package, room = module.split(".")[:2]
+    layers = LAYERS if package == "penstock" else RUNNER_LAYERS
+    return next(number for number, rooms in enumerate(layers) if room in rooms)
 
 
 def upward(imports: Imports) -> list[str]:
@@ -128,14 +153,14 @@ def _texts(package: str) -> dict[str, str]:
     return {name: path.read_text(encoding="utf-8") for name, path in _modules(package).items()}
 
 
-def test_every_module_of_the_sdk_has_a_layer() -> None:
-    assert [name for name in _modules("penstock") if "." in name and _layer(name) < 0] == []
+def test_every_facade_is_a_module() -> None:
     assert set(_modules("penstock")) >= FACADES
 
 
+@pytest.mark.parametrize("package", ["penstock", "penstock_spark"])
 @pytest.mark.parametrize("for_types", [False, True], ids=["when it runs", "for types, too"])
-def test_imports_of_the_sdk_point_down(for_types: bool) -> None:
-    assert upward(imports_of(_texts("penstock"), for_types=for_types)) == []
+def test_imports_point_down(package: str, for_types: bool) -> None:
+    assert upward(imports_of(_texts(package), for_types=for_types)) == []
 
 
 # Some modules of the runner enter what they have with the model, and that only once.
@@ -165,9 +190,20 @@ def test_no_modules_import_each_other(package: str) -> None:
     assert circles(imports_of(_texts(package), for_types=False)) == []
 
 
-LATE_IMPORTS = {"penstock.absent", "penstock.io.match_files"}
-"""Modules that import in a function: what is left out of Beam is looked up when a program first asks for it; and a
-clock that looks for files reads a source of the package that is being imported."""
+LATE_IMPORTS = {
+    "penstock": {"penstock.absent", "penstock.io.match_files"},
+    "penstock_spark": {
+        "penstock_spark",
+        "penstock_spark.batches",
+        "penstock_spark.runner",
+        "penstock_spark.session.spark_versions",
+        "penstock_spark.stream.level_processor",
+    },
+}
+"""Modules that import in a function. In the SDK: what is left out of Beam is looked up when a program first asks for
+it, and a clock that looks for files reads a source of the package that is being imported. In the runner: workers import
+the package and the modules that Spark unpickles in each task, and need little of them; a library of batches is loaded
+when a hint names it, and a batch run loads nothing of streams."""
 
 
 def late(texts: Mapping[str, str]) -> set[str]:
@@ -182,9 +218,13 @@ def late(texts: Mapping[str, str]) -> set[str]:
     }
 
 
-def test_imports_of_the_sdk_stand_at_the_top() -> None:
+@pytest.mark.parametrize("package", LATE_IMPORTS)
+def test_imports_stand_at_the_top(package: str) -> None:
+    assert late(_texts(package)) == LATE_IMPORTS[package]
+
+
+def test_an_import_inside_a_function_is_found() -> None:
     texts = _texts("penstock")
-    assert late(texts) == LATE_IMPORTS
     name = "penstock.io.textio"
     mutant = "def f():\n    from penstock.error import three_parts\n"
     assert late({name: texts[name] + mutant}) == {name}
@@ -196,6 +236,14 @@ MUTANTS = {
     "by its module": "def f():\n    import penstock.transforms.create\n",
     "from its package": "from penstock.transforms import create\n",
 }
+
+
+def test_an_import_of_the_runner_that_points_up_is_found() -> None:
+    texts = _texts("penstock_spark")
+    name = "penstock_spark.plan.batch_plan"
+    line = "def f():\n    from penstock_spark.lowering.jobs import run_plan\n"
+    changed = imports_of({**texts, name: texts[name] + line}, for_types=False)
+    assert upward(changed) == [f"{name} imports penstock_spark.lowering.jobs"]
 
 
 @pytest.mark.parametrize("line", MUTANTS.values(), ids=MUTANTS)

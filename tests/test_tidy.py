@@ -190,8 +190,7 @@ def test_every_pass_has_a_golden_file_and_every_golden_file_a_pass() -> None:
     passes = {path.stem for path in (ROOT / "runner_spark/penstock_spark/passes").glob("[!_]*.py")}
     golden = {path.stem for path in (ROOT / "tests/golden/passes").iterdir()}
     assert passes
-    # The questions of `native.py` are part of what `choose` decides, and have goldens of their own.
-    assert passes | {"native"} == golden
+    assert passes == golden
 
 
 def test_every_example_has_a_test() -> None:

@@ -87,7 +87,7 @@ class ProgramMachine:
         """Only triggers hear signals."""
         return []
 
-    def end_round(self, state: StatefulKey, times: Times) -> list[Emitted]:
+    def end_micro_batch(self, state: StatefulKey, times: Times) -> list[Emitted]:
         """Only groupings hear of rounds."""
         return []
 

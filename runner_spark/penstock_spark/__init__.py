@@ -7,7 +7,7 @@ from __future__ import annotations
 
 from typing import TYPE_CHECKING, Any
 
-from penstock_spark.spark_versions import check_package
+from penstock_spark.session.spark_versions import check_package
 
 check_package()
 

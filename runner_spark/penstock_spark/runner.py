@@ -25,9 +25,9 @@ from penstock_spark.passes.record_groupings import record_groupings
 from penstock_spark.passes.side_views import side_views, without_side_views
 from penstock_spark.passes.stream_views import stream_views
 from penstock_spark.passes.windowed_writes import windowed_writes
-from penstock_spark.plan import Plan, show_plan
+from penstock_spark.plan.batch_plan import Plan, show_plan
+from penstock_spark.plan.stream_plan import StreamPlan, show_stream_plan
 from penstock_spark.sources.known_columns import table_before_opening
-from penstock_spark.stream_plan import StreamPlan, show_stream_plan
 from penstock_spark.supported import check, default_mode
 
 
@@ -51,11 +51,11 @@ class SparkRunner(PipelineRunner):
             UnsupportedByRunner: The pipeline asks for something that this runner does not do.
             Exception: Whatever user code raised, with the step named.
         """
-        from penstock_spark.execute import execute
-        from penstock_spark.execute_stream import start
-        from penstock_spark.interrupts import stoppable
-        from penstock_spark.opened import Opened
-        from penstock_spark.spark_errors import Surroundings, translating
+        from penstock_spark.process.interrupts import stoppable
+        from penstock_spark.reports.spark_errors import Surroundings, translating
+        from penstock_spark.runs.execute import execute
+        from penstock_spark.runs.execute_stream import start
+        from penstock_spark.runs.opened import Opened
 
         settings = self._settings(options)
         opened = Opened(settings, self.local_only)
@@ -104,7 +104,7 @@ class SparkRunner(PipelineRunner):
 
     def element_type_of(self, source: Source, options: PipelineOptions, where: str) -> Any:
         """The type of a source's elements, by its files or by a session that is there already; starts nothing."""
-        from penstock_spark.session import existing_session
+        from penstock_spark.session.session import existing_session
         from penstock_spark.sources.element_types import element_type_of
 
         given = self.arguments.get("spark", getattr(options.view_as(SparkOptions), "spark", None))
@@ -114,9 +114,9 @@ class SparkRunner(PipelineRunner):
         """A PCollection as a DataFrame; see `penstock.io.to_dataframe`."""
         from penstock.construction.graph_of import graph_with_edge
         from penstock.io.sparkio import FrameSink
-        from penstock_spark.execute import lower_only
-        from penstock_spark.opened import Opened
-        from penstock_spark.session import moved
+        from penstock_spark.runs.execute import lower_only
+        from penstock_spark.runs.opened import Opened
+        from penstock_spark.session.session import moved
 
         pipeline = pcoll.pipeline
         graph, edge = graph_with_edge(pcoll)

@@ -19,9 +19,9 @@ from penstock.windows.trigger_base import TriggerFn
 from penstock.windows.watermark_triggers import DefaultTrigger
 from penstock_spark.passes.side_views import unending_edges
 from penstock_spark.passes.windowed_writes import writes_by_window
-from penstock_spark.retractions import retracting_edges
+from penstock_spark.plan.retractions import retracting_edges
+from penstock_spark.plan.windowing import windowing_of
 from penstock_spark.sinks.window_files import FILE_SINKS
-from penstock_spark.windowing import windowing_of
 
 _STREAMS = (RecordedStream, StreamSource, PeriodicSource, SequenceSource)
 

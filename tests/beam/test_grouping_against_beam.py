@@ -23,11 +23,11 @@ import on_penstock
 from beam_comparison import Report, causes, compare, model
 from beam_examples import EXAMPLES, element, program, transcript
 from beam_panes import in_order
-from beam_programs import Make, Program, programs
+from beam_programs import GroupingProgram, Make, programs
 from beam_quirks import Quirk
 
 from penstock.machines.composite_triggers import AllOf
-from penstock.machines.program import Program as MachineProgram
+from penstock.machines.program import GroupingProgram as MachineProgram
 from penstock.machines.simple_triggers import EndOfWindow, Total
 
 # The programs of the last three found that an element may be taken for one of a session that is finished.
@@ -87,7 +87,7 @@ DEFAULTS = replace(program(Make("GlobalWindows"), Make("DefaultTrigger"), elemen
     ],
 )
 def test_what_the_programs_leave_out_is_an_error_in_beams_runner_only(
-    refused: Program, error: type[Exception], panes: int
+    refused: GroupingProgram, error: type[Exception], panes: int
 ) -> None:
     assert len(on_penstock.run(refused)) == panes
     with pytest.raises(error):
@@ -95,11 +95,11 @@ def test_what_the_programs_leave_out_is_an_error_in_beams_runner_only(
 
 
 MUTANTS: dict[str, tuple[type, str, Callable[..., Any]]] = {
-    "counts one too many": (Total, "should_fire", lambda trigger, state, sight: state > trigger.enough),
+    "counts one too many": (Total, "should_fire", lambda trigger, state, status: state > trigger.enough),
     "takes any for all": (AllOf, "_of_parts", lambda trigger, answers: any(answers)),
     "misses the end of the window": (
         *(EndOfWindow, "should_fire"),
-        lambda trigger, state, sight: sight.times.watermark_micros > sight.window.end_micros,
+        lambda trigger, state, status: status.times.watermark_micros > status.window.end_micros,
     ),
     "lets go one microsecond later": (
         *(MachineProgram, "expiry_micros"),
@@ -108,7 +108,7 @@ MUTANTS: dict[str, tuple[type, str, Callable[..., Any]]] = {
 }
 
 
-def unexplained(some: list[Program]) -> list[str]:
+def unexplained(some: list[GroupingProgram]) -> list[str]:
     report = Report()
     for each in some:
         report.add(each, model(each, beam_model.BEAM), in_order(on_penstock.run(each)))

@@ -38,7 +38,7 @@ def _start_session() -> None:
 
     if SparkSession.getActiveSession() is not None:
         return
-    from penstock_spark.session import SessionOptions, session_for
+    from penstock_spark.session.session import SessionOptions, session_for
 
     conf = {"spark.driver.memory": "2g", "spark.sql.warehouse.dir": str(Path.cwd() / "warehouse")}
     session_for(SessionOptions(master="local[2]", app_name="Beam's tests", conf=conf, fast_start=True))
@@ -54,9 +54,9 @@ def _run_on_toy_engine(runner: Any, pipeline: Any, options: Any) -> Any:
     from penstock.graph import DriverList, InlineValues, Read, Write
     from penstock.options.pipeline_options import TypeOptions
     from penstock_spark.lowering.context import INLINE_VALUES
-    from penstock_spark.plan import Plan
-    from penstock_spark.result import SparkResult
-    from penstock_spark.spark_errors import raise_translated
+    from penstock_spark.plan.batch_plan import Plan
+    from penstock_spark.reports.spark_errors import raise_translated
+    from penstock_spark.runs.result import SparkResult
 
     allow_pickled_keys(options.view_as(TypeOptions).allow_non_deterministic_key_coders)
     graph = pipeline.to_graph()

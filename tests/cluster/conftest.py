@@ -120,7 +120,7 @@ def _daemon(folder: Path, name: str, main_class: str, *arguments: str) -> Iterat
     """Runs one of Spark's daemons with a log file, and ends it, and what it has started, with the block."""
     import pyspark
 
-    from penstock_spark.java import ensure_java
+    from penstock_spark.session.java import ensure_java
 
     home = Path(pyspark.__file__).parent
     environment = {

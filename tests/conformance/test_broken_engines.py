@@ -15,7 +15,7 @@ from penstock_conformance.parsing import load
 from penstock_conformance.playing import outcomes_of
 
 SCENARIOS = [scenario for scenario in load() if not scenario.place.startswith("must_fail/")]
-STEPS = ("element", "advance_watermark", "advance_clock", "signal", "end_round")
+STEPS = ("element", "advance_watermark", "advance_clock", "signal", "end_micro_batch")
 
 
 def failed_rows() -> set[str]:

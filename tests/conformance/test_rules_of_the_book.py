@@ -40,8 +40,8 @@ from penstock.transforms.window import (
 )
 from penstock.utils.windowed_value import PaneInfoTiming
 from penstock.windows.windowing import Windowing
-from penstock_spark.operators.batch import loads
-from penstock_spark.shards.packets import Mark, Packet
+from penstock_spark.worker.batch import loads
+from penstock_spark.worker.messages import Message, WatermarkUpdate
 
 SECOND = 1_000_000
 
@@ -196,7 +196,7 @@ def test_a_micro_batch_that_was_given_up_moves_no_watermark():
 
 
 def test_after_a_watermark_its_sender_sends_nothing_before_it_that_is_not_late(monkeypatch):
-    sent: list[Packet] = []
+    sent: list[Message] = []
     play_shard = toy_query.play_shard
 
     def listening(*arguments: Any) -> Any:
@@ -220,17 +220,19 @@ def test_after_a_watermark_its_sender_sends_nothing_before_it_that_is_not_late(m
     query = ToyQuery(pipeline, shards=1)
     for number in range(60):
         query.batch({"Read": [[(f"k{number % 3}", 1, number + number * 7 % 13)]]}, number * SECOND)
-    marks: list[Mark] = [mark for packet in sent for mark in packet.marks if mark.percentile == 1]
+    updates: list[WatermarkUpdate] = [
+        update for message in sent for update in message.watermark_updates if update.percentile == 1
+    ]
     timings = set()
-    for packet in sent:
-        for parts in packet.parts.values():
+    for message in sent:
+        for parts in message.parts.values():
             for part in parts:
-                promised = [mark.micros for mark in marks if mark.moment < part.moment]
+                promised = [update.micros for update in updates if update.logical_time < part.logical_time]
                 for _, timestamp, _, pane in part.batch.rows():
                     timings.add(PaneInfoTiming.to_string(pane.timing))
                     assert pane.timing == PaneInfoTiming.LATE or timestamp >= max(promised, default=timestamp)
     assert timings == {"EARLY", "ON_TIME", "LATE"}
-    assert len({mark.micros for mark in marks}) > 10
+    assert len({update.micros for update in updates}) > 10
 
 
 # C4-02

@@ -42,7 +42,7 @@ class Moment(NamedTuple):
     watermarks: dict[str, tuple[int, int]]
 
 
-def moments_of(pipeline: beam.Pipeline) -> list[Moment]:
+def logical_times_of(pipeline: beam.Pipeline) -> list[Moment]:
     query = ToyQuery(pipeline, shards=1, events_per_batch=1)
     return [
         Moment(
@@ -66,7 +66,7 @@ def of_sessions(timestamp_combiner: int) -> list[Moment]:
             lambda element, name=name: (element[0], (name, element[1]))
         )
         _ = shown | f"Windows of {name}" >> beam.Map(with_window) | f"Write {name}" >> WriteToMemory([])
-    return moments_of(pipeline)
+    return logical_times_of(pipeline)
 
 
 @pytest.mark.parametrize(
@@ -203,7 +203,7 @@ def overlapping(timestamp_combiner: int) -> Iterator[tuple[str, str, int]]:
         _ = shown | f"Show {stage}" >> beam.Map(with_window) | f"Write {stage}" >> WriteToMemory([])
         groups = groups | f"Again {stage}" >> beam.Map(lambda group: (group[0], 1))
     # Before the watermark there is a step for the beginning, and one for the element.
-    for time, moment in zip(times, moments_of(pipeline)[2:], strict=False):
+    for time, moment in zip(times, logical_times_of(pipeline)[2:], strict=False):
         for stage, window in moment.found:
             yield time, stage, window.end_micros
 

@@ -112,7 +112,7 @@ def map_side(machine: GroupingMachine, elements: Iterable[Element]) -> Iterator[
             yield Arrival(window, held, 1, machine.program.output_times.needed([element.timestamp_micros]))
 
 
-def moments_of(events: Iterable[Event]) -> Iterator[list[Event]]:
+def logical_times_of(events: Iterable[Event]) -> Iterator[list[Event]]:
     """The events, those elements together that arrive while the clock stands still and nothing else happens."""
     together: list[Event] = []
     for event in events:
@@ -131,7 +131,7 @@ def moments_of(events: Iterable[Event]) -> Iterator[list[Event]]:
 def outcome(case: Case, mode: Any = None, engine: str = "streaming", seed: int | None = None) -> list[Played]:
     """What comes out where the elements of each moment come together; one by one without a seed."""
     player = Together(case.machine(mode), engine, None if seed is None else Random(seed))
-    played = [one for events in moments_of(case.events) for one in player.play_moment(events)]
+    played = [one for events in logical_times_of(case.events) for one in player.play_moment(events)]
     return played + as_it_is_now(player.finish())
 
 
@@ -184,18 +184,18 @@ class Reached:
 
     machine: TriggerMachine
     state: Any
-    sight: PlainSight
+    status: PlainSight
 
 
 def random_reached(random: Random) -> Reached:
     while True:
         machine = random_machine(random)
         times = Times(random.choice((MIN_MICROS, 20 * SECOND)), random.randint(0, 20) * SECOND)
-        sight = PlainSight(IntervalWindow(0, 10), times)
-        state = random_state(random, machine, sight)
-        waits = not machine.is_finished(state) and not machine.should_fire(state, sight)
+        status = PlainSight(IntervalWindow(0, 10), times)
+        state = random_state(random, machine, status)
+        waits = not machine.is_finished(state) and not machine.should_fire(state, status)
         if waits and not machine.tells_one_from_many:
-            return Reached(machine, state, sight)
+            return Reached(machine, state, status)
 
 
 @law(random_reached, cases=500)
@@ -204,12 +204,12 @@ def a_trigger_that_tells_no_one_from_many_is_told_all_by_one(case: Reached) -> N
 
     And before the end of the window, none does. (Design, section 5: what may be combined before the shuffle.)
     """
-    element = Element(0, 0, (case.sight.window,))
-    after_one = case.machine.element(case.state, element, case.sight)
-    if case.machine.should_fire(after_one, case.sight):
-        assert case.sight.is_past_end
+    element = Element(0, 0, (case.status.window,))
+    after_one = case.machine.element(case.state, element, case.status)
+    if case.machine.should_fire(after_one, case.status):
+        assert case.status.is_past_end
     else:
-        assert case.machine.element(after_one, element, case.sight) == after_one
+        assert case.machine.element(after_one, element, case.status) == after_one
 
 
 @law(punctual_case, cases=300)

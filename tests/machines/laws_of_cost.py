@@ -98,7 +98,7 @@ class CrowdedKey:
             self._machine.element(self._key, Element(1, long.start_micros, (long,)), self._times)
         for number in range(windows):
             self._open(number)
-        self._end_round()
+        self._end_micro_batch()
 
     def _open(self, number: int) -> None:
         self._times = self._times._replace(clock_micros=number * SECOND)
@@ -110,15 +110,15 @@ class CrowdedKey:
         self._machine.element(self._key, element, self._times)
         self._machine.hold_micros(self._key)
 
-    def _end_round(self) -> None:
+    def _end_micro_batch(self) -> None:
         if self._times.expiry_micros is not None:
-            self._machine.end_round(self._key, self._times)
+            self._machine.end_micro_batch(self._key, self._times)
 
     def step(self, number: int) -> None:
         """One step."""
         self._open(self._windows + number)
         self._add((20 * (number + self._windows // 2) + 3) * SECOND)
-        self._end_round()
+        self._end_micro_batch()
         name = "watermark_micros" if self._times.expiry_micros is None else "expiry_micros"
         self._times = self._times._replace(**{name: (20 * number + 14) * SECOND})
         self._machine.advance(self._key, self._times)

@@ -109,7 +109,9 @@ def small_steps_of_time_do_what_a_large_one_does(case: Case) -> None:
     assert whole == without_steps(played(with_events(case, clock_in_steps(case.events, random))))
     if any(isinstance(part, BeforeEnd) for part in every_part(case.windowing.triggerfn)):
         return  # Its timer rings at once when the watermark moves at all, where the moment is past.
-    moments = sorted({moment for event in only_arrivals(case.events) for moment in moments_of(case, event)})
+    moments = sorted(
+        {moment for event in only_arrivals(case.events) for moment in logical_times_of(case, event)}
+    )
     assert whole == without_steps(played(with_events(case, watermark_in_steps(case.events, moments))))
 
 
@@ -124,7 +126,7 @@ def clock_in_steps(events: tuple[Event, ...], random: Random) -> Iterator[Event]
         yield event
 
 
-def moments_of(case: Case, event: Arrive) -> Iterator[int]:
+def logical_times_of(case: Case, event: Arrive) -> Iterator[int]:
     """When something may be due because of an element: where its windows end, and where they take no more elements."""
     for window in windows_of(case, event):
         yield window.end_micros

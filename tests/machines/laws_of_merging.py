@@ -28,7 +28,7 @@ from penstock.machines.simple_triggers import (
     Punctuation,
     Total,
 )
-from penstock.machines.trigger_machine import Sight, TriggerMachine
+from penstock.machines.trigger_machine import TriggerMachine, WindowStatus
 from penstock.transforms.window import IntervalWindow
 
 
@@ -65,7 +65,7 @@ def in_another_order(case: Case, random: Random) -> list[Any]:
     return events
 
 
-class PlainSight(Sight):
+class PlainSight(WindowStatus):
     """What a trigger sees when there is nothing but a window and the time."""
 
     def __init__(self, window: IntervalWindow, times: Times) -> None:
@@ -79,7 +79,7 @@ class States:
     """States that one trigger may have come to, in windows that merge."""
 
     machine: TriggerMachine
-    sight: Sight
+    status: WindowStatus
     states: tuple[Any, ...]
 
 
@@ -122,22 +122,22 @@ def random_states(random: Random) -> States:
     machine = random.choice(SIMPLE)(random) if random.random() < 0.5 else random_machine(random)
     watermark_micros = random.choice((MIN_MICROS, 20 * SECOND))
     times = Times(watermark_micros, random.randint(0, 20) * SECOND)
-    sight = PlainSight(IntervalWindow(0, 10), times)
-    return States(machine, sight, tuple(random_state(random, machine, sight) for _ in range(3)))
+    status = PlainSight(IntervalWindow(0, 10), times)
+    return States(machine, status, tuple(random_state(random, machine, status) for _ in range(3)))
 
 
-def random_state(random: Random, machine: TriggerMachine, sight: PlainSight) -> Any:
+def random_state(random: Random, machine: TriggerMachine, status: PlainSight) -> Any:
     """A state that elements, signals and firings have led to."""
     state = machine.start()
     for _ in range(random.randint(0, 6)):
         if machine.is_finished(state):
             return state
-        moment_micros = sight.times.clock_micros - random.randint(0, 10) * SECOND
-        then = PlainSight(IntervalWindow(0, 10), sight.times._replace(clock_micros=moment_micros))
+        moment_micros = status.times.clock_micros - random.randint(0, 10) * SECOND
+        then = PlainSight(IntervalWindow(0, 10), status.times._replace(clock_micros=moment_micros))
         if random.random() < 0.2:
             state = machine.signal(state, "flush")
         else:
-            state = machine.element(state, Element(random.randint(0, 9), 0, (sight.window,)), then)
+            state = machine.element(state, Element(random.randint(0, 9), 0, (status.window,)), then)
         if random.random() < 0.5 and machine.should_fire(state, then):
             state = machine.fire(state, then)
     return state
@@ -151,7 +151,7 @@ def trigger_states_merge_in_any_order(case: States) -> None:
     """
 
     def merged(*states: Any) -> Any:
-        return case.machine.merge(states, case.sight)
+        return case.machine.merge(states, case.status)
 
     one, two, three = case.states
     whole = merged(one, two, three)
@@ -241,8 +241,8 @@ def a_merged_trigger_knows_what_one_window_would(case: Divided) -> None:
     states = [case.machine.start() for _ in range(3)]
     whole = case.machine.start()
     for number, (value, place) in enumerate(zip(case.values, case.places, strict=True)):
-        sight = PlainSight(IntervalWindow(0, 10), Times(clock_micros=number * SECOND))
-        element = Element(value, 0, (sight.window,))
-        states[place] = case.machine.element(states[place], element, sight)
-        whole = case.machine.element(whole, element, sight)
-    assert case.machine.merge(states, sight) == whole
+        status = PlainSight(IntervalWindow(0, 10), Times(clock_micros=number * SECOND))
+        element = Element(value, 0, (status.window,))
+        states[place] = case.machine.element(states[place], element, status)
+        whole = case.machine.element(whole, element, status)
+    assert case.machine.merge(states, status) == whole

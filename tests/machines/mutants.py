@@ -160,8 +160,8 @@ def whatever_is_dropped_had_expired(patch: pytest.MonkeyPatch) -> None:
 def closed_windows_open_again(patch: pytest.MonkeyPatch) -> None:
     settle = visiting._settle
 
-    def forget(program: Any, key: Any, state: Any, sight: Any) -> None:
-        settle(program, key, state, sight)
+    def forget(program: Any, key: Any, state: Any, status: Any) -> None:
+        settle(program, key, state, status)
         if state.is_closed:
             merging.remove(program, key, state)
 
@@ -250,14 +250,14 @@ def every_step_of_the_watermark_fires(patch: pytest.MonkeyPatch) -> None:
 
 
 def rounds_begin_with_empty_windows(patch: pytest.MonkeyPatch) -> None:
-    end_round = visiting.end_round
+    end_micro_batch = visiting.end_micro_batch
 
-    def emptied(program: Any, key: Any, state: Any, sight: Any) -> Any:
-        emitted = end_round(program, key, state, sight)
+    def emptied(program: Any, key: Any, state: Any, status: Any) -> Any:
+        emitted = end_micro_batch(program, key, state, status)
         state.held = program.contents.empty()
         return emitted
 
-    patch.setattr(grouping, "end_round", emptied)
+    patch.setattr(grouping, "end_micro_batch", emptied)
 
 
 def batch_takes_elements_as_they_come(patch: pytest.MonkeyPatch) -> None:
@@ -337,9 +337,9 @@ def late_panes_come_twice(patch: pytest.MonkeyPatch) -> None:
 
 
 def the_end_is_passed_at_every_visit(patch: pytest.MonkeyPatch) -> None:
-    def visit(program: Any, key: Any, state: Any, sight: Any, has_moved: bool) -> Any:
+    def visit(program: Any, key: Any, state: Any, status: Any, has_moved: bool) -> Any:
         state.is_past_end = False
-        return visiting.visit(program, key, state, sight, True)
+        return visiting.visit(program, key, state, status, True)
 
     patch.setattr(grouping, "visit", visit)
 
@@ -360,15 +360,15 @@ def only_the_window_before_is_asked(patch: pytest.MonkeyPatch) -> None:
 
 
 def counts_of_merged_windows_are_the_first_one(patch: pytest.MonkeyPatch) -> None:
-    patch.setattr(Total, "merge", lambda self, states, sight: states[0])
+    patch.setattr(Total, "merge", lambda self, states, status: states[0])
 
 
 def counts_of_merged_windows_are_the_largest(patch: pytest.MonkeyPatch) -> None:
-    patch.setattr(Total, "merge", lambda self, states, sight: max(unfinished(states), default=states[0]))
+    patch.setattr(Total, "merge", lambda self, states, status: max(unfinished(states), default=states[0]))
 
 
 def merged_turns_go_on_where_the_last_one_was(patch: pytest.MonkeyPatch) -> None:
-    def merge(self: Any, states: Any, sight: Any) -> Any:
+    def merge(self: Any, states: Any, status: Any) -> Any:
         return max(states, key=lambda state: sum(map(self.is_finished_part, self.parts, state)))
 
     patch.setattr(

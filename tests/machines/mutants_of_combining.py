@@ -64,8 +64,8 @@ def sessions_that_touch_are_one(patch: pytest.MonkeyPatch) -> None:
 def arrivals_replace_what_was_there(patch: pytest.MonkeyPatch) -> None:
     take = GroupingMachine._take_together
 
-    def replacing(self: GroupingMachine, state: Any, arrival: Arrival, sight: Any) -> None:
-        take(self, state, arrival, sight)
+    def replacing(self: GroupingMachine, state: Any, arrival: Arrival, status: Any) -> None:
+        take(self, state, arrival, status)
         state.held = arrival.held
 
     patch.setattr(GroupingMachine, "_take_together", replacing)
@@ -83,9 +83,9 @@ def arrivals_are_dropped_in_silence(patch: pytest.MonkeyPatch) -> None:
 def triggers_hear_of_no_arrivals(patch: pytest.MonkeyPatch) -> None:
     take = GroupingMachine._take_together
 
-    def in_silence(self: GroupingMachine, state: Any, arrival: Arrival, sight: Any) -> None:
+    def in_silence(self: GroupingMachine, state: Any, arrival: Arrival, status: Any) -> None:
         trigger = state.trigger
-        take(self, state, arrival, sight)
+        take(self, state, arrival, status)
         state.trigger = trigger
 
     patch.setattr(GroupingMachine, "_take_together", in_silence)

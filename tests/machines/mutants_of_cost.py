@@ -44,9 +44,9 @@ def every_window_is_visited(patch: pytest.MonkeyPatch) -> None:
     advance = GroupingMachine.advance
 
     def thorough(self: GroupingMachine, key: KeyState, times: Any) -> Any:
-        sight = visiting.WindowSight(self.program, times, times.clock_micros)
+        status = visiting.StoredWindowStatus(self.program, times, times.clock_micros)
         for state in list(key.windows.values()):
-            visiting.set_alarms(self.program, key, state, sight)
+            visiting.set_alarms(self.program, key, state, status)
         return advance(self, key, times)
 
     patch.setattr(GroupingMachine, "advance", thorough)

@@ -294,7 +294,7 @@ def test_what_was_stored_while_windows_had_numbers_is_read_as_before():
         GlobalWindow(): {},
     }
     machine = StatefulMachine(WithEnd())
-    assert machine.outlook(state) == ({WATERMARK: 9 * SECOND, CLOCK: 5 * SECOND}, 6 * SECOND)
+    assert machine.next_timers(state) == ({WATERMARK: 9 * SECOND, CLOCK: 5 * SECOND}, 6 * SECOND)
     fired = machine.advance_watermark(state, Times(20 * SECOND, 0))
     assert [one.results for one in fired] == [
         ((BY_WATERMARK.name, "tag", 9, ["x"]),),

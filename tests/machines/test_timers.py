@@ -69,7 +69,7 @@ def answers(timers: Timers) -> list[Any]:
         *(timers.earliest(domain) for domain in (True, False)),
         *(timers.latest(domain) for domain in (True, False)),
         timers.hold_micros(),
-        timers.outlook(),
+        timers.next_timers(),
         [timers.has_any(window) for window in range(3)],
         [timers.are_due(window, 5) for window in range(3)],
     ]

@@ -24,16 +24,16 @@ import penstock as beam
 from penstock.graph import DriverList, Graph
 from penstock.io.primitive import SinkTransform
 from penstock.options.spark import SparkOptions
-from penstock_spark.accumulators import SnapshotParam
 from penstock_spark.lowering import context, driver_rows, jobs, stage
-from penstock_spark.metrics import take_snapshots
-from penstock_spark.operators import stage as worker
-from penstock_spark.operators.batch import dumps_with_code
 from penstock_spark.passes import optimise
 from penstock_spark.passes.choose import choose
 from penstock_spark.passes.fuse import fuse
-from penstock_spark.plan import Plan
-from penstock_spark.rows import GROUP_COLUMNS, NUMBER_COLUMNS
+from penstock_spark.plan.batch_plan import Plan
+from penstock_spark.reports.accumulators import SnapshotParam
+from penstock_spark.reports.metrics import take_snapshots
+from penstock_spark.worker import stage as worker
+from penstock_spark.worker.batch import dumps_with_code
+from penstock_spark.worker.rows import GROUP_COLUMNS, NUMBER_COLUMNS
 
 _TYPES = {"int": types.IntegerType, "bigint": types.LongType, "binary": types.BinaryType}
 

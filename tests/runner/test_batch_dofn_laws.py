@@ -124,7 +124,7 @@ def test_in_whatever_batches_they_come_both_methods_give_the_same(
     )
     expected = collect_timed(numbers | beam.FlatMap(lambda element: list(str(4 * element))), "One by one")
     with pytest.MonkeyPatch.context() as patch:
-        patch.setattr("penstock_spark.operators.pace._FIRST_ELEMENTS", pace)
+        patch.setattr("penstock_spark.worker.batch_sizer._FIRST_ELEMENTS", pace)
         run_plain(pipeline, replace(settings, without=set() if whole_batches else {"whole_batches"}))
     assert sorted(found, key=repr) == sorted(expected, key=repr)
 

@@ -32,8 +32,8 @@ from penstock.transforms.window import (
     TimestampedValue,
 )
 from penstock.utils.windowed_value import HomogeneousWindowedBatch, PaneInfoTiming, WindowedValue
-from penstock_spark.operators.batch_dofns import FEWEST_ELEMENTS
-from penstock_spark.operators.failure import StepFailed, find_failure
+from penstock_spark.reports.failure import StepFailed, find_failure
+from penstock_spark.worker.batch_dofns import FEWEST_ELEMENTS
 
 SETTINGS = pytest.mark.parametrize(
     "settings", [Settings(1, 1000), Settings(3, 2), Settings(2, 1000, without={"whole_batches"})]

@@ -8,7 +8,7 @@ import pytest
 from plain_runner import run_plain
 
 import penstock as beam
-from penstock_spark.spark_errors import translated
+from penstock_spark.reports.spark_errors import translated
 
 
 class Returning(beam.DoFn):

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import pytest
 
-from penstock_spark.collector import collector
+from penstock_spark.session.collector import collector
 
 SIMPLE, PARALLEL = "-XX:+UseSerialGC", "-XX:+UseParallelGC"
 

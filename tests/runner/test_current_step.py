@@ -11,7 +11,7 @@ import penstock as beam
 from penstock.metrics import Metrics
 from penstock.pvalue import AsIter, TaggedOutput
 from penstock.transforms.window import FixedWindows, GlobalWindows, IntervalWindow, TimestampedValue, WindowFn
-from penstock_spark.operators.failure import StepFailed
+from penstock_spark.reports.failure import StepFailed
 
 
 def count(name="n"):
@@ -21,10 +21,10 @@ def count(name="n"):
 @pytest.fixture(params=[1, 2, 4096])
 def _chunks(request, monkeypatch):
     for module in ("inline", "outputs", "steps"):
-        monkeypatch.setattr(f"penstock_spark.operators.{module}.CHUNK_ELEMENTS", request.param)
-    monkeypatch.setattr("penstock_spark.operators.stage.BUNDLE_ELEMENTS", 2 * request.param)
-    monkeypatch.setattr("penstock_spark.operators.group_read._MOST_GROUPS", request.param)
-    monkeypatch.setattr("penstock_spark.operators.group_read.BUFFER_BYTES", request.param)
+        monkeypatch.setattr(f"penstock_spark.worker.{module}.CHUNK_ELEMENTS", request.param)
+    monkeypatch.setattr("penstock_spark.worker.stage.BUNDLE_ELEMENTS", 2 * request.param)
+    monkeypatch.setattr("penstock_spark.worker.group_read._MOST_GROUPS", request.param)
+    monkeypatch.setattr("penstock_spark.worker.group_read.BUFFER_BYTES", request.param)
 
 
 def twice(x):

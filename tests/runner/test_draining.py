@@ -10,8 +10,8 @@ from typing import Any
 import pytest
 from disk_place import DiskPlace
 
-from penstock_spark.draining import Backlog, reaches
 from penstock_spark.lowering.readings import Opened
+from penstock_spark.runs.draining import Backlog, reaches
 
 ASKED_MILLIS = 100_000
 

@@ -7,7 +7,7 @@ import tempfile
 
 import pytest
 
-from penstock_spark.operators.failure import (
+from penstock_spark.reports.failure import (
     StepFailed,
     UserCodeError,
     find_failure,
@@ -15,8 +15,8 @@ from penstock_spark.operators.failure import (
     step_failed,
     to_exception,
 )
-from penstock_spark.operators.program import SinkWriterSpec
-from penstock_spark.operators.writers import SinkWriter
+from penstock_spark.worker.program import SinkWriterSpec
+from penstock_spark.worker.writers import SinkWriter
 
 WHERE = "at step 'A' (game.py:41)"
 

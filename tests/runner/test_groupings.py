@@ -22,16 +22,7 @@ from penstock.transforms.window import (
     WindowFn,
 )
 from penstock.utils.timestamp import MAX_TIMESTAMP, MIN_TIMESTAMP, Duration, Timestamp
-from penstock_spark.operators import (
-    flush_limit,
-    group_read,
-    group_write,
-    inline,
-    outputs,
-    stage,
-    steps,
-    tables,
-)
+from penstock_spark.worker import flush_limit, group_read, group_write, inline, outputs, stage, steps, tables
 
 TINY = {
     flush_limit: {"FLUSH_BYTES": 200, "FIRST_ELEMENTS": 4},

@@ -8,7 +8,7 @@ from collections.abc import Iterator
 
 import pytest
 
-from penstock_spark.interrupts import interrupts, kept_handlers, put_off_signals, stoppable
+from penstock_spark.process.interrupts import interrupts, kept_handlers, put_off_signals, stoppable
 
 
 @pytest.fixture(autouse=True)

@@ -24,9 +24,9 @@ from penstock.transforms.trigger import (
 )
 from penstock.transforms.window import GlobalWindows
 from penstock.utils.windowed_value import ValueKind
-from penstock_spark import native
-from penstock_spark.operators import batch, inline, machine_read, machine_write, outputs, stage, steps
-from penstock_spark.rows import exchange_records
+from penstock_spark.passes import native
+from penstock_spark.worker import batch, inline, machine_read, machine_write, outputs, stage, steps
+from penstock_spark.worker.rows import exchange_records
 
 RETRACTING = AccumulationMode.ACCUMULATING_AND_RETRACTING
 SEEDS = range(200)
@@ -224,13 +224,13 @@ MUTANTS: dict[str, tuple[Any, str, Any]] = {
     "elements in order of arrival": (
         machine_write,
         "exchange_records",
-        lambda port, tag, keys, first, *rest: exchange_records(port, tag, keys, [0] * len(keys), *rest),
+        lambda output, tag, keys, first, *rest: exchange_records(output, tag, keys, [0] * len(keys), *rest),
     ),
     "no order of elements of one time": (
         machine_write,
         "exchange_records",
-        lambda port, tag, keys, first, second, *rest: exchange_records(
-            port, tag, keys, first, [-number for number in second], *rest
+        lambda output, tag, keys, first, second, *rest: exchange_records(
+            output, tag, keys, first, [-number for number in second], *rest
         ),
     ),
     "the end never comes": (machine_read, "_AT_THE_END", Times()),

@@ -21,11 +21,11 @@ from penstock.transforms.window import (
 )
 from penstock.utils.timestamp import MAX_TIMESTAMP, MIN_TIMESTAMP, Timestamp
 from penstock.utils.windowed_value import WindowedValue
-from penstock_spark.operators.batch import Batch, decode_page, encode_page
-from penstock_spark.operators.failure import StepFailed, find_failure, to_exception
-from penstock_spark.operators.inline import inline_batches
-from penstock_spark.operators.merging import merged_groups
-from penstock_spark.operators.windowing import assigner
+from penstock_spark.reports.failure import StepFailed, find_failure, to_exception
+from penstock_spark.worker.batch import Batch, decode_page, encode_page
+from penstock_spark.worker.inline import inline_batches
+from penstock_spark.worker.merging import merged_groups
+from penstock_spark.worker.windowing import assigner
 
 # Windows.
 
@@ -96,8 +96,8 @@ class Odd(WindowFn):
     ],
 )
 def test_a_batch_gets_the_windows_that_the_window_fn_assigns_one_by_one(windowfn, monkeypatch):
-    monkeypatch.setattr("penstock_spark.operators.windowing.CACHE_LIMIT", 5)
-    monkeypatch.setattr("penstock_spark.operators.fixed_windows.CACHE_LIMIT", 5)
+    monkeypatch.setattr("penstock_spark.worker.windowing.CACHE_LIMIT", 5)
+    monkeypatch.setattr("penstock_spark.worker.fixed_windows.CACHE_LIMIT", 5)
     at = random.Random(11)
     times = [
         MIN_TIMESTAMP.micros,
@@ -149,7 +149,7 @@ def test_a_batch_in_shared_form_means_the_same_as_one_with_lists(is_shared):
 
 @pytest.mark.parametrize("partitions", [1, 2, 3, 7, 50])
 def test_every_value_of_the_program_is_in_one_slice_and_once(partitions, monkeypatch):
-    monkeypatch.setattr("penstock_spark.operators.inline.CHUNK_ELEMENTS", 4)
+    monkeypatch.setattr("penstock_spark.worker.inline.CHUNK_ELEMENTS", 4)
     for count in range(12):
         values = tuple(
             [n, TimestampedValue(n, n), WindowedValue(n, n, (IntervalWindow(n, n + 1),))][n % 3]
@@ -227,7 +227,7 @@ def routed(x):
 @pytest.mark.parametrize("count", [1, 5])
 def test_each_output_goes_to_its_reader_with_its_own_time_and_windows(count, chunk, monkeypatch):
     for module in ("inline", "outputs", "steps"):
-        monkeypatch.setattr(f"penstock_spark.operators.{module}.CHUNK_ELEMENTS", chunk)
+        monkeypatch.setattr(f"penstock_spark.worker.{module}.CHUNK_ELEMENTS", chunk)
     pipeline = beam.Pipeline()
     timed = (
         pipeline

@@ -20,17 +20,17 @@ import penstock as beam
 from penstock import graph
 from penstock.options.spark import OPTIMISATIONS
 from penstock.transforms.core import CombineValuesDoFn
-from penstock_spark.native import hosted_groupings
 from penstock_spark.passes import GRAPH_PASSES, choose, fuse, lift_combiners, optimise
 from penstock_spark.passes.columns import columns
 from penstock_spark.passes.levels import levels
+from penstock_spark.passes.native import hosted_groupings
 from penstock_spark.passes.record_groupings import record_groupings
 from penstock_spark.passes.side_views import side_views, without_side_views
 from penstock_spark.passes.stream_views import stream_views
 from penstock_spark.passes.windowed_writes import windowed_writes
-from penstock_spark.plan import Plan, PortReference, Stage, ViewNode, WriteNode, show_plan
+from penstock_spark.plan.batch_plan import OutputReference, Plan, Stage, ViewNode, WriteNode, show_plan
+from penstock_spark.plan.stream_plan import show_stream_plan
 from penstock_spark.sources.known_columns import table_of_schema
-from penstock_spark.stream_plan import show_stream_plan
 
 GOLDEN = Path(__file__).parents[1] / "golden" / "passes"
 STATELESS = (graph.ParDo, graph.AssignWindows, graph.Flatten)
@@ -96,7 +96,7 @@ def texts_of(name: str, build: golden_pipelines.Build) -> Iterator[tuple[str, st
     units = fuse.fuse(optimise(before))
     if name == "native":
         hosted = hosted_groupings(optimise(before), units)
-        yield "hosted", "\n".join(f"{label}: {hosting}" for label, hosting in hosted.items())
+        yield "hosted", "\n".join(f"{label}: {strategy}" for label, strategy in hosted.items())
     else:
         yield ("units", shown_units(units)) if name == "fuse" else ("plan", show_plan(plan_of(before)))
 
@@ -191,13 +191,13 @@ def fuse_faults(found: graph.Graph, units: tuple[fuse.Unit, ...]) -> list[str]:
 
 
 def _relayed(unit: fuse.Unit, step: graph.Step, edge: int) -> tuple[int, ...]:
-    """The units whose elements of an edge reach a step by the unit's relay."""
-    if not isinstance(unit.root, fuse.Relay) or unit.root.edge != edge:
+    """The units whose elements of an edge reach a step by the unit's deferred input."""
+    if not isinstance(unit.root, fuse.DeferredInput) or unit.root.edge != edge:
         return ()
     return unit.root.sources if any(s.label == step.label and edge in s.inputs for s in unit.steps) else ()
 
 
-def _is_inline(root: graph.Step | fuse.Relay) -> bool:
+def _is_inline(root: graph.Step | fuse.DeferredInput) -> bool:
     primitive = root.primitive if isinstance(root, graph.Step) else None
     return isinstance(primitive, graph.Read) and isinstance(primitive.source, graph.InlineValues)
 
@@ -225,8 +225,8 @@ def plan_faults(plan: Plan) -> list[str]:
     faults = []
     for node in plan.nodes:
         for reference in _sources(node):
-            ports = ready[reference.stage].ports if reference.stage in ready else ()
-            faults += [] if reference.port < len(ports) else [f"{reference} is not there yet"]
+            outputs = ready[reference.stage].outputs if reference.stage in ready else ()
+            faults += [] if reference.output < len(outputs) else [f"{reference} is not there yet"]
         match node:
             case ViewNode(edge):
                 views.add(edge.id)
@@ -237,19 +237,21 @@ def plan_faults(plan: Plan) -> list[str]:
                     f"{s.label} has no view" for s in node.steps for v in s.side_inputs if v.edge not in views
                 ]
                 ready[node.number] = node
-                readers = [port.reader for port in node.ports]
+                readers = [output.reader for output in node.outputs]
                 faults += [] if len(readers) == len(set(readers)) else ["two ports for one reader"]
     writes = {step.label for step in plan.graph.steps if isinstance(step.primitive, graph.Write)}
     read = {reference for node in plan.nodes for reference in _sources(node)}
-    ports = {PortReference(stage.number, port.number) for stage in plan.stages for port in stage.ports}
+    outputs = {
+        OutputReference(stage.number, output.number) for stage in plan.stages for output in stage.outputs
+    }
     return (
         faults
         + ([] if writes == written else ["a write is missing"])
-        + ([] if read == ports else ["unread ports"])
+        + ([] if read == outputs else ["unread ports"])
     )
 
 
-def _sources(node: Any) -> tuple[PortReference, ...]:
+def _sources(node: Any) -> tuple[OutputReference, ...]:
     return getattr(node.root if isinstance(node, Stage) else node, "sources", ())
 
 
@@ -360,7 +362,7 @@ def test_the_laws_of_fuse_find_a_mutant(mutate, fault):
 def makes_what_it_relays(unit: fuse.Unit) -> frozenset[int]:
     own = frozenset(out.edge for step in unit.steps for out in step.outputs)
     return own | (
-        {unit.root.edge} if isinstance(unit.root, fuse.Relay) else {o.edge for o in unit.root.outputs}
+        {unit.root.edge} if isinstance(unit.root, fuse.DeferredInput) else {o.edge for o in unit.root.outputs}
     )
 
 

@@ -27,8 +27,8 @@ from penstock.transforms.window import (
 )
 from penstock.typehints import typehints
 from penstock.utils.windowed_value import PaneInfo, PaneInfoTiming, ValueKind, WindowedValue
-from penstock_spark.operators.failure import StepFailed
-from penstock_spark.retractions import retracting_edges
+from penstock_spark.plan.retractions import retracting_edges
+from penstock_spark.reports.failure import StepFailed
 
 RETRACTING = AccumulationMode.ACCUMULATING_AND_RETRACTING
 

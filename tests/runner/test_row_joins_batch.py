@@ -18,8 +18,8 @@ from penstock.transforms.trigger import AccumulationMode, AfterCount, Repeatedly
 from penstock.transforms.userstate import ReadModifyWriteStateSpec
 from penstock.transforms.validity import ValidFrom, ValidityJoin
 from penstock.transforms.window import FixedWindows, TimestampedValue
-from penstock_spark.operators.failure import StepFailed, find_failure, to_exception
-from penstock_spark.retractions import retracting_edges
+from penstock_spark.plan.retractions import retracting_edges
+from penstock_spark.reports.failure import StepFailed, find_failure, to_exception
 
 SETTINGS = pytest.mark.parametrize("settings", [Settings(1, 1), Settings(3, 2), Settings(4, 1000, b"salt")])
 

@@ -7,8 +7,8 @@ from typing import Any
 
 import pytest
 
-from penstock_spark import running
-from penstock_spark.running import Running
+from penstock_spark.runs import running
+from penstock_spark.runs.running import Running
 
 
 def nothing(*_: Any) -> None:

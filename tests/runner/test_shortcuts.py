@@ -23,8 +23,8 @@ from penstock.transforms.window import (
     TimestampedValue,
 )
 from penstock.utils.timestamp import MAX_TIMESTAMP, MIN_TIMESTAMP
-from penstock_spark.operators import fixed_windows, flush_limit, group_write, numbers, pace, tables
-from penstock_spark.operators.failure import StepFailed, find_failure
+from penstock_spark.reports.failure import StepFailed, find_failure
+from penstock_spark.worker import batch_sizer, fixed_windows, flush_limit, group_write, numbers, tables
 
 WINDOWS = (
     GlobalWindows(),
@@ -185,7 +185,7 @@ def test_names_are_counted_only_where_there_may_be_too_many(monkeypatch):
     count = group_write.GroupWriter._names_held
     monkeypatch.setattr(group_write, "_MOST_NAMES", 30)
     for limit in ("_FIRST_ELEMENTS", "_MOST_ELEMENTS"):
-        monkeypatch.setattr(pace, limit, 10)
+        monkeypatch.setattr(batch_sizer, limit, 10)
     monkeypatch.setattr(
         group_write.GroupWriter, "_names_held", lambda writer: counted.append(count(writer)) or counted[-1]
     )
@@ -287,9 +287,9 @@ def _written(monkeypatch):
     written: list[int] = []
     make = group_write.exchange_records
 
-    def noting(port, tag, keys, *columns):
+    def noting(output, tag, keys, *columns):
         written.append(len(keys))
-        return make(port, tag, keys, *columns)
+        return make(output, tag, keys, *columns)
 
     monkeypatch.setattr(group_write, "exchange_records", noting)
     return written
@@ -329,10 +329,10 @@ def test_sums_over_sessions_are_written_once_a_session_where_they_are_whole_numb
     written: list[int] = []
     make = group_write.exchange_records
 
-    def noting(port, tag, keys, *columns):
+    def noting(output, tag, keys, *columns):
         written.append(len(keys))
         assert set(columns[-1]) == {None}
-        return make(port, tag, keys, *columns)
+        return make(output, tag, keys, *columns)
 
     monkeypatch.setattr(group_write, "exchange_records", noting)
     pipeline = beam.Pipeline()

@@ -11,9 +11,9 @@ import penstock as beam
 from penstock.io import WriteToMemory, WriteToSpark, WriteToText
 from penstock.options.pipeline_options import PipelineOptions
 from penstock.options.spark import SparkOptions
+from penstock_spark.plan.stream_plan import StreamPlan
 from penstock_spark.runner import SparkRunner
 from penstock_spark.sinks import StreamSink, encoders_inside
-from penstock_spark.stream_plan import StreamPlan
 
 
 class Line(NamedTuple):

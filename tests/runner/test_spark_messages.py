@@ -9,11 +9,11 @@ from py4j.protocol import Py4JError, Py4JNetworkError
 from pyspark.errors import AnalysisException, StreamingQueryException
 
 import penstock as beam
-from penstock_spark.operators.at_work import find_died
-from penstock_spark.operators.failure import StepFailed, marked
-from penstock_spark.operators.reporting import Reporting, reports_of
-from penstock_spark.spark_errors import Surroundings, translated
-from penstock_spark.spark_messages import MESSAGES
+from penstock_spark.reports.at_work import find_died
+from penstock_spark.reports.failure import StepFailed, marked
+from penstock_spark.reports.reporting import Reporting, reports_of
+from penstock_spark.reports.spark_errors import Surroundings, translated
+from penstock_spark.reports.spark_messages import MESSAGES
 
 TASK = (
     "An error occurred while calling o90.collectToPython.\n"
@@ -34,7 +34,7 @@ class Py4JJavaErrorOfText(Py4JError):
 @pytest.fixture(autouse=True)
 def _java_is_not_asked(monkeypatch):
     """The Java of other tests lives, and is not to be forgotten."""
-    monkeypatch.setattr("penstock_spark.spark_errors.java_death", lambda error, where: None)
+    monkeypatch.setattr("penstock_spark.reports.spark_errors.java_death", lambda error, where: None)
 
 
 def graph():

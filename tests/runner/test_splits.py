@@ -8,8 +8,8 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from penstock_spark.sources import splits
-from penstock_spark.sources.splits import Split, blocks_of
+from penstock_spark.files import splits
+from penstock_spark.files.splits import Split, blocks_of
 
 records = st.lists(st.sampled_from([b"", b"a", b"bc", b"defg" * 3]), max_size=12)
 

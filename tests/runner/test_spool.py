@@ -16,10 +16,10 @@ from penstock.coders.deterministic import encode_key
 from penstock.transforms.combiners import CountCombineFn, MeanCombineFn
 from penstock.transforms.core import CombineFn
 from penstock.transforms.window import GlobalWindows
-from penstock_spark.operators import spool
-from penstock_spark.operators.batch import dumps
-from penstock_spark.operators.spool import GroupedValues, Lent, Spool
-from penstock_spark.operators.tables import CountTable, FoldTable, SumTable, table_for
+from penstock_spark.worker import spool
+from penstock_spark.worker.batch import dumps
+from penstock_spark.worker.spool import GroupedValues, Lent, Spool
+from penstock_spark.worker.tables import CountTable, FoldTable, SumTable, table_for
 
 # Spools and the values of large groups.
 
@@ -79,9 +79,9 @@ def test_grouped_values_that_somebody_kept_are_read_to_the_end_and_others_are_no
 
 
 def test_a_large_group_that_a_step_keeps_over_the_next_ones_is_whole(monkeypatch):
-    monkeypatch.setattr("penstock_spark.operators.group_read.BUFFER_BYTES", 1)
-    monkeypatch.setattr("penstock_spark.operators.flush_limit.FIRST_ELEMENTS", 2)
-    monkeypatch.setattr("penstock_spark.operators.flush_limit.FLUSH_BYTES", 1)
+    monkeypatch.setattr("penstock_spark.worker.group_read.BUFFER_BYTES", 1)
+    monkeypatch.setattr("penstock_spark.worker.flush_limit.FIRST_ELEMENTS", 2)
+    monkeypatch.setattr("penstock_spark.worker.flush_limit.FLUSH_BYTES", 1)
 
     class KeepAll(beam.DoFn):
         def start_bundle(self):
@@ -115,7 +115,7 @@ def test_a_large_group_that_a_step_keeps_over_the_next_ones_is_whole(monkeypatch
     ],
 )
 def test_a_table_equals_its_combine_fn_for_keys_that_python_finds_equal(fn, table, monkeypatch):
-    monkeypatch.setattr("penstock_spark.operators.tables._FOLD_ELEMENTS", 7)
+    monkeypatch.setattr("penstock_spark.worker.tables._FOLD_ELEMENTS", 7)
     at = random.Random(5)
     keys = [1, 1.0, True, "1", 0, -0.0, 0.0, False, None, (1,), (True,)]
     elements = [(encode_key(at.choice(keys)), at.choice([1, 2.5, True, 3])) for _ in range(200)]

@@ -11,18 +11,18 @@ import penstock as beam
 from penstock.graph import ParDo
 from penstock.transforms.core import Windowing
 from penstock.transforms.window import FixedWindows, GlobalWindows
-from penstock_spark.operators.batch import decode_page
-from penstock_spark.operators.failure import StepFailed, find_failure, to_exception
-from penstock_spark.operators.program import (
+from penstock_spark.reports.failure import StepFailed, find_failure, to_exception
+from penstock_spark.worker.batch import decode_page
+from penstock_spark.worker.program import (
     GroupWriterSpec,
     InlineRoot,
     PageWriterSpec,
-    Program,
     SinkWriterSpec,
+    StageProgram,
     StepSpec,
 )
-from penstock_spark.operators.stage import Stage
-from penstock_spark.rows import EXCHANGE
+from penstock_spark.worker.rows import EXCHANGE
+from penstock_spark.worker.stage import Stage
 
 GLOBALLY = Windowing(GlobalWindows())
 
@@ -35,20 +35,22 @@ def step(
     return StepSpec(label, f"at step {label!r}", primitive, inputs, outputs, windowing=GLOBALLY)
 
 
-def pages(edge: int, port: int = 0, **spread: Any) -> PageWriterSpec:
-    return PageWriterSpec(edge, port, 0, "at step 'Out'", "Out", **spread)
+def pages(edge: int, output: int = 0, **spread: Any) -> PageWriterSpec:
+    return PageWriterSpec(edge, output, 0, "at step 'Out'", "Out", **spread)
 
 
-def program(*steps: StepSpec, writers: tuple[Any, ...] = (), values: tuple[Any, ...] = (1, 2, 3)) -> Program:
-    return Program("run", 0, (InlineRoot(0, values),), steps, writers)
+def program(
+    *steps: StepSpec, writers: tuple[Any, ...] = (), values: tuple[Any, ...] = (1, 2, 3)
+) -> StageProgram:
+    return StageProgram("run", 0, (InlineRoot(0, values),), steps, writers)
 
 
-def records_of(made: Program, partition: int = 0) -> list[pa.RecordBatch]:
+def records_of(made: StageProgram, partition: int = 0) -> list[pa.RecordBatch]:
     return list(Stage(made, partition, {}).run(iter([pa.record_batch({"id": [0]})])))
 
 
-def values_of(records: list[pa.RecordBatch], port: int = 0) -> list[Any]:
-    rows = [row for record in records for row in record.to_pylist() if row["port"] == port]
+def values_of(records: list[pa.RecordBatch], output: int = 0) -> list[Any]:
+    rows = [row for record in records for row in record.to_pylist() if row["port"] == output]
     assert all(record.schema == EXCHANGE for record in records)
     return [value for row in rows for value in decode_page(row["value"]).values]
 
@@ -97,7 +99,7 @@ def test_steps_and_writers_read_their_edges_and_an_edge_read_twice_counts_twice(
             tags=(None, "t"),
         ),
         step("Join", None, (0, 2, 2), 4),
-        writers=(pages(4), pages(3, port=1), pages(0, port=2)),
+        writers=(pages(4), pages(3, output=1), pages(0, output=2)),
     )
     records = records_of(made)
     assert sorted(values_of(records)) == [1, 2, 2, 2, 3, 4, 4, 6, 6]
@@ -121,8 +123,8 @@ def test_elements_that_are_spread_all_arrive_and_those_of_a_key_together(shards,
 
 
 def test_a_stage_calls_the_life_cycle_in_order_bundle_by_bundle(monkeypatch):
-    monkeypatch.setattr("penstock_spark.operators.stage.BUNDLE_ELEMENTS", 2)
-    monkeypatch.setattr("penstock_spark.operators.inline.CHUNK_ELEMENTS", 1)
+    monkeypatch.setattr("penstock_spark.worker.stage.BUNDLE_ELEMENTS", 2)
+    monkeypatch.setattr("penstock_spark.worker.inline.CHUNK_ELEMENTS", 1)
     diary: list[str] = []
     records_of(program(step("A", Diary("a", diary), (0,), 1), step("B", Diary("b", diary), (1,), 2)))
     bundle = ["a start", "b start", *["a process", "b process"] * 2, "a finish", "b finish"]

@@ -19,8 +19,8 @@ from penstock.transforms.periodicsequence import PeriodicImpulse
 from penstock.transforms.trigger import AccumulationMode, AfterCount, AfterWatermark
 from penstock.transforms.window import FixedWindows
 from penstock_spark.lowering.query import heartbeat_of
+from penstock_spark.plan.stream_plan import Clock, StreamPlan, show_stream_plan
 from penstock_spark.runner import SparkRunner
-from penstock_spark.stream_plan import Clock, StreamPlan, show_stream_plan
 
 
 def plan_of(pipeline: beam.Pipeline, mode: str = "streaming") -> StreamPlan:
@@ -38,7 +38,7 @@ LOG = {"event_time": len, "watermark": BoundedDisorder(1), "arrival_time": len}
 
 
 @pytest.mark.parametrize(
-    ("transforms", "clock", "beats", "beats_at_intervals"),
+    ("transforms", "clock", "heartbeats", "heartbeats_at_intervals"),
     [
         ([beam.Create([1])], Clock.RECORDED, "numbers", "numbers"),
         ([TestStream().add_elements([1]), beam.Create([1])], Clock.RECORDED, "numbers", "numbers"),
@@ -50,22 +50,24 @@ LOG = {"event_time": len, "watermark": BoundedDisorder(1), "arrival_time": len}
     ],
 )
 def test_the_sources_say_whose_clock_it_is_and_whether_time_needs_a_heartbeat(
-    transforms, clock, beats, beats_at_intervals
+    transforms, clock, heartbeats, heartbeats_at_intervals
 ):
     pipeline = beam.Pipeline()
     for number, transform in enumerate(transforms):
         _ = pipeline | f"Source{number}" >> transform | f"Write{number}" >> WriteToMemory([])
     plan = plan_of(pipeline)
     assert plan.clock is clock
-    assert (heartbeat_of(plan, False), heartbeat_of(plan, True)) == (beats, beats_at_intervals)
+    assert (heartbeat_of(plan, False), heartbeat_of(plan, True)) == (heartbeats, heartbeats_at_intervals)
 
 
-@pytest.mark.parametrize(("time", "beats"), [({"ends": True}, "numbers"), ({**LOG, "ends": True}, "none")])
-def test_a_timer_by_the_clock_has_the_clock_go_on_after_all_has_been_read(time: Any, beats: str) -> None:
+@pytest.mark.parametrize(
+    ("time", "heartbeats"), [({"ends": True}, "numbers"), ({**LOG, "ends": True}, "none")]
+)
+def test_a_timer_by_the_clock_has_the_clock_go_on_after_all_has_been_read(time: Any, heartbeats: str) -> None:
     pipeline = beam.Pipeline()
     pairs = pipeline | lines(**time) | beam.Map(lambda line: (line, 1))
     _ = pairs | beam.GroupIntoBatches(3, max_buffering_duration_secs=1) | WriteToMemory([])
-    assert heartbeat_of(plan_of(pipeline), False) == beats
+    assert heartbeat_of(plan_of(pipeline), False) == heartbeats
 
 
 @pytest.mark.parametrize(

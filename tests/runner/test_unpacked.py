@@ -10,8 +10,8 @@ from pathlib import Path
 import pytest
 from pyspark.find_spark_home import _find_spark_home
 
-from penstock_spark.java import Java, wrapper_script
-from penstock_spark.unpacked import HOME, SWITCH, unpacked_home
+from penstock_spark.session.java import Java, wrapper_script
+from penstock_spark.session.unpacked import HOME, SWITCH, unpacked_home
 
 
 @pytest.fixture(autouse=True)

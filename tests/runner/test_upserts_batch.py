@@ -21,7 +21,7 @@ from penstock.transforms.window import (
     TimestampedValue,
 )
 from penstock.typehints.decorators import TypeCheckError
-from penstock_spark.operators.failure import StepFailed, find_failure, to_exception
+from penstock_spark.reports.failure import StepFailed, find_failure, to_exception
 
 SETTINGS = pytest.mark.parametrize("settings", [Settings(1, 1), Settings(3, 2), Settings(4, 1000, b"salt")])
 RETRACTING = AccumulationMode.ACCUMULATING_AND_RETRACTING

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import pytest
 
-from penstock_spark.user_cache import candidate_folders, kept_folder
+from penstock_spark.process.user_cache import candidate_folders, kept_folder
 
 
 @pytest.mark.parametrize("mode", [0o777, 0o770, 0o702])

@@ -10,7 +10,7 @@ from typing import Any
 
 import pytest
 
-from penstock_spark.worker_socket import confirm_at_once, promptly
+from penstock_spark.session.worker_socket import confirm_at_once, promptly
 
 
 def main(infile: Any, action: Callable[[], Any]) -> Any:

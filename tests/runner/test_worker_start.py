@@ -9,7 +9,7 @@ from types import ModuleType
 
 import pytest
 
-from penstock_spark.operators.stage import collect_less_often
+from penstock_spark.worker.stage import collect_less_often
 
 
 def test_the_objects_of_modules_are_left_out_of_the_search_for_cycles(
@@ -38,15 +38,17 @@ def test_what_spark_unpickles_before_a_query_imports_nothing_that_takes_long() -
     program = (
         "import sys, pyspark.sql.streaming, pyspark.sql.types\n"
         "before = set(sys.modules)\n"
-        "import penstock_spark.accumulators, penstock_spark.shards.level_processor\n"
+        "import penstock_spark.reports.accumulators, penstock_spark.stream.level_processor\n"
         "print(*sorted(set(sys.modules) - before))"
     )
     run = subprocess.run([sys.executable, "-c", program], capture_output=True, text=True, check=True)
     assert run.stdout.split() == [
         "penstock_spark",
-        "penstock_spark.accumulators",
-        "penstock_spark.shards",
-        "penstock_spark.shards.level_processor",
-        "penstock_spark.spark_versions",
-        "penstock_spark.worker_socket",
+        "penstock_spark.reports",
+        "penstock_spark.reports.accumulators",
+        "penstock_spark.session",
+        "penstock_spark.session.spark_versions",
+        "penstock_spark.session.worker_socket",
+        "penstock_spark.stream",
+        "penstock_spark.stream.level_processor",
     ]

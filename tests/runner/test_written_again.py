@@ -13,9 +13,9 @@ import pytest
 
 from penstock.io.fileio import default_file_naming, single_file_naming
 from penstock.io.text_sink import Shards
-from penstock_spark.processes import this_process
-from penstock_spark.sinks.naming import Naming
-from penstock_spark.sinks.temporary import ABANDONED_SECONDS, MARK, PREFIX, new_name, remove_abandoned_local
+from penstock_spark.files.naming import Naming
+from penstock_spark.files.temporary import ABANDONED_SECONDS, MARK, PREFIX, new_name, remove_abandoned_local
+from penstock_spark.process.identity import this_process
 
 
 @pytest.mark.parametrize(
@@ -75,7 +75,10 @@ def _left_behind(folder: Path, name: str, mark: bytes | None) -> Path:
 
 
 def _ended_process() -> bytes:
-    code = "from penstock_spark.processes import this_process as t; import sys; sys.stdout.buffer.write(t().to_json())"
+    code = (
+        "import sys; from penstock_spark.process.identity import this_process;"
+        " sys.stdout.buffer.write(this_process().to_json())"
+    )
     return subprocess.run([sys.executable, "-c", code], check=True, capture_output=True).stdout
 
 

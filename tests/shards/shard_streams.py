@@ -19,16 +19,16 @@ from penstock.machines.records import (
 )
 from penstock.machines.window_columns import ColumnMachine
 from penstock.utils.windowed_value import unknown_pane
-from penstock_spark.operators.batch import Batch, dumps, loads
-from penstock_spark.operators.keys import keys_to_carry
-from penstock_spark.shards.grouping_state import keys_of
-from penstock_spark.shards.header import Header
-from penstock_spark.shards.inbox import inbox_of
-from penstock_spark.shards.packets import Mark, Moment, Packet, Part
-from penstock_spark.shards.page_notes import PageNotes
-from penstock_spark.shards.shard import Shard
-from penstock_spark.shards.tables import Feed, Grouping, GroupingTable
-from penstock_spark.shards.writer import Outbox, shard_of
+from penstock_spark.stream.grouping_state import keys_of
+from penstock_spark.stream.header import Header
+from penstock_spark.stream.inbox import inbox_of
+from penstock_spark.stream.operators import Grouping, GroupingOperator, WatermarkInput
+from penstock_spark.stream.page_index import PageNotes
+from penstock_spark.stream.shard import Shard
+from penstock_spark.stream.writer import Outbox, shard_of
+from penstock_spark.worker.batch import Batch, dumps, loads
+from penstock_spark.worker.keys import keys_to_carry
+from penstock_spark.worker.messages import LogicalTime, Message, Part, WatermarkUpdate
 
 SOURCE = "Source"
 GROUPING = "Group"
@@ -54,7 +54,7 @@ class DictStore:
 class Gathered:
     """Takes panes down."""
 
-    def __init__(self, into: list[tuple[Moment, Any]], outbox: Outbox) -> None:
+    def __init__(self, into: list[tuple[LogicalTime, Any]], outbox: Outbox) -> None:
         self.into = into
         self.outbox = outbox
 
@@ -98,13 +98,13 @@ class Stream:
 
     def batch(self, events: list[Event], ends: bool = False) -> None:
         """One micro-batch."""
-        packets = self._packets(events, ends)
-        grouping = Grouping(GROUPING, self.working, (Feed(SOURCE, 1),), (2,))
+        messages = self._packets(events, ends)
+        grouping = Grouping(GROUPING, self.working, (WatermarkInput(SOURCE, 1),), (2,))
         for number in range(self.shards):
             header = Header.decoded(self.headers[number])
             outbox = Outbox((1, number), self.shards, [2])
             notes = header.notes.setdefault(GROUPING, PageNotes())
-            table = GroupingTable(
+            table = GroupingOperator(
                 grouping,
                 keys_of(self.working, self.stores[number], notes, self.shards),
                 Gathered(self.panes, outbox),
@@ -113,46 +113,48 @@ class Stream:
                 nullcontext,
             )
             shard = Shard(number, {GROUPING: table}, header, outbox, self.micro_batch)
-            for _ in shard.run(inbox_of([loads(dumps(packets[number]))], header.last)):
+            for _ in shard.run(inbox_of([loads(dumps(messages[number]))], header.last)):
                 raise AssertionError("panes are gathered, not handed up")
             shard.save()
             self.outputs.append(shard.outputs[GROUPING])
             self.headers[number] = header.encoded()
 
-    def _packets(self, events: list[Event], ends: bool) -> list[Packet]:
-        packets = [Packet((0, 0)) for _ in range(self.shards)]
+    def _packets(self, events: list[Event], ends: bool) -> list[Message]:
+        messages = [Message((0, 0)) for _ in range(self.shards)]
         for event in events:
             clock = getattr(event, "clock_micros", None)
             self.clock_micros = self.clock_micros if clock is None else clock
-            moment = Moment(self.step, self.clock_micros)
+            moment = LogicalTime(self.step, self.clock_micros)
             self.step += 1
-            for packet in packets:
-                self._add(packet, moment, event)
+            for message in messages:
+                self._add(message, moment, event)
             if isinstance(event, Arrive):
-                self._arrive(packets, moment, event)
+                self._arrive(messages, moment, event)
         if ends:
-            moment = Moment(self.step, self.clock_micros)
-            for packet in packets:
-                packet.timeline.append(moment)
-                packet.marks.append(Mark(moment, SOURCE, 0, MAX_MICROS))
-        return packets
+            moment = LogicalTime(self.step, self.clock_micros)
+            for message in messages:
+                message.timeline.append(moment)
+                message.watermark_updates.append(WatermarkUpdate(moment, SOURCE, 0, MAX_MICROS))
+        return messages
 
-    def _add(self, packet: Packet, moment: Moment, event: Event) -> None:
-        packet.timeline.append(moment)
+    def _add(self, message: Message, moment: LogicalTime, event: Event) -> None:
+        message.timeline.append(moment)
         match event:
             case AdvanceWatermark(micros):
-                packet.marks.append(Mark(moment, SOURCE, 0, micros))
+                message.watermark_updates.append(WatermarkUpdate(moment, SOURCE, 0, micros))
                 for percentile, ahead_micros in event.percentile_micros.items():
-                    packet.marks.append(Mark(moment, SOURCE, 0, ahead_micros, percentile))
+                    message.watermark_updates.append(
+                        WatermarkUpdate(moment, SOURCE, 0, ahead_micros, percentile)
+                    )
             case AdvanceClock():
-                packet.ends.add(moment)
+                message.ends.add(moment)
             case Signal(name):
-                packet.signals.append((moment, name))
+                message.signals.append((moment, name))
 
-    def _arrive(self, packets: list[Packet], moment: Moment, event: Arrive) -> None:
+    def _arrive(self, messages: list[Message], moment: LogicalTime, event: Arrive) -> None:
         [name] = encode_keys([event.key])
         windows = self.machine.assign(event.timestamp_micros, (event.key, event.value))
         batch = Batch([event.value], event.timestamp_micros, windows, unknown_pane(event.kind))
-        packet = packets[shard_of(name, self.shards)]
-        packet.parts.setdefault(GROUPING, []).append(Part(moment, [name], batch))
-        packet.carried.update(keys_to_carry([name], [event.key]))
+        message = messages[shard_of(name, self.shards)]
+        message.parts.setdefault(GROUPING, []).append(Part(moment, [name], batch))
+        message.carried.update(keys_to_carry([name], [event.key]))

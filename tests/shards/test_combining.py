@@ -11,7 +11,7 @@ from typing import Any
 import pytest
 from generated import COMBINES, Case, Listing, Sum
 from generated_events import with_events
-from laws_of_combining import crowded_case, moments_of, outcome, punctual_case
+from laws_of_combining import crowded_case, logical_times_of, outcome, punctual_case
 from outcomes import ACCUMULATING, RETRACTING, finals, latest, settled
 from shard_streams import GROUPING, DictStore, Stream
 
@@ -30,27 +30,27 @@ from penstock.transforms.window import (
 )
 from penstock.utils.windowed_value import ValueKind, unknown_pane
 from penstock.windows.windowing import Windowing
-from penstock_spark.operators.batch import Batch, dumps, loads
-from penstock_spark.operators.failure import StepFailed, find_failure
-from penstock_spark.shards import combining
-from penstock_spark.shards.arrivals import arrive, by_grouping
-from penstock_spark.shards.combining import CombiningWriter, packet_writer
-from penstock_spark.shards.keys import KeyTable
-from penstock_spark.shards.packets import Moment, Packet, Part
-from penstock_spark.shards.page_notes import PageNotes
-from penstock_spark.shards.pages import Pages
-from penstock_spark.shards.program import PacketWriterSpec
-from penstock_spark.shards.writer import Outbox, PacketWriter
+from penstock_spark.reports.failure import StepFailed, find_failure
+from penstock_spark.stream import combining
+from penstock_spark.stream.arrivals import arrive, by_grouping
+from penstock_spark.stream.combining import CombiningWriter, packet_writer
+from penstock_spark.stream.keys import KeyTable
+from penstock_spark.stream.page_index import PageNotes
+from penstock_spark.stream.pages import Pages
+from penstock_spark.stream.program import PacketWriterSpec
+from penstock_spark.stream.writer import Outbox, PacketWriter
+from penstock_spark.worker.batch import Batch, dumps, loads
+from penstock_spark.worker.messages import LogicalTime, Message, Part
 
 SECOND = 1_000_000
-NOON = Moment(12, 0)
+NOON = LogicalTime(12, 0)
 PRODUCERS = 3
 
 
 def writer_of(windowing: Windowing, combine: Any = None, outbox: Outbox | None = None) -> CombiningWriter:
     spec = PacketWriterSpec(0, GROUPING, "at step 'Group'", 1, windowing, combine, combines_early=True)
     outbox = outbox or Outbox((0, 0), 1, [1])
-    if outbox.now == Moment(0, 0):
+    if outbox.now == LogicalTime(0, 0):
         outbox.now = NOON
     writer = packet_writer(spec, outbox, MetricsContainer(GROUPING))
     assert isinstance(writer, CombiningWriter)
@@ -67,21 +67,21 @@ def pairs(windowing: Windowing, *elements: tuple[Any, Any, float]) -> Batch:
     return Batch([(key, value) for key, value, _ in elements], stamps, windows)
 
 
-def written(writer: CombiningWriter, *batches: Batch) -> Packet:
-    """The packet for the only shard, as it arrives there."""
+def written(writer: CombiningWriter, *batches: Batch) -> Message:
+    """The message for the only shard, as it arrives there."""
     writer.setup()
     for batch in batches:
         assert list(writer.push(batch)) == []
     assert list(writer.finish_bundle()) == []
     writer.teardown()
-    packet: Packet = loads(dumps(writer.outbox.packets[1, 0]))
-    return packet
+    message: Message = loads(dumps(writer.outbox.messages[1, 0]))
+    return message
 
 
-def entries(packet: Packet) -> list[tuple[Any, ...]]:
-    """What is in a packet: the encoded key, the window, what is held, and the number of elements; sums as lists."""
+def entries(message: Message) -> list[tuple[Any, ...]]:
+    """What is in a message: the encoded key, the window, what is held, and the number of elements; sums as lists."""
     found = []
-    for part in packet.parts.get(GROUPING, []):
+    for part in message.parts.get(GROUPING, []):
         assert part.counts is not None
         helds = [[number] for number in part.batch.values] if part.are_numbers else part.batch.values
         windows = [window for (window,) in part.batch.expanded().windows]
@@ -94,8 +94,8 @@ TENS = Windowing(FixedWindows(10))
 
 def test_values_of_a_key_and_a_window_travel_as_one_list_in_the_order_read() -> None:
     elements = [("a", 1, 0), ("b", 2, 3), ("a", 3, 12), ("a", 4, 9)]
-    packet = written(writer_of(TENS), pairs(TENS, *elements), pairs(TENS, ("a", 5, 1)))
-    assert entries(packet) == [
+    message = written(writer_of(TENS), pairs(TENS, *elements), pairs(TENS, ("a", 5, 1)))
+    assert entries(message) == [
         (b"sa", "[0.0, 10.0)", [1, 4, 5], 3),
         (b"sb", "[0.0, 10.0)", [2], 1),
         (b"sa", "[10.0, 20.0)", [3], 1),
@@ -104,15 +104,15 @@ def test_values_of_a_key_and_a_window_travel_as_one_list_in_the_order_read() -> 
 
 @pytest.mark.parametrize("combine", [Sum(), CombineFn.from_callable(sum)])
 def test_accumulators_travel_instead_of_values(combine: CombineFn) -> None:
-    packet = written(writer_of(TENS, combine), pairs(TENS, *[("a", number, 0) for number in range(100)]))
-    [(name, _, accumulator, count)] = entries(packet)
+    message = written(writer_of(TENS, combine), pairs(TENS, *[("a", number, 0) for number in range(100)]))
+    [(name, _, accumulator, count)] = entries(message)
     assert (name, combine.extract_output(accumulator), count) == (b"sa", 4950, 100)
 
 
 def test_an_element_is_in_each_of_its_windows() -> None:
     windowing = Windowing(SlidingWindows(10, 5))
-    packet = written(writer_of(windowing), pairs(windowing, ("a", 1, 7), ("a", 2, 2)))
-    assert [(window, held) for _, window, held, _ in entries(packet)] == [
+    message = written(writer_of(windowing), pairs(windowing, ("a", 1, 7), ("a", 2, 2)))
+    assert [(window, held) for _, window, held, _ in entries(message)] == [
         ("[5.0, 15.0)", [1]),
         ("[0.0, 10.0)", [1, 2]),
         ("[-5.0, 5.0)", [2]),
@@ -122,10 +122,10 @@ def test_an_element_is_in_each_of_its_windows() -> None:
 def test_each_moment_has_parts_of_its_own() -> None:
     writer = writer_of(TENS)
     for step in (1, 2, 1):
-        writer.outbox.now = Moment(step, 0)
+        writer.outbox.now = LogicalTime(step, 0)
         list(writer.push(pairs(TENS, ("a", step, 0))))
-    packet = written(writer)
-    assert [(part.moment.step, part.batch.values) for part in packet.parts[GROUPING]] == [
+    message = written(writer)
+    assert [(part.logical_time.step, part.batch.values) for part in message.parts[GROUPING]] == [
         (1, [[1, 1]]),
         (2, [[2]]),
     ]
@@ -133,15 +133,15 @@ def test_each_moment_has_parts_of_its_own() -> None:
 
 def test_keys_that_python_finds_equal_stay_apart_and_those_of_classes_travel_along() -> None:
     keys = [1, True, 1.0, "1", (1, "x"), (1, "x")]
-    packet = written(writer_of(TENS), pairs(TENS, *[(key, None, 0) for key in keys]))
-    assert [name for name, *_ in entries(packet)] == [encode_key(key) for key in keys[:-1]]
-    assert packet.carried == {encode_key((1, "x")): (1, "x")}
+    message = written(writer_of(TENS), pairs(TENS, *[(key, None, 0) for key in keys]))
+    assert [name for name, *_ in entries(message)] == [encode_key(key) for key in keys[:-1]]
+    assert message.carried == {encode_key((1, "x")): (1, "x")}
 
 
 def test_texts_among_other_keys_are_the_texts_that_come_alone() -> None:
     batches = [[("a", 1, 0)], [("a", 2, 0), (5, 3, 0)], [("a", 4, 0)]]
-    packet = written(writer_of(TENS), *[pairs(TENS, *batch) for batch in batches])
-    assert fired(TENS, None, packet) == {("a", "[0.0, 10.0)"): [1, 2, 4], (5, "[0.0, 10.0)"): [3]}
+    message = written(writer_of(TENS), *[pairs(TENS, *batch) for batch in batches])
+    assert fired(TENS, None, message) == {("a", "[0.0, 10.0)"): [1, 2, 4], (5, "[0.0, 10.0)"): [3]}
 
 
 @pytest.mark.parametrize(
@@ -149,16 +149,16 @@ def test_texts_among_other_keys_are_the_texts_that_come_alone() -> None:
 )
 def test_elements_of_a_session_travel_as_one(merge_touching: bool, together: list[list[int]]) -> None:
     windowing = Windowing(Sessions(10, merge_touching))
-    packet = written(
+    message = written(
         writer_of(windowing), pairs(windowing, ("a", 1, 9), ("a", 2, 30), ("a", 3, 0), ("a", 4, 40))
     )
-    assert [held for _, _, held, _ in entries(packet)] == together
+    assert [held for _, _, held, _ in entries(message)] == together
 
 
-def fired(windowing: Windowing, combine: Any, *packets: Packet, watermark: float = 10**6) -> dict[Any, Any]:
-    """The value of each key and window at the end, if packets arrive together."""
+def fired(windowing: Windowing, combine: Any, *messages: Message, watermark: float = 10**6) -> dict[Any, Any]:
+    """The value of each key and window at the end, if messages arrive together."""
     keys = table_of(windowing, combine)
-    given = list(arrive(keys, [(part, one) for one in packets for part in one.parts[GROUPING]], Times()))
+    given = list(arrive(keys, [(part, one) for one in messages for part in one.parts[GROUPING]], Times()))
     assert given == []
     panes = keys.advance_watermark(Times(round(watermark * SECOND)))
     return {(key, str(pane.window)): pane.value for key, given in panes for pane in given}
@@ -183,7 +183,7 @@ def test_the_output_has_the_timestamp_that_its_rule_gives_it(rule: Any, micros: 
     early = written(writer_of(windowing, combine), pairs(windowing, ("a", 1, 6), ("a", 1, 1)))
     late = written(writer_of(windowing, combine), pairs(windowing, ("a", 1, 8), ("a", 1, 7)))
     keys = table_of(windowing, combine)
-    parts = [(part, packet) for packet in (early, late) for part in packet.parts[GROUPING]]
+    parts = [(part, message) for message in (early, late) for part in message.parts[GROUPING]]
     assert list(arrive(keys, parts, Times(5 * SECOND))) == []
     [(_, [pane])] = keys.advance_watermark(Times(10 * SECOND))
     assert pane.timestamp_micros == micros
@@ -199,8 +199,8 @@ def test_what_several_tasks_combined_of_late_data_gives_one_pane_and_what_is_dro
     late = AfterWatermark(late=AfterCount(1))
     windowing = Windowing(FixedWindows(10), late, AccumulationMode.DISCARDING, allowed_lateness=10)
     elements = [("a", 1, 9), ("a", 2, 8), ("a", 3, 19)]
-    packets = [written(writer_of(windowing, Sum()), pairs(windowing, *elements)) for _ in range(PRODUCERS)]
-    parts = [("other", part, packet) for packet in packets for part in packet.parts[GROUPING]]
+    messages = [written(writer_of(windowing, Sum()), pairs(windowing, *elements)) for _ in range(PRODUCERS)]
+    parts = [("other", part, message) for message in messages for part in message.parts[GROUPING]]
     [of_grouping] = by_grouping(parts).values()
     given = list(arrive(table_of(windowing, Sum()), of_grouping, Times(20 * SECOND)))
     dropped = [one for _, emitted in given for one in emitted if isinstance(one, Dropped)]
@@ -320,36 +320,36 @@ class CombinedStream(Stream):
         self._combine = combine
         self._random = random
 
-    def _packets(self, events: list[Event], ends: bool) -> list[Packet]:
+    def _packets(self, events: list[Event], ends: bool) -> list[Message]:
         outboxes = [Outbox((0, number), self.shards, [1]) for number in range(PRODUCERS)]
         writers = [writer_of(self.machine.windowing, self._combine, outbox) for outbox in outboxes]
-        packets = [Packet((0, 0)) for _ in range(self.shards)]
-        for together in moments_of(events):
+        messages = [Message((0, 0)) for _ in range(self.shards)]
+        for together in logical_times_of(events):
             if not isinstance(together[0], Arrive):
-                self._add_to(packets, super()._packets(together, False))
+                self._add_to(messages, super()._packets(together, False))
                 continue
-            self._add_to(packets, super()._packets([together[0]], False), with_parts=False)
+            self._add_to(messages, super()._packets([together[0]], False), with_parts=False)
             for event in together:
                 assert isinstance(event, Arrive)
                 writer = self._random.choice(writers)
-                writer.outbox.now = Moment(self.step - 1, self.clock_micros)
+                writer.outbox.now = LogicalTime(self.step - 1, self.clock_micros)
                 windows = self.machine.assign(event.timestamp_micros, (event.key, event.value))
                 list(writer.push(Batch([(event.key, event.value)], event.timestamp_micros, windows)))
         for writer in writers:
             list(writer.finish_bundle())
-            self._add_to(packets, [writer.outbox.packets[1, shard] for shard in range(self.shards)])
-        self._add_to(packets, super()._packets([], ends))
-        return packets
+            self._add_to(messages, [writer.outbox.messages[1, shard] for shard in range(self.shards)])
+        self._add_to(messages, super()._packets([], ends))
+        return messages
 
-    def _add_to(self, packets: list[Packet], others: Iterable[Packet], with_parts: bool = True) -> None:
-        for packet, other in zip(packets, others, strict=True):
-            packet.timeline += other.timeline
-            packet.ends |= other.ends
-            packet.marks += other.marks
-            packet.signals += other.signals
-            packet.carried.update(other.carried)
+    def _add_to(self, messages: list[Message], others: Iterable[Message], with_parts: bool = True) -> None:
+        for message, other in zip(messages, others, strict=True):
+            message.timeline += other.timeline
+            message.ends |= other.ends
+            message.watermark_updates += other.watermark_updates
+            message.signals += other.signals
+            message.carried.update(other.carried)
             for label, parts in other.parts.items() if with_parts else ():
-                own: list[Part] = packet.parts.setdefault(label, [])
+                own: list[Part] = message.parts.setdefault(label, [])
                 own += parts
 
     def played(self) -> list[Played]:

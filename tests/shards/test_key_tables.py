@@ -10,9 +10,9 @@ from penstock.transforms.trigger import AccumulationMode, AfterCount, AfterWater
 from penstock.transforms.window import FixedWindows, Sessions
 from penstock.windows.windowing import Windowing
 from penstock_spark.checkpoints.state_table import rows_of_page
-from penstock_spark.shards.keys import KeyTable
-from penstock_spark.shards.page_notes import PageNotes
-from penstock_spark.shards.pages import FIRST_PAGES, Pages
+from penstock_spark.stream.keys import KeyTable
+from penstock_spark.stream.page_index import PageNotes
+from penstock_spark.stream.pages import FIRST_PAGES, Pages
 
 SECOND = 1_000_000
 

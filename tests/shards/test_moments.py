@@ -1,4 +1,4 @@
-"""Moments in heaps that are made when somebody asks: the same answers as a plain list gives."""
+"""DueTimes in heaps that are made when somebody asks: the same answers as a plain list gives."""
 
 from __future__ import annotations
 
@@ -7,9 +7,9 @@ from typing import Any
 from hypothesis import given
 from hypothesis import strategies as some
 
-from penstock_spark.shards.moments import Entry, Moments
-from penstock_spark.shards.page_notes import NOTHING
-from penstock_spark.shards.pages import Kept, Page
+from penstock_spark.stream.due_times import DueTimes, Entry
+from penstock_spark.stream.page_index import NOTHING
+from penstock_spark.stream.pages import Page, StoredKey
 
 STEPS = some.lists(
     some.one_of(
@@ -27,7 +27,7 @@ def is_current(micros: int, name: bytes) -> bool:
 
 @given(STEPS)
 def test_moments_give_the_answers_of_a_plain_list(steps: list[tuple[str, Any]]) -> None:
-    moments, plain = Moments(), list[Entry]()
+    moments, plain = DueTimes(), list[Entry]()
     for name, argument in steps:
         if name == "add":
             added = [(micros, b"%d" % number) for number, micros in enumerate(argument)]
@@ -46,9 +46,9 @@ def test_moments_give_the_answers_of_a_plain_list(steps: list[tuple[str, Any]]) 
 def test_a_page_keeps_what_each_key_has_and_what_it_has_not() -> None:
     page = Page()
     kept = {
-        b"a": Kept(b"1", {}, None, None),
-        b"b": Kept(b"2", {"clock": 5}, 7, b"key"),
-        b"c": Kept(b"3", {1.0: 1 << 70, "clock": 9}, None, None),
+        b"a": StoredKey(b"1", {}, None, None),
+        b"b": StoredKey(b"2", {"clock": 5}, 7, b"key"),
+        b"c": StoredKey(b"3", {1.0: 1 << 70, "clock": 9}, None, None),
     }
     for name, own in kept.items():
         page.change({name: own})

@@ -24,11 +24,11 @@ from penstock.transforms.trigger import (
 )
 from penstock.transforms.window import FixedWindows, Sessions
 from penstock.windows.windowing import Windowing
-from penstock_spark.shards import pages
-from penstock_spark.shards.header import Header
-from penstock_spark.shards.keys import Fired, KeyTable
-from penstock_spark.shards.page_notes import PageNotes
-from penstock_spark.shards.pages import Pages
+from penstock_spark.stream import pages
+from penstock_spark.stream.header import Header
+from penstock_spark.stream.keys import Fired, KeyTable
+from penstock_spark.stream.page_index import PageNotes
+from penstock_spark.stream.pages import Pages
 
 SECOND = 1_000_000
 NAMES = [b"s" + str(number).encode() for number in range(300)]

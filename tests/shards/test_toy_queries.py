@@ -22,8 +22,8 @@ from penstock.transforms.trigger import (
     Repeatedly,
 )
 from penstock.transforms.window import FixedWindows, GlobalWindows
-from penstock_spark.operators.failure import StepFailed, find_failure, to_exception
-from penstock_spark.shards.header import Header
+from penstock_spark.reports.failure import StepFailed, find_failure, to_exception
+from penstock_spark.stream.header import Header
 
 SECOND = 1_000_000
 

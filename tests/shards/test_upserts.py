@@ -22,7 +22,7 @@ from penstock.transforms.trigger import AccumulationMode, AfterCount, AfterWater
 from penstock.transforms.upserts import Upsert, Upserts, last_of_each, newest
 from penstock.transforms.window import FixedWindows, IntervalWindow, Sessions, TimestampedValue
 from penstock.utils.windowed_value import PaneInfo, PaneInfoTiming, WindowedValue
-from penstock_spark.operators.failure import StepFailed, find_failure, to_exception
+from penstock_spark.reports.failure import StepFailed, find_failure, to_exception
 
 sys.path.insert(0, str(Path(__file__).parents[2] / "examples"))
 import ledger

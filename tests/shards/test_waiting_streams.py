@@ -14,7 +14,7 @@ from penstock.io import WriteToMemory
 from penstock.pvalue import AsDict, AsIter, AsList, AsMultiMap, AsSingleton, EmptySideInput
 from penstock.transforms.trigger import AccumulationMode, AfterCount, AfterWatermark, Repeatedly
 from penstock.transforms.window import GlobalWindows, SlidingWindows
-from penstock_spark.operators.failure import StepFailed, find_failure
+from penstock_spark.reports.failure import StepFailed, find_failure
 
 CUTS = pytest.mark.parametrize("events_per_batch", [None, 1, 2, 3])
 SHARDS = pytest.mark.parametrize("shards", [1, 3])

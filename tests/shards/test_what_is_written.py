@@ -15,10 +15,10 @@ from penstock.machines.stateful import StatefulMachine
 from penstock.transforms.userstate import SetStateSpec
 from penstock.transforms.window import FixedWindows, GlobalWindow
 from penstock.windows.windowing import Windowing
-from penstock_spark.shards import pages as module
-from penstock_spark.shards.keys import KeyTable
-from penstock_spark.shards.page_notes import PageNotes
-from penstock_spark.shards.pages import FIRST_PAGES, PAGE_BYTES, Pages
+from penstock_spark.stream import pages as module
+from penstock_spark.stream.keys import KeyTable
+from penstock_spark.stream.page_index import PageNotes
+from penstock_spark.stream.pages import FIRST_PAGES, PAGE_BYTES, Pages
 
 NAMES = [b"s" + str(number).encode() for number in range(300)]
 SEEN = SetStateSpec("seen", StrUtf8Coder())

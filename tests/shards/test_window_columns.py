@@ -36,9 +36,9 @@ from penstock.utils.timestamp import Timestamp
 from penstock.utils.windowed_value import PaneInfoTiming
 from penstock.windows.windowing import Windowing
 from penstock_spark.checkpoints.state_table import rows_of_page
-from penstock_spark.shards import column_pages, columns
-from penstock_spark.shards.grouping_state import machine_for
-from penstock_spark.shards.header import Header
+from penstock_spark.stream import column_pages, columns
+from penstock_spark.stream.grouping_state import machine_for
+from penstock_spark.stream.header import Header
 
 EARLY = (None, AfterCount(1), AfterCount(3), AfterProcessingTime(1), AfterProcessingTime(0))
 LATE = (AfterCount(1), AfterCount(2), AfterProcessingTime(1), AfterProcessingTime.aligned_to(2))

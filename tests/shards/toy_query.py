@@ -17,16 +17,16 @@ from penstock.options.spark import SparkOptions
 from penstock_spark.lowering.level_programs import level_program
 from penstock_spark.lowering.readings import reading_spec
 from penstock_spark.lowering.recorded import recorded_input
-from penstock_spark.metrics import Watermarks
-from penstock_spark.operators.batch import decode_page, loads
+from penstock_spark.plan.stream_plan import Clock
+from penstock_spark.reports.metrics import Watermarks
 from penstock_spark.runner import SparkRunner
-from penstock_spark.shards.header import Header
-from penstock_spark.shards.levels import play_shard
-from penstock_spark.shards.notices import Command, beat
-from penstock_spark.shards.reading import StreamReading
-from penstock_spark.shards.sources import SourceTask, play_sources
 from penstock_spark.sinks import StreamSink, encoders_inside
-from penstock_spark.stream_plan import Clock
+from penstock_spark.stream.control import Command, heartbeat
+from penstock_spark.stream.header import Header
+from penstock_spark.stream.levels import play_shard
+from penstock_spark.stream.reading import StreamReading
+from penstock_spark.stream.sources import SourceTask, play_sources
+from penstock_spark.worker.batch import decode_page, loads
 
 
 class Placed(NamedTuple):
@@ -137,17 +137,17 @@ class ToyQuery:
     ) -> list[Any]:
         given = [row for row in rows if row[0] != number]
         for shard in range(self.shards):
-            packets = [loads(payload) for level, to, payload in rows if (level, to) == (number, shard)]
+            messages = [loads(payload) for level, to, payload in rows if (level, to) == (number, shard)]
             if number == 1 and self.plan.clock is Clock.LIVE:
-                packets.append(beat(clock_micros))
-            if not (packets or commands):
+                messages.append(heartbeat(clock_micros))
+            if not (messages or commands):
                 continue
             header = Header.decoded(self._headers.get((number, shard)))
 
             def store_of(label: str, shard: int = shard) -> DictStore:
                 return self._stores.setdefault((number, shard, label), DictStore())
 
-            done = play_shard(loads(program), shard, packets, commands, header, store_of, {})
+            done = play_shard(loads(program), shard, messages, commands, header, store_of, {})
             self._headers[number, shard] = header.encoded()
             self._count(done.snapshot)
             self._told[number, shard] = done.watermarks

@@ -7,8 +7,8 @@ from pathlib import Path
 
 import pytest
 
-from penstock_spark.class_archive import SWITCH, archive_arguments, has_base_archive
-from penstock_spark.java import Java, find_java
+from penstock_spark.session.class_archive import SWITCH, archive_arguments, has_base_archive
+from penstock_spark.session.java import Java, find_java
 
 writes_archives = pytest.mark.skipif(
     not has_base_archive(find_java()),

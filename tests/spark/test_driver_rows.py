@@ -16,7 +16,7 @@ from penstock.transforms.trigger import AccumulationMode, AfterCount, Repeatedly
 from penstock.transforms.window import FixedWindows, Sessions, SlidingWindows, TimestampedValue
 from penstock_spark.lowering import driver_rows
 from penstock_spark.lowering.frames import frame_of_rows
-from penstock_spark.rows import exchange_records
+from penstock_spark.worker.rows import exchange_records
 
 pytestmark = pytest.mark.spark
 

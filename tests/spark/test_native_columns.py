@@ -99,7 +99,7 @@ def sums_of_instants(rows):
     seen = (
         beam.GroupBy("text", n=N).aggregate_field("at", sum, "total").aggregate_field("moment", min, "first")
     )
-    return rows | "Moments" >> beam.WithTimestamps("moment") | "Sum" >> seen
+    return rows | "DueTimes" >> beam.WithTimestamps("moment") | "Sum" >> seen
 
 
 BUILDS = [every_expression, filters, sums_in_windows, sums_of_instants]

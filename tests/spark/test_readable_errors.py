@@ -233,7 +233,7 @@ def test_a_java_that_is_gone_is_named(tmp_path, state):
             f"""
             import os, signal, sys, threading, time
             import penstock as beam
-            from penstock_spark.session import SessionOptions, session_for
+            from penstock_spark.session.session import SessionOptions, session_for
             from penstock.options.pipeline_options import PipelineOptions
 
             spark = session_for(SessionOptions(master="local[2]", fast_start=True))

@@ -18,7 +18,7 @@ from penstock.coders.typecoders import registry
 from penstock.testing.test_pipeline import TestPipeline
 from penstock.testing.util import assert_that, equal_to
 from penstock.typehints.schema_registry import SCHEMA_REGISTRY
-from penstock_spark import registrations
+from penstock_spark.shipping import registrations
 
 SPEEDS = ["batch", "streaming"]
 

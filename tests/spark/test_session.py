@@ -11,8 +11,8 @@ from pyspark.sql import SparkSession
 from pyspark.sql.types import ArrayType, LongType, StringType, StructField, StructType
 
 from penstock.error import UnsupportedByRunner
-from penstock_spark.configuration import configured
-from penstock_spark.session import SessionOptions, empty_frame, moved, runner_session, session_for
+from penstock_spark.session.configuration import configured
+from penstock_spark.session.session import SessionOptions, empty_frame, moved, runner_session, session_for
 
 
 def test_the_users_session_is_taken_as_it_is_from_any_thread(spark: SparkSession) -> None:

@@ -17,8 +17,8 @@ import cloudpickle
 import pyspark.cloudpickle
 import pytest
 
-from penstock_spark.shipping import driver_sys_path, packages_as_zip
-from penstock_spark.user_modules import by_value, pickle_by_value_modules
+from penstock_spark.shipping.import_paths import driver_sys_path, packages_as_zip
+from penstock_spark.shipping.user_modules import by_value, pickle_by_value_modules
 
 _MODULES = {
     "own_leaf": "LIMIT = 3\n",

@@ -19,11 +19,11 @@ from penstock.error import RunnerError
 from penstock.io import ReadFromText
 from penstock.io.external.generate_sequence import SequenceSource
 from penstock.transforms.periodicsequence import PeriodicSource, RebaseMode
-from penstock_spark.operators.batch import decode_page
-from penstock_spark.operators.failure import find_failure
-from penstock_spark.sinks.hadoop import HadoopFolder
+from penstock_spark.files.hadoop import HadoopFolder
+from penstock_spark.reports.failure import find_failure
 from penstock_spark.sources import Scan, open_source
-from penstock_spark.stream_sources import open_beats, open_staged, stage_bounded, staging
+from penstock_spark.stream_sources import open_heartbeats, open_staged, stage_bounded, staging
+from penstock_spark.worker.batch import decode_page
 
 WHERE = "at step 'Read' (game.py:41)"
 SECOND = 1_000_000
@@ -168,28 +168,30 @@ def test_a_text_source_is_staged_like_any_other(spark: SparkSession, tmp_path: P
 
 
 def decoded(source: Any, spark: SparkSession) -> DataFrame:
-    scan = open_beats(source, spark)
+    scan = open_heartbeats(source, spark)
     make_decoder = scan.make_decoder
 
     def decode(batches: Iterator[pa.RecordBatch]) -> Iterator[pa.RecordBatch]:
         decoder = make_decoder()
         for batch in batches:
-            yield pa.RecordBatch.from_pydict({"beat": [cloudpickle.dumps(beat) for beat in decoder(batch)]})
+            yield pa.RecordBatch.from_pydict(
+                {"beat": [cloudpickle.dumps(heartbeat) for heartbeat in decoder(batch)]}
+            )
 
     return scan.frame.mapInArrow(decode, "beat binary")
 
 
-def beats_until(source: Any, spark: SparkSession, checkpoint: Path, count: int) -> list[Any]:
-    """At least so many beats."""
-    beats: list[Any] = []
+def heartbeats_until(source: Any, spark: SparkSession, checkpoint: Path, count: int) -> list[Any]:
+    """At least so many heartbeats."""
+    heartbeats: list[Any] = []
     frame = decoded(source, spark)
-    writer = frame.writeStream.foreachBatch(lambda batch, number: beats.extend(batch.collect()))
+    writer = frame.writeStream.foreachBatch(lambda batch, number: heartbeats.extend(batch.collect()))
     query = writer.option("checkpointLocation", str(checkpoint)).start()
     limit = time.monotonic() + 60
-    while len(beats) < count and query.isActive and time.monotonic() < limit:
+    while len(heartbeats) < count and query.isActive and time.monotonic() < limit:
         query.awaitTermination(1)
     query.stop()
-    return [cloudpickle.loads(row.beat) for row in beats]
+    return [cloudpickle.loads(row.heartbeat) for row in heartbeats]
 
 
 def test_a_source_that_follows_the_clock_goes_on_after_a_restart_and_makes_up_what_it_missed(
@@ -197,17 +199,17 @@ def test_a_source_that_follows_the_clock_goes_on_after_a_restart_and_makes_up_wh
 ) -> None:
     source = SequenceSource(0, None, elements_per_period=4)
     started = int(time.time() * SECOND)
-    first = beats_until(source, spark, tmp_path / "checkpoint", 1)
-    second = beats_until(source, spark, tmp_path / "checkpoint", 3)
-    beats = first + second
-    values = [each.value for beat in beats for each in beat.elements]
-    assert values == list(range(4 * len(beats)))
-    ends = [beat.until_micros for beat in beats]
+    first = heartbeats_until(source, spark, tmp_path / "checkpoint", 1)
+    second = heartbeats_until(source, spark, tmp_path / "checkpoint", 3)
+    heartbeats = first + second
+    values = [each.value for heartbeat in heartbeats for each in heartbeat.elements]
+    assert values == list(range(4 * len(heartbeats)))
+    ends = [heartbeat.until_micros for heartbeat in heartbeats]
     assert ends == [ends[0] + SECOND * number for number in range(len(ends))]
     assert 0 <= ends[0] - SECOND - started < 30 * SECOND
-    assert beats[0].elements[0].timestamp.micros == ends[0] - SECOND
+    assert heartbeats[0].elements[0].timestamp.micros == ends[0] - SECOND
     assert ends[-1] <= time.time() * SECOND
-    assert not any(beat.is_over for beat in beats)
+    assert not any(heartbeat.is_over for heartbeat in heartbeats)
 
 
 def test_what_is_due_before_the_start_comes_in_the_first_second_and_the_end_is_told(
@@ -215,7 +217,10 @@ def test_what_is_due_before_the_start_comes_in_the_first_second_and_the_end_is_t
 ) -> None:
     past = PeriodicSource(0, 5 * SECOND, SECOND, data=tuple("abc"))
     rebased = PeriodicSource(0, 3 * SECOND // 2, SECOND, rebase=RebaseMode.REBASE_ALL)
-    [first, *_] = beats_until(past, spark, tmp_path / "past", 1)
+    [first, *_] = heartbeats_until(past, spark, tmp_path / "past", 1)
     assert ([each.value for each in first.elements], first.is_over) == (list("abcab"), True)
-    first, second, *_ = beats_until(rebased, spark, tmp_path / "rebased", 2)
-    assert [(len(beat.elements), beat.is_over) for beat in (first, second)] == [(1, False), (1, True)]
+    first, second, *_ = heartbeats_until(rebased, spark, tmp_path / "rebased", 2)
+    assert [(len(heartbeat.elements), heartbeat.is_over) for heartbeat in (first, second)] == [
+        (1, False),
+        (1, True),
+    ]

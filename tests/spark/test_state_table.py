@@ -27,11 +27,11 @@ from penstock_spark import read_state, state_rows
 from penstock_spark.checkpoints import Checkpoint, find_checkpoint, open_checkpoint, signature_of
 from penstock_spark.passes import optimise
 from penstock_spark.passes.levels import levels
-from penstock_spark.session import runner_session
-from penstock_spark.shards.keys import KeyTable
-from penstock_spark.shards.page_notes import PageNotes
-from penstock_spark.shards.pages import Pages
-from penstock_spark.spark_versions import transform_with_state
+from penstock_spark.session.session import runner_session
+from penstock_spark.session.spark_versions import transform_with_state
+from penstock_spark.stream.keys import KeyTable
+from penstock_spark.stream.page_index import PageNotes
+from penstock_spark.stream.pages import Pages
 
 SECOND = 1_000_000
 TWICE = Repeatedly(AfterCount(2))
@@ -105,8 +105,8 @@ def run(spark: Any, checkpoint: Checkpoint, *operators: StatefulProcessor) -> No
     store = "org.apache.spark.sql.execution.streaming.state.RocksDBStateStoreProvider"
     conf = {"spark.sql.streaming.stateStore.providerClass": store, "spark.sql.shuffle.partitions": "2"}
     session = runner_session(spark, conf)
-    beat = session.readStream.format("rate-micro-batch").option("rowsPerBatch", 1).load()
-    frame = beat.selectExpr("cast(value as int) as shard")
+    heartbeat = session.readStream.format("rate-micro-batch").option("rowsPerBatch", 1).load()
+    frame = heartbeat.selectExpr("cast(value as int) as shard")
     for operator in operators:
         frame = transform_with_state(frame.groupBy("shard"), operator, "shard int")
     writer = frame.writeStream.format("noop").option("checkpointLocation", checkpoint.spark_location)

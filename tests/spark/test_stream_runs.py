@@ -123,9 +123,11 @@ def test_a_periodic_source_ends_by_itself(spark):
     start = int(time.time())
     options = PipelineOptions(["--mode=streaming", "--shuffle_partitions=2"])
     with beam.Pipeline(options=options) as pipeline:
-        beats = pipeline | PeriodicImpulse(start, start + 4, 1) | beam.Map(lambda beat: ("beats", 1))
+        heartbeats = (
+            pipeline | PeriodicImpulse(start, start + 4, 1) | beam.Map(lambda heartbeat: ("beats", 1))
+        )
         windows = beam.WindowInto(FixedWindows(100, start % 100))
-        _ = beats | windows | beam.CombinePerKey(sum) | WriteToMemory(found)
+        _ = heartbeats | windows | beam.CombinePerKey(sum) | WriteToMemory(found)
     assert found == [("beats", 4)]
     assert pipeline.result.state == "DONE"
 

@@ -29,9 +29,9 @@ from penstock.io import (
 )
 from penstock.io.streams import StreamSource
 from penstock.io.watermarks import IngressTime
-from penstock_spark.operators.failure import find_failure, to_exception
-from penstock_spark.operators.reporting import report_with, reporting_now
-from penstock_spark.session import runner_session
+from penstock_spark.reports.failure import find_failure, to_exception
+from penstock_spark.reports.reporting import report_with, reporting_now
+from penstock_spark.session.session import runner_session
 from penstock_spark.stream_sources import Rejected, StreamScan, open_stream
 
 WHERE = "at step 'Read' (game.py:41)"

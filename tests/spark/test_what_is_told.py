@@ -14,8 +14,8 @@ from pyspark.sql import SparkSession
 
 import penstock as beam
 from penstock.testing.test_pipeline import TestPipeline
-from penstock_spark import progress
-from penstock_spark.shards import level_processor
+from penstock_spark.process import progress
+from penstock_spark.stream import level_processor
 
 _STREAM = """
 import penstock as beam

@@ -1,4 +1,4 @@
-"""Spark's own worker keeps its socket where `penstock_spark.worker_socket` looks for it."""
+"""Spark's own worker keeps its socket where `penstock_spark.session.worker_socket` looks for it."""
 
 from __future__ import annotations
 
@@ -9,7 +9,7 @@ from collections.abc import Iterator
 import pyarrow as pa
 from pyspark.sql import SparkSession
 
-from penstock_spark import worker_socket
+from penstock_spark.session import worker_socket
 
 
 def test_nothing_on_the_socket_of_a_worker_waits_to_be_confirmed(spark: SparkSession) -> None:

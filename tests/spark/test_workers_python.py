@@ -12,9 +12,9 @@ import pytest
 from pyspark.sql import SparkSession
 
 from penstock.error import RunnerError
-from penstock_spark import workers_python
-from penstock_spark.java import ensure_java
-from penstock_spark.workers_python import check_workers_python
+from penstock_spark.session import workers_python
+from penstock_spark.session.java import ensure_java
+from penstock_spark.session.workers_python import check_workers_python
 
 _OWN_SESSION = """
 from pyspark.sql import SparkSession

@@ -18,8 +18,8 @@ import penstock as beam
 from penstock.base.row import Row
 from penstock.io import WriteToCsv, WriteToJson, WriteToParquet, WriteToText
 from penstock.io.fileio import WriteToFiles, destination_prefix_naming
-from penstock_spark.sinks.hadoop import HadoopFolder
-from penstock_spark.sinks.temporary import MARK, PREFIX
+from penstock_spark.files.hadoop import HadoopFolder
+from penstock_spark.files.temporary import MARK, PREFIX
 
 SCHEMES = pytest.mark.parametrize("scheme", ["", "file://"])
 

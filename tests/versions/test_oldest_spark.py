@@ -10,7 +10,7 @@ from pathlib import Path
 
 import pytest
 
-from penstock_spark.spark_versions import OLDEST
+from penstock_spark.session.spark_versions import OLDEST
 
 _ROOT = Path(__file__).parents[2]
 _FEWEST = 15
@@ -54,7 +54,7 @@ def test_the_oldest_spark_passes_what_every_spark_has_to_pass(oldest: Path) -> N
 
 
 def test_the_versions_of_the_workflow_are_those_that_pipelines_run_on() -> None:
-    from penstock_spark.spark_versions import NEWEST
+    from penstock_spark.session.spark_versions import NEWEST
 
     text = (_ROOT / ".github/workflows/spark-versions.yml").read_text()
     (listed,) = re.findall(r"^ +spark: \[(.*)\]$", text, re.MULTILINE)

@@ -14,9 +14,9 @@ from penstock.typehints import typehints
 from penstock.typehints.column_types import ValueTypeConstraint
 from penstock.typehints.row_type import RowTypeConstraint
 from penstock.utils.timestamp import Timestamp
+from penstock_spark.arrow.records import column_of, plain, plain_type
 from penstock_spark.batches.misfits import length_of, misfit
 from penstock_spark.batches.rows import row_maker, row_type, without_none
-from penstock_spark.sinks.records import column_of, plain, plain_type
 
 _PLAIN: dict[Any, pa.DataType] = {
     bool: pa.bool_(),

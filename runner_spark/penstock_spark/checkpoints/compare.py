@@ -13,7 +13,7 @@ from typing import Any
 import penstock
 from penstock_spark.checkpoints.key_coders import changed_key_coders
 from penstock_spark.checkpoints.signature import FORMAT
-from penstock_spark.spark_versions import version_of
+from penstock_spark.session.spark_versions import version_of
 
 Signature = dict[str, Any]
 """What `penstock_spark.checkpoints.signature.signature_of` gives."""

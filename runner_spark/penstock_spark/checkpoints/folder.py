@@ -28,9 +28,9 @@ from penstock.error import three_parts
 from penstock_spark.checkpoints.compare import Comparison, Signature, compare, newer_format
 from penstock_spark.checkpoints.holder import this_holder
 from penstock_spark.checkpoints.lease import HOLDERS, CheckpointTaken, Lease, take_lease
-from penstock_spark.checkpoints.place import HadoopPlace, Place
 from penstock_spark.checkpoints.privacy import check_writers, make_private
-from penstock_spark.session import is_local_session
+from penstock_spark.files.place import HadoopPlace, Place
+from penstock_spark.session.session import is_local_session
 
 PLAN, ENDED = "plan.json", "ended.json"
 _SPARK, _CONTROL, _INPUTS = "spark", "control", "inputs"

@@ -7,7 +7,7 @@ import os
 from dataclasses import asdict, dataclass
 from typing import Any
 
-from penstock_spark.processes import Process, process_of
+from penstock_spark.process.identity import Process, process_of
 
 
 @dataclass(frozen=True)

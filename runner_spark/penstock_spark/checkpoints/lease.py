@@ -4,7 +4,7 @@ The folder ``holders`` of a checkpoint has, for each claim,
 
 ==================  =================================================================
 ``000012.json``     who holds it
-``000012.beat.7``   a sign of life; the number rises every few seconds
+``000012.heartbeat.7``   a sign of life; the number rises every few seconds
 ``000012.over``     the holder has stopped, and touches nothing any more
 ==================  =================================================================
 
@@ -23,7 +23,7 @@ from dataclasses import dataclass
 
 from penstock.error import RunnerError
 from penstock_spark.checkpoints.holder import Holder
-from penstock_spark.checkpoints.place import Place
+from penstock_spark.files.place import Place
 
 HOLDERS = "holders"
 _DIGITS = 6

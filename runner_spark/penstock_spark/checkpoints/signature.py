@@ -26,9 +26,9 @@ from penstock.windows.trigger_base import AccumulationMode, ClosingBehavior, OnT
 from penstock.windows.window_fn import WindowFn
 from penstock.windows.windowing import Windowing
 from penstock_spark.checkpoints.key_coders import KeyCoders, key_coders_of
-from penstock_spark.retractions import retracting_edges
-from penstock_spark.stream_plan import StreamPlan, WaitingParDo
-from penstock_spark.windowing import windowing_of
+from penstock_spark.plan.retractions import retracting_edges
+from penstock_spark.plan.stream_plan import StreamPlan, WaitingParDo
+from penstock_spark.plan.windowing import windowing_of
 
 FORMAT = 1
 """The version of what `signature_of` gives."""
@@ -134,7 +134,7 @@ def _grouping(plan: StreamPlan, step: Step, input_retracts: bool) -> dict[str, A
         "combine": "none, but a group" if combine is None else combine_as_text(combine),
         "held": _held(contents),
         "key_coders": _key_coders(plan, step),
-        "feeds": [feed.label for feed in plan.feeds[step.label]],
+        "feeds": [watermark_input.label for watermark_input in plan.watermark_inputs[step.label]],
     }
 
 
@@ -159,7 +159,7 @@ def _stateful(plan: StreamPlan, step: Step) -> dict[str, Any]:
         "combine": "none, but state",
         "key_coders": _key_coders(plan, step),
         "held": ", ".join(f"{name}: {kind}" for name, kind in told),
-        "feeds": [feed.label for feed in plan.feeds[step.label]],
+        "feeds": [watermark_input.label for watermark_input in plan.watermark_inputs[step.label]],
     }
 
 
@@ -169,7 +169,7 @@ def _waiting(plan: StreamPlan, step: Step) -> dict[str, Any]:
         **windowing_as_text(windowing_of(plan.graph, step.inputs[0])),
         "combine": WAITS,
         "held": ", ".join(f"{label}: {windows}" for label, windows in _sides(plan, step).items()),
-        "feeds": [feed.label for feed in plan.feeds[step.label]],
+        "feeds": [watermark_input.label for watermark_input in plan.watermark_inputs[step.label]],
     }
 
 
@@ -177,7 +177,7 @@ def _sides(plan: StreamPlan, step: Step) -> dict[str, str]:
     """The windows of the side inputs that a step waits for, by what makes them."""
     return {
         side.label: as_text(windowing_of(plan.graph, step.side_inputs[place].edge).windowfn)
-        for place, side in plan.side_feeds.get(step.label, {}).items()
+        for place, side in plan.side_watermark_inputs.get(step.label, {}).items()
     }
 
 

@@ -21,16 +21,16 @@ from penstock.utils.timestamp import Timestamp
 from penstock_spark.checkpoints.compare import Signature
 from penstock_spark.checkpoints.folder import Checkpoint, find_checkpoint
 from penstock_spark.checkpoints.signature import ALWAYS, WAITS
-from penstock_spark.operators.batch import loads
-from penstock_spark.session import SessionOptions, is_local_session, session_for
-from penstock_spark.shards.column_pages import cells_of, is_of_columns, page_of
-from penstock_spark.shards.keys import state_of
-from penstock_spark.shards.pages import Kept, keys_of
-from penstock_spark.shards.waiting import KeptParcel, kept_in
-from penstock_spark.shards.waiting_state import label_of_waiting, waiting_label
-from penstock_spark.shipping import driver_sys_path, import_like_driver, ship_packages
-from penstock_spark.worker_socket import promptly
-from penstock_spark.workers_python import check_workers_python, map_in_arrow
+from penstock_spark.session.session import SessionOptions, is_local_session, session_for
+from penstock_spark.session.worker_socket import promptly
+from penstock_spark.session.workers_python import check_workers_python, map_in_arrow
+from penstock_spark.shipping.import_paths import driver_sys_path, import_like_driver, ship_packages
+from penstock_spark.stream.column_pages import cells_of, is_of_columns, page_of
+from penstock_spark.stream.keys import state_of
+from penstock_spark.stream.pages import StoredKey, keys_of
+from penstock_spark.stream.waiting import KeptParcel, kept_in
+from penstock_spark.stream.waiting_state import label_of_waiting, waiting_label
+from penstock_spark.worker.batch import loads
 
 _MOMENT = pa.timestamp("us", "UTC")
 _SCHEMA = pa.schema(
@@ -99,7 +99,7 @@ def read_state(location: str | os.PathLike[str], spark: SparkSession | None = No
     """The state in a checkpoint after its last finished micro-batch, as a DataFrame with a row for each key and window.
 
     Its columns are those of `StateRow`, with the window's bounds as ``window_start`` and ``window_end``, and with keys
-    and values as Python shows them. Moments beyond the calendar, such as the bounds of the global window, are null.
+    and values as Python shows them. DueTimes beyond the calendar, such as the bounds of the global window, are null.
     The query may be running; the rows have to be read before it has gone on for a hundred micro-batches.
 
     Args:
@@ -243,7 +243,7 @@ def _row_of_parcel(label: str, level: int, kept: KeptParcel) -> StateRow:
     )
 
 
-def _restored(label: str, name: bytes, kept: Kept) -> tuple[Any, KeyState | StatefulKey]:
+def _restored(label: str, name: bytes, kept: StoredKey) -> tuple[Any, KeyState | StatefulKey]:
     try:
         key = decode_key(name) if kept.carried is None else loads(kept.carried)
         return key, state_of(key, kept.state)

@@ -21,9 +21,9 @@ from penstock.functions.expressions import (
     Not,
 )
 from penstock.functions.window_bounds import WindowBound
-from penstock_spark.column_kinds import WINDOW_BOUNDS, is_float_and_small_int, kind
-from penstock_spark.column_plan import Table
-from penstock_spark.operators.failure import marked
+from penstock_spark.plan.column_kinds import WINDOW_BOUNDS, is_float_and_small_int, kind
+from penstock_spark.plan.column_plan import Table
+from penstock_spark.reports.failure import marked
 
 _EXACT: dict[str, Callable[[Column, Column], Column]] = {
     "+": F.try_add,

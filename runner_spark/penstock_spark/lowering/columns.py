@@ -17,23 +17,23 @@ from pyspark.sql.types import DataType, StructType
 
 from penstock.error import three_parts
 from penstock.functions.expressions import Arithmetic, Expression, Literal
-from penstock_spark.column_kinds import WINDOW_BOUNDS, kind
-from penstock_spark.column_plan import (
-    ColumnsSource,
-    Combined,
-    Kept,
-    Operation,
-    Projected,
-    Spread,
-    Stamped,
-    Table,
-    Windowed,
-    after,
-)
 from penstock_spark.lowering.column_expressions import ColumnMaker, failing, too_many_bits
 from penstock_spark.lowering.exact_division import quotient
-from penstock_spark.operators.column_read import ColumnReader
-from penstock_spark.operators.failure import marked
+from penstock_spark.plan.column_kinds import WINDOW_BOUNDS, kind
+from penstock_spark.plan.column_plan import (
+    ColumnsSource,
+    Combined,
+    Filter,
+    Operation,
+    Select,
+    Spread,
+    Table,
+    Windowed,
+    WithTimestamps,
+    after,
+)
+from penstock_spark.reports.failure import marked
+from penstock_spark.worker.column_read import ColumnReader
 
 _LOW_BITS = 31
 _LOW = (1 << _LOW_BITS) - 1
@@ -158,12 +158,12 @@ def _applied(operation: Operation, before: _Lowered) -> DataFrame:
     """The frame after one operation."""
     frame, make = before.frame, before.maker(operation.step.where)
     match operation:
-        case Kept(_, condition):
+        case Filter(_, condition):
             return frame.where(make.column(condition))
-        case Projected(_, fields):
+        case Select(_, fields):
             made = [make.passed_on(each).alias(f"c{place}") for place, (_, each) in enumerate(fields)]
             return frame.select(made + before.columns(before.beside))
-        case Stamped(step, moment):
+        case WithTimestamps(step, moment):
             stamp = _micros(make, moment, before.table, step.where).alias("t")
             others = before.names + [name for name in before.beside if name != "t"]
             return frame.select([*before.columns(others), stamp])

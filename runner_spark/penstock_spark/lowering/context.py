@@ -12,11 +12,11 @@ from pyspark.sql import DataFrame, SparkSession
 
 from penstock.graph import Graph, Step, Write
 from penstock_spark.lowering.frames import select
-from penstock_spark.operators.reporting import Reporting
-from penstock_spark.plan import PortReference
+from penstock_spark.plan.batch_plan import OutputReference
+from penstock_spark.reports.reporting import Reporting
+from penstock_spark.reports.spark_errors import Surroundings
 from penstock_spark.sinks import SinkPlan, plan_sink
 from penstock_spark.sources import Scan as Source
-from penstock_spark.spark_errors import Surroundings
 
 _LOGGER = logging.getLogger(__name__)
 
@@ -42,7 +42,7 @@ class Context:
         scans: The opened sources, by label.
         sinks: The planned sinks, by label: a plan names the files that its encoders write.
         frames: The output frame of each stage, by number.
-        ports: The number of ports of each stage.
+        outputs: The number of outputs of each stage.
         views: Broadcast side inputs, by edge.
         written: What each write gave, by label.
         tidy: What to call when the run is over.
@@ -62,7 +62,7 @@ class Context:
     scans: dict[str, Source] = field(default_factory=dict)
     sinks: dict[str, SinkPlan] = field(default_factory=dict)
     frames: dict[int, DataFrame] = field(default_factory=dict)
-    ports: dict[int, int] = field(default_factory=dict)
+    outputs: dict[int, int] = field(default_factory=dict)
     views: dict[int, Any] = field(default_factory=dict)
     written: dict[str, tuple[Any, ...]] = field(default_factory=dict)
     tidy: list[Callable[[], Any]] = field(default_factory=list)
@@ -87,24 +87,24 @@ class Context:
             self.sinks[step.label] = plan_sink(step.primitive.sink, step.where)
         return self.sinks[step.label]
 
-    def keep(self, stage: int, frame: DataFrame, ports: int, is_made: bool = False) -> None:
+    def keep(self, stage: int, frame: DataFrame, outputs: int, is_made: bool = False) -> None:
         """Notes a stage's frame; one that is read more than once, and not made yet, is computed now, and kept."""
-        self.ports[stage] = ports
-        if ports > 1 and not is_made:
+        self.outputs[stage] = outputs
+        if outputs > 1 and not is_made:
             frame = frame.persist(StorageLevel.MEMORY_AND_DISK)
             self.tidy.append(frame.unpersist)
             run_only(frame)
         self.frames[stage] = frame
 
-    def read(self, reference: PortReference, columns: tuple[str, ...]) -> DataFrame:
-        """Some columns of the rows of one port."""
+    def read(self, reference: OutputReference, columns: tuple[str, ...]) -> DataFrame:
+        """Some columns of the rows of one output."""
         frame = self.frames[reference.stage]
-        if self.ports[reference.stage] > 1:
-            frame = frame.where(frame["port"] == reference.port)
+        if self.outputs[reference.stage] > 1:
+            frame = frame.where(frame["output"] == reference.output)
         return select(frame, columns)
 
-    def read_all(self, references: tuple[PortReference, ...], columns: tuple[str, ...]) -> DataFrame:
-        """The rows of several ports."""
+    def read_all(self, references: tuple[OutputReference, ...], columns: tuple[str, ...]) -> DataFrame:
+        """The rows of several outputs."""
         first, *others = [self.read(reference, columns) for reference in references]
         for other in others:
             first = first.unionAll(other)

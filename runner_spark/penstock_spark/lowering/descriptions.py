@@ -7,12 +7,12 @@ from contextlib import contextmanager
 
 from pyspark.sql import SparkSession
 
-from penstock_spark.plan import (
+from penstock_spark.plan.batch_plan import (
     Aggregate,
     Exchange,
     Inline,
+    OutputReference,
     Plan,
-    PortReference,
     Query,
     Scan,
     Spread,
@@ -73,10 +73,10 @@ def cut(text: str) -> str:
     return text if len(text) <= _LETTERS_MAX else f"... {text[-_LETTERS_MAX:]}"
 
 
-def _labels_before(sources: tuple[PortReference, ...], plan: Plan) -> list[str]:
+def _labels_before(sources: tuple[OutputReference, ...], plan: Plan) -> list[str]:
     """The labels of the stages that a reader runs; those with several readers have been run, and kept."""
     stages = {stage.number: stage for stage in plan.stages}
-    lazy = [stages[one.stage] for one in sources if len(stages[one.stage].ports) == 1]
+    lazy = [stages[one.stage] for one in sources if len(stages[one.stage].outputs) == 1]
     return [label for stage in lazy for label in _labels(stage, plan)]
 
 

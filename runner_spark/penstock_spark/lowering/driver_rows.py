@@ -10,22 +10,22 @@ from pyspark.sql import DataFrame
 from penstock.metrics.execution import set_current
 from penstock_spark.lowering.context import Context
 from penstock_spark.lowering.frames import frame_of_rows
-from penstock_spark.operators.program import Program
-from penstock_spark.operators.stage import Stage
+from penstock_spark.worker.program import StageProgram
+from penstock_spark.worker.stage import Stage
 
 _ONLY_SLICE = pa.record_batch({"id": [0]})
 
 
-def rows_by_driver(program: Program, ports: int, context: Context) -> DataFrame | None:
+def rows_by_driver(program: StageProgram, outputs: int, context: Context) -> DataFrame | None:
     """The frame of a stage's rows.
 
     Args:
         program: A stage that starts with values of the program.
-        ports: How many ports it has.
+        outputs: How many outputs it has.
         context: The run's.
 
     Returns:
-        The frame; None if the stage fails, or a port has no row. Tasks then do what there is to do: their errors are
+        The frame; None if the stage fails, or an output has no row. Tasks then do what there is to do: their errors are
         those that users know, and a frame without rows would have no task at all for whatever reads it.
     """
     stage = Stage(replace(program, partitions=1), 0, {})
@@ -35,7 +35,9 @@ def rows_by_driver(program: Program, ports: int, context: Context) -> DataFrame 
         return None
     finally:
         set_current(None)
-    if {port for record in records for port in record.column("port").to_pylist()} != set(range(ports)):
+    if {output for record in records for output in record.column("output").to_pylist()} != set(
+        range(outputs)
+    ):
         return None
     if snapshot := stage.snapshot():
         context.metrics.add({(context.run, program.stage, 0): snapshot})

@@ -16,7 +16,7 @@ from pyspark.sql.functions import col
 from pyspark.sql.functions import sum as sum_of
 from pyspark.sql.pandas.types import from_arrow_schema
 
-from penstock_spark.rows import EXCHANGE, GROUP_COLUMNS, NUMBER_COLUMNS
+from penstock_spark.worker.rows import EXCHANGE, GROUP_COLUMNS, NUMBER_COLUMNS
 
 _EXCHANGE_TYPE = from_arrow_schema(EXCHANGE).json()
 

@@ -7,16 +7,16 @@ from functools import reduce
 from pyspark.sql import DataFrame
 
 from penstock.graph import Read
-from penstock_spark.column_plan import ColumnsSource
 from penstock_spark.lowering.context import Context
 from penstock_spark.lowering.descriptions import cut, described, description
 from penstock_spark.lowering.stage import lower_stage
-from penstock_spark.operators.program import PageRoot, Program, SinkWriterSpec
-from penstock_spark.operators.stage import stage_function
-from penstock_spark.operators.unwritable import unwritable
-from penstock_spark.plan import Plan, Query, Scan, Stage, ViewNode, WriteNode
+from penstock_spark.plan.batch_plan import Plan, Query, Scan, Stage, ViewNode, WriteNode
+from penstock_spark.plan.column_plan import ColumnsSource
+from penstock_spark.session.workers_python import map_in_arrow
 from penstock_spark.sources import open_source
-from penstock_spark.workers_python import map_in_arrow
+from penstock_spark.worker.program import PageRoot, SinkWriterSpec, StageProgram
+from penstock_spark.worker.stage import stage_function
+from penstock_spark.worker.unwritable import unwritable
 
 
 def run_plan(plan: Plan, context: Context) -> None:
@@ -32,7 +32,7 @@ def run_plan(plan: Plan, context: Context) -> None:
                     _broadcast(node, context)
                 case WriteNode():
                     _write(node, context)
-    last = [stage for stage in plan.stages if not stage.ports]
+    last = [stage for stage in plan.stages if not stage.outputs]
     if last:
         context.places = tuple(step.where for stage in last for step in stage.steps)
         with described(context.spark, cut(", ".join(description(stage, plan) for stage in last))):
@@ -82,7 +82,7 @@ def _write(node: WriteNode, context: Context) -> None:
     if node.kept:
         (edge,) = step.inputs
         writer = SinkWriterSpec(edge, sink.make_encoder, step.where)
-        program = Program(context.run, -1, (PageRoot(edge),), (), (writer,))
+        program = StageProgram(context.run, -1, (PageRoot(edge),), (), (writer,))
         function = stage_function(context.dumps(program), {}, context.metrics, context.sys_path)
         frame = map_in_arrow(context.read_all(node.sources, ("tag", "value")), function, sink.schema)
     else:

@@ -10,10 +10,12 @@ from penstock.io.streams import StreamSource
 from penstock.io.watermark_policy import Recorded, WatermarkPolicy
 from penstock_spark.lowering.context import Context
 from penstock_spark.lowering.stage import step_spec
-from penstock_spark.operators.program import StepSpec
-from penstock_spark.retractions import retracting_edges
-from penstock_spark.shards.combining import may_combine_early
-from penstock_spark.shards.program import (
+from penstock_spark.plan.retractions import retracting_edges
+from penstock_spark.plan.stream_plan import Clock, Level, StreamPlan, WaitingParDo, WatermarkDependency
+from penstock_spark.plan.windowing import windowing_of
+from penstock_spark.sinks import Encoder
+from penstock_spark.stream.combining import may_combine_early
+from penstock_spark.stream.program import (
     GroupingSpec,
     LevelProgram,
     PacketWriterSpec,
@@ -25,9 +27,7 @@ from penstock_spark.shards.program import (
     Timeline,
     WaitingSpec,
 )
-from penstock_spark.sinks import Encoder
-from penstock_spark.stream_plan import Clock, Feed, Level, StreamPlan, WaitingParDo
-from penstock_spark.windowing import windowing_of
+from penstock_spark.worker.program import StepSpec
 
 
 def level_program(
@@ -72,7 +72,9 @@ def level_program(
             for step in part.roots
             if part.number and not isinstance(step.primitive, WaitingParDo)
         ),
-        waiting=tuple(_waiting(plan, step, context) for step in part.roots if step.label in plan.side_feeds),
+        waiting=tuple(
+            _waiting(plan, step, context) for step in part.roots if step.label in plan.side_watermark_inputs
+        ),
         steps=tuple(_step(step, plan.graph, context.without) for step in part.steps),
         writers=(
             *(_packets(plan, edge, step, context.without) for edge, step in part.writes),
@@ -140,7 +142,7 @@ def _grouping(plan: StreamPlan, step: Step, context: Context) -> GroupingSpec:
         windowing=windowing_of(plan.graph, step.inputs[0]),
         combine=step.primitive.fn if isinstance(step.primitive, CombinePerKey) else None,
         input_retracts=_input_retracts(plan, step),
-        feeds=_feeds(plan, step, context),
+        watermark_inputs=_feeds(plan, step, context),
         readers=plan.levels[plan.level_of[step.label] - 1].readers[step.label],
         is_stateful=is_stateful,
         may_use_columns="window_columns" not in context.without and plan.mode != "micro_batch",
@@ -148,13 +150,13 @@ def _grouping(plan: StreamPlan, step: Step, context: Context) -> GroupingSpec:
 
 
 def _waiting(plan: StreamPlan, step: Step, context: Context) -> WaitingSpec:
-    sides = plan.side_feeds[step.label]
+    sides = plan.side_watermark_inputs[step.label]
     return WaitingSpec(
         label=step.label,
         where=step.where,
         lateness_micros=windowing_of(plan.graph, step.inputs[0]).allowed_lateness.micros,
-        feeds=_feeds(plan, step, context),
-        sides={place: _producers(feed, context) for place, feed in sides.items()},
+        watermark_inputs=_feeds(plan, step, context),
+        sides={place: _producers(watermark_input, context) for place, watermark_input in sides.items()},
         readers=plan.levels[plan.level_of[step.label] - 1].readers[step.label],
         is_stateful=isinstance(step.primitive, StatefulParDo),
     )
@@ -162,8 +164,10 @@ def _waiting(plan: StreamPlan, step: Step, context: Context) -> WaitingSpec:
 
 def _feeds(plan: StreamPlan, step: Step, context: Context) -> tuple[tuple[str, int], ...]:
     """What a step's watermark depends on, and how many parts each has."""
-    return tuple(_producers(feed, context) for feed in plan.feeds[step.label])
+    return tuple(
+        _producers(watermark_input, context) for watermark_input in plan.watermark_inputs[step.label]
+    )
 
 
-def _producers(feed: Feed, context: Context) -> tuple[str, int]:
-    return feed.label, context.partitions if feed.level else 1
+def _producers(watermark_input: WatermarkDependency, context: Context) -> tuple[str, int]:
+    return watermark_input.label, context.partitions if watermark_input.level else 1

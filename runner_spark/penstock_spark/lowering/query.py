@@ -19,14 +19,14 @@ from penstock_spark.lowering.jobs import run_plan
 from penstock_spark.lowering.level_programs import level_program
 from penstock_spark.lowering.readings import Opened, ends_soon, open_reading
 from penstock_spark.lowering.recorded import recorded_input
-from penstock_spark.lowering.shard_keys import shard_keys
-from penstock_spark.shards.level_processor import ROWS, LevelProcessor
-from penstock_spark.shards.notices import BEAT, COMMAND
-from penstock_spark.shards.operator import played_function, reading_function
+from penstock_spark.plan.stream_plan import Clock, StreamPlan
+from penstock_spark.session.shard_keys import shard_keys
+from penstock_spark.session.spark_versions import transform_with_state
+from penstock_spark.session.workers_python import map_in_arrow, workers_python
 from penstock_spark.sinks import Encoder
-from penstock_spark.spark_versions import transform_with_state
-from penstock_spark.stream_plan import Clock, StreamPlan
-from penstock_spark.workers_python import map_in_arrow, workers_python
+from penstock_spark.stream.control import COMMAND, HEARTBEAT
+from penstock_spark.stream.level_processor import ROWS, LevelProcessor
+from penstock_spark.stream.tasks import played_function, reading_function
 
 
 @dataclass(frozen=True, eq=False)
@@ -147,17 +147,19 @@ def _beats(plan: StreamPlan, context: Context, heartbeat: str, keys: tuple[int, 
         case "none":
             return []
         case "numbers":
-            beats = stream.format("rate-micro-batch").options(rowsPerBatch=1, numPartitions=1).load()
+            heartbeats = stream.format("rate-micro-batch").options(rowsPerBatch=1, numPartitions=1).load()
             if plan.played is not None:
-                return [beats.select("value")]
-            beats = beats if plan.clock is Clock.LIVE else beats.where("value < 0")
+                return [heartbeats.select("value")]
+            heartbeats = heartbeats if plan.clock is Clock.LIVE else heartbeats.where("value < 0")
         case _:
             seconds = stream.format("rate").options(rowsPerSecond=1, numPartitions=1).load()
             # After a pause all seconds that were missed come at once; the last ones will do.
-            beats = seconds.where(F.col("timestamp") > _now() - F.expr("INTERVAL 10 SECONDS"))
+            heartbeats = seconds.where(F.col("timestamp") > _now() - F.expr("INTERVAL 10 SECONDS"))
     clock = F.unix_micros(_now()).cast("string")
     return [
-        _to_shards(beats, F.concat(F.lit(BEAT), clock), [level.number for level in plan.levels[:1]], keys)
+        _to_shards(
+            heartbeats, F.concat(F.lit(HEARTBEAT), clock), [level.number for level in plan.levels[:1]], keys
+        )
     ]
 
 

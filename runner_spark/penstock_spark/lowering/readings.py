@@ -16,12 +16,12 @@ from penstock.io.sparkio import SparkSource
 from penstock.io.streams import StreamSource
 from penstock.transforms.periodicsequence import PeriodicSource
 from penstock_spark.lowering.context import Context
-from penstock_spark.shards.program import ReadingSpec
-from penstock_spark.shards.reading import ScheduledReading, StagedReading, StreamReading
+from penstock_spark.plan.stream_plan import Level
 from penstock_spark.sources import Scan, open_source
 from penstock_spark.sources.scan import with_plain_names
-from penstock_spark.stream_plan import Level
-from penstock_spark.stream_sources import open_beats, open_staged, open_stream, stage_bounded
+from penstock_spark.stream.program import ReadingSpec
+from penstock_spark.stream.reading import ScheduledReading, StagedReading, StreamReading
+from penstock_spark.stream_sources import open_heartbeats, open_staged, open_stream, stage_bounded
 
 _LIMITS = {"maxfilespertrigger", "maxbytespertrigger", "maxoffsetspertrigger"}
 _Clocked = PeriodicSource | SequenceSource
@@ -83,9 +83,9 @@ def open_reading(part: Level, context: Context, folder: str) -> Opened:
             may_be_files=True,
         )
     if isinstance(source, _Clocked):
-        beats = open_beats(source, context.spark)
-        spec = reading_spec(part, step, ScheduledReading(beats.make_decoder))
-        return Opened(beats.frame, spec, source.schedule_from(0).count is not None)
+        heartbeats = open_heartbeats(source, context.spark)
+        spec = reading_spec(part, step, ScheduledReading(heartbeats.make_decoder))
+        return Opened(heartbeats.frame, spec, source.schedule_from(0).count is not None)
     staged = f"{folder}/{_name(step.label)}"
     context.places = (step.where,)
     stage_bounded(_scan(source, context, step), staged, step.where, context.dumps, context.sys_path)

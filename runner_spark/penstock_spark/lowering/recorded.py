@@ -19,8 +19,8 @@ from penstock.testing.test_stream import (
     WatermarkEvent,
 )
 from penstock_spark.passes.levels import origin_of
-from penstock_spark.shards.program import RecordedSource, Timeline
-from penstock_spark.stream_plan import StreamPlan
+from penstock_spark.plan.stream_plan import StreamPlan
+from penstock_spark.stream.program import RecordedSource, Timeline
 
 _COMPLETE = {WATERMARK: MAX_MICROS}
 

@@ -25,7 +25,27 @@ from penstock_spark.lowering.columns import columns_for, lower_columns
 from penstock_spark.lowering.context import Context
 from penstock_spark.lowering.driver_rows import rows_by_driver
 from penstock_spark.lowering.frames import add_up, partition_by, select, sort_partitions
-from penstock_spark.operators.program import (
+from penstock_spark.plan.batch_plan import (
+    Aggregate,
+    Deferred,
+    Exchange,
+    Inline,
+    Output,
+    Plan,
+    Query,
+    Scan,
+    Spread,
+    Stage,
+    Strategy,
+    Writing,
+    Written,
+)
+from penstock_spark.plan.windowing import windowing_of
+from penstock_spark.session.spark_versions import repartition_by_number
+from penstock_spark.session.workers_python import map_in_arrow
+from penstock_spark.sinks.as_columns import schema_of
+from penstock_spark.sources.scan import with_plain_names
+from penstock_spark.worker.program import (
     ColumnsRoot,
     ElementWriterSpec,
     GroupRoot,
@@ -34,44 +54,24 @@ from penstock_spark.operators.program import (
     MachineRoot,
     PageRoot,
     PageWriterSpec,
-    Program,
     Root,
     ScanRoot,
     SinkWriterSpec,
+    StageProgram,
     StatefulRoot,
     StepSpec,
     TotalsRoot,
     ViewSpec,
     WriterSpec,
 )
-from penstock_spark.operators.stage import stage_function
-from penstock_spark.plan import (
-    Aggregate,
-    Exchange,
-    Hosting,
-    Inline,
-    Kept,
-    Plan,
-    Port,
-    Query,
-    Scan,
-    Spread,
-    Stage,
-    Writing,
-    Written,
-)
-from penstock_spark.rows import (
+from penstock_spark.worker.rows import (
     EXCHANGE,
     GROUP_COLUMNS,
     NUMBER_COLUMNS,
     PARTITION_COLUMNS,
     SORT_COLUMNS,
 )
-from penstock_spark.sinks.as_columns import schema_of
-from penstock_spark.sources.scan import with_plain_names
-from penstock_spark.spark_versions import repartition_by_number
-from penstock_spark.windowing import windowing_of
-from penstock_spark.workers_python import map_in_arrow
+from penstock_spark.worker.stage import stage_function
 
 _PAGES = ("tag", "value")
 _EXCHANGE_TYPE = from_arrow_schema(EXCHANGE)
@@ -80,34 +80,34 @@ _EXCHANGE_TYPE = from_arrow_schema(EXCHANGE)
 def lower_stage(stage: Stage, plan: Plan, context: Context) -> None:
     """Adds the stage's frame to the context."""
     if isinstance(stage.root, Query) and stage.root.source.is_written:
-        context.keep(stage.number, _columns_written(stage, stage.root, context), len(stage.ports))
+        context.keep(stage.number, _columns_written(stage, stage.root, context), len(stage.outputs))
         return
     frame, roots, partitions = _read(stage, plan, context)
-    program = Program(
+    program = StageProgram(
         run=context.run,
         stage=stage.number,
         roots=roots,
         steps=tuple(step_spec(step, plan.graph, context.without) for step in stage.steps),
         writers=tuple(
-            _writer(port, writing, plan, context) for port in stage.ports for writing in port.writings
+            _writer(output, writing, plan, context) for output in stage.outputs for writing in output.writings
         ),
         partitions=partitions,
         shortcuts="shortcuts" not in context.without,
     )
     if isinstance(stage.root, Inline) and stage.root.by_driver:
-        made = rows_by_driver(program, len(stage.ports), context)
+        made = rows_by_driver(program, len(stage.outputs), context)
         if made is not None:
-            context.keep(stage.number, made, len(stage.ports), is_made=True)
+            context.keep(stage.number, made, len(stage.outputs), is_made=True)
             return
     schema = _schema(stage, context)
     views = {side.edge: context.views[side.edge] for step in stage.steps for side in step.side_inputs}
     function = stage_function(_pickled(program, stage, context), views, context.metrics, context.sys_path)
-    context.keep(stage.number, map_in_arrow(frame, function, schema), len(stage.ports))
+    context.keep(stage.number, map_in_arrow(frame, function, schema), len(stage.outputs))
 
 
 def _columns_written(stage: Stage, query: Query, context: Context) -> DataFrame:
     """The frame of a query whose columns a sink takes as they are."""
-    step = stage.ports[0].writings[0].step
+    step = stage.outputs[0].writings[0].step
     assert step is not None
     sink = context.sink(step).columns
     assert sink is not None
@@ -115,7 +115,7 @@ def _columns_written(stage: Stage, query: Query, context: Context) -> DataFrame:
     return columns_for(query.source, scan.frame, schema_of(sink.schema), step.where)
 
 
-def _pickled(program: Program, stage: Stage, context: Context) -> bytes:
+def _pickled(program: StageProgram, stage: Stage, context: Context) -> bytes:
     """The program as bytes.
 
     Raises:
@@ -160,7 +160,7 @@ def _read(stage: Stage, plan: Plan, context: Context) -> tuple[DataFrame, tuple[
         case Query(step):
             computed, reader = lower_columns(stage.root.source, context.scans[step.label].frame)
             return computed, (ColumnsRoot(_edge(step), reader.read),), 1
-        case Kept(edge, sources):
+        case Deferred(edge, sources):
             return context.read_all(sources, _PAGES), (PageRoot(edge),), 1
         case Spread(step, sources):
             assert isinstance(step.primitive, Reshuffle)
@@ -171,12 +171,12 @@ def _read(stage: Stage, plan: Plan, context: Context) -> tuple[DataFrame, tuple[
         case Aggregate(groupings, sources):
             totals = add_up(context.read_all(sources, (*GROUP_COLUMNS, *NUMBER_COLUMNS)))
             return totals, tuple(_totals_root(tag, step, plan) for tag, step in groupings), 1
-        case Exchange(groupings, sources, hostings):
+        case Exchange(groupings, sources, strategies):
             columns = tuple(dict.fromkeys((*GROUP_COLUMNS, *SORT_COLUMNS, "value")))
             frame = partition_by(context.read_all(sources, columns), context.partitions, PARTITION_COLUMNS)
             roots = tuple(
-                _group_root(tag, step, hosting, plan)
-                for (tag, step), hosting in zip(groupings, hostings, strict=True)
+                _group_root(tag, step, strategy, plan)
+                for (tag, step), strategy in zip(groupings, strategies, strict=True)
             )
             return sort_partitions(frame, SORT_COLUMNS), roots, 1
 
@@ -194,15 +194,15 @@ def _edge(step: Step) -> int:
     return step.outputs[0].edge
 
 
-def _group_root(tag: int, step: Step, hosting: Hosting, plan: Plan) -> Root:
+def _group_root(tag: int, step: Step, strategy: Strategy, plan: Plan) -> Root:
     windowing = windowing_of(plan.graph, step.inputs[0])
     if isinstance(step.primitive, StatefulParDo):
         return StatefulRoot(step.label, tag, windowing.allowed_lateness.micros)
     combine = step.primitive.fn if isinstance(step.primitive, CombinePerKey) else None
-    if hosting.by_machine:
+    if strategy.by_machine:
         late_edge = step.outputs[1].edge if len(step.outputs) > 1 else None
         return MachineRoot(
-            _edge(step), tag, windowing, combine, hosting.input_retracts, step.where, step.label, late_edge
+            _edge(step), tag, windowing, combine, strategy.input_retracts, step.where, step.label, late_edge
         )
     return GroupRoot(_edge(step), tag, windowing, combine, step.where, step.label)
 
@@ -248,35 +248,35 @@ def _batches(step: Step, graph: Graph) -> BatchTypes | None:
     return batch_types_of(step.primitive.dofn, *types)
 
 
-def _writer(port: Port, writing: Writing, plan: Plan, context: Context) -> WriterSpec:
+def _writer(output: Output, writing: Writing, plan: Plan, context: Context) -> WriterSpec:
     step = writing.step
     if step is None:
         maker = plan.graph.producer(writing.edge)
-        return PageWriterSpec(writing.edge, port.number, writing.tag, maker.where, maker.label)
+        return PageWriterSpec(writing.edge, output.number, writing.tag, maker.where, maker.label)
     match step.primitive:
         case Write():
             return SinkWriterSpec(writing.edge, context.sink(step).make_encoder, step.where)
         case Reshuffle(partitions, by_key):
             shards = partitions or context.partitions
             return PageWriterSpec(
-                writing.edge, port.number, writing.tag, step.where, step.label, shards, by_key
+                writing.edge, output.number, writing.tag, step.where, step.label, shards, by_key
             )
         case _:
-            return _grouping_writer(port, writing, step, plan)
+            return _grouping_writer(output, writing, step, plan)
 
 
-def _grouping_writer(port: Port, writing: Writing, step: Step, plan: Plan) -> WriterSpec:
-    target, hosting = (writing.edge, port.number, writing.tag), writing.hosting
-    if hosting is not None and hosting.by_machine:
-        return ElementWriterSpec(*target, step.where, step.label, hosting.input_retracts)
+def _grouping_writer(output: Output, writing: Writing, step: Step, plan: Plan) -> WriterSpec:
+    target, strategy = (writing.edge, output.number, writing.tag), writing.strategy
+    if strategy is not None and strategy.by_machine:
+        return ElementWriterSpec(*target, step.where, step.label, strategy.input_retracts)
     combine = step.primitive.fn if isinstance(step.primitive, CombinePerKey) else None
     windowing = windowing_of(plan.graph, writing.edge)
-    return GroupWriterSpec(*target, windowing, combine, step.where, step.label, as_numbers=hosting is None)
+    return GroupWriterSpec(*target, windowing, combine, step.where, step.label, as_numbers=strategy is None)
 
 
 def _schema(stage: Stage, context: Context) -> Any:
     """The stage's output schema: a sink's own, or that of all other rows."""
-    step = stage.ports[0].writings[0].step if stage.ports else None
+    step = stage.outputs[0].writings[0].step if stage.outputs else None
     if step is not None and isinstance(step.primitive, Write):
         return context.sink(step).schema
     return _EXCHANGE_TYPE

@@ -10,29 +10,29 @@ from collections.abc import Iterator, Set
 from dataclasses import dataclass, field
 
 from penstock.graph import Graph, Grouping, InlineValues, Read, Reshuffle, Step, Write
-from penstock_spark.column_plan import ColumnsSource
-from penstock_spark.native import hosted_groupings
 from penstock_spark.passes.driver_rows import on_driver
-from penstock_spark.passes.fuse import Relay, Unit
-from penstock_spark.plan import (
+from penstock_spark.passes.fuse import DeferredInput, Unit
+from penstock_spark.passes.native import hosted_groupings
+from penstock_spark.plan.batch_plan import (
     Aggregate,
+    Deferred,
     Exchange,
-    Hosting,
     Inline,
-    Kept,
+    Output,
+    OutputReference,
     Plan,
-    Port,
-    PortReference,
     Query,
     Scan,
     Spread,
     Stage,
     StageRoot,
+    Strategy,
     ViewNode,
     WriteNode,
     Writing,
     Written,
 )
+from penstock_spark.plan.column_plan import ColumnsSource
 
 _REASONS = {
     "inline": "values of the program: one frame for all of a level",
@@ -55,14 +55,14 @@ class _Draft:
         number: Its number in the plan.
         kind: A key of `_REASONS`.
         units: The units it runs; all of one level.
-        ports: What it puts out, by reader.
+        outputs: What it puts out, by reader.
         sources: What it reads: numbers of stages, and itself as their reader.
     """
 
     number: int
     kind: str
     units: list[Unit]
-    ports: dict[str, list[Writing]] = field(default_factory=dict)
+    outputs: dict[str, list[Writing]] = field(default_factory=dict)
     sources: dict[tuple[int, str], None] = field(default_factory=dict)
 
     @property
@@ -103,7 +103,7 @@ def choose(graph: Graph, units: tuple[Unit, ...], without: Set[str] = frozenset(
     view_edges = dict.fromkeys(side.edge for step in graph.steps for side in step.side_inputs)
     for edge in view_edges:
         for draft in makers[edge]:
-            draft.ports[_view_reader(edge)] = [Writing(edge, 0)]
+            draft.outputs[_view_reader(edge)] = [Writing(edge, 0)]
     views = [
         (
             max(draft.level for draft in makers[edge]) + 1,
@@ -117,7 +117,7 @@ def choose(graph: Graph, units: tuple[Unit, ...], without: Set[str] = frozenset(
     return Plan(tuple(nodes), graph)
 
 
-def _drafts(units: tuple[Unit, ...], hosted: dict[str, Hosting]) -> list[_Draft]:
+def _drafts(units: tuple[Unit, ...], hosted: dict[str, Strategy]) -> list[_Draft]:
     """Units by the stage they share, in an order in which each comes after those it needs."""
     found: dict[object, _Draft] = {}
     for unit in sorted(units, key=lambda unit: (unit.level, unit.number)):
@@ -130,8 +130,8 @@ def _drafts(units: tuple[Unit, ...], hosted: dict[str, Hosting]) -> list[_Draft]
     return list(found.values())
 
 
-def _kind(unit: Unit, hosted: dict[str, Hosting]) -> str:
-    if isinstance(unit.root, Relay):
+def _kind(unit: Unit, hosted: dict[str, Strategy]) -> str:
+    if isinstance(unit.root, DeferredInput):
         return "kept"
     match unit.root.primitive:
         case Read(InlineValues()):
@@ -156,17 +156,17 @@ def _connect(
     unit: Unit,
     of_unit: dict[int, _Draft],
     makers: dict[int, list[_Draft]],
-    hosted: dict[str, Hosting],
+    hosted: dict[str, Strategy],
 ) -> None:
-    """Gives each stage that feeds a unit a port, or a share of one, for it."""
-    if isinstance(unit.root, Relay):
+    """Gives each stage that feeds a unit an output, or a share of one, for it."""
+    if isinstance(unit.root, DeferredInput):
         feeds = [(unit.root.edge, of_unit[number]) for number in unit.root.sources]
     else:
         feeds = [(edge, draft) for edge in dict.fromkeys(unit.root.inputs) for draft in makers[edge]]
     step = unit.root if isinstance(unit.root, Step) else None
-    hosting = None if step is None else hosted.get(step.label)
+    strategy = None if step is None else hosted.get(step.label)
     for edge, draft in dict.fromkeys(feeds):
-        draft.ports.setdefault(target.reader, []).append(Writing(edge, tag, step, hosting))
+        draft.outputs.setdefault(target.reader, []).append(Writing(edge, tag, step, strategy))
         target.sources[draft.number, target.reader] = None
 
 
@@ -174,12 +174,14 @@ def _view_reader(edge: int) -> str:
     return f"view of #{edge}"
 
 
-def _view_sources(edge: int, drafts: list[_Draft]) -> tuple[PortReference, ...]:
-    return tuple(PortReference(draft.number, list(draft.ports).index(_view_reader(edge))) for draft in drafts)
+def _view_sources(edge: int, drafts: list[_Draft]) -> tuple[OutputReference, ...]:
+    return tuple(
+        OutputReference(draft.number, list(draft.outputs).index(_view_reader(edge))) for draft in drafts
+    )
 
 
 def _ordered(
-    graph: Graph, drafts: list[_Draft], views: list[tuple[int, ViewNode]], hosted: dict[str, Hosting]
+    graph: Graph, drafts: list[_Draft], views: list[tuple[int, ViewNode]], hosted: dict[str, Strategy]
 ) -> Iterator[Stage | ViewNode | WriteNode]:
     """Nodes level by level: views of what came before, then writes, then stages."""
     ranks = {step.label: rank for rank, step in enumerate(graph.steps)}
@@ -197,7 +199,7 @@ def _ordered(
             if isinstance(stage.root, Written):
                 in_columns = any(_gives_columns(drafts[number]) for number, _ in draft.sources)
                 yield WriteNode(stage.root.step, _sources(draft, drafts), draft.reader in kept, in_columns)
-            if not isinstance(stage.root, Written) or stage.steps or stage.ports:
+            if not isinstance(stage.root, Written) or stage.steps or stage.outputs:
                 yield stage
 
 
@@ -210,24 +212,24 @@ def _kept_writes(drafts: list[_Draft]) -> set[str]:
     return {
         draft.reader
         for draft in drafts
-        if draft.kind == "written" and any(len(drafts[number].ports) > 1 for number, _ in draft.sources)
+        if draft.kind == "written" and any(len(drafts[number].outputs) > 1 for number, _ in draft.sources)
     }
 
 
 def _stage(
-    draft: _Draft, drafts: list[_Draft], ranks: dict[str, int], kept: set[str], hosted: dict[str, Hosting]
+    draft: _Draft, drafts: list[_Draft], ranks: dict[str, int], kept: set[str], hosted: dict[str, Strategy]
 ) -> Stage:
     steps = {step.label: step for unit in draft.units for step in unit.steps}
-    ports = tuple(
-        Port(
+    outputs = tuple(
+        Output(
             number,
             reader,
             tuple(Writing(w.edge, w.tag) for w in writings) if reader in kept else tuple(writings),
         )
-        for number, (reader, writings) in enumerate(draft.ports.items())
+        for number, (reader, writings) in enumerate(draft.outputs.items())
     )
     in_order = tuple(sorted(steps.values(), key=lambda step: ranks[step.label]))
-    return Stage(draft.number, draft.level, _root(draft, drafts, hosted), in_order, ports, _reason(draft))
+    return Stage(draft.number, draft.level, _root(draft, drafts, hosted), in_order, outputs, _reason(draft))
 
 
 def _reason(draft: _Draft) -> str:
@@ -246,11 +248,11 @@ def _gives_columns(draft: _Draft) -> bool:
     return source is not None and source.is_written
 
 
-def _root(draft: _Draft, drafts: list[_Draft], hosted: dict[str, Hosting]) -> StageRoot:
+def _root(draft: _Draft, drafts: list[_Draft], hosted: dict[str, Strategy]) -> StageRoot:
     sources = _sources(draft, drafts)
     first = draft.units[0].root
-    if isinstance(first, Relay):
-        return Kept(first.edge, sources)
+    if isinstance(first, DeferredInput):
+        return Deferred(first.edge, sources)
     steps = tuple(unit.root for unit in draft.units if isinstance(unit.root, Step))
     match draft.kind:
         case "inline":
@@ -269,7 +271,8 @@ def _root(draft: _Draft, drafts: list[_Draft], hosted: dict[str, Hosting]) -> St
             return Written(first)
 
 
-def _sources(draft: _Draft, drafts: list[_Draft]) -> tuple[PortReference, ...]:
+def _sources(draft: _Draft, drafts: list[_Draft]) -> tuple[OutputReference, ...]:
     return tuple(
-        PortReference(number, list(drafts[number].ports).index(reader)) for number, reader in draft.sources
+        OutputReference(number, list(drafts[number].outputs).index(reader))
+        for number, reader in draft.sources
     )

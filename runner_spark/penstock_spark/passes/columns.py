@@ -24,25 +24,25 @@ from penstock.graph import (
 )
 from penstock.transforms.tuple_combinefns import TupleCombineFn
 from penstock.windows.plain_windows import FixedWindows, GlobalWindows, TimestampCombiner
-from penstock_spark.column_kinds import NotInColumns, is_flat, kind
-from penstock_spark.column_plan import (
+from penstock_spark.plan.column_kinds import NotInColumns, is_flat, kind
+from penstock_spark.plan.column_plan import (
     COLUMNAR,
     ColumnsSource,
     Combined,
-    Kept,
+    Filter,
     Operation,
-    Projected,
+    Select,
     Spread,
-    Stamped,
     Table,
     Windowed,
+    WithTimestamps,
     after,
     type_of,
 )
-from penstock_spark.operators.tables import known
-from penstock_spark.retractions import may_fire_early
+from penstock_spark.plan.retractions import may_fire_early
+from penstock_spark.plan.windowing import windowing_of
 from penstock_spark.sinks.as_columns import check_fit
-from penstock_spark.windowing import windowing_of
+from penstock_spark.worker.tables import known
 
 TableOf = Callable[[Step, Source], Table]
 """The columns of a Read's source; it raises `NotInColumns` if they are not known or not Python's elements."""
@@ -164,14 +164,14 @@ def _operation(graph: Graph, step: Step, table: Table) -> Operation:
             case Expression():
                 if kind(function, table.fields) != "bool":
                     raise NotInColumns(f"{function} is no truth value")
-                return Kept(step, function)
+                return Filter(step, function)
             case RowOf(fields=fields) | RowInWindow(fields=fields):
-                return Projected(step, _passed_on(fields, table))
+                return Select(step, _passed_on(fields, table))
             case StampedBy(moment):
                 assert isinstance(moment, Expression)
                 if kind(moment, table.fields) not in ("int", "instant"):
                     raise NotInColumns(f"{moment} is neither whole seconds nor an instant")
-                return Stamped(step, moment)
+                return WithTimestamps(step, moment)
             case KeyAndValues():
                 return _combined(graph, step, function, table)
     except NotInColumns as reason:

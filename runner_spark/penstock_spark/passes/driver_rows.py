@@ -15,9 +15,9 @@ from typing import Any
 from penstock.graph import AssignWindows, CombinePerKey, Flatten, Graph, Step, Write
 from penstock.windows.plain_windows import FixedWindows, GlobalWindows, SlidingWindows
 from penstock.windows.sessions import Sessions
-from penstock_spark.operators.tables import known, without_default
-from penstock_spark.plan import Inline, Stage, ViewNode, WriteNode, Writing
-from penstock_spark.windowing import windowing_of
+from penstock_spark.plan.batch_plan import Inline, Stage, ViewNode, WriteNode, Writing
+from penstock_spark.plan.windowing import windowing_of
+from penstock_spark.worker.tables import known, without_default
 
 MOST_VALUES = 100
 MOST_BYTES = 10_000
@@ -28,9 +28,9 @@ _WINDOW_FNS = (GlobalWindows, FixedWindows, SlidingWindows, Sessions)
 
 def on_driver(graph: Graph, node: Stage | ViewNode | WriteNode) -> Stage | ViewNode | WriteNode:
     """A node of a plan; a stage whose rows the driver can make says so."""
-    if not isinstance(node, Stage) or not isinstance(node.root, Inline) or not node.ports:
+    if not isinstance(node, Stage) or not isinstance(node.root, Inline) or not node.outputs:
         return node
-    writings = (writing for port in node.ports for writing in port.writings)
+    writings = (writing for output in node.outputs for writing in output.writings)
     # The values of a large pipeline are not looked at.
     values = tuple(islice(chain.from_iterable(node.root.values), MOST_VALUES + 1))
     suits = (
@@ -51,7 +51,7 @@ def _is_ours(graph: Graph, step: Step) -> bool:
 def _asks_user(writing: Writing) -> bool:
     """Whether the rows are a sink's, or accumulators of a CombineFn that the runner does not know."""
     primitive = None if writing.step is None else writing.step.primitive
-    if not isinstance(primitive, CombinePerKey) or (writing.hosting and writing.hosting.by_machine):
+    if not isinstance(primitive, CombinePerKey) or (writing.strategy and writing.strategy.by_machine):
         return isinstance(primitive, Write)
     return known(without_default(primitive.fn)) is None
 

@@ -1,9 +1,9 @@
 """Which steps run together: every stateless step joins each unit that feeds it.
 
-A unit starts at a root (a read, a grouping, a reshuffle, the results of a write, or a relay) and holds the stateless
-steps below it. A step with several inputs, such as a Flatten and what follows it, is in several units. A step whose
-side input depends on the very unit that feeds it cannot join that unit: the elements are kept, and a relay, a unit of
-its own, starts there once the side input is complete.
+A unit starts at a root and holds the stateless steps below it. A root is a read, a grouping, a reshuffle, the results
+of a write, or a deferred input. A step with several inputs, such as a Flatten and what follows it, is in several units.
+A step whose side input depends on the very unit that feeds it cannot join that unit: the elements are kept, and a
+deferred input, a unit of its own, starts there once the side input is complete.
 """
 
 from __future__ import annotations
@@ -16,7 +16,7 @@ _STATELESS = (ParDo, AssignWindows, Flatten)
 
 
 @dataclass(frozen=True)
-class Relay:
+class DeferredInput:
     """The elements of an edge as they were kept by other units.
 
     Attributes:
@@ -34,7 +34,7 @@ class Unit:
 
     Attributes:
         number: Its place in the result of `fuse`.
-        root: The step it starts with, or a relay.
+        root: The step it starts with, or a deferred input.
         steps: In topological order.
         after: Numbers of the units that feed it, or whose elements it needs as side inputs.
         level: The length of the longest chain of units before it; that of in-memory values is just before their first
@@ -42,15 +42,15 @@ class Unit:
     """
 
     number: int
-    root: Step | Relay
+    root: Step | DeferredInput
     steps: tuple[Step, ...]
     after: frozenset[int]
     level: int
 
     @property
     def edges(self) -> frozenset[int]:
-        """The edges whose elements the unit makes, at least in part; those of a relay are made by its sources."""
-        first = () if isinstance(self.root, Relay) else self.root.outputs
+        """The edges whose elements the unit makes, at least in part. A deferred input makes none: its sources do."""
+        first = () if isinstance(self.root, DeferredInput) else self.root.outputs
         return frozenset(out.edge for out in (*first, *(out for step in self.steps for out in step.outputs)))
 
 
@@ -58,13 +58,13 @@ class _Fuser:
     """The units found so far."""
 
     def __init__(self) -> None:
-        self.roots: list[Step | Relay] = []
+        self.roots: list[Step | DeferredInput] = []
         self.steps: list[list[Step]] = []
         self.after: list[set[int]] = []
         self.feeds: dict[int, set[int]] = {}
-        self.relays: dict[tuple[int, frozenset[int]], int] = {}
+        self.deferred_inputs: dict[tuple[int, frozenset[int]], int] = {}
 
-    def start(self, root: Step | Relay, after: set[int]) -> int:
+    def start(self, root: Step | DeferredInput, after: set[int]) -> int:
         self.roots.append(root)
         self.steps.append([])
         self.after.append(set(after))
@@ -97,7 +97,7 @@ class _Fuser:
         units = self.units_of(step.inputs)
         if step.side_inputs:
             sides = self.units_of(tuple(side.edge for side in step.side_inputs))
-            units = self.relayed(step, units, self.before(sides))
+            units = self.deferred(step, units, self.before(sides))
             for unit in units:
                 self.after[unit] |= sides
         for unit in units:
@@ -105,17 +105,17 @@ class _Fuser:
         for output in step.outputs:
             self.feeds[output.edge] = set(units)
 
-    def relayed(self, step: Step, units: set[int], needed: set[int]) -> set[int]:
-        """The units that a step with side inputs can be in, with a relay for those it would have to wait for."""
+    def deferred(self, step: Step, units: set[int], needed: set[int]) -> set[int]:
+        """The units that a step with side inputs can join, with a deferred input for each it would have to wait for."""
         too_early = frozenset(units & needed)
         if not too_early:
             return units
         (edge,) = step.inputs
-        relay = self.relays.get((edge, too_early))
-        if relay is None or relay in needed:
-            relay = self.start(Relay(edge, tuple(sorted(too_early))), set(too_early))
-            self.relays[edge, too_early] = relay
-        return (units - too_early) | {relay}
+        deferred = self.deferred_inputs.get((edge, too_early))
+        if deferred is None or deferred in needed:
+            deferred = self.start(DeferredInput(edge, tuple(sorted(too_early))), set(too_early))
+            self.deferred_inputs[edge, too_early] = deferred
+        return (units - too_early) | {deferred}
 
     def levels(self) -> list[int]:
         levels: dict[int, int] = {}
@@ -148,7 +148,7 @@ class _Fuser:
         ]
 
 
-def is_inline(root: Step | Relay) -> bool:
+def is_inline(root: Step | DeferredInput) -> bool:
     """Whether a unit begins with values of the program."""
     return (
         isinstance(root, Step)
@@ -157,12 +157,12 @@ def is_inline(root: Step | Relay) -> bool:
     )
 
 
-def _below(root: Step | Relay, step: Step) -> Step:
-    """A step as it is in a unit: below a relay, a Flatten takes what is made there, not the relay's own elements.
+def _below(root: Step | DeferredInput, step: Step) -> Step:
+    """A step as it is in a unit: below a deferred input, a Flatten takes what is made there, not the elements kept.
 
     Those reach it in the units that made them.
     """
-    if isinstance(root, Relay) and isinstance(step.primitive, Flatten):
+    if isinstance(root, DeferredInput) and isinstance(step.primitive, Flatten):
         return replace(step, inputs=tuple(edge for edge in step.inputs if edge != root.edge))
     return step
 

@@ -7,7 +7,7 @@ from collections.abc import Iterable
 from penstock.graph import Graph, Grouping, InlineValues, Output, Read, StatefulParDo, Step, Write
 from penstock.io.streams import StreamSource
 from penstock.testing.test_stream import RecordedStream
-from penstock_spark.stream_plan import Clock, Feed, Level, StreamPlan, WaitingParDo
+from penstock_spark.plan.stream_plan import Clock, Level, StreamPlan, WaitingParDo, WatermarkDependency
 
 
 def levels(graph: Graph, mode: str) -> StreamPlan:
@@ -19,20 +19,22 @@ def levels(graph: Graph, mode: str) -> StreamPlan:
     """
     origins = _origins(graph)
     level_of: dict[str, int] = {}
-    feeds: dict[str, tuple[Feed, ...]] = {}
-    side_feeds: dict[str, dict[int, Feed]] = {}
+    watermark_inputs: dict[str, tuple[WatermarkDependency, ...]] = {}
+    side_watermark_inputs: dict[str, dict[int, WatermarkDependency]] = {}
     reading: dict[str, set[int]] = {}
     for step in graph.steps:
         if _is_grouping(step):
             labels = _all(origins[edge] for edge in step.inputs)
-            feeds[step.label] = tuple(Feed(label, level_of.get(label, 0)) for label in labels)
-            sides = _side_feeds(step, origins, level_of)
+            watermark_inputs[step.label] = tuple(
+                WatermarkDependency(label, level_of.get(label, 0)) for label in labels
+            )
+            sides = _side_watermark_inputs(step, origins, level_of)
             if sides:
-                side_feeds[step.label] = sides
-            before = (*feeds[step.label], *side_feeds.get(step.label, {}).values())
-            level_of[step.label] = 1 + max((feed.level for feed in before), default=0)
-            for feed in before:
-                reading.setdefault(feed.label, set()).add(level_of[step.label])
+                side_watermark_inputs[step.label] = sides
+            before = (*watermark_inputs[step.label], *side_watermark_inputs.get(step.label, {}).values())
+            level_of[step.label] = 1 + max((watermark_input.level for watermark_input in before), default=0)
+            for watermark_input in before:
+                reading.setdefault(watermark_input.label, set()).add(level_of[step.label])
     deepest = max(level_of.values(), default=0)
     sinks = [step for step in graph.steps if isinstance(step.primitive, Write)]
     level_of.update({step.label: -number for number, step in enumerate(sinks, 1)})
@@ -54,8 +56,8 @@ def levels(graph: Graph, mode: str) -> StreamPlan:
         part(0, played) if played else None,
         tuple(part(0, (step,)) for step in sources if step not in played),
         tuple(part(number, roots) for number, roots in enumerate(groupings, 1)),
-        feeds,
-        side_feeds,
+        watermark_inputs,
+        side_watermark_inputs,
         level_of,
     )
 
@@ -91,10 +93,16 @@ def _is_grouping(step: Step) -> bool:
     return isinstance(step.primitive, Grouping | WaitingParDo)
 
 
-def _side_feeds(step: Step, origins: dict[int, tuple[str, ...]], level_of: dict[str, int]) -> dict[int, Feed]:
+def _side_watermark_inputs(
+    step: Step, origins: dict[int, tuple[str, ...]], level_of: dict[str, int]
+) -> dict[int, WatermarkDependency]:
     """The groupings that make the side inputs that a step waits for; all others were computed before."""
     made = {place: origins.get(side.edge, ()) for place, side in enumerate(step.side_inputs)}
-    return {place: Feed(label, level_of[label]) for place, labels in made.items() for label in labels}
+    return {
+        place: WatermarkDependency(label, level_of[label])
+        for place, labels in made.items()
+        for label in labels
+    }
 
 
 def _all(several: Iterable[tuple[str, ...]]) -> tuple[str, ...]:

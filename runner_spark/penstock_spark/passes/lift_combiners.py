@@ -7,8 +7,8 @@ from dataclasses import replace
 from penstock.functions.combine_values import CombineValuesDoFn
 from penstock.graph import CombinePerKey, Graph, GroupByKey, ParDo, Step
 from penstock.machines.triggers import looks_at_last_pane
-from penstock_spark.retractions import retracting_edges
-from penstock_spark.windowing import windowing_of
+from penstock_spark.plan.retractions import retracting_edges
+from penstock_spark.plan.windowing import windowing_of
 
 
 def lift_combiners(graph: Graph) -> Graph:

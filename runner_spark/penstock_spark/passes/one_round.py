@@ -6,7 +6,7 @@ from dataclasses import replace
 
 from penstock.graph import CombinePerKey, Flatten, Graph, Step
 from penstock.transforms.combine import PostCombineFn
-from penstock_spark.retractions import may_fire_early, retracting_edges
+from penstock_spark.plan.retractions import may_fire_early, retracting_edges
 
 
 def one_round(graph: Graph) -> Graph:

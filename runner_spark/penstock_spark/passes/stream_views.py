@@ -12,8 +12,8 @@ from penstock.graph import Edge, Graph, GroupByKey, Output, ParDo, SideInput, St
 from penstock.windows.trigger_base import AccumulationMode
 from penstock.windows.watermark_triggers import DefaultTrigger
 from penstock_spark.passes.side_views import unending_edges
-from penstock_spark.stream_plan import WaitingParDo
-from penstock_spark.windowing import windowing_of
+from penstock_spark.plan.stream_plan import WaitingParDo
+from penstock_spark.plan.windowing import windowing_of
 
 KEY = ""
 """The one key of the grouping that makes a view."""

@@ -16,7 +16,7 @@ from pyspark.sql.types import (
 )
 
 from penstock.graph import Sink, Step
-from penstock_spark.column_kinds import Fields, NotInColumns, is_flat
+from penstock_spark.plan.column_kinds import Fields, NotInColumns, is_flat
 from penstock_spark.sinks.plan import plan_sink
 
 _WHOLE: tuple[type[DataType], ...] = (ByteType, ShortType, IntegerType, LongType)

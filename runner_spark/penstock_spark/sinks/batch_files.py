@@ -22,13 +22,13 @@ from penstock.io.file_naming import default_file_naming
 from penstock.io.filesystems import FileSystems
 from penstock.io.parquetio import ParquetSink
 from penstock.io.text_sink import TextSink
+from penstock_spark.files.hadoop import HadoopFolder
+from penstock_spark.files.naming import SHARD, SHARDS, Naming, example_of
+from penstock_spark.files.temporary import PREFIX, remove_abandoned_local
 from penstock_spark.sinks.columns import column_plan, folder_and_prefix
-from penstock_spark.sinks.hadoop import HadoopFolder
 from penstock_spark.sinks.micro_batch import MicroBatch, of_batch, prepare
-from penstock_spark.sinks.naming import SHARD, SHARDS, Naming, example_of
 from penstock_spark.sinks.parquet import parquet_plan
 from penstock_spark.sinks.plan import SinkPlan, plan_sink
-from penstock_spark.sinks.temporary import PREFIX, remove_abandoned_local
 from penstock_spark.sinks.text import refuse_streaming, text_plan
 
 FileSink = TextSink | ColumnSink | ParquetSink

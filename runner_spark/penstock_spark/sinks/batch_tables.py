@@ -23,14 +23,14 @@ from pyspark.sql.functions import lit
 from penstock.error import UnsupportedByRunner, three_parts
 from penstock.graph import Sink
 from penstock.io.sparkio import SparkSink
-from penstock_spark.processes import this_process
-from penstock_spark.session import empty_frame
+from penstock_spark.files.hadoop import HadoopFolder
+from penstock_spark.files.temporary import MARK, PREFIX
+from penstock_spark.process.identity import this_process
+from penstock_spark.reports.spark_errors import Surroundings, raise_translated
+from penstock_spark.session.session import empty_frame
 from penstock_spark.sinks.as_columns import schema_of
-from penstock_spark.sinks.hadoop import HadoopFolder
 from penstock_spark.sinks.micro_batch import MicroBatch, of_batch, prepare
 from penstock_spark.sinks.plan import SinkPlan, plan_sink
-from penstock_spark.sinks.temporary import MARK, PREFIX
-from penstock_spark.spark_errors import Surroundings, raise_translated
 
 _FILE_FORMATS = frozenset({"avro", "csv", "json", "orc", "parquet", "text", "xml"})
 

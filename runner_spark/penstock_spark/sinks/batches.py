@@ -11,18 +11,18 @@ from pyspark.sql import DataFrame, SparkSession
 from pyspark.sql import functions as F
 
 from penstock.graph import Graph
-from penstock_spark.operators.failure import find_failure, step_failed
-from penstock_spark.operators.program import PageRoot, Program, SinkWriterSpec
-from penstock_spark.operators.reporting import reporting_now, reports_of
-from penstock_spark.operators.stage import stage_function
-from penstock_spark.operators.unwritable import unwritable
+from penstock_spark.files.whole_files import WholeFiles
+from penstock_spark.reports.failure import find_failure, step_failed
+from penstock_spark.reports.reporting import reporting_now, reports_of
+from penstock_spark.reports.spark_errors import Surroundings, translated
+from penstock_spark.session.workers_python import map_in_arrow
 from penstock_spark.sinks.inside import rows_inside
 from penstock_spark.sinks.micro_batch import MicroBatch, prepare
 from penstock_spark.sinks.plan import SinkPlan
 from penstock_spark.sinks.stream_sink import StreamSink
-from penstock_spark.spark_errors import Surroundings, translated
-from penstock_spark.stream_sources.whole_files import WholeFiles
-from penstock_spark.workers_python import map_in_arrow
+from penstock_spark.worker.program import PageRoot, SinkWriterSpec, StageProgram
+from penstock_spark.worker.stage import stage_function
+from penstock_spark.worker.unwritable import unwritable
 
 TASK_BYTES = 4 << 20
 """So many bytes of elements, at least, are worth a task, and a file, of their own."""
@@ -171,7 +171,7 @@ class BatchWriter:
         """Writes the pages of one sink."""
         (edge,) = sink.step.inputs
         writer = SinkWriterSpec(edge, plan.make_encoder, sink.step.where)
-        program = Program(self._run, sink.level, (PageRoot(edge),), (), (writer,))
+        program = StageProgram(self._run, sink.level, (PageRoot(edge),), (), (writer,))
         function = stage_function(self._dumps(program), {}, self._metrics, self._sys_path)
         self._commit(sink, plan, map_in_arrow(pages, function, plan.schema))
 

@@ -16,9 +16,9 @@ from penstock.io.file_naming import default_file_naming
 from penstock.io.filesystems import FileSystems
 from penstock.io.paths import known_path
 from penstock.io.write_files import FileResult
-from penstock_spark.sinks.naming import Naming
+from penstock_spark.arrow.records import plain
+from penstock_spark.files.naming import Naming
 from penstock_spark.sinks.plan import Encoder, SinkPlan, plan_sink
-from penstock_spark.sinks.records import plain
 from penstock_spark.sinks.shard_files import ShardWriter, local_plan
 from penstock_spark.sinks.text import open_for_writing, text_plan_on_hadoop, text_rows
 

@@ -12,9 +12,9 @@ import pyarrow as pa
 from pyspark.sql import DataFrame
 
 from penstock.graph import DriverList, Sink
-from penstock_spark.operators.batch import dumps
 from penstock_spark.sinks.micro_batch import MicroBatch, of_batch
 from penstock_spark.sinks.plan import Encoder, SinkPlan, plan_sink
+from penstock_spark.worker.batch import dumps
 
 
 @plan_sink.register

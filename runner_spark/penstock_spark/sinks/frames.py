@@ -13,11 +13,11 @@ from pyspark.sql.pandas.types import from_arrow_schema
 from penstock.error import three_parts
 from penstock.io.columnar import field_names
 from penstock.io.sparkio import FrameSink
+from penstock_spark.arrow.records import column_of, field_of, plain, schema_of
+from penstock_spark.session.spark_versions import to_arrow_schema
 from penstock_spark.sinks import as_columns
 from penstock_spark.sinks.plan import Encoder, SinkPlan, plan_sink
-from penstock_spark.sinks.records import column_of, field_of, plain, schema_of
 from penstock_spark.sinks.tables import RecordRows
-from penstock_spark.spark_versions import to_arrow_schema
 
 
 @plan_sink.register

@@ -7,10 +7,10 @@ from collections.abc import Callable, Sequence, Set
 from pyspark.sql import DataFrame
 from pyspark.sql import functions as F
 
+from penstock_spark.plan.stream_plan import StreamPlan
 from penstock_spark.sinks.micro_batch import MicroBatch
 from penstock_spark.sinks.plan import Encoder, SinkPlan
 from penstock_spark.sinks.stream_sink import StreamSink
-from penstock_spark.stream_plan import StreamPlan
 
 _CARRIED = frozenset({"value binary", "file string"})
 """The schemas of rows that the payload of a row between levels can hold."""

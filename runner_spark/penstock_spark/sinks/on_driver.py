@@ -11,7 +11,7 @@ from pyspark.sql import DataFrame
 from penstock.graph import Sink
 from penstock.io.console import ConsoleSink
 from penstock.io.each_batch import EachBatchSink
-from penstock_spark.operators.failure import step_failed
+from penstock_spark.reports.failure import step_failed
 from penstock_spark.sinks.driver_list import PickledRows, pickled_row, pickled_rows
 from penstock_spark.sinks.micro_batch import MicroBatch, of_batch
 from penstock_spark.sinks.plan import Encoder, SinkPlan, plan_sink

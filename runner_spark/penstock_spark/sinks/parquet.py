@@ -19,14 +19,14 @@ from pyspark.sql.types import StructType
 from penstock.error import UnsupportedByRunner, three_parts
 from penstock.io.filesystems import FileSystems
 from penstock.io.parquetio import ParquetSink
-from penstock_spark.sinks.hadoop import write_files
-from penstock_spark.sinks.naming import Naming
+from penstock_spark.arrow.records import schema_of, to_batch
+from penstock_spark.files.hadoop import write_files
+from penstock_spark.files.naming import Naming
+from penstock_spark.session.spark_versions import to_arrow_schema
 from penstock_spark.sinks.plan import Encoder, SinkPlan, plan_sink
-from penstock_spark.sinks.records import schema_of, to_batch
 from penstock_spark.sinks.shard_files import ShardWriter, local_plan
 from penstock_spark.sinks.tables import RecordRows
 from penstock_spark.sinks.text import refuse_streaming, shard_naming
-from penstock_spark.spark_versions import to_arrow_schema
 
 _TIMESTAMP_SETTING = "spark.sql.parquet.outputTimestampType"
 

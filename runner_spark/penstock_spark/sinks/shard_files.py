@@ -19,9 +19,9 @@ import pyarrow as pa
 from pyspark import TaskContext
 from pyspark.sql import DataFrame
 
-from penstock_spark.sinks.naming import Naming, report_stale
+from penstock_spark.files.naming import Naming, report_stale
+from penstock_spark.files.temporary import make_local, remove_abandoned_local
 from penstock_spark.sinks.plan import Encoder, SinkPlan
-from penstock_spark.sinks.temporary import make_local, remove_abandoned_local
 
 _SCHEMA = "file string"
 

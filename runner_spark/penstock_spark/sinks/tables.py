@@ -12,9 +12,9 @@ from pyspark.sql.pandas.types import from_arrow_schema
 from pyspark.sql.types import StructType
 
 from penstock.io.sparkio import SparkSink
+from penstock_spark.arrow.records import schema_of, to_batch
+from penstock_spark.session.spark_versions import to_arrow_schema
 from penstock_spark.sinks.plan import Encoder, SinkPlan, plan_sink
-from penstock_spark.sinks.records import schema_of, to_batch
-from penstock_spark.spark_versions import to_arrow_schema
 
 
 @plan_sink.register

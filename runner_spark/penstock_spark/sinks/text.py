@@ -14,8 +14,8 @@ from penstock.error import UnsupportedByRunner
 from penstock.io.compression import CompressionTypes, open_compressed
 from penstock.io.filesystems import FileSystems
 from penstock.io.text_sink import Shards, TextSink
-from penstock_spark.sinks.hadoop import write_files
-from penstock_spark.sinks.naming import Naming
+from penstock_spark.files.hadoop import write_files
+from penstock_spark.files.naming import Naming
 from penstock_spark.sinks.plan import Encoder, SinkPlan, plan_sink
 from penstock_spark.sinks.shard_files import ShardWriter, local_plan
 from penstock_spark.sources.text import decompress

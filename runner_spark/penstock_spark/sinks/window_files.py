@@ -26,10 +26,10 @@ from penstock.io.filesystems import FileSystems
 from penstock.io.parquetio import ParquetSink
 from penstock.io.text_sink import TextSink
 from penstock.io.write_files import FileResult
+from penstock_spark.files.temporary import make_local, new_name, remove_abandoned_local
 from penstock_spark.sinks.columns import column_shards, folder_and_prefix
 from penstock_spark.sinks.parquet import parquet_shards
 from penstock_spark.sinks.shard_files import ShardWriter
-from penstock_spark.sinks.temporary import make_local, new_name, remove_abandoned_local
 from penstock_spark.sinks.text import refuse_letters, text_shards
 
 FILE_SINKS = (TextSink, ColumnSink, ParquetSink)

@@ -15,8 +15,8 @@ from penstock.base.row import Row, row_class
 from penstock.error import three_parts
 from penstock.io.columnar import CsvSource
 from penstock.typehints import typehints
+from penstock_spark.files.finding import Files, Namer, find_files
 from penstock_spark.sources.charsets import java_charset
-from penstock_spark.sources.files import Files, Namer, find_files
 from penstock_spark.sources.scan import Scan, open_source
 
 # The texts that pandas takes for a missing value unless keep_default_na=False.

@@ -20,9 +20,9 @@ from penstock.io.filesystems import FileSystems
 from penstock.io.parquetio import ParquetSource
 from penstock.io.paths import known_path
 from penstock.io.sparkio import DataFrameSource, SparkSource
+from penstock_spark.files.finding import Files, find_files
 from penstock_spark.sources.column_hints import hint_of_schema
 from penstock_spark.sources.csv_sample import type_of_csv
-from penstock_spark.sources.files import Files, find_files
 from penstock_spark.sources.json_sample import type_of_json
 from penstock_spark.sources.parquet import pruned
 from penstock_spark.sources.parquet_schemas import merged_schema

@@ -14,10 +14,10 @@ from pyspark.sql import functions as F
 from penstock.base.row import Row, row_class
 from penstock.error import three_parts
 from penstock.io.columnar import JsonSource
-from penstock_spark.sources.files import Files, Namer, find_files
+from penstock_spark.files.finding import Files, Namer, find_files
+from penstock_spark.session.worker_socket import promptly
+from penstock_spark.session.workers_python import map_in_arrow
 from penstock_spark.sources.scan import Scan, open_source
-from penstock_spark.worker_socket import promptly
-from penstock_spark.workers_python import map_in_arrow
 
 LINES = {"lineSep": "\n"}
 """Options of Spark's line reader."""

@@ -15,8 +15,8 @@ from penstock.graph import Source, Step
 from penstock.io.filesystems import FileSystems
 from penstock.io.parquetio import ParquetSource
 from penstock.io.sparkio import DataFrameSource, SparkSource
-from penstock_spark.column_kinds import NotInColumns
-from penstock_spark.column_plan import Table
+from penstock_spark.plan.column_kinds import NotInColumns
+from penstock_spark.plan.column_plan import Table
 
 
 def records_of(source: Source) -> str:

@@ -13,12 +13,12 @@ from pyspark.sql.types import StructField, StructType
 from penstock.error import three_parts
 from penstock.io.filesystems import FileSystems
 from penstock.io.parquetio import ParquetSource, provide_row_groups
-from penstock_spark.column_bounds import UNBOUNDED
-from penstock_spark.session import empty_frame
-from penstock_spark.sources.files import find_files
+from penstock_spark.arrow.values import to_dicts, to_rows, to_tables
+from penstock_spark.files.finding import find_files
+from penstock_spark.plan.column_bounds import UNBOUNDED
+from penstock_spark.session.session import empty_frame
 from penstock_spark.sources.parquet_footers import Footers, read_footers
 from penstock_spark.sources.scan import Decoder, Scan, open_source
-from penstock_spark.sources.values import to_dicts, to_rows, to_tables
 
 DECODERS: dict[str, Decoder] = {"dict": to_dicts, "row": to_rows, "table": to_tables}
 """What makes elements of batches, by what an element is."""

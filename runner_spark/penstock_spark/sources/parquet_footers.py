@@ -25,7 +25,7 @@ from pyspark.sql.types import (
     TimestampType,
 )
 
-from penstock_spark.column_bounds import UNBOUNDED, Bounds, Range
+from penstock_spark.plan.column_bounds import UNBOUNDED, Bounds, Range
 
 _FILES_MAX = 16
 """With more files, a job that reads their footers side by side is no slower."""

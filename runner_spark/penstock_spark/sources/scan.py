@@ -12,7 +12,7 @@ from pyspark.sql import DataFrame, SparkSession
 
 from penstock.error import UnsupportedByRunner
 from penstock.graph import Source
-from penstock_spark.column_bounds import UNBOUNDED, Bounds
+from penstock_spark.plan.column_bounds import UNBOUNDED, Bounds
 
 Decoder = Callable[[pa.RecordBatch], list[Any]]
 Reader = Callable[[pa.RecordBatch], Iterable[list[Any]]]

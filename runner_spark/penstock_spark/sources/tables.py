@@ -6,9 +6,9 @@ from pyspark.sql import DataFrame, SparkSession
 
 from penstock.error import three_parts
 from penstock.io.sparkio import DataFrameSource, SparkSource
-from penstock_spark.session import moved
+from penstock_spark.arrow.values import to_rows
+from penstock_spark.session.session import moved
 from penstock_spark.sources.scan import Scan, open_source
-from penstock_spark.sources.values import to_rows
 
 
 @open_source.register

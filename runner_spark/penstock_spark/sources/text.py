@@ -22,12 +22,12 @@ from penstock.io.compression import CompressionTypes, inflate, resolve_compressi
 from penstock.io.filesystems import FileSystems
 from penstock.io.records import records
 from penstock.io.text_source import TextSource
-from penstock_spark.operators.failure import step_failed
-from penstock_spark.session import empty_frame
-from penstock_spark.sources.files import Namer, find_files, unreadable
+from penstock_spark.files.finding import Namer, find_files, unreadable
+from penstock_spark.files.splits import Split, blocks_of, leaves_files_out, splits_of
+from penstock_spark.reports.failure import step_failed
+from penstock_spark.session.session import empty_frame
+from penstock_spark.session.spark_versions import unpacks_zstandard
 from penstock_spark.sources.scan import Scan, open_source
-from penstock_spark.sources.splits import Split, blocks_of, leaves_files_out, splits_of
-from penstock_spark.spark_versions import unpacks_zstandard
 
 # Hadoop reads these by the ending of the file's name.
 _READ_BY_SPARK = frozenset(

@@ -3,19 +3,19 @@
 from __future__ import annotations
 
 from penstock_spark.stream_sources import csv_stream, json_stream, parquet_stream, table_stream, text_stream
-from penstock_spark.stream_sources.beats import Beat, BeatScan, open_beats
+from penstock_spark.stream_sources.heartbeats import Heartbeat, HeartbeatScan, open_heartbeats
 from penstock_spark.stream_sources.scan import Rejected, StreamDecoder, StreamScan, open_stream
 from penstock_spark.stream_sources.staging import open_staged, stage_bounded
 
 __all__ = [
-    "Beat",
-    "BeatScan",
+    "Heartbeat",
+    "HeartbeatScan",
     "Rejected",
     "StreamDecoder",
     "StreamScan",
     "csv_stream",
     "json_stream",
-    "open_beats",
+    "open_heartbeats",
     "open_staged",
     "open_stream",
     "parquet_stream",

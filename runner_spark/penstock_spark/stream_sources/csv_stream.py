@@ -13,7 +13,7 @@ from pyspark.sql import functions as F
 from penstock.error import three_parts
 from penstock.io.columnar import CsvSource
 from penstock.io.streams import StreamSource
-from penstock_spark.operators.failure import step_failed
+from penstock_spark.reports.failure import step_failed
 from penstock_spark.sources.csv_files import (
     MALFORMED,
     CsvDecoder,

@@ -9,10 +9,10 @@ from typing import Any
 import pyarrow as pa
 import pyarrow.compute as pc
 
-from penstock_spark.operators.failure import step_failed
-from penstock_spark.shards.packets import Place
+from penstock_spark.reports.failure import step_failed
 from penstock_spark.stream_sources.files import FILE, Naming
 from penstock_spark.stream_sources.scan import Rejected
+from penstock_spark.worker.messages import Place
 
 PartDecoder = Callable[[pa.RecordBatch, str], list[Any]]
 """From rows of one file, and its name, to elements."""

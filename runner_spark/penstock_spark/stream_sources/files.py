@@ -15,7 +15,7 @@ from penstock.error import three_parts
 from penstock.io.filesystems import FileSystems
 from penstock.io.paths import known_path
 from penstock.io.streams import StreamSource
-from penstock_spark.sources.files import Files, Namer, find_files
+from penstock_spark.files.finding import Files, Namer, find_files
 from penstock_spark.stream_sources.options import check_file_options, file_options
 from penstock_spark.stream_sources.refusals import refusals
 

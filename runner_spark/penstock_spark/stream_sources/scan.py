@@ -13,7 +13,7 @@ from pyspark.sql import DataFrame, SparkSession
 from penstock.error import UnsupportedByRunner
 from penstock.graph import Source
 from penstock.io.streams import StreamSource
-from penstock_spark.shards.packets import Place
+from penstock_spark.worker.messages import Place
 
 StreamDecoder = Callable[[pa.RecordBatch], list[tuple[Place, list[Any]]]]
 """From an Arrow batch to its elements, in parts: rows of one file, in its order, with their place among all that the

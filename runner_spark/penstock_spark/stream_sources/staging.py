@@ -14,15 +14,15 @@ import pyarrow.parquet as pq
 from pyspark.sql import DataFrame, SparkSession
 
 from penstock.error import RunnerError
-from penstock_spark.operators.batch import Batch, dumps_with_code, encode_page, loads
-from penstock_spark.operators.failure import step_failed
-from penstock_spark.operators.reporting import Reporting, report_with, reporting_now
-from penstock_spark.shipping import import_like_driver
-from penstock_spark.sinks.hadoop import HadoopFolder, escaped
+from penstock_spark.files.hadoop import HadoopFolder, escaped
+from penstock_spark.reports.failure import step_failed
+from penstock_spark.reports.reporting import Reporting, report_with, reporting_now
+from penstock_spark.session.worker_socket import promptly
+from penstock_spark.session.workers_python import map_in_arrow
+from penstock_spark.shipping.import_paths import import_like_driver
 from penstock_spark.sources.scan import Reader, Scan, with_plain_names
 from penstock_spark.stream_sources.options import check_file_options, file_options
-from penstock_spark.worker_socket import promptly
-from penstock_spark.workers_python import map_in_arrow
+from penstock_spark.worker.batch import Batch, dumps_with_code, encode_page, loads
 
 PAGES = "value binary, last boolean"
 """The columns of the files: a page, or null in the last row of all, which is the mark of the end."""

@@ -12,10 +12,9 @@ from penstock.base.row import Row
 from penstock.error import three_parts
 from penstock.io.sparkio import SparkSource
 from penstock.io.streams import StreamSource
-from penstock_spark.operators.failure import step_failed
-from penstock_spark.shards.packets import Place
+from penstock_spark.arrow.values import to_rows
+from penstock_spark.reports.failure import step_failed
 from penstock_spark.sources.tables import check_names
-from penstock_spark.sources.values import to_rows
 from penstock_spark.stream_sources.decoding import ByFile, ByOffset
 from penstock_spark.stream_sources.files import Naming, place_columns
 from penstock_spark.stream_sources.options import (
@@ -26,6 +25,7 @@ from penstock_spark.stream_sources.options import (
 )
 from penstock_spark.stream_sources.refusals import refusals
 from penstock_spark.stream_sources.scan import StreamScan, open_stream_of
+from penstock_spark.worker.messages import Place
 
 _OFFSETS = {"topic": "string", "partition": "int", "offset": "bigint"}
 """The columns, with their types, by which Kafka's rows tell where they stand."""

@@ -12,8 +12,8 @@ from penstock.error import three_parts
 from penstock.io.compression import CompressionTypes
 from penstock.io.streams import StreamSource
 from penstock.io.text_source import TextSource
-from penstock_spark.operators.failure import step_failed
-from penstock_spark.sources.files import Namer
+from penstock_spark.files.finding import Namer
+from penstock_spark.reports.failure import step_failed
 from penstock_spark.sources.text import (
     FileDecoder,
     LineDecoder,

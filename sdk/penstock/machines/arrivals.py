@@ -6,12 +6,12 @@ from collections.abc import Iterable, Iterator, Sequence
 from typing import Any
 
 from penstock.base.bounded_window import BoundedWindow, IntervalWindow
-from penstock.machines.program import Program
+from penstock.machines.program import GroupingProgram
 from penstock.machines.records import Arrival
 from penstock.windows.sessions import Sessions
 
 
-def united(program: Program, arrivals: Iterable[Arrival]) -> list[Arrival]:
+def united(program: GroupingProgram, arrivals: Iterable[Arrival]) -> list[Arrival]:
     """What arrives of one key at one moment, with one arrival for each window, or session.
 
     Args:
@@ -32,7 +32,7 @@ def united(program: Program, arrivals: Iterable[Arrival]) -> list[Arrival]:
     return [_as_one(program, window, group) for window, group in groups.items()]
 
 
-def _as_one(program: Program, window: BoundedWindow, group: list[Arrival]) -> Arrival:
+def _as_one(program: GroupingProgram, window: BoundedWindow, group: list[Arrival]) -> Arrival:
     if len(group) == 1:
         return group[0]
     timestamps = program.output_times.needed(micros for one in group for micros in one.timestamps)

@@ -14,7 +14,7 @@ from typing import Any
 
 from penstock.machines.composite_triggers import EarlyAndLate, Repeat
 from penstock.machines.contents import Contents
-from penstock.machines.program import Program, program_of
+from penstock.machines.program import GroupingProgram, program_of
 from penstock.machines.simple_triggers import ClockDelay, EndOfWindow, Never, Total
 from penstock.machines.trigger_machine import TriggerMachine
 from penstock.utils.windowed_value import PaneInfo, PaneInfoTiming
@@ -91,7 +91,7 @@ class ColumnRule:
         fires_empty_at_end: Whether a key has a pane at the end of a window in which nothing is new for it.
     """
 
-    program: Program
+    program: GroupingProgram
     early: Total | ClockDelay | None
     late: Total | ClockDelay
     fires_empty_at_end: bool

@@ -9,7 +9,7 @@ from typing import Any
 
 from penstock.machines.records import Element
 from penstock.machines.simple_triggers import Always, Total
-from penstock.machines.trigger_machine import Alarm, Sight, TriggerMachine, unfinished
+from penstock.machines.trigger_machine import Alarm, TriggerMachine, WindowStatus, unfinished
 from penstock.windows.trigger_base import FINISHED
 
 
@@ -28,38 +28,38 @@ class Repeat(TriggerMachine):
         """As its part."""
         return self.part.start()
 
-    def element(self, state: Any, element: Element, sight: Sight) -> Any:
+    def element(self, state: Any, element: Element, status: WindowStatus) -> Any:
         """As its part."""
-        return self.part.element(state, element, sight)
+        return self.part.element(state, element, status)
 
-    def merge(self, states: Sequence[Any], sight: Sight) -> Any:
+    def merge(self, states: Sequence[Any], status: WindowStatus) -> Any:
         """As its part, which has never finished here."""
-        return self.part.merge(states, sight)
+        return self.part.merge(states, status)
 
     def signal(self, state: Any, name: str) -> Any:
         """As its part."""
         return self.part.signal(state, name)
 
-    def wake(self, state: Any, sight: Sight) -> Any:
+    def wake(self, state: Any, status: WindowStatus) -> Any:
         """As its part."""
-        return self.part.wake(state, sight)
+        return self.part.wake(state, status)
 
-    def should_fire(self, state: Any, sight: Sight) -> bool:
+    def should_fire(self, state: Any, status: WindowStatus) -> bool:
         """As its part."""
-        return self.part.should_fire(state, sight)
+        return self.part.should_fire(state, status)
 
-    def fire(self, state: Any, sight: Sight) -> Any:
+    def fire(self, state: Any, status: WindowStatus) -> Any:
         """The part's next state, or its first one again."""
-        fired = self.part.fire(state, sight)
+        fired = self.part.fire(state, status)
         return self.part.start() if self.part.is_finished(fired) else fired
 
     def is_finished(self, state: Any) -> bool:
         """Never."""
         return False
 
-    def alarms(self, state: Any, sight: Sight) -> Iterable[Alarm]:
+    def alarms(self, state: Any, status: WindowStatus) -> Iterable[Alarm]:
         """As its part."""
-        return self.part.alarms(state, sight)
+        return self.part.alarms(state, status)
 
 
 @dataclass(frozen=True)
@@ -85,40 +85,40 @@ class EarlyAndLate(TriggerMachine):
         """The early trigger is at work."""
         return False, self.early.start()
 
-    def element(self, state: tuple[bool, Any], element: Element, sight: Sight) -> tuple[bool, Any]:
+    def element(self, state: tuple[bool, Any], element: Element, status: WindowStatus) -> tuple[bool, Any]:
         """The element is for the trigger at work."""
-        return state[0], self._at_work(state).element(state[1], element, sight)
+        return state[0], self._at_work(state).element(state[1], element, status)
 
-    def merge(self, states: Sequence[Any], sight: Sight) -> Any:
+    def merge(self, states: Sequence[Any], status: WindowStatus) -> Any:
         """Late if all are and the new end has been passed as well; otherwise early (again)."""
-        if all(state is FINISHED or state[0] for state in states) and sight.is_past_end:
+        if all(state is FINISHED or state[0] for state in states) and status.is_past_end:
             late = [state[1] for state in unfinished(states)]
-            return (True, self.late.merge(late, sight)) if late and self.late is not None else FINISHED
+            return (True, self.late.merge(late, status)) if late and self.late is not None else FINISHED
         early = [state[1] for state in unfinished(states) if not state[0]]
-        return False, self.early.merge(early, sight) if early else self.early.start()
+        return False, self.early.merge(early, status) if early else self.early.start()
 
     def signal(self, state: tuple[bool, Any], name: str) -> tuple[bool, Any]:
         """The signal is for the trigger at work."""
         return state[0], self._at_work(state).signal(state[1], name)
 
-    def wake(self, state: tuple[bool, Any], sight: Sight) -> tuple[bool, Any]:
+    def wake(self, state: tuple[bool, Any], status: WindowStatus) -> tuple[bool, Any]:
         """The alarms are for the trigger at work."""
-        return state[0], self._at_work(state).wake(state[1], sight)
+        return state[0], self._at_work(state).wake(state[1], status)
 
-    def should_fire(self, state: tuple[bool, Any], sight: Sight) -> bool:
+    def should_fire(self, state: tuple[bool, Any], status: WindowStatus) -> bool:
         """Whether the end has just been passed, or the trigger at work fires."""
-        return (not state[0] and sight.is_past_end) or self._at_work(state).should_fire(state[1], sight)
+        return (not state[0] and status.is_past_end) or self._at_work(state).should_fire(state[1], status)
 
-    def fire(self, state: tuple[bool, Any], sight: Sight) -> Any:
+    def fire(self, state: tuple[bool, Any], status: WindowStatus) -> Any:
         """From the firing at the end on, the late trigger is at work; without one it is finished."""
         is_late, part = state
-        if not is_late and sight.is_past_end:
+        if not is_late and status.is_past_end:
             return FINISHED if self.late is None else (True, self.late.start())
-        return is_late, self._at_work(state).fire(part, sight)
+        return is_late, self._at_work(state).fire(part, status)
 
-    def alarms(self, state: tuple[bool, Any], sight: Sight) -> Iterable[Alarm]:
+    def alarms(self, state: tuple[bool, Any], status: WindowStatus) -> Iterable[Alarm]:
         """Those of the trigger at work."""
-        return self._at_work(state).alarms(state[1], sight)
+        return self._at_work(state).alarms(state[1], status)
 
 
 @dataclass(frozen=True)
@@ -144,17 +144,17 @@ class _Parts(TriggerMachine):
         """The numbers of the parts that are told and asked: here, those that are not finished."""
         return (number for number, part in enumerate(self.parts) if not part.is_finished(state[number]))
 
-    def element(self, state: tuple[Any, ...], element: Element, sight: Sight) -> tuple[Any, ...]:
+    def element(self, state: tuple[Any, ...], element: Element, status: WindowStatus) -> tuple[Any, ...]:
         """The element is for every active part."""
         states = list(state)
         for number in self._active(state):
-            states[number] = self.parts[number].element(state[number], element, sight)
+            states[number] = self.parts[number].element(state[number], element, status)
         return tuple(states)
 
-    def merge(self, states: Sequence[Any], sight: Sight) -> tuple[Any, ...]:
+    def merge(self, states: Sequence[Any], status: WindowStatus) -> tuple[Any, ...]:
         """Part by part."""
         return tuple(
-            part.merge([state[number] for state in states], sight) for number, part in enumerate(self.parts)
+            part.merge([state[number] for state in states], status) for number, part in enumerate(self.parts)
         )
 
     def signal(self, state: tuple[Any, ...], name: str) -> tuple[Any, ...]:
@@ -164,35 +164,35 @@ class _Parts(TriggerMachine):
             states[number] = self.parts[number].signal(state[number], name)
         return tuple(states)
 
-    def wake(self, state: tuple[Any, ...], sight: Sight) -> tuple[Any, ...]:
+    def wake(self, state: tuple[Any, ...], status: WindowStatus) -> tuple[Any, ...]:
         """The alarms are for every active part."""
         states = list(state)
         for number in self._active(state):
-            states[number] = self.parts[number].wake(state[number], sight)
+            states[number] = self.parts[number].wake(state[number], status)
         return tuple(states)
 
-    def should_fire(self, state: tuple[Any, ...], sight: Sight) -> bool:
+    def should_fire(self, state: tuple[Any, ...], status: WindowStatus) -> bool:
         """Whether any, or all, of the active parts fire."""
         return self._of_parts(
-            self.parts[number].should_fire(state[number], sight) for number in self._active(state)
+            self.parts[number].should_fire(state[number], status) for number in self._active(state)
         )
 
     def is_finished(self, state: tuple[Any, ...]) -> bool:
         """Whether any part is, or all are."""
         return self._of_parts(part.is_finished(one) for part, one in zip(self.parts, state, strict=True))
 
-    def fire(self, state: tuple[Any, ...], sight: Sight) -> tuple[Any, ...]:
+    def fire(self, state: tuple[Any, ...], status: WindowStatus) -> tuple[Any, ...]:
         """Every active part that would fire by itself does."""
         states = list(state)
         for number in self._active(state):
-            if self.parts[number].should_fire(state[number], sight):
-                states[number] = self.parts[number].fire(state[number], sight)
+            if self.parts[number].should_fire(state[number], status):
+                states[number] = self.parts[number].fire(state[number], status)
         return tuple(states)
 
-    def alarms(self, state: tuple[Any, ...], sight: Sight) -> Iterable[Alarm]:
+    def alarms(self, state: tuple[Any, ...], status: WindowStatus) -> Iterable[Alarm]:
         """Those of every active part."""
         for number in self._active(state):
-            yield from self.parts[number].alarms(state[number], sight)
+            yield from self.parts[number].alarms(state[number], status)
 
 
 @dataclass(frozen=True)
@@ -232,9 +232,9 @@ class InTurn(AllOf):
                 yield number
                 return
 
-    def merge(self, states: Sequence[Any], sight: Sight) -> tuple[Any, ...]:
+    def merge(self, states: Sequence[Any], status: WindowStatus) -> tuple[Any, ...]:
         """Goes back to the first part that is not finished everywhere; those after it start anew."""
-        merged = super().merge(states, sight)
+        merged = super().merge(states, status)
         active = next(self._active(merged), len(merged))
         return merged[: active + 1] + tuple(part.start() for part in self.parts[active + 1 :])
 

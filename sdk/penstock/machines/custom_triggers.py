@@ -14,8 +14,8 @@ from penstock.machines.trigger_machine import (
     WATERMARK,
     Alarm,
     Domain,
-    Sight,
     TriggerMachine,
+    WindowStatus,
     unfinished,
 )
 from penstock.utils.timestamp import Timestamp, TimestampTypes
@@ -33,44 +33,44 @@ _State = tuple[Any, Timers]
 class _Context(TriggerContext):
     """What the user's methods see, and where they set timers."""
 
-    def __init__(self, sight: Sight, timers: Timers) -> None:
-        self.sight = sight
+    def __init__(self, status: WindowStatus, timers: Timers) -> None:
+        self.status = status
         self.timers = dict(timers)
 
     @property
     def window(self) -> BoundedWindow:
         """The window."""
-        return self.sight.window
+        return self.status.window
 
     @property
     def watermark(self) -> Timestamp:
         """The watermark."""
-        return Timestamp.from_micros(self.sight.times.watermark_micros)
+        return Timestamp.from_micros(self.status.times.watermark_micros)
 
     @property
     def clock(self) -> Timestamp:
         """Processing time."""
-        return Timestamp.from_micros(self.sight.times.clock_micros)
+        return Timestamp.from_micros(self.status.times.clock_micros)
 
     @property
     def count(self) -> int:
         """The number of elements since the last pane."""
-        return self.sight.fresh
+        return self.status.fresh
 
     @property
     def value(self) -> Any:
         """What a pane would hold now."""
-        return self.sight.value()
+        return self.status.value()
 
     @property
     def last_value(self) -> Any:
         """What the last pane held."""
-        return self.sight.last_value(None)
+        return self.status.last_value(None)
 
     def set_timer(self, timestamp: TimestampTypes, time_domain: str = TimeDomain.REAL_TIME) -> None:
         """Sets the domain's timer; one in the past rings as soon as its clock moves."""
         domain = WATERMARK if TimeDomain.is_event_time(time_domain) else CLOCK
-        now = self.sight.due_micros if domain == CLOCK else self.sight.times.watermark_micros
+        now = self.status.due_micros if domain == CLOCK else self.status.times.watermark_micros
         self.timers[domain] = max(Timestamp.of(timestamp).micros, now + 1)
 
     def and_timers(self, state: Any) -> _State:
@@ -97,44 +97,44 @@ class Custom(TriggerMachine):
         """The user's first state, and no timers."""
         return self.trigger.start(), ()
 
-    def element(self, state: _State, element: Element, sight: Sight) -> _State:
+    def element(self, state: _State, element: Element, status: WindowStatus) -> _State:
         """The user's ``on_element``."""
-        context = _Context(sight, state[1])
+        context = _Context(status, state[1])
         seen = TriggerElement(element.value, Timestamp.from_micros(element.timestamp_micros), element.kind)
         return context.and_timers(self.trigger.on_element(state[0], seen, context))
 
-    def merge(self, states: Sequence[Any], sight: Sight) -> Any:
+    def merge(self, states: Sequence[Any], status: WindowStatus) -> Any:
         """The user's ``on_merge``, of those that have not finished; the earliest timer of each domain stays."""
         waiting: list[_State] = list(unfinished(states))
         if not waiting:
             return FINISHED
         latest_first = sorted((alarm for _, timers in waiting for alarm in timers), key=_moment, reverse=True)
-        context = _Context(sight, tuple(dict(latest_first).items()))
+        context = _Context(status, tuple(dict(latest_first).items()))
         return context.and_timers(self.trigger.on_merge([state for state, _ in waiting], context))
 
-    def wake(self, state: _State, sight: Sight) -> _State:
+    def wake(self, state: _State, status: WindowStatus) -> _State:
         """The user's ``on_timer``, for each timer that is due."""
         own, timers = state
-        context = _Context(sight, timers)
+        context = _Context(status, timers)
         for domain, micros in timers:
-            now = sight.due_micros if domain == CLOCK else sight.times.watermark_micros
+            now = status.due_micros if domain == CLOCK else status.times.watermark_micros
             if micros <= now:
                 del context.timers[domain]
                 timer = TriggerTimer(Timestamp.from_micros(micros), _TIME_DOMAINS[domain])
                 own = self.trigger.on_timer(own, timer, context)
         return context.and_timers(own)
 
-    def should_fire(self, state: _State, sight: Sight) -> bool:
+    def should_fire(self, state: _State, status: WindowStatus) -> bool:
         """The user's ``should_fire``."""
-        return bool(self.trigger.should_fire(state[0], _Context(sight, state[1])))
+        return bool(self.trigger.should_fire(state[0], _Context(status, state[1])))
 
-    def fire(self, state: _State, sight: Sight) -> Any:
+    def fire(self, state: _State, status: WindowStatus) -> Any:
         """The user's ``on_fire``."""
-        context = _Context(sight, state[1])
+        context = _Context(status, state[1])
         fired = self.trigger.on_fire(state[0], context)
         return FINISHED if fired is FINISHED else context.and_timers(fired)
 
-    def alarms(self, state: _State, sight: Sight) -> Iterable[Alarm]:
+    def alarms(self, state: _State, status: WindowStatus) -> Iterable[Alarm]:
         """The timers."""
         return state[1]
 

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from functools import lru_cache
 
-from penstock.machines.program import Program
+from penstock.machines.program import GroupingProgram
 from penstock.machines.records import Pane
 from penstock.machines.states import WindowState
 from penstock.utils.windowed_value import PaneInfo, PaneInfoTiming, ValueKind
@@ -13,7 +13,7 @@ from penstock.utils.windowed_value import PaneInfo, PaneInfoTiming, ValueKind
 _info = lru_cache(maxsize=1_024)(PaneInfo)
 
 
-def fire(program: Program, state: WindowState, timing: int, is_last: bool) -> list[Pane]:
+def fire(program: GroupingProgram, state: WindowState, timing: int, is_last: bool) -> list[Pane]:
     """The panes of one firing: what is taken back first, then what is new.
 
     Args:
@@ -41,7 +41,7 @@ def fire(program: Program, state: WindowState, timing: int, is_last: bool) -> li
     return panes
 
 
-def _has_result(program: Program, state: WindowState) -> bool:
+def _has_result(program: GroupingProgram, state: WindowState) -> bool:
     """Whether there is anything to give: values, or a result of no values where some have been given before."""
     if not (state.live or state.panes):
         return False
@@ -49,7 +49,7 @@ def _has_result(program: Program, state: WindowState) -> bool:
     return has_values or program.contents.has_result_of_nothing
 
 
-def _pane(program: Program, state: WindowState, timing: int, is_last: bool, kind: ValueKind) -> Pane:
+def _pane(program: GroupingProgram, state: WindowState, timing: int, is_last: bool, kind: ValueKind) -> Pane:
     """The window's next pane."""
     value = program.contents.result(state.held, program.keeps)
     if program.remembers:
@@ -65,7 +65,7 @@ def _pane(program: Program, state: WindowState, timing: int, is_last: bool, kind
     return Pane(value, window, timestamp_micros, info)
 
 
-def _refined(program: Program, state: WindowState, timing: int, is_last: bool) -> list[Pane]:
+def _refined(program: GroupingProgram, state: WindowState, timing: int, is_last: bool) -> list[Pane]:
     """Every pane that still stands, taken back under its own window; then the new value, unless nothing is left."""
     has_value = state.live > 0
     panes = []
@@ -85,7 +85,7 @@ def _refined(program: Program, state: WindowState, timing: int, is_last: bool) -
     return panes
 
 
-def _difference(program: Program, state: WindowState, timing: int, is_last: bool) -> list[Pane]:
+def _difference(program: GroupingProgram, state: WindowState, timing: int, is_last: bool) -> list[Pane]:
     """What earlier panes held and has been taken back since; then what is new, if anything is."""
     held, owed = state.held, program.contents.empty()
     for value in program.contents.owed(held):

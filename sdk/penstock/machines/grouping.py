@@ -24,11 +24,10 @@ from penstock.machines.records import (
     Pane,
     Times,
 )
-from penstock.machines.sight import WindowSight
 from penstock.machines.states import KeyState, WindowState
 from penstock.machines.trigger_machine import CLOCK, WATERMARK, Domain
 from penstock.machines.visiting import (
-    end_round,
+    end_micro_batch,
     hold_of,
     is_expired,
     note_hold,
@@ -36,6 +35,7 @@ from penstock.machines.visiting import (
     set_alarms,
     visit,
 )
+from penstock.machines.window_status import StoredWindowStatus
 from penstock.utils.timestamp import Timestamp
 from penstock.windows.window_fn import WindowFn
 from penstock.windows.windowing import Windowing
@@ -83,17 +83,17 @@ class GroupingMachine:
             The panes it makes fire, and for each of its windows that no longer takes it, a `Dropped`.
         """
         program = self.program
-        sight = WindowSight(program, times, times.clock_micros - 1)
+        status = StoredWindowStatus(program, times, times.clock_micros - 1)
         emitted: list[Emitted] = []
         for window in element.windows:
-            state = self._window(key, window, sight, emitted)
+            state = self._window(key, window, status, emitted)
             if isinstance(state, DropReason):
                 dropped = Element(element.value, element.timestamp_micros, (window,), element.kind)
                 emitted.append(Dropped(dropped, state))
                 continue
-            self._take(state, element, window, sight)
-            for one in self._left(key, state, element, window, sight):
-                emitted += self._answer(key, one, sight)
+            self._take(state, element, window, status)
+            for one in self._left(key, state, element, window, status):
+                emitted += self._answer(key, one, status)
         return emitted
 
     def arrival(self, key: KeyState, arrival: Arrival, times: Times) -> list[Emitted]:
@@ -112,14 +112,14 @@ class GroupingMachine:
         if not program.takes_arrivals:
             what = "combined elements arrive at a grouping that needs them one by one"
             raise ValueError(three_parts(what, hint="ask program.takes_arrivals first"))
-        sight = WindowSight(program, times, times.clock_micros - 1)
+        status = StoredWindowStatus(program, times, times.clock_micros - 1)
         emitted: list[Emitted] = []
-        state = self._window(key, arrival.window, sight, emitted)
+        state = self._window(key, arrival.window, status, emitted)
         if isinstance(state, DropReason):
             emitted.append(Dropped(_as_element(arrival), state, arrival.count))
         else:
-            self._take_together(state, arrival, sight)
-            emitted += self._answer(key, state, sight)
+            self._take_together(state, arrival, status)
+            emitted += self._answer(key, state, status)
         return emitted
 
     def advance(self, key: KeyState, times: Times) -> list[Emitted]:
@@ -129,31 +129,31 @@ class GroupingMachine:
     def advance_watermark(self, key: KeyState, times: Times) -> list[Emitted]:
         """The watermark has come to that of `times`: what is due by it fires."""
         emitted: list[Emitted] = []
-        sight = WindowSight(self.program, times, times.clock_micros - 1)
+        status = StoredWindowStatus(self.program, times, times.clock_micros - 1)
         for percentile in sorted(float(domain) for domain in key.agendas if domain != CLOCK):
             is_watermark = percentile == WATERMARK
             now_micros = times.horizon_micros if is_watermark else times.percentile(percentile)
-            self._ring(key, percentile, now_micros, sight, emitted)
+            self._ring(key, percentile, now_micros, status, emitted)
         return emitted
 
     def advance_clock(self, key: KeyState, times: Times) -> list[Emitted]:
         """The clock has come to that of `times`, and everything else of this instant is done: what is due fires."""
         emitted: list[Emitted] = []
-        sight = WindowSight(self.program, times, times.clock_micros)
-        self._ring(key, CLOCK, times.clock_micros, sight, emitted)
+        status = StoredWindowStatus(self.program, times, times.clock_micros)
+        self._ring(key, CLOCK, times.clock_micros, status, emitted)
         return emitted
 
     def signal(self, key: KeyState, name: str, times: Times) -> list[Emitted]:
         """A named signal arrives from outside, for all windows of the key."""
         emitted: list[Emitted] = []
-        sight = WindowSight(self.program, times, times.clock_micros - 1)
+        status = StoredWindowStatus(self.program, times, times.clock_micros - 1)
         for state in sorted(key.windows.values(), key=_by_window):
             if not state.is_closed:
                 state.trigger = self.program.trigger.signal(state.trigger, name)
-                emitted += visit(self.program, key, state, sight, has_moved=False)
+                emitted += visit(self.program, key, state, status, has_moved=False)
         return emitted
 
-    def end_round(self, key: KeyState, times: Times) -> list[Emitted]:
+    def end_micro_batch(self, key: KeyState, times: Times) -> list[Emitted]:
         """A micro-batch ends: its own watermark goes to infinity, every window that changed fires and starts anew.
 
         Args:
@@ -162,11 +162,11 @@ class GroupingMachine:
         """
         emitted: list[Emitted] = []
         end = times._replace(watermark_micros=MAX_MICROS, expiry_micros=times.horizon_micros)
-        sight = WindowSight(self.program, end, times.clock_micros)
+        status = StoredWindowStatus(self.program, end, times.clock_micros)
         changed = sorted((key.numbered[number] for number in key.changed), key=_by_window)
         key.changed = {}
         for state in changed:
-            emitted += end_round(self.program, key, state, sight)
+            emitted += end_micro_batch(self.program, key, state, status)
         return emitted
 
     def hold_micros(self, key: KeyState) -> int | None:
@@ -206,37 +206,39 @@ class GroupingMachine:
         return key
 
     def _window(
-        self, key: KeyState, window: BoundedWindow, sight: WindowSight, emitted: list[Emitted]
+        self, key: KeyState, window: BoundedWindow, status: StoredWindowStatus, emitted: list[Emitted]
     ) -> WindowState | DropReason:
         """The window that takes an element, or the reason why none does."""
         state = key.windows.get(window)
         if state is not None and not state.is_closed:
             return state
         if self.program.merges:
-            return self._merged(key, window, sight, emitted)
-        return self._opened(key, window, sight)
+            return self._merged(key, window, status, emitted)
+        return self._opened(key, window, status)
 
-    def _opened(self, key: KeyState, window: BoundedWindow, sight: WindowSight) -> WindowState | DropReason:
+    def _opened(
+        self, key: KeyState, window: BoundedWindow, status: StoredWindowStatus
+    ) -> WindowState | DropReason:
         """A new window, unless it is one that has given its last pane."""
         program = self.program
         if window in key.windows:
             return DropReason.FINISHED
-        if is_expired(program, window, sight.times):
+        if is_expired(program, window, status.times):
             return DropReason.EXPIRED
         state = WindowState(key.next_number, window, program.contents.empty(), program.trigger.start())
-        state.is_past_end = sight.times.watermark_micros >= window.end_micros
+        state.is_past_end = status.times.watermark_micros >= window.end_micros
         key.next_number += 1
         merging.add(program, key, state)
-        set_alarms(program, key, state, sight)
+        set_alarms(program, key, state, status)
         return state
 
     def _merged(
-        self, key: KeyState, window: BoundedWindow, sight: WindowSight, emitted: list[Emitted]
+        self, key: KeyState, window: BoundedWindow, status: StoredWindowStatus, emitted: list[Emitted]
     ) -> WindowState | DropReason:
         """The window that a new one merges into; others that merge because of its coming do so as well."""
         candidates = merging.concerned(self.program, key, window)
         if not candidates and self.program.merges_in_order:
-            return self._opened(key, window, sight)
+            return self._opened(key, window, status)
         if merging.surrounding(self.program, window, candidates):
             state = key.windows[candidates[0]]
             if self.program.separable is None or not splitting.is_hollow(state):
@@ -246,32 +248,39 @@ class GroupingMachine:
         states = [key.windows[source] for source in merged.pop(into) if source != window]
         for other, sources in merged.items():
             if len(sources) > 1:
-                state = self._united(key, [key.windows[source] for source in sources], other, sight)
-                emitted += visit(self.program, key, state, sight, has_moved=False)
+                state = self._united(key, [key.windows[source] for source in sources], other, status)
+                emitted += visit(self.program, key, state, status, has_moved=False)
         if self.program.separable is not None and any(map(splitting.is_hollow, states)):
             into = splitting.window_of(self.program, states, window)
-        return self._united(key, states, into, sight) if states else self._opened(key, into, sight)
+        return self._united(key, states, into, status) if states else self._opened(key, into, status)
 
     def _united(
-        self, key: KeyState, states: list[WindowState], window: BoundedWindow, sight: WindowSight
+        self, key: KeyState, states: list[WindowState], window: BoundedWindow, status: StoredWindowStatus
     ) -> WindowState:
         """One window of several."""
-        united = merging.unite(self.program, key, states, window, sight)
-        set_alarms(self.program, key, united, sight)
+        united = merging.unite(self.program, key, states, window, status)
+        set_alarms(self.program, key, united, status)
         return united
 
     def _left(
-        self, key: KeyState, state: WindowState, element: Element, window: BoundedWindow, sight: WindowSight
+        self,
+        key: KeyState,
+        state: WindowState,
+        element: Element,
+        window: BoundedWindow,
+        status: StoredWindowStatus,
     ) -> Sequence[WindowState]:
         """The windows of what a window holds now that it has taken an element."""
         if self.program.separable is None:
             return (state,)
-        states = splitting.parted(self.program, key, state, element, window, sight)
+        states = splitting.parted(self.program, key, state, element, window, status)
         for one in states:
-            set_alarms(self.program, key, one, sight)
+            set_alarms(self.program, key, one, status)
         return states
 
-    def _take(self, state: WindowState, element: Element, window: BoundedWindow, sight: WindowSight) -> None:
+    def _take(
+        self, state: WindowState, element: Element, window: BoundedWindow, status: StoredWindowStatus
+    ) -> None:
         """The window holds one more element, or one less, that has a window by itself."""
         program, is_less = self.program, element.kind.is_retraction
         if program.separable is not None:
@@ -282,11 +291,11 @@ class GroupingMachine:
             state.held = program.contents.add(state.held, element.value)
         state.live += -1 if is_less else 1
         state.fresh += 1
-        self._note_time(state, element.timestamp_micros, sight)
+        self._note_time(state, element.timestamp_micros, status)
         if program.trigger.heeds_elements:
-            state.trigger = program.trigger.element(state.trigger, element, sight.at(state))
+            state.trigger = program.trigger.element(state.trigger, element, status.at(state))
 
-    def _take_together(self, state: WindowState, arrival: Arrival, sight: WindowSight) -> None:
+    def _take_together(self, state: WindowState, arrival: Arrival, status: StoredWindowStatus) -> None:
         """The window holds more elements."""
         program = self.program
         holds_some = state.live if program.keeps else state.fresh
@@ -295,31 +304,36 @@ class GroupingMachine:
         state.fresh += arrival.count
         as_one = _as_element(arrival)
         for timestamp_micros in arrival.timestamps or (as_one.timestamp_micros,):
-            self._note_time(state, timestamp_micros, sight)
+            self._note_time(state, timestamp_micros, status)
         if program.trigger.heeds_elements:
-            state.trigger = program.trigger.element(state.trigger, as_one, sight.at(state))
+            state.trigger = program.trigger.element(state.trigger, as_one, status.at(state))
 
-    def _note_time(self, state: WindowState, timestamp_micros: int, sight: WindowSight) -> None:
+    def _note_time(self, state: WindowState, timestamp_micros: int, status: StoredWindowStatus) -> None:
         """The output's event time, with one more element."""
         rule = self.program.output_times
         output_micros = rule.of_element(state.window, timestamp_micros)
         # What is behind the watermark holds nothing back, but counts where the window holds back as much by itself.
-        held_micros = sight.times.watermark_micros if state.output_micros is None else state.output_micros
-        if output_micros >= min(sight.times.watermark_micros, held_micros):
+        held_micros = status.times.watermark_micros if state.output_micros is None else state.output_micros
+        if output_micros >= min(status.times.watermark_micros, held_micros):
             state.output_micros = rule.together_with(state.output_micros, output_micros)
 
-    def _answer(self, key: KeyState, state: WindowState, sight: WindowSight) -> list[Pane]:
+    def _answer(self, key: KeyState, state: WindowState, status: StoredWindowStatus) -> list[Pane]:
         """What a window gives now that it holds more."""
-        program, times = self.program, sight.times
+        program, times = self.program, status.times
         if times.expiry_micros is not None:
             key.changed[state.number] = None
         if program.trigger.heeds_elements or times.watermark_micros >= state.window.end_micros:
-            return visit(program, key, state, sight, has_moved=False)
+            return visit(program, key, state, status, has_moved=False)
         note_hold(program, key, state)
         return []
 
     def _ring(
-        self, key: KeyState, domain: Domain, now_micros: int, sight: WindowSight, emitted: list[Emitted]
+        self,
+        key: KeyState,
+        domain: Domain,
+        now_micros: int,
+        status: StoredWindowStatus,
+        emitted: list[Emitted],
     ) -> None:
         """Visits the windows that have an alarm in a domain, earliest first."""
         agenda = key.agendas.get(domain)
@@ -332,8 +346,8 @@ class GroupingMachine:
                     # Whatever the watermark says of it, it is the end of the round that tells.
                     continue
                 if not state.is_closed:
-                    state.trigger = self.program.trigger.wake(state.trigger, sight.at(state))
-                emitted += visit(self.program, key, state, sight, has_moved=domain != CLOCK)
+                    state.trigger = self.program.trigger.wake(state.trigger, status.at(state))
+                emitted += visit(self.program, key, state, status, has_moved=domain != CLOCK)
 
 
 def _as_element(arrival: Arrival) -> Element:

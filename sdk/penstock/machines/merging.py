@@ -8,9 +8,9 @@ from typing import Any
 
 from penstock.base.bounded_window import BoundedWindow
 from penstock.error import three_parts
-from penstock.machines.program import Program
-from penstock.machines.sight import WindowSight
+from penstock.machines.program import GroupingProgram
 from penstock.machines.states import KeyState, WindowState
+from penstock.machines.window_status import StoredWindowStatus
 from penstock.windows.window_fn import MergeScope, WindowFn
 
 
@@ -55,7 +55,7 @@ def start_of(window: BoundedWindow) -> int:
     return window.start.micros if micros is None else micros
 
 
-def concerned(program: Program, key: KeyState, window: BoundedWindow) -> list[BoundedWindow]:
+def concerned(program: GroupingProgram, key: KeyState, window: BoundedWindow) -> list[BoundedWindow]:
     """The windows of a key that a new window may merge with: those that are closed merge no more."""
     if program.windowfn.merge_scope is MergeScope.ALL:
         return [window for window, state in key.windows.items() if not state.is_closed]
@@ -69,14 +69,14 @@ def concerned(program: Program, key: KeyState, window: BoundedWindow) -> list[Bo
     return [candidate for candidate in candidates if candidate.end_micros >= start_micros]
 
 
-def surrounding(program: Program, window: BoundedWindow, candidates: list[BoundedWindow]) -> bool:
+def surrounding(program: GroupingProgram, window: BoundedWindow, candidates: list[BoundedWindow]) -> bool:
     """Whether the only candidate contains a new window, and so takes it in without growing."""
     if len(candidates) != 1 or program.windowfn.merge_scope is not MergeScope.NEIGHBOURS:
         return False
     return candidates[0].end_micros >= window.end_micros and start_of(candidates[0]) <= start_of(window)
 
 
-def add(program: Program, key: KeyState, state: WindowState) -> None:
+def add(program: GroupingProgram, key: KeyState, state: WindowState) -> None:
     """Makes a window one of the key's; it takes the place of a closed one with the same bounds."""
     window = state.window
     if (closed := key.windows.get(window)) is not None:
@@ -91,7 +91,7 @@ def add(program: Program, key: KeyState, state: WindowState) -> None:
         key.longest_micros = max(key.longest_micros, window.end_micros - start_micros)
 
 
-def remove(program: Program, key: KeyState, state: WindowState) -> None:
+def remove(program: GroupingProgram, key: KeyState, state: WindowState) -> None:
     """Forgets a window of the key's; entries in agendas are passed over when their time comes."""
     del key.windows[state.window]
     del key.numbered[state.number]
@@ -110,7 +110,11 @@ def take_out_of_order(key: KeyState, state: WindowState) -> None:
 
 
 def unite(
-    program: Program, key: KeyState, states: list[WindowState], window: BoundedWindow, sight: WindowSight
+    program: GroupingProgram,
+    key: KeyState,
+    states: list[WindowState],
+    window: BoundedWindow,
+    status: StoredWindowStatus,
 ) -> WindowState:
     """One state for several windows that have become one, or for one that has grown.
 
@@ -122,7 +126,7 @@ def unite(
     same = next((state for state in states if state.window == window), None)
     numbers = (same.panes, same.nonspeculative) if same is not None else (0, 0)
     has_changed = any(state.number in key.changed for state in states)
-    owed_micros = owed_by(program, key, states, window, sight) if program.retracts else None
+    owed_micros = owed_by(program, key, states, window, status) if program.retracts else None
     for state in states:
         remove(program, key, state)
     if has_changed:
@@ -141,17 +145,17 @@ def unite(
     if owed_micros is not None:
         key.owed[first.number] = owed_micros
         key.note_hold(first, owed_micros)
-    first.is_past_end = sight.at(first).is_past_end
-    first.trigger = program.trigger.merge(triggers, sight)
+    first.is_past_end = status.at(first).is_past_end
+    first.trigger = program.trigger.merge(triggers, status)
     return first
 
 
 def owed_by(
-    program: Program,
+    program: GroupingProgram,
     key: KeyState,
     states: list[WindowState],
     window: BoundedWindow | None,
-    sight: WindowSight,
+    status: StoredWindowStatus,
 ) -> int | None:
     """The event time that must not be passed before a united window has taken back the panes of windows that are gone.
 
@@ -160,7 +164,7 @@ def owed_by(
     Groupings that follow must still take what is taken back: so it holds the output's watermark like a pane that is yet
     to come, at its own timestamp. If that has been passed, at the end of its window; or else within the lateness.
     """
-    now_micros = sight.times.horizon_micros
+    now_micros = status.times.horizon_micros
     owed = [key.owed[state.number] for state in states if state.number in key.owed]
     for state in states:
         for of_window, _, timestamp_micros, _ in state.shown:
@@ -172,7 +176,7 @@ def owed_by(
     return min(owed, default=None)
 
 
-def _held_together(program: Program, states: list[WindowState]) -> Any:
+def _held_together(program: GroupingProgram, states: list[WindowState]) -> Any:
     """What windows hold together. One that has just given away what it held is left out, as it may not even merge."""
     several = [state.held for state in states if program.keeps or state.fresh]
     return program.contents.merge(several) if several else program.contents.empty()

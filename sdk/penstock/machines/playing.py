@@ -82,7 +82,7 @@ class Player:
         self._set_watermark(MAX_MICROS, {})
         self._for_all_keys("advance_watermark", played)
         if self.mode == "micro_batch":
-            self._for_all_keys("end_round", played)
+            self._for_all_keys("end_micro_batch", played)
             self._for_all_keys("advance_watermark", played)
         return played
 
@@ -106,7 +106,7 @@ class Player:
                     self._add(played, key, self.machine.signal(state, name, self._times))
             case EndRound():
                 if self.mode == "micro_batch":
-                    self._for_all_keys("end_round", played)
+                    self._for_all_keys("end_micro_batch", played)
                     self._for_all_keys("advance_watermark", played)
 
     def _arrive(self, event: Arrive, played: list[Played]) -> None:

@@ -87,7 +87,7 @@ def _transformed(windowfn: WindowFn) -> Callable[[BoundedWindow, int], int]:
 
 
 @dataclass(frozen=True)
-class Program:
+class GroupingProgram:
     """A grouping, prepared.
 
     Attributes:
@@ -127,7 +127,7 @@ class Program:
         return min(window.end_micros + self.lateness_micros, MAX_MICROS)
 
 
-def program_of(windowing: Windowing, combine: Any, input_retracts: bool) -> Program:
+def program_of(windowing: Windowing, combine: Any, input_retracts: bool) -> GroupingProgram:
     """Prepares a grouping.
 
     Args:
@@ -143,7 +143,7 @@ def program_of(windowing: Windowing, combine: Any, input_retracts: bool) -> Prog
     contents = contents_of(combine, input_retracts, keeps)
     # In discarding mode what has been given is gone, and cannot be given once more for other windows.
     separable = Separable(contents) if merges and input_retracts and keeps else None
-    return Program(
+    return GroupingProgram(
         windowfn=windowing.windowfn,
         trigger=machine,
         contents=separable or contents,

@@ -11,8 +11,8 @@ from penstock.machines.trigger_machine import (
     CLOCK,
     WATERMARK,
     Alarm,
-    Sight,
     TriggerMachine,
+    WindowStatus,
     unfinished,
 )
 from penstock.windows.trigger_base import FINISHED
@@ -24,15 +24,15 @@ class Never(TriggerMachine):
 
     tells_one_from_many = False
 
-    def merge(self, states: Sequence[Any], sight: Sight) -> Any:
+    def merge(self, states: Sequence[Any], status: WindowStatus) -> Any:
         """Nothing to keep."""
         return None
 
-    def should_fire(self, state: Any, sight: Sight) -> bool:
+    def should_fire(self, state: Any, status: WindowStatus) -> bool:
         """No."""
         return False
 
-    def fire(self, state: Any, sight: Sight) -> Any:
+    def fire(self, state: Any, status: WindowStatus) -> Any:
         """The same."""
         return state
 
@@ -45,7 +45,7 @@ class Always(Never):
     fires_on_elements = True
     tells_one_from_many = True
 
-    def should_fire(self, state: Any, sight: Sight) -> bool:
+    def should_fire(self, state: Any, status: WindowStatus) -> bool:
         """Yes."""
         return True
 
@@ -65,22 +65,22 @@ class EndOfWindow(TriggerMachine):
         # A percentile may have passed the end long before the watermark, and then an element fires at once.
         object.__setattr__(self, "heeds_elements", self.percentile != WATERMARK)
 
-    def merge(self, states: Sequence[Any], sight: Sight) -> Any:
+    def merge(self, states: Sequence[Any], status: WindowStatus) -> Any:
         """Finished if all are and the new end has been passed as well."""
-        finished = all(state is FINISHED for state in states) and self.should_fire(None, sight)
+        finished = all(state is FINISHED for state in states) and self.should_fire(None, status)
         return FINISHED if finished else None
 
-    def should_fire(self, state: Any, sight: Sight) -> bool:
+    def should_fire(self, state: Any, status: WindowStatus) -> bool:
         """Whether that watermark has passed the end."""
-        return sight.times.percentile(self.percentile) >= sight.window.end_micros
+        return status.times.percentile(self.percentile) >= status.window.end_micros
 
-    def fire(self, state: Any, sight: Sight) -> Any:
+    def fire(self, state: Any, status: WindowStatus) -> Any:
         """Finished."""
         return FINISHED
 
-    def alarms(self, state: Any, sight: Sight) -> Iterable[Alarm]:
+    def alarms(self, state: Any, status: WindowStatus) -> Iterable[Alarm]:
         """The end of the window, where a percentile may come to it before the watermark."""
-        return () if self.percentile == WATERMARK else ((self.percentile, sight.window.end_micros),)
+        return () if self.percentile == WATERMARK else ((self.percentile, status.window.end_micros),)
 
 
 @dataclass(frozen=True)
@@ -101,20 +101,20 @@ class Total(TriggerMachine):
         """0."""
         return 0
 
-    def element(self, state: int, element: Element, sight: Sight) -> int:
+    def element(self, state: int, element: Element, status: WindowStatus) -> int:
         """The total with one more element; a retraction is an element like any other."""
         return state + (1 if self.weight is None else self.weight(element.value))
 
-    def merge(self, states: Sequence[Any], sight: Sight) -> Any:
+    def merge(self, states: Sequence[Any], status: WindowStatus) -> Any:
         """The sum, of those that have not fired."""
         totals = list(unfinished(states))
         return sum(totals) if totals else FINISHED
 
-    def should_fire(self, state: int, sight: Sight) -> bool:
+    def should_fire(self, state: int, status: WindowStatus) -> bool:
         """Whether the total is enough."""
         return state >= self.enough
 
-    def fire(self, state: Any, sight: Sight) -> Any:
+    def fire(self, state: Any, status: WindowStatus) -> Any:
         """Finished."""
         return FINISHED
 
@@ -135,31 +135,31 @@ class ClockDelay(TriggerMachine):
     heeds_elements = True
     tells_one_from_many = False
 
-    def element(self, state: int | None, element: Element, sight: Sight) -> int:
+    def element(self, state: int | None, element: Element, status: WindowStatus) -> int:
         """The first element sets the moment."""
-        return self.due_micros(sight.times.clock_micros) if state is None else state
+        return self.due_micros(status.times.clock_micros) if state is None else state
 
     def due_micros(self, clock_micros: int) -> int:
         """The moment that a first element sets, from when it arrives."""
         due = clock_micros + self.delay_micros
         return due + (self.offset_micros - due) % self.period_micros if self.period_micros else due
 
-    def merge(self, states: Sequence[Any], sight: Sight) -> Any:
+    def merge(self, states: Sequence[Any], status: WindowStatus) -> Any:
         """The earliest moment, of those that have not fired."""
         waiting = list(unfinished(states))
         if not waiting:
             return FINISHED
         return min((due for due in waiting if due is not None), default=None)
 
-    def should_fire(self, state: int | None, sight: Sight) -> bool:
+    def should_fire(self, state: int | None, status: WindowStatus) -> bool:
         """Whether the moment has come."""
-        return state is not None and state <= sight.due_micros
+        return state is not None and state <= status.due_micros
 
-    def fire(self, state: Any, sight: Sight) -> Any:
+    def fire(self, state: Any, status: WindowStatus) -> Any:
         """Finished."""
         return FINISHED
 
-    def alarms(self, state: int | None, sight: Sight) -> Iterable[Alarm]:
+    def alarms(self, state: int | None, status: WindowStatus) -> Iterable[Alarm]:
         """The moment."""
         return () if state is None else ((CLOCK, state),)
 
@@ -180,20 +180,20 @@ class Punctuation(TriggerMachine):
         """Not yet."""
         return False
 
-    def element(self, state: bool, element: Element, sight: Sight) -> bool:
+    def element(self, state: bool, element: Element, status: WindowStatus) -> bool:
         """Whether this element or one before does; retractions punctuate nothing."""
         return state or (not element.kind.is_retraction and bool(self.predicate(element.value)))
 
-    def merge(self, states: Sequence[Any], sight: Sight) -> Any:
+    def merge(self, states: Sequence[Any], status: WindowStatus) -> Any:
         """Whether any has, of those that have not fired."""
         waiting = list(unfinished(states))
         return any(waiting) if waiting else FINISHED
 
-    def should_fire(self, state: bool, sight: Sight) -> bool:
+    def should_fire(self, state: bool, status: WindowStatus) -> bool:
         """Whether an element did."""
         return state
 
-    def fire(self, state: Any, sight: Sight) -> Any:
+    def fire(self, state: Any, status: WindowStatus) -> Any:
         """Finished."""
         return FINISHED
 
@@ -219,9 +219,9 @@ class Pattern(TriggerMachine):
         """No predicate is satisfied."""
         return 0
 
-    def element(self, state: int, element: Element, sight: Sight) -> int:
+    def element(self, state: int, element: Element, status: WindowStatus) -> int:
         """Each beginning of the pattern grows by this element, if its next predicate is satisfied."""
-        if element.kind.is_retraction or self.should_fire(state, sight):
+        if element.kind.is_retraction or self.should_fire(state, status):
             return state
         begun = state << 1 | 1
         grown = sum(
@@ -231,7 +231,7 @@ class Pattern(TriggerMachine):
         )
         return grown if self.contiguous else state | grown
 
-    def merge(self, states: Sequence[Any], sight: Sight) -> Any:
+    def merge(self, states: Sequence[Any], status: WindowStatus) -> Any:
         """What any has come to, of those that have not fired."""
         waiting = list(unfinished(states))
         if not waiting:
@@ -241,11 +241,11 @@ class Pattern(TriggerMachine):
             merged |= state
         return merged
 
-    def should_fire(self, state: int, sight: Sight) -> bool:
+    def should_fire(self, state: int, status: WindowStatus) -> bool:
         """Whether the last predicate is satisfied."""
         return bool(state >> (len(self.predicates) - 1))
 
-    def fire(self, state: Any, sight: Sight) -> Any:
+    def fire(self, state: Any, status: WindowStatus) -> Any:
         """Finished."""
         return FINISHED
 
@@ -266,19 +266,19 @@ class Delta(TriggerMachine):
     heeds_elements = True
     fires_on_elements = True
 
-    def merge(self, states: Sequence[Any], sight: Sight) -> Any:
+    def merge(self, states: Sequence[Any], status: WindowStatus) -> Any:
         """Nothing to keep: values are the window's."""
         return None
 
-    def should_fire(self, state: Any, sight: Sight) -> bool:
+    def should_fire(self, state: Any, status: WindowStatus) -> bool:
         """Whether the value has moved that far."""
-        if not sight.fresh:
+        if not status.fresh:
             return False
         # A window that keeps nothing starts from the initial value again.
-        before = sight.last_value(self.initial) if sight.keeps else self.initial
-        return bool(self.distance(before, sight.value()) > self.threshold)
+        before = status.last_value(self.initial) if status.keeps else self.initial
+        return bool(self.distance(before, status.value()) > self.threshold)
 
-    def fire(self, state: Any, sight: Sight) -> Any:
+    def fire(self, state: Any, status: WindowStatus) -> Any:
         """The same: it goes on."""
         return state
 
@@ -302,15 +302,15 @@ class ExternalSignal(TriggerMachine):
         """Whether it has come by now."""
         return state or name == self.name
 
-    def merge(self, states: Sequence[Any], sight: Sight) -> Any:
+    def merge(self, states: Sequence[Any], status: WindowStatus) -> Any:
         """Whether it has come to any, of those that have not fired."""
         waiting = list(unfinished(states))
         return any(waiting) if waiting else FINISHED
 
-    def should_fire(self, state: bool, sight: Sight) -> bool:
+    def should_fire(self, state: bool, status: WindowStatus) -> bool:
         """Whether it has come."""
         return state
 
-    def fire(self, state: Any, sight: Sight) -> Any:
+    def fire(self, state: Any, status: WindowStatus) -> Any:
         """Finished."""
         return FINISHED

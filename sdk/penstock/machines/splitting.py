@@ -7,10 +7,10 @@ from collections.abc import Iterable, Mapping
 from penstock.base.bounded_window import BoundedWindow
 from penstock.machines import merging
 from penstock.machines.pieces import Held, Pieces, own_windows
-from penstock.machines.program import Program
+from penstock.machines.program import GroupingProgram
 from penstock.machines.records import Element
-from penstock.machines.sight import WindowSight
 from penstock.machines.states import KeyState, WindowState
+from penstock.machines.window_status import StoredWindowStatus
 
 
 def is_hollow(state: WindowState) -> bool:
@@ -18,7 +18,9 @@ def is_hollow(state: WindowState) -> bool:
     return not any(there for there, _ in state.held.pieces.values())
 
 
-def window_of(program: Program, states: Iterable[WindowState], window: BoundedWindow) -> BoundedWindow:
+def window_of(
+    program: GroupingProgram, states: Iterable[WindowState], window: BoundedWindow
+) -> BoundedWindow:
     """The window that a new one becomes with all that windows hold, however far these reached before."""
     windows = [own for state in states for own in own_windows(state.held)]
     merged = merging.Merging(program.windowfn, dict.fromkeys([*windows, window])).sources()
@@ -26,12 +28,12 @@ def window_of(program: Program, states: Iterable[WindowState], window: BoundedWi
 
 
 def parted(
-    program: Program,
+    program: GroupingProgram,
     key: KeyState,
     state: WindowState,
     element: Element,
     window: BoundedWindow,
-    sight: WindowSight,
+    status: StoredWindowStatus,
 ) -> list[WindowState]:
     """The windows of what is left in a window, once it has taken an element: mostly, it stays as it is.
 
@@ -41,22 +43,22 @@ def parted(
         state: The window.
         element: What it has taken.
         window: The window that the element has by itself.
-        sight: The moment.
+        status: The moment.
     """
     held = state.held
     there, _ = held.pieces.get((window, element.timestamp_micros), ((), ()))
     if not held.pieces or (there and not held.owing):
         return [state]
     dealt = _dealt(program, held)
-    return [state] if [*dealt] == [state.window] else _apart(program, key, state, dealt, sight)
+    return [state] if [*dealt] == [state.window] else _apart(program, key, state, dealt, status)
 
 
 def _apart(
-    program: Program,
+    program: GroupingProgram,
     key: KeyState,
     state: WindowState,
     dealt: Mapping[BoundedWindow, Pieces],
-    sight: WindowSight,
+    status: StoredWindowStatus,
 ) -> list[WindowState]:
     """One state for each window that is left of one; the first of them keeps its name.
 
@@ -65,7 +67,7 @@ def _apart(
     assert program.separable is not None
     shown, trigger = state.shown, state.trigger
     has_changed = state.number in key.changed
-    owed_micros = merging.owed_by(program, key, [state], None, sight) if program.retracts else None
+    owed_micros = merging.owed_by(program, key, [state], None, status) if program.retracts else None
     merging.remove(program, key, state)
     states = [state]
     for window in [*dealt][1:]:
@@ -76,7 +78,7 @@ def _apart(
         part.held = program.separable.of_pieces(pieces)
         part.live = sum(len(there) - len(owed) for there, owed in pieces.values())
         part.panes = part.nonspeculative = 0
-        part.output_micros = _output_micros(program, window, pieces, sight)
+        part.output_micros = _output_micros(program, window, pieces, status)
         part.shown = [one for one in shown if one[0] == window or (number == 0 and one[0] not in dealt)]
         # To have something to take back is news as well.
         part.fresh = sum(len(there) for there, _ in pieces.values()) or len(part.shown)
@@ -84,15 +86,15 @@ def _apart(
         merging.add(program, key, part)
         if has_changed:
             key.changed[part.number] = None
-        part.is_past_end = sight.at(part).is_past_end
-        part.trigger = program.trigger.merge([trigger], sight)
+        part.is_past_end = status.at(part).is_past_end
+        part.trigger = program.trigger.merge([trigger], status)
     if owed_micros is not None:
         key.owed[state.number] = owed_micros
         key.note_hold(state, owed_micros)
     return states
 
 
-def _dealt(program: Program, held: Held) -> dict[BoundedWindow, Pieces]:
+def _dealt(program: GroupingProgram, held: Held) -> dict[BoundedWindow, Pieces]:
     """The pieces of a window by the windows that they make without what has been taken back; the hollow ones come last.
 
     What is only owed stays where the value that it waits for will come: with what that would join, or else by itself.
@@ -110,7 +112,9 @@ def _dealt(program: Program, held: Held) -> dict[BoundedWindow, Pieces]:
     return dealt
 
 
-def _output_micros(program: Program, window: BoundedWindow, pieces: Pieces, sight: WindowSight) -> int | None:
+def _output_micros(
+    program: GroupingProgram, window: BoundedWindow, pieces: Pieces, status: StoredWindowStatus
+) -> int | None:
     """The event time of a window's next pane; None if all that it holds is late."""
     rule = program.output_times
     outputs = [
@@ -118,4 +122,4 @@ def _output_micros(program: Program, window: BoundedWindow, pieces: Pieces, sigh
         for (_, timestamp_micros), (there, _) in pieces.items()
         if there
     ]
-    return rule.after_merge(window, [micros for micros in outputs if micros >= sight.times.watermark_micros])
+    return rule.after_merge(window, [micros for micros in outputs if micros >= status.times.watermark_micros])

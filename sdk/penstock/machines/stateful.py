@@ -15,7 +15,7 @@ from penstock.error import three_parts
 from penstock.functions.userstate import UserStateContext
 from penstock.machines.records import MAX_MICROS, Dropped, DropReason, Element, Given, Times
 from penstock.machines.stateful_keys import PlainWindow, StatefulKey, plain_window, restored, window_of
-from penstock.machines.timers import END_OF_WINDOW, HOLDS_NOTHING, Outlook
+from penstock.machines.timers import END_OF_WINDOW, HOLDS_NOTHING, NextTimers
 from penstock.machines.trigger_machine import CLOCK, Domain
 from penstock.machines.user_state import UserState
 from penstock.utils.windowed_value import PANE_INFO_UNKNOWN, unknown_pane
@@ -125,7 +125,7 @@ class StatefulMachine:
         """A signal: only triggers hear it."""
         return []
 
-    def end_round(self, state: StatefulKey, times: Times) -> list[Reaction]:
+    def end_micro_batch(self, state: StatefulKey, times: Times) -> list[Reaction]:
         """A micro-batch ends: timers go by the watermark of the source, and hear nothing of rounds."""
         return []
 
@@ -133,9 +133,9 @@ class StatefulMachine:
         """The event time that the watermark of the output may not pass; None if nothing holds it."""
         return state.timers.hold_micros()
 
-    def outlook(self, state: StatefulKey) -> Outlook:
+    def next_timers(self, state: StatefulKey) -> NextTimers:
         """What `alarm_micros` tells of each domain in which something is due, and what `hold_micros` does."""
-        return state.timers.outlook()
+        return state.timers.next_timers()
 
     def alarm_micros(self, state: StatefulKey, domain: Domain) -> int | None:
         """A moment before which nothing is due in a domain; None if nothing will ever be."""

@@ -26,7 +26,7 @@ Setting = tuple[bool, int, int | None]
 - the event time of what it will give, which the output's watermark may not pass before; None if it is when it is due.
 """
 
-Outlook = tuple[dict[Domain, int], int | None]
+NextTimers = tuple[dict[Domain, int], int | None]
 """When a key is next due, by domain, and what it holds back, if anything; in microseconds."""
 
 Place = tuple[Any, str, str]
@@ -121,10 +121,10 @@ class Timers:
         )
         return None if held == HOLDS_NOTHING else held
 
-    def outlook(self) -> Outlook:
+    def next_timers(self) -> NextTimers:
         """What `earliest` tells of the watermark and of the clock, where anything is due; and what `hold_micros` does.
 
-        >>> Timers({(0, "expiry", ""): (True, 20, 10), (0, "flush", ""): (False, 30, HOLDS_NOTHING)}).outlook()
+        >>> Timers({(0, "expiry", ""): (True, 20, 10), (0, "flush", ""): (False, 30, HOLDS_NOTHING)}).next_timers()
         ({1.0: 20, 'clock': 30}, 10)
         """
         if self._heaps is not None:

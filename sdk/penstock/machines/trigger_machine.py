@@ -25,7 +25,7 @@ Alarm = tuple[Domain, int]
 """A domain and a moment in microseconds: ask again then."""
 
 
-class Sight:
+class WindowStatus:
     """What a trigger sees of its window while it is told or asked something.
 
     Attributes:
@@ -77,35 +77,35 @@ class TriggerMachine(ABC):
         """The state before the first element."""
         return None
 
-    def element(self, state: Any, element: Element, sight: Sight) -> Any:
+    def element(self, state: Any, element: Element, status: WindowStatus) -> Any:
         """The state after one more element."""
         return state
 
     @abstractmethod
-    def merge(self, states: Sequence[Any], sight: Sight) -> Any:
-        """The state of a window that others merged into, or that has grown; the window of `sight` is the new one."""
+    def merge(self, states: Sequence[Any], status: WindowStatus) -> Any:
+        """The state of a window that others merged into, or that has grown; the window of `status` is the new one."""
 
     def signal(self, state: Any, name: str) -> Any:
         """The state after a signal from outside."""
         return state
 
-    def wake(self, state: Any, sight: Sight) -> Any:
+    def wake(self, state: Any, status: WindowStatus) -> Any:
         """The state after the alarms that are due by now have rung."""
         return state
 
     @abstractmethod
-    def should_fire(self, state: Any, sight: Sight) -> bool:
+    def should_fire(self, state: Any, status: WindowStatus) -> bool:
         """Whether it fires now."""
 
     @abstractmethod
-    def fire(self, state: Any, sight: Sight) -> Any:
+    def fire(self, state: Any, status: WindowStatus) -> Any:
         """The state after it has fired; only called where `should_fire`."""
 
     def is_finished(self, state: Any) -> bool:
         """Whether it will not fire any more."""
         return state is FINISHED
 
-    def alarms(self, state: Any, sight: Sight) -> Iterable[Alarm]:
+    def alarms(self, state: Any, status: WindowStatus) -> Iterable[Alarm]:
         """When to ask again although nothing happens, besides the end of the window."""
         return ()
 

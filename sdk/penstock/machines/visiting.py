@@ -5,21 +5,21 @@ from __future__ import annotations
 from penstock.base.bounded_window import BoundedWindow
 from penstock.machines import merging
 from penstock.machines.firing import fire
-from penstock.machines.program import Program
+from penstock.machines.program import GroupingProgram
 from penstock.machines.records import Pane, Times
-from penstock.machines.sight import WindowSight
 from penstock.machines.states import KeyState, WindowState
 from penstock.machines.trigger_machine import CLOCK, WATERMARK, Domain
+from penstock.machines.window_status import StoredWindowStatus
 from penstock.utils.windowed_value import PaneInfoTiming
 
 
-def is_expired(program: Program, window: BoundedWindow, times: Times) -> bool:
+def is_expired(program: GroupingProgram, window: BoundedWindow, times: Times) -> bool:
     """Whether a window takes no more elements: the watermark has passed its end and the allowed lateness."""
     return times.horizon_micros >= program.expiry_micros(window)
 
 
 def visit(
-    program: Program, key: KeyState, state: WindowState, sight: WindowSight, has_moved: bool
+    program: GroupingProgram, key: KeyState, state: WindowState, status: StoredWindowStatus, has_moved: bool
 ) -> list[Pane]:
     """Fires a window if its trigger says so or its time is over, and settles what comes next.
 
@@ -27,22 +27,22 @@ def visit(
         program: The grouping.
         key: The key.
         state: The window.
-        sight: The moment.
+        status: The moment.
         has_moved: Whether the watermark has just moved, so that passing the end now means being on time.
     """
-    trigger, times, window = program.trigger, sight.times, state.window
+    trigger, times, window = program.trigger, status.times, state.window
     is_over = is_expired(program, window, times)
     if state.is_closed:
         if is_over:
             merging.remove(program, key, state)
         else:
-            set_alarms(program, key, state, sight)
+            set_alarms(program, key, state, status)
         return []
     passes_end = not state.is_past_end and times.watermark_micros >= window.end_micros
     state.is_past_end = state.is_past_end or passes_end
-    fires = trigger.should_fire(state.trigger, sight.at(state))
+    fires = trigger.should_fire(state.trigger, status.at(state))
     if fires:
-        state.trigger = trigger.fire(state.trigger, sight)
+        state.trigger = trigger.fire(state.trigger, status)
     is_finished = fires and trigger.is_finished(state.trigger)
     is_last, is_on_time = is_finished or is_over, passes_end and has_moved
     panes: list[Pane] = []
@@ -55,17 +55,19 @@ def visit(
         return panes
     if is_finished:
         _close(program, key, state)
-    _settle(program, key, state, sight)
+    _settle(program, key, state, status)
     return panes
 
 
-def _fired(program: Program, key: KeyState, state: WindowState, timing: int, is_last: bool) -> list[Pane]:
+def _fired(
+    program: GroupingProgram, key: KeyState, state: WindowState, timing: int, is_last: bool
+) -> list[Pane]:
     """The panes of one firing, after which nothing is owed."""
     key.owed.pop(state.number, None)
     return fire(program, state, timing, is_last)
 
 
-def _close(program: Program, key: KeyState, state: WindowState) -> None:
+def _close(program: GroupingProgram, key: KeyState, state: WindowState) -> None:
     """Lets everything go but the knowledge that the window takes no more elements."""
     if program.merges_in_order:
         merging.take_out_of_order(key, state)
@@ -77,7 +79,9 @@ def _close(program: Program, key: KeyState, state: WindowState) -> None:
     state.output_micros = None
 
 
-def _has_pane(program: Program, state: WindowState, fires_at_end: bool, fires: bool, is_last: bool) -> bool:
+def _has_pane(
+    program: GroupingProgram, state: WindowState, fires_at_end: bool, fires: bool, is_last: bool
+) -> bool:
     """Whether there is a pane where the trigger fires, or the window's time is over."""
     if not (fires or is_last):
         return False
@@ -86,16 +90,18 @@ def _has_pane(program: Program, state: WindowState, fires_at_end: bool, fires: b
     return is_last and program.fires_empty_when_closing
 
 
-def end_round(program: Program, key: KeyState, state: WindowState, sight: WindowSight) -> list[Pane]:
+def end_micro_batch(
+    program: GroupingProgram, key: KeyState, state: WindowState, status: StoredWindowStatus
+) -> list[Pane]:
     """The end of a micro-batch in a window that changed: its watermark has passed everything.
 
     The next round has a watermark of its own, and so the trigger starts anew.
     """
     if state.is_closed:
         return []
-    is_over = is_expired(program, state.window, sight.times)
-    state.trigger = program.trigger.wake(state.trigger, sight.at(state))
-    fires = program.trigger.should_fire(state.trigger, sight)
+    is_over = is_expired(program, state.window, status.times)
+    state.trigger = program.trigger.wake(state.trigger, status.at(state))
+    fires = program.trigger.should_fire(state.trigger, status)
     panes: list[Pane] = []
     if state.fresh or _has_pane(program, state, fires, fires, is_over):
         panes = _fired(program, key, state, PaneInfoTiming.ON_TIME, is_over)
@@ -104,37 +110,39 @@ def end_round(program: Program, key: KeyState, state: WindowState, sight: Window
         return panes
     state.trigger = program.trigger.start()
     state.is_past_end = False
-    _settle(program, key, state, sight)
+    _settle(program, key, state, status)
     return panes
 
 
-def _settle(program: Program, key: KeyState, state: WindowState, sight: WindowSight) -> None:
+def _settle(program: GroupingProgram, key: KeyState, state: WindowState, status: StoredWindowStatus) -> None:
     """Sees to it that a window is looked at when it must, after it may have fired."""
-    set_alarms(program, key, state, sight)
+    set_alarms(program, key, state, status)
     note_hold(program, key, state)
 
 
-def set_alarms(program: Program, key: KeyState, state: WindowState, sight: WindowSight) -> None:
+def set_alarms(
+    program: GroupingProgram, key: KeyState, state: WindowState, status: StoredWindowStatus
+) -> None:
     """Sees to it that the window is visited when next something may be due."""
-    now_micros = sight.times.horizon_micros
+    now_micros = status.times.horizon_micros
     end_micros = state.window.end_micros
     next_micros = end_micros if now_micros < end_micros else program.expiry_micros(state.window)
     key.set_alarm(state, WATERMARK, next_micros)
     if state.is_closed:
         return
-    for domain, micros in program.trigger.alarms(state.trigger, sight.at(state)):
-        if micros > _rung_until(sight, domain):
+    for domain, micros in program.trigger.alarms(state.trigger, status.at(state)):
+        if micros > _rung_until(status, domain):
             key.set_alarm(state, domain, micros)
 
 
-def _rung_until(sight: WindowSight, domain: Domain) -> int:
+def _rung_until(status: StoredWindowStatus, domain: Domain) -> int:
     """The moment up to which the alarms of a domain have rung."""
     if domain == CLOCK:
-        return sight.due_micros
-    return sight.times.horizon_micros if domain == WATERMARK else sight.times.percentile(float(domain))
+        return status.due_micros
+    return status.times.horizon_micros if domain == WATERMARK else status.times.percentile(float(domain))
 
 
-def hold_of(program: Program, state: WindowState) -> int | None:
+def hold_of(program: GroupingProgram, state: WindowState) -> int | None:
     """The event time of the window's next pane, which the output's watermark may not pass before it; None if free.
 
     A window all of whose elements are late holds nothing back once its end is passed: its pane is late anyway.
@@ -146,14 +154,14 @@ def hold_of(program: Program, state: WindowState) -> int | None:
     return state.window.end_micros - 1
 
 
-def note_hold(program: Program, key: KeyState, state: WindowState) -> None:
+def note_hold(program: GroupingProgram, key: KeyState, state: WindowState) -> None:
     """Sees to it that the window's hold is found."""
     hold = hold_of(program, state)
     if hold is not None:
         key.note_hold(state, hold)
 
 
-def note_hold_anew(program: Program, key: KeyState, state: WindowState) -> None:
+def note_hold_anew(program: GroupingProgram, key: KeyState, state: WindowState) -> None:
     """Sees to it that what the window holds back is found when what was noted is so no longer."""
     state.noted_micros = None
     note_hold(program, key, state)

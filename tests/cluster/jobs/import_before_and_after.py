@@ -7,9 +7,9 @@ from collections.abc import Iterator
 import helper_of_jobs
 import pyarrow as pa
 
-from penstock_spark.session import SessionOptions, session_for
-from penstock_spark.shipping import ship_packages
-from penstock_spark.user_modules import by_value, pickle_by_value_modules
+from penstock_spark.session.session import SessionOptions, session_for
+from penstock_spark.shipping.import_paths import ship_packages
+from penstock_spark.shipping.user_modules import by_value, pickle_by_value_modules
 
 
 def where_penstock_is(batches: Iterator[pa.RecordBatch]) -> Iterator[pa.RecordBatch]:

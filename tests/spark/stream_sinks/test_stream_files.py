@@ -16,8 +16,8 @@ from penstock.base.row import Row
 from penstock.io import WriteToCsv, WriteToJson, WriteToParquet, WriteToText
 from penstock.io.console import ConsoleSink
 from penstock.io.fileio import default_file_naming, single_file_naming
+from penstock_spark.files.hadoop import HadoopFolder
 from penstock_spark.sinks import BatchWriter
-from penstock_spark.sinks.hadoop import HadoopFolder
 
 Writer = Callable[..., BatchWriter]
 

@@ -26,12 +26,12 @@ from penstock.io.console import ConsoleSink, WriteToConsole
 from penstock.io.each_batch import EachBatchSink, ForEachBatch
 from penstock.io.sparkio import FrameSink, SparkSink
 from penstock.testing.test_pipeline import TestPipeline
-from penstock_spark.operators.batch import Batch, encode_page
-from penstock_spark.operators.failure import find_failure, to_exception
-from penstock_spark.session import runner_session
+from penstock_spark.reports.failure import find_failure, to_exception
+from penstock_spark.session.session import runner_session
+from penstock_spark.session.spark_versions import transform_with_state
 from penstock_spark.sinks import BatchWriter, SinkPlan, of_batch, plan_sink
 from penstock_spark.sinks.driver_list import PickledRows
-from penstock_spark.spark_versions import transform_with_state
+from penstock_spark.worker.batch import Batch, encode_page
 
 Writer = Callable[..., BatchWriter]
 PATIENCE = 120

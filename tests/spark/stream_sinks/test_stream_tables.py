@@ -15,8 +15,8 @@ from writing import contents, dying, jobs, runs, score
 from penstock.error import RunnerError, UnsupportedByRunner
 from penstock.io import WriteToSpark
 from penstock.io.sparkio import SparkSink
+from penstock_spark.files.hadoop import HadoopFolder
 from penstock_spark.sinks import BatchWriter, MicroBatch, of_batch, plan_sink
-from penstock_spark.sinks.hadoop import HadoopFolder
 
 Writer = Callable[..., BatchWriter]
 FORMATS = pytest.mark.parametrize("format", ["parquet", "orc", "csv", "json"])

@@ -1,0 +1,1 @@
+"""Arrow columns as Python values, and Python values as Arrow columns."""

@@ -1,0 +1,1 @@
+"""Files on any file system that Spark reaches: found, split, named, and put in their place."""

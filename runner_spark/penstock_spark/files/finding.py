@@ -1,0 +1,191 @@
+"""Finding the files that a pattern means, and naming them as the user does."""
+
+from __future__ import annotations
+
+import errno
+import os
+import re
+from collections.abc import Callable, Iterable
+from dataclasses import dataclass
+from typing import Any
+from urllib.parse import unquote
+
+from pyspark.sql import DataFrame, DataFrameReader, SparkSession
+
+from penstock.error import three_parts
+from penstock.io.filesystem import translate_pattern
+from penstock.io.filesystems import FileSystems
+from penstock.io.paths import known_path
+from penstock_spark.files.splits import SHORTER
+
+_WILDCARD = re.compile(r"[*?\[]")
+
+
+@dataclass(frozen=True)
+class Files:
+    """The files of one pattern.
+
+    Attributes:
+        pattern: As the user wrote it.
+        paths: The files, sorted, in the user's form: a pattern without a scheme gives local paths.
+    """
+
+    pattern: str
+    paths: tuple[str, ...]
+
+    def load(self, reader: DataFrameReader, format: str) -> DataFrame:
+        """The files through one of Spark's readers; there must be some."""
+        return (
+            reader.option("recursiveFileLookup", True)
+            .format(format)
+            .load([_for_spark(path) for path in self.paths])
+        )
+
+    def unchanged(self, where: str) -> Callable[[], None]:
+        """Gives a function that raises OSError if one of the files, on this machine's disks, is shorter than now.
+
+        Args:
+            where: The step, for errors.
+        """
+        if FileSystems.get_scheme(self.pattern):
+            # Object stores and HDFS replace whole files, and Spark notices that.
+            return lambda: None
+        sizes = [(path, os.path.getsize(path)) for path in self.paths]
+        return lambda: _check_sizes(sizes, where)
+
+    def namer(self) -> Namer:
+        """Turns Spark's ``_metadata.file_path`` into the user's form."""
+        if FileSystems.get_scheme(self.pattern):
+            return Namer(None, None)
+        folder = os.path.dirname(_WILDCARD.split(self.pattern, maxsplit=1)[0])
+        return Namer(folder, os.path.abspath(folder))
+
+
+def _check_sizes(sizes: Iterable[tuple[str, int]], where: str) -> None:
+    for path, size in sizes:
+        try:
+            now = os.path.getsize(path)
+        except FileNotFoundError:
+            # It was there when it was read, or Spark has said so.
+            continue
+        if now < size:
+            raise unreadable(OSError(errno.EIO, SHORTER), path, where)
+
+
+def unreadable(error: OSError, name: str, where: str) -> OSError:
+    """The error of a file that cannot be read, in three parts."""
+    what = f"{name} cannot be read: {error.strerror}"
+    return OSError(
+        error.errno, three_parts(what, where=where, hint="files stay as they are until all is read")
+    )
+
+
+@dataclass(frozen=True)
+class Namer:
+    """A function from Spark's name of a file to the user's, for the workers.
+
+    Attributes:
+        folder: The part of the user's pattern that has no wildcards; None if the pattern has a scheme.
+        absolute: The same from the root.
+
+    >>> Namer("./logs", "/home/me/logs")("file:///home/me/logs/may%202.txt")
+    './logs/may 2.txt'
+    """
+
+    folder: str | None
+    absolute: str | None
+
+    def __call__(self, spark_name: str) -> str:
+        """The user's name of a file."""
+        name = unquote(spark_name)
+        if self.folder is None or self.absolute is None:
+            return re.sub(r"^file:/+", "file:///", name)
+        path = re.sub(r"^file:/+", "/", name)
+        rest = path[len(self.absolute) :].lstrip("/")
+        return os.path.join(self.folder, rest) if path.startswith(self.absolute) else path
+
+
+def find_files(spark: SparkSession, path: Any, where: str, *, validate: bool = True) -> Files:
+    """The files that a pattern matches, by Beam's wildcards, without those that Spark takes for hidden.
+
+    Args:
+        spark: Reaches file systems other than the local one.
+        path: The pattern, or a ValueProvider of it. Without a scheme it is local, as in Beam.
+        where: The step, for errors.
+        validate: Whether no match is an error.
+
+    Raises:
+        OSError: No file matches; the path is a folder; or it names a file that Spark's readers would leave
+            out.
+        ValueError: The ValueProvider has no value.
+    """
+    pattern = known_path(path)
+    if pattern is None:
+        raise ValueError(three_parts(f"the path {path} has no value", where=where, hint="give its option"))
+    pattern = pattern + "*" if pattern.endswith("/") else pattern
+    found = _on_hadoop(spark, pattern) if FileSystems.get_scheme(pattern) else _on_disk(pattern, where)
+    visible = tuple(sorted(each for each in dict.fromkeys(found) if not _is_hidden(each)))
+    if found and not visible and not _WILDCARD.search(pattern):
+        raise OSError(
+            three_parts(
+                f"Spark's readers leave out files whose name begins with _ or . such as {pattern}",
+                where=where,
+                hint="rename the file, or read it with fileio.MatchFiles and ReadMatches",
+            )
+        )
+    if validate and not visible:
+        raise OSError(
+            three_parts(
+                f"No files found based on the file pattern {pattern}", where=where, hint="check the path"
+            )
+        )
+    return Files(pattern, visible)
+
+
+def _is_hidden(path: str) -> bool:
+    name = path.rpartition("/")[2]
+    return name.startswith(".") or (name.startswith("_") and "=" not in name)
+
+
+def _on_disk(pattern: str, where: str) -> list[str]:
+    if os.path.isdir(pattern):
+        raise IsADirectoryError(
+            three_parts(
+                f"{pattern} is a folder, not a file", where=where, hint=f"write {pattern.rstrip('/')}/*"
+            )
+        )
+    return [
+        found.path for found in FileSystems.match([pattern])[0].metadata_list if not os.path.isdir(found.path)
+    ]
+
+
+def _on_hadoop(spark: SparkSession, pattern: str) -> list[str]:
+    """The files on any file system that Spark reaches; Hadoop's own globs where they mean the same as
+    Beam's.
+    """
+    hadoop = spark._jvm.org.apache.hadoop.fs  # type: ignore[union-attr]
+    base = hadoop.Path(_WILDCARD.split(pattern, maxsplit=1)[0].rpartition("/")[0] + "/")
+    system = base.getFileSystem(spark._jsc.hadoopConfiguration())
+    if "**" not in pattern and "[" not in pattern:
+        statuses = system.globStatus(hadoop.Path(re.sub(r"([\\{}])", r"\\\1", pattern))) or []
+        return [_with_authority(each.getPath().toString()) for each in statuses if each.isFile()]
+    if not system.exists(base):
+        return []
+    found, matches = [], re.compile(translate_pattern(_with_authority(pattern))).match
+    listing = system.listFiles(base, True)
+    while listing.hasNext():
+        path = _with_authority(listing.next().getPath().toString())
+        if matches(path):
+            found.append(path)
+    return found
+
+
+def _with_authority(path: str) -> str:
+    """Hadoop writes ``file:/a`` where users write ``file:///a``."""
+    return re.sub(r"^(\w+):/(?!/)", r"\1:///", path)
+
+
+def _for_spark(path: str) -> str:
+    """A path that Spark takes literally: with its scheme, and with wildcard characters escaped."""
+    absolute = path if FileSystems.get_scheme(path) else "file://" + os.path.abspath(path)
+    return re.sub(r"([\\*?\[\]{}])", r"\\\1", absolute)

@@ -1,0 +1,94 @@
+"""Whether a micro-batch has read its files as a whole: Spark takes a shorter file for one with fewer lines."""
+
+from __future__ import annotations
+
+import errno
+import os
+from collections.abc import Iterator, Mapping
+from typing import Any
+
+from pyspark.sql import DataFrame, SparkSession
+
+from penstock_spark.files.finding import unreadable
+from penstock_spark.files.splits import SHORTER
+from penstock_spark.reports.failure import step_failed
+
+_QUERY = "sql.streaming.queryId"
+_IGNORED = "spark.sql.files.ignoreMissingFiles"
+_FILES, _NOTHING_NEW = "LogicalRelation", "LocalRelation"
+_SCHEME = "file:"
+
+
+class WholeFiles:
+    """Compares the files that a micro-batch has read with what Spark had found when it began.
+
+    Only files on local disks are looked at: HDFS and object stores replace files as a whole, and Spark notices that.
+    A micro-batch costs a few calls of Java for each source, and one look at each of its files.
+
+    Args:
+        spark: The session that the query was started in.
+        places: The steps that may read files, by the number of their source in the query.
+    """
+
+    def __init__(self, spark: SparkSession, places: Mapping[int, str]) -> None:
+        self._spark = spark
+        self._places = dict(places)
+
+    def check(self, frame: DataFrame) -> None:
+        """Fails as the step that reads a file would.
+
+        Args:
+            frame: That of the micro-batch, whose rows have been read.
+
+        Raises:
+            Exception: A marked failure: a file is shorter now, or had gone before it was read.
+        """
+        if not self._places:
+            return
+        number = frame.sparkSession.sparkContext.getLocalProperty(_QUERY)
+        query = self._spark._jsparkSession.streams().get(number).streamingQuery()
+        # The sources are the first leaves, in their order. What follows are the first states of the groupings.
+        leaves = query.lastExecution().analyzed().collectLeaves()
+        for source, where in list(self._places.items()):
+            leaf = leaves.apply(source)
+            kind = leaf.getClass().getSimpleName()
+            if kind == _FILES:
+                for error, path in _missing_parts(leaf.relation().location(), self._ignores_missing(leaf)):
+                    step_failed(unreadable(error, path, where), where)
+            elif kind != _NOTHING_NEW:
+                # It reads no files, and never will.
+                del self._places[source]
+
+    def _ignores_missing(self, leaf: Any) -> bool:
+        options = leaf.relation().options()
+        given = options.get("ignoreMissingFiles")
+        text = given.get() if given.isDefined() else self._spark.conf.get(_IGNORED, "false")
+        return str(text).lower() == "true"
+
+
+def _missing_parts(found: Any, ignores_missing: bool) -> Iterator[tuple[OSError, str]]:
+    """What is less than Spark had found, with the file's name."""
+    asked = [path for path in found.rootPaths().mkString("\0").split("\0") if path.startswith(_SCHEME)]
+    if not asked:
+        return
+    files = found.allFiles()
+    if files.size() == len(asked) and found.sizeInBytes() == sum(map(_size, asked)):
+        return
+    listed = {files.apply(at).getPath().toString(): files.apply(at).getLen() for at in range(files.size())}
+    for path in asked:
+        if path not in listed and not ignores_missing:
+            yield OSError(errno.ENOENT, "it has gone since the stream has found it"), _local(path)
+        elif path in listed and 0 <= _size(path) < listed[path]:
+            yield OSError(errno.EIO, SHORTER), _local(path)
+
+
+def _size(path: str) -> int:
+    """The size of a file now; -1 if it has gone: it was there when it was read, or Spark has said so."""
+    try:
+        return os.path.getsize(_local(path))
+    except OSError:
+        return -1
+
+
+def _local(path: str) -> str:
+    return "/" + path.removeprefix(_SCHEME).lstrip("/")

@@ -1,0 +1,296 @@
+"""The physical plan: what Spark runs, as frozen values in the order in which it is built.
+
+A stage is one Python pass over a frame. What leaves it goes through outputs, one for each reader; a stage with several
+outputs is computed once and kept. Views and writes are jobs of their own.
+"""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+from typing import Any
+
+from penstock.graph import Edge, Graph, InlineValues, Read, Step, Write, describe
+from penstock_spark.plan.column_plan import ColumnsSource
+
+
+@dataclass(frozen=True)
+class Strategy:
+    """How Python does a grouping.
+
+    Attributes:
+        reason: Why neither Spark's own aggregate nor a simpler way does it; a clause, for people.
+        by_machine: Whether the elements of a key go through the machine of the grouping, one by one in order of event
+            time, because a window may give several panes; otherwise all values of a window are read at once.
+        input_retracts: Whether elements may take back earlier ones.
+    """
+
+    reason: str
+    by_machine: bool = False
+    input_retracts: bool = False
+
+    def __str__(self) -> str:
+        return f"{'by the machine' if self.by_machine else 'in Python'}: {self.reason}"
+
+
+@dataclass(frozen=True, eq=False)
+class Writing:
+    """One kind of rows that an output carries.
+
+    Attributes:
+        edge: The edge whose elements are written.
+        tag: Tells the writings of one output apart.
+        step: The step that will read them: a grouping, a Reshuffle or a Write; None for plain pages.
+        hosting: How Python does the grouping that will read them; None if Spark does it, or no grouping reads them.
+    """
+
+    edge: int
+    tag: int
+    step: Step | None = None
+    strategy: Strategy | None = None
+
+
+@dataclass(frozen=True, eq=False)
+class Output:
+    """Where rows leave a stage.
+
+    Attributes:
+        number: Its number in the stage.
+        reader: Who reads it, for people: ``stage 2``, ``view of #3``, ``write 'Out'``.
+        writings: What it carries.
+    """
+
+    number: int
+    reader: str
+    writings: tuple[Writing, ...]
+
+
+@dataclass(frozen=True)
+class OutputReference:
+    """A output of a stage."""
+
+    stage: int
+    output: int
+
+
+@dataclass(frozen=True, eq=False)
+class Inline:
+    """Values of the program.
+
+    Attributes:
+        reads: What reads them.
+        by_driver: Whether the driver makes the rows of the stage; otherwise the values are dealt out to tasks.
+    """
+
+    reads: tuple[Step, ...]
+    by_driver: bool = False
+
+    @property
+    def values(self) -> tuple[tuple[Any, ...], ...]:
+        """The values of each read."""
+        return tuple(map(_values_of, self.reads))
+
+
+def _values_of(read: Step) -> tuple[Any, ...]:
+    assert isinstance(read.primitive, Read)
+    assert isinstance(read.primitive.source, InlineValues)
+    return read.primitive.source.values
+
+
+@dataclass(frozen=True, eq=False)
+class Scan:
+    """A source's own frame."""
+
+    read: Step
+
+
+@dataclass(frozen=True, eq=False)
+class Query:
+    """A source's own frame, and what Spark does to its columns; the source of the Read is a `ColumnsSource`."""
+
+    read: Step
+
+    @property
+    def source(self) -> ColumnsSource:
+        """What is read, and done."""
+        assert isinstance(self.read.primitive, Read)
+        assert isinstance(self.read.primitive.source, ColumnsSource)
+        return self.read.primitive.source
+
+
+@dataclass(frozen=True, eq=False)
+class Exchange:
+    """Rows by key hash, sorted, read in one pass; several groupings share it.
+
+    Attributes:
+        groupings: The tags of the rows, and the groupings that read them.
+        sources: Where the rows come from.
+        strategies: For each grouping, how it is done.
+    """
+
+    groupings: tuple[tuple[int, Step], ...]
+    sources: tuple[OutputReference, ...]
+    strategies: tuple[Strategy, ...]
+
+
+@dataclass(frozen=True, eq=False)
+class Aggregate:
+    """Partial sums by key and window, added up by Spark's own aggregate; several combines share it."""
+
+    groupings: tuple[tuple[int, Step], ...]
+    sources: tuple[OutputReference, ...]
+
+
+@dataclass(frozen=True, eq=False)
+class Spread:
+    """Pages dealt out anew over partitions (a Reshuffle)."""
+
+    step: Step
+    sources: tuple[OutputReference, ...]
+
+
+@dataclass(frozen=True, eq=False)
+class Deferred:
+    """Pages that earlier stages kept, read again because a side input had to come first."""
+
+    edge: int
+    sources: tuple[OutputReference, ...]
+
+
+@dataclass(frozen=True, eq=False)
+class Written:
+    """What a write says it wrote."""
+
+    step: Step
+
+
+StageRoot = Inline | Scan | Query | Exchange | Aggregate | Spread | Deferred | Written
+
+
+@dataclass(frozen=True, eq=False)
+class Stage:
+    """One fused Python pass.
+
+    Attributes:
+        number: Its number in the plan.
+        level: How many stages have to come before it at least.
+        root: Where its elements come from.
+        steps: Stateless steps, in topological order.
+        outputs: Where rows leave.
+        reason: Why this root was chosen.
+    """
+
+    number: int
+    level: int
+    root: StageRoot
+    steps: tuple[Step, ...]
+    outputs: tuple[Output, ...]
+    reason: str
+
+
+@dataclass(frozen=True, eq=False)
+class ViewNode:
+    """A job: the elements of an edge, broadcast to the workers as a side input."""
+
+    edge: Edge
+    sources: tuple[OutputReference, ...]
+
+
+@dataclass(frozen=True, eq=False)
+class WriteNode:
+    """A job: the elements of an edge, written to a sink.
+
+    Attributes:
+        step: The Write.
+        sources: Where its elements come from.
+        kept: Whether they come as pages, since their stages have other readers too; otherwise as the sink's own rows.
+        in_columns: Whether those rows are columns that no Python has made.
+    """
+
+    step: Step
+    sources: tuple[OutputReference, ...]
+    kept: bool
+    in_columns: bool = False
+
+
+@dataclass(frozen=True, eq=False)
+class Plan:
+    """Nodes in the order in which they are built and run."""
+
+    nodes: tuple[Stage | ViewNode | WriteNode, ...]
+    graph: Graph
+
+    @property
+    def stages(self) -> tuple[Stage, ...]:
+        """The stages among the nodes."""
+        return tuple(node for node in self.nodes if isinstance(node, Stage))
+
+
+def show_plan(plan: Plan) -> str:
+    """The plan as text; golden tests and people read this."""
+    return "\n".join(line for node in plan.nodes for line in _show_node(node))
+
+
+def _show_node(node: Stage | ViewNode | WriteNode) -> list[str]:
+    if isinstance(node, ViewNode):
+        return [f"view of #{node.edge.id} = broadcast({_sources(node.sources)})"]
+    if isinstance(node, WriteNode):
+        assert isinstance(node.step.primitive, Write)
+        way = "  # columns, without Python" if node.in_columns else ""
+        return [f"write {node.step.label!r} = {describe(node.step.primitive)}({_sources(node.sources)}){way}"]
+    lines = [f"stage {node.number} = {_show_root(node.root)}  # {node.reason}"]
+    lines += [f"  {label}" for label in _root_labels(node.root)]
+    lines += [f"  {step.label} = {describe(step.primitive)}" for step in node.steps]
+    lines += [f"  -> {output.reader}: {_show_writings(output)}" for output in node.outputs]
+    return lines
+
+
+def _show_root(root: StageRoot) -> str:
+    match root:
+        case Inline():
+            return "values of the program"
+        case Scan():
+            return "scan"
+        case Query():
+            return "query of columns"
+        case Exchange(_, sources, _):
+            return f"exchange by key({_sources(sources)})"
+        case Aggregate(_, sources):
+            return f"aggregate by key({_sources(sources)})"
+        case Spread(_, sources):
+            return f"spread({_sources(sources)})"
+        case Deferred(edge, sources):
+            return f"kept #{edge}({_sources(sources)})"
+        case Written():
+            return "results of the write"
+
+
+def _root_labels(root: StageRoot) -> list[str]:
+    match root:
+        case Inline(reads):
+            steps: tuple[Step, ...] = reads
+        case Exchange(groupings, _, strategies):
+            return [
+                f"{_labelled(step)}  # {strategy}"
+                for (_, step), strategy in zip(groupings, strategies, strict=True)
+            ]
+        case Aggregate(groupings, _):
+            steps = tuple(step for _, step in groupings)
+        case Query(step):
+            steps = (step, *root.source.steps)
+        case Scan(step) | Spread(step, _) | Written(step):
+            steps = (step,)
+        case Deferred():
+            steps = ()
+    return [_labelled(step) for step in steps]
+
+
+def _labelled(step: Step) -> str:
+    return f"{step.label} = {describe(step.primitive)}"
+
+
+def _show_writings(output: Output) -> str:
+    return ", ".join(f"#{w.edge} for {w.step.label}" if w.step else f"#{w.edge}" for w in output.writings)
+
+
+def _sources(references: tuple[OutputReference, ...]) -> str:
+    return ", ".join(f"stage {reference.stage}" for reference in references)

@@ -1,0 +1,208 @@
+"""What Spark does to the columns of a source by itself, as values: the operations, and the table that each gives."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass, replace
+from typing import Any
+
+from pyspark.sql.types import DataType, DoubleType, LongType, TimestampType
+
+from penstock.functions.expressions import Expression, Field
+from penstock.graph import Source, Step
+from penstock.io.parquetio import ParquetSource
+from penstock.io.sparkio import DataFrameSource, SparkSource
+from penstock_spark.plan.column_bounds import UNBOUNDED, Bounds
+from penstock_spark.plan.column_kinds import WINDOW_BOUNDS, Fields, column_type
+
+Named = tuple[tuple[str, Expression], ...]
+
+COLUMNAR = (ParquetSource, SparkSource, DataFrameSource)
+"""The sources that have columns."""
+
+
+@dataclass(frozen=True, eq=False)
+class Table:
+    """Columns, and what elements they are.
+
+    Attributes:
+        fields: Names and Spark types, in order.
+        records: What an element is: ``"dict"``, ``"row"``, or ``"result"``, the named tuple of an aggregation.
+        time: Where timestamps are: ``"start"``, all are the earliest there is; ``"column"``, in a column beside;
+            ``"end"``, at the end of the window.
+        windowfn: The FixedWindows that the elements are in; None for the global window.
+        bounds: How many rows there can be, and how large their numbers.
+    """
+
+    fields: Fields
+    records: str
+    time: str = "start"
+    windowfn: Any = None
+    bounds: Bounds = UNBOUNDED
+
+    @property
+    def readable(self) -> Fields:
+        """The fields, and the bounds of the window."""
+        if self.windowfn is None:
+            return self.fields
+        return (*self.fields, *((name, TimestampType()) for name in WINDOW_BOUNDS.values()))
+
+
+@dataclass(frozen=True, eq=False)
+class Filter:
+    """A Filter: the rows for which an expression is true."""
+
+    step: Step
+    condition: Expression
+
+
+@dataclass(frozen=True, eq=False)
+class Select:
+    """A Select: a row of expressions."""
+
+    step: Step
+    fields: Named
+
+
+@dataclass(frozen=True, eq=False)
+class WithTimestamps:
+    """A WithTimestamps: the expression is the time, in seconds or as an instant."""
+
+    step: Step
+    moment: Expression
+
+
+@dataclass(frozen=True, eq=False)
+class Windowed:
+    """A WindowInto: FixedWindows, or None for the global window."""
+
+    step: Step
+    windowfn: Any
+
+
+@dataclass(frozen=True, eq=False)
+class Combined:
+    """A GroupBy with aggregated fields.
+
+    Attributes:
+        step: The CombinePerKey, for errors.
+        around: The steps before and behind it, which make keys and results.
+        keys: The parts of the key.
+        combines: Name, kind (``sum``, ``count``, ``mean``, ``min`` or ``max``) and expression of each result.
+    """
+
+    step: Step
+    around: tuple[Step, Step]
+    keys: Named
+    combines: tuple[tuple[str, str, Expression], ...]
+
+
+@dataclass(frozen=True, eq=False)
+class Spread:
+    """A Reshuffle before a write: so many partitions."""
+
+    step: Step
+    partitions: int
+
+
+Operation = Filter | Select | WithTimestamps | Windowed | Combined | Spread
+
+
+@dataclass(frozen=True, eq=False)
+class ColumnsSource(Source):
+    """A source, and what Spark does to its columns before Python reads them, or a sink takes them.
+
+    Attributes:
+        source: The source itself.
+        table: Its columns; None where nobody had to know them, or they are not known yet.
+        operations: In order.
+        is_written: Whether a sink takes the columns as they are.
+        ends: Where the columns end, and why; a clause, for people.
+    """
+
+    source: Source
+    table: Table | None
+    operations: tuple[Operation, ...]
+    is_written: bool
+    ends: str
+
+    def describe(self) -> str:
+        """One line for `explain`."""
+        return self.source.describe()
+
+    @property
+    def steps(self) -> tuple[Step, ...]:
+        """The steps that the operations stand for, in order."""
+        return tuple(step for operation in self.operations for step in _steps(operation))
+
+    @property
+    def result(self) -> Table:
+        """The table after all operations."""
+        assert self.table is not None
+        table = self.table
+        for operation in self.operations:
+            table = after(operation, table)
+        return table
+
+
+def _steps(operation: Operation) -> tuple[Step, ...]:
+    if isinstance(operation, Combined):
+        first, last = operation.around
+        return first, operation.step, last
+    return (operation.step,)
+
+
+def after(operation: Operation, table: Table) -> Table:
+    """The table that an operation gives."""
+    match operation:
+        case Select(_, fields):
+            bounds = table.bounds.projected(fields)
+            return replace(table, fields=_typed(fields, table), records="row", bounds=bounds)
+        case WithTimestamps():
+            return replace(table, time="column")
+        case Windowed(_, windowfn):
+            # What is at the end of a window that it leaves has to note that time.
+            left = table.time == "end" and table.windowfn is not None
+            return replace(table, windowfn=windowfn, time="column" if left else table.time)
+        case Combined(_, _, keys, combines):
+            made = tuple((name, _combined_type(kind, each, table)) for name, kind, each in combines)
+            bounds = table.bounds.projected(keys)
+            return replace(
+                table, fields=(*_typed(keys, table), *made), records="result", time="end", bounds=bounds
+            )
+    return table
+
+
+def _typed(fields: Named, table: Table) -> Fields:
+    return tuple((name, type_of(each, table)) for name, each in fields)
+
+
+def type_of(expression: Expression, table: Table) -> DataType:
+    """The Spark type of an expression: a column that is passed on keeps its own."""
+    if isinstance(expression, Field):
+        return dict(table.fields)[expression.name]
+    return column_type(expression, table.readable)
+
+
+def _combined_type(kind: str, expression: Expression, table: Table) -> DataType:
+    match kind:
+        case "sum" | "count":
+            return LongType()
+        case "mean":
+            return DoubleType()
+    return column_type(expression, table.fields)
+
+
+__all__ = [
+    "COLUMNAR",
+    "ColumnsSource",
+    "Combined",
+    "Filter",
+    "Operation",
+    "Select",
+    "Spread",
+    "WithTimestamps",
+    "Table",
+    "Windowed",
+    "after",
+    "type_of",
+]

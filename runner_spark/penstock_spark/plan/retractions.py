@@ -1,0 +1,53 @@
+"""What groupings give: whether a window may fire more than once, and which edges may hold retractions."""
+
+from __future__ import annotations
+
+from collections.abc import Set
+
+from penstock.graph import CombinePerKey, Graph, GroupByKey, ParDo, Step, Write
+from penstock.machines.triggers import machine_of
+from penstock.windows.trigger_base import AccumulationMode
+from penstock_spark.plan.windowing import windowing_of
+
+
+def may_fire_early(graph: Graph, grouping: Step) -> bool:
+    """Whether windows of a grouping may fire before the end of all input, and so more than once.
+
+    Until then the watermark and the clock stand still, so that only elements can make a trigger fire. At the end,
+    every window that has not fired does, and closes.
+    """
+    trigger = windowing_of(graph, grouping.inputs[0]).triggerfn
+    return machine_of(trigger).fires_on_elements
+
+
+def retracting_edges(graph: Graph, is_streaming: bool = False) -> frozenset[int]:
+    """The edges whose elements may take back earlier ones.
+
+    Args:
+        graph: The graph.
+        is_streaming: Whether windows may fire more than once whatever their trigger is.
+    """
+    found: set[int] = set()
+    for step in graph.steps:
+        if _may_retract(graph, step, found, is_streaming):
+            found.update(output.edge for output in step.outputs)
+    return frozenset(found)
+
+
+def _may_retract(graph: Graph, step: Step, retracting: Set[int], is_streaming: bool) -> bool:
+    """Whether a step may give retractions; `retracting` has those of its inputs that may hold some."""
+    takes_some = not retracting.isdisjoint(step.inputs)
+    match step.primitive:
+        case GroupByKey() | CombinePerKey():
+            mode = windowing_of(graph, step.inputs[0]).accumulation_mode
+            # A discarding window that has fired has nothing left from which a value could be taken back.
+            passes_on = mode == AccumulationMode.DISCARDING and takes_some
+            retracts = mode == AccumulationMode.ACCUMULATING_AND_RETRACTING or passes_on
+            return retracts and (is_streaming or may_fire_early(graph, step))
+        case ParDo(dofn):
+            # A wrapper answers with the DoFn that it wraps.
+            gives_some = getattr(dofn.timer_owner(), "gives_retractions", False)
+            return gives_some or (takes_some and not getattr(dofn, "gives_insertions_only", False))
+        case Write():
+            return False
+    return takes_some

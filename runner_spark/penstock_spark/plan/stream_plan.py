@@ -1,0 +1,133 @@
+"""The plan of a streaming query as values: sources, levels of groupings, and the stateless steps between them.
+
+A grouping's level is the number of groupings in a row up to it. All groupings of one level are one stateful operator,
+and so a query is a chain: sources, level 1, level 2 and so on, sinks.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+from dataclasses import dataclass
+from enum import Enum
+
+from penstock.graph import Graph, ParDo, Read, Step, describe
+from penstock.io.streams import StreamSource
+from penstock_spark.plan.batch_plan import Plan, show_plan
+from penstock_spark.plan.column_plan import COLUMNAR
+
+
+class Clock(Enum):
+    """Whose processing time a query goes by."""
+
+    RECORDED = "recorded events"
+    TICKS = "recorded arrival times"
+    LIVE = "the machine's"
+
+
+@dataclass(frozen=True, eq=False)
+class WaitingParDo(ParDo):
+    """A ParDo some of whose side inputs do not end: its elements wait for them, in the state of a level."""
+
+
+@dataclass(frozen=True)
+class WatermarkDependency:
+    """What a grouping's watermark depends on: a source, or a grouping of an earlier level, by its label."""
+
+    label: str
+    level: int
+
+
+@dataclass(frozen=True, eq=False)
+class Level:
+    """What runs together.
+
+    Attributes:
+        number: 0 for sources; otherwise that of its groupings.
+        roots: The sources, or the groupings.
+        steps: The stateless steps below them, in topological order.
+        writes: The groupings of later levels that elements go to, each with the edge that they are read from.
+        sinks: The sinks that elements go to, likewise.
+        views: The steps that see elements as a side input, likewise, with the place of that among their side inputs.
+        readers: For each output of a root, the levels whose groupings depend on its watermark.
+    """
+
+    number: int
+    roots: tuple[Step, ...]
+    steps: tuple[Step, ...]
+    writes: tuple[tuple[int, Step], ...]
+    sinks: tuple[tuple[int, Step], ...]
+    views: tuple[tuple[int, Step, int], ...]
+    readers: dict[str, tuple[int, ...]]
+
+
+@dataclass(frozen=True, eq=False)
+class StreamPlan:
+    """A streaming query.
+
+    Attributes:
+        graph: The graph that it was made of.
+        mode: ``streaming`` or ``micro_batch``.
+        clock: Whose processing time it goes by.
+        played: The sources whose events the program knows, all together; None if there are none.
+        readings: Every other source by itself.
+        levels: The groupings; that of number 1 first.
+        watermark_inputs: What each grouping's watermark depends on, by the grouping's label.
+        side_watermark_inputs: For each step that waits for side inputs, by label, the groupings that make them, by
+            their place.
+        level_of: The level of each grouping and of each sink, by label; sinks count down from -1.
+        views: What computes the side inputs, before the query starts; None if there are none.
+    """
+
+    graph: Graph
+    mode: str
+    clock: Clock
+    played: Level | None
+    readings: tuple[Level, ...]
+    levels: tuple[Level, ...]
+    watermark_inputs: dict[str, tuple[WatermarkDependency, ...]]
+    side_watermark_inputs: dict[str, dict[int, WatermarkDependency]]
+    level_of: dict[str, int]
+    views: Plan | None = None
+
+    @property
+    def parts(self) -> tuple[Level, ...]:
+        """All that runs, sources first."""
+        return (*((self.played,) if self.played else ()), *self.readings, *self.levels)
+
+    @property
+    def sinks(self) -> tuple[Step, ...]:
+        """The sinks; the one of level -1 first."""
+        found = {step.label: step for part in self.parts for _, step in part.sinks}
+        return tuple(sorted(found.values(), key=lambda step: -self.level_of[step.label]))
+
+
+def show_stream_plan(plan: StreamPlan) -> str:
+    """The plan as text, a level a paragraph."""
+    lines = [f"one query, mode {plan.mode}, processing time: {plan.clock.value}"]
+    for part in plan.parts:
+        kind = "one stateful operator" if part.number else "played" if part is plan.played else "one source"
+        lines.append(f"level {part.number}: {kind}")
+        for root in part.roots:
+            notes = "; ".join(_notes(plan, root))
+            lines.append(f"  {root.label} = {describe(root.primitive)}" + (f"  # {notes}" if notes else ""))
+        lines += [f"    {step.label} = {describe(step.primitive)}" for step in part.steps]
+        lines += [f"  -> level {plan.level_of[step.label]}: {step.label}" for _, step in part.writes]
+        lines += [
+            f"  -> level {plan.level_of[step.label]}: {step.label}, side input {place}"
+            for _, step, place in part.views
+        ]
+        lines += [f"  -> sink {step.label} = {describe(step.primitive)}" for _, step in part.sinks]
+    if plan.views is not None:
+        lines += ["side inputs, before the query starts", show_plan(plan.views)]
+    return "\n".join(lines)
+
+
+def _notes(plan: StreamPlan, root: Step) -> Iterator[str]:
+    """What there is to say of a source or a grouping."""
+    match root.primitive:
+        case Read(source=StreamSource(source=source)) if isinstance(source, COLUMNAR):
+            yield "columns end here: the watermark of a stream sees each element, in Python"
+    if waits := plan.watermark_inputs.get(root.label):
+        yield f"watermark of {', '.join(feed.label for feed in waits)}"
+    if sides := plan.side_watermark_inputs.get(root.label):
+        yield f"waits for {', '.join(feed.label for feed in sides.values())}"

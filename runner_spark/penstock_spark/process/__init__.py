@@ -1,0 +1,1 @@
+"""The process that a driver or a worker is: its folders, its environment, its signals."""

@@ -1,0 +1,142 @@
+"""Which step a worker is at work on, written down where Spark still finds it when the worker has died.
+
+With Spark's fault handler, each worker has a file, into which Python writes the stack of a worker that crashes. Spark
+puts the file's content into the error of a worker that is gone, and deletes it otherwise. Here it begins with two
+digits, which say the step at work, and the signed list of all steps. Changing the digits is a write into memory.
+"""
+
+from __future__ import annotations
+
+import base64
+import faulthandler
+import json
+import mmap
+import os
+import re
+import sys
+from collections.abc import Iterable, Mapping
+from contextlib import suppress
+from dataclasses import dataclass
+from typing import Any
+
+from penstock.metrics.execution import note_current_in
+from penstock_spark.reports.reporting import reporting_now
+
+FAULT_HANDLER = "spark.sql.execution.pyspark.udf.faulthandler.enabled"
+"""The setting of a session with which Spark gives each worker such a file.
+
+Stateful operators go by a setting of all of Spark, ``penstock_spark.session.session.FAULT_HANDLER``.
+"""
+
+_FOLDER = "PYTHON_FAULTHANDLER_DIR"
+_ZERO, _DIGITS = ord("0"), 64
+_LAST = _DIGITS * _DIGITS - 1
+_WRITTEN = re.compile(r"([0-o])([0-o]) penstock-steps<([0-9a-f]{64}):([A-Za-z0-9+/=]+)>")
+_FATAL = re.compile(r"^Fatal Python error: ([\w :().-]{1,80})$", re.MULTILINE)
+_FRAME = re.compile(r'^  File "([^"\n]{1,300})", line (\d+) in (\S{1,100})$', re.MULTILINE)
+_OURS = re.compile(r"[/\\](penstock|penstock_spark|pyspark)[/\\]|pyspark\.zip|[/\\]penstock-[^/\\]*\.zip")
+
+
+@dataclass(frozen=True)
+class Died:
+    """What a worker that is gone has left.
+
+    Attributes:
+        where: The step at work, as an error's second line; None if that is not known.
+        steps: All steps that it worked on, likewise.
+        fault: What Python says of a crash, such as ``Segmentation fault``; None if it was not asked.
+        line: The line of the user's program at which it crashed; None if that is not known.
+    """
+
+    where: str | None
+    steps: tuple[str, ...]
+    fault: str | None = None
+    line: str | None = None
+
+
+class _Written:
+    """The file of this worker, and its first two bytes as they are in memory."""
+
+    file: Any = None
+    digits: Any = None
+
+
+def digits_of(number: int) -> int:
+    """A step's number as the two digits are in memory; 0 stands for none.
+
+    >>> digits_of(1).to_bytes(2, sys.byteorder)
+    b'01'
+    """
+    high, low = divmod(min(number, _LAST), _DIGITS)
+    return int.from_bytes(bytes([_ZERO + high, _ZERO + low]), sys.byteorder)
+
+
+def numbered(steps: Iterable[Any]) -> dict[str, tuple[int, str]]:
+    """The number and the place of each step, by label.
+
+    Args:
+        steps: What has a label and a place; anything else is passed over.
+    """
+    places: dict[str, str] = {}
+    for step in steps:
+        if hasattr(step, "label") and hasattr(step, "where"):
+            places.setdefault(step.label, step.where)
+    return {label: (number, where) for number, (label, where) in enumerate(places.items(), start=1)}
+
+
+def write_down(steps: Mapping[str, tuple[int, str]]) -> None:
+    """Has the worker write down which step is at work, for the time of a task or until it is called again.
+
+    Args:
+        steps: As `numbered` gives them.
+    """
+    folder = os.environ.get(_FOLDER)
+    if folder is None:
+        return
+    packed = base64.b64encode(json.dumps([where for _, where in steps.values()]).encode()).decode("ascii")
+    content = f"00 penstock-steps<{reporting_now().signature(packed)}:{packed}>\n".encode()
+    # Without it, an error only knows less.
+    with suppress(OSError, ValueError):
+        if _Written.file is None:
+            _Written.file = open(os.path.join(folder, str(os.getpid())), "r+b", buffering=0)  # noqa: SIM115
+        file = _Written.file
+        file.seek(0)
+        file.write(content)
+        file.truncate()
+        if _Written.digits is None:
+            _Written.digits = memoryview(mmap.mmap(file.fileno(), 2)).cast("H")
+            # From here on, Python writes behind it.
+            faulthandler.enable(file=file)
+        note_current_in(_Written.digits)
+
+
+def write_down_rest() -> None:
+    """Notes that no step is at work: whatever the worker does next is none of this task."""
+    if _Written.digits is not None:
+        _Written.digits[0] = digits_of(0)
+
+
+def find_died(text: str) -> Died | None:
+    """What a worker of this run has written down before it died, in an error text of Spark's; None if there is none."""
+    reporting = reporting_now()
+    for match in _WRITTEN.finditer(text):
+        high, low, signature, packed = match.groups()
+        if not reporting.has_signed(packed, signature):
+            continue
+        steps = tuple(json.loads(base64.b64decode(packed)))
+        number = (ord(high) - _ZERO) * _DIGITS + ord(low) - _ZERO
+        where = steps[number - 1] if 0 < number <= len(steps) else None
+        rest = text[match.end() :]
+        fatal = _FATAL.search(rest)
+        if fatal is None:
+            return Died(where, steps)
+        return Died(where, steps, fatal[1], _line(rest[fatal.end() :]))
+    return None
+
+
+def _line(stack: str) -> str | None:
+    """The innermost line of the stack that is the user's."""
+    for path, number, function in _FRAME.findall(stack):
+        if not _OURS.search(path) and os.sep + "lib" + os.sep + "python" not in path:
+            return f"{os.path.basename(path)}:{number} in {function}"
+    return None

@@ -1,0 +1,129 @@
+"""How metrics come back from the workers: one snapshot for each partition of each stage of each run.
+
+Spark adds to accumulators anew when a task is tried again. Snapshots are therefore kept under their partition: a
+second try replaces the first one's snapshot, and what a task counted counts once. In a streaming query the number of
+the micro-batch is part of the partition. Shards of a streaming query also tell where their watermarks are; of those the
+last report counts.
+"""
+
+from __future__ import annotations
+
+from collections import Counter
+from collections.abc import Mapping
+from dataclasses import dataclass
+from typing import Any, NamedTuple
+
+from pyspark.accumulators import Accumulator
+
+from penstock.machines.records import MAX_MICROS, MIN_MICROS
+from penstock.metrics.execution import Snapshot, merge_snapshots
+from penstock_spark.reports.accumulators import Snapshots
+
+
+def take_snapshots(accumulator: Accumulator[Snapshots], run: str) -> Snapshot:
+    """The metrics of a run; they are then gone from the accumulator."""
+    return _taken(accumulator, lambda key: key[0] == run)
+
+
+def fold_snapshots(accumulator: Accumulator[Snapshots], run: str, batch: int | None) -> Snapshot:
+    """The metrics of a streaming run up to a micro-batch, or all; they are then gone from the accumulator."""
+
+    def is_finished(key: tuple[str, int, Any]) -> bool:
+        # Side inputs are computed before the query, in partitions of their own.
+        return key[0] == run and (batch is None or isinstance(key[2], int) or key[2][0] <= batch)
+
+    return _taken(accumulator, is_finished)
+
+
+def _taken(accumulator: Accumulator[Snapshots], wanted: Any) -> Snapshot:
+    merged: Snapshot = {}
+    held: Any = accumulator.value
+    for key in [key for key in list(held) if wanted(key)]:
+        merged = merge_snapshots(merged, held.pop(key))
+    return merged
+
+
+class Told(NamedTuple):
+    """What a shard tells of a grouping.
+
+    Attributes:
+        entering_micros: The watermark of its input.
+        leaving_micros: The watermark of its output.
+        waits: How many elements wait for each side input, by the label of the grouping that makes it.
+    """
+
+    entering_micros: int
+    leaving_micros: int
+    waits: Mapping[str, int] = {}
+
+
+@dataclass(frozen=True)
+class Watermarks:
+    """Where the watermarks of a streaming query are.
+
+    Attributes:
+        by_shard: What each shard told last, by level and number, for each grouping.
+        clock_micros: Processing time, as the shard that is furthest behind knows it.
+    """
+
+    by_shard: Mapping[tuple[int, int], Mapping[str, Told]]
+    clock_micros: int
+
+    def by_grouping(self) -> dict[str, Told]:
+        """The minimum of the watermarks over all shards, and the sum of what waits."""
+        found: dict[str, Told] = {}
+        for shard in self.by_shard.values():
+            for label, told in shard.items():
+                known = found.get(label, Told(MAX_MICROS, MAX_MICROS))
+                found[label] = Told(
+                    min(known.entering_micros, told.entering_micros),
+                    min(known.leaving_micros, told.leaving_micros),
+                    Counter(known.waits) + Counter(told.waits),
+                )
+        return found
+
+    def earliest_micros(self) -> int:
+        """The watermark of the input that is furthest behind."""
+        return min((told.entering_micros for told in self.by_grouping().values()), default=MAX_MICROS)
+
+
+def report_watermarks(
+    accumulator: Any, run: str, level: int, shard: int, clock_micros: int, told: Mapping[str, Told]
+) -> None:
+    """Tells the driver where a shard's watermarks are."""
+    accumulator.add({(_reports(run), level, shard): (clock_micros, told)})
+
+
+def watermarks_of_shards(accumulator: Accumulator[Snapshots], run: str) -> Watermarks:
+    """What the shards of a run told last."""
+    held: Any = accumulator.value
+    wanted = _reports(run)
+    told = {key[1:]: held[key] for key in list(held) if key[0] == wanted}
+    clock_micros = min((clock for clock, _ in told.values()), default=MIN_MICROS)
+    return Watermarks({place: marks for place, (_, marks) in told.items()}, clock_micros)
+
+
+def report_end(accumulator: Any, run: str, origin: str) -> None:
+    """Tells the driver that a source has been read to its end."""
+    accumulator.add({(_ends(run), 0, origin): True})
+
+
+def ended_sources(accumulator: Accumulator[Snapshots], run: str) -> set[str]:
+    """The sources of a run that have been read to their ends."""
+    held: Any = accumulator.value
+    return {key[2] for key in list(held) if key[0] == _ends(run)}
+
+
+def forget_reports(accumulator: Accumulator[Snapshots], run: str) -> None:
+    """Lets go of what the tasks of a run told."""
+    held: Any = accumulator.value
+    for key in [key for key in list(held) if key[0] in (_reports(run), _ends(run))]:
+        del held[key]
+
+
+def _ends(run: str) -> str:
+    return f"{run}/ends"
+
+
+def _reports(run: str) -> str:
+    return f"{run}/watermarks"

@@ -1,0 +1,243 @@
+"""What went wrong in Spark, in the terms of the pipeline; Java's own text goes to a logger, at the level DEBUG."""
+
+from __future__ import annotations
+
+import fnmatch
+import functools
+import logging
+import os
+import re
+import traceback
+from collections.abc import Iterator
+from contextlib import contextmanager
+from dataclasses import dataclass, field
+from typing import Any, NoReturn
+from urllib.parse import unquote
+
+from pyspark.errors import PySparkException
+from pyspark.logger import PySparkLogger
+
+from penstock.error import BeamError, RunnerError
+from penstock.graph import Graph, Read
+from penstock.io.paths import known_path
+from penstock_spark.reports.at_work import Died, find_died
+from penstock_spark.reports.failure import find_failure, to_exception
+from penstock_spark.reports.reporting import Reporting, is_in_run, reporting_now, reports_of
+from penstock_spark.reports.spark_messages import MESSAGES, Message
+from penstock_spark.session.java_life import java_death
+
+_LOGGER = logging.getLogger("penstock_spark.spark")
+_SENTENCE_CHARACTERS = 400
+_FILE_CHARACTERS = 300
+_STEPS_SHOWN = 3
+_CLASS_NAMES = re.compile(r"\b(?:[a-z][\w$]*\.){2,}([A-Z][\w$]*)\b")
+_CAUSE = re.compile(r"^(?:Caused by: |: |)(?:[\w$]+\.)+([A-Z][\w$]*)(?:: ([^\n]+))?$", re.MULTILINE)
+_RAISED = re.compile(
+    r"(?:PythonException|from the Python worker)[^\n]*\n?"
+    r"(?P<stack>Traceback \(most recent call last\):\n(?:[ \t][^\n]*\n|\n)+(?P<said>[^\n]+))"
+)
+_SPARKS_STATE = re.compile(
+    r"\s*SQLSTATE: \w+.*|\n=== Streaming Query ===.*|;?\n'?[A-Z]\w+ .*|\nJVM stacktrace.*", re.DOTALL
+)
+_HINT = "the logger penstock_spark.spark has Spark's own text at the level DEBUG; explain() shows the stages"
+
+
+@dataclass(frozen=True)
+class Surroundings:
+    """What is known where an error is caught.
+
+    Attributes:
+        reporting: How the run's tasks report.
+        graph: The pipeline.
+        places: The steps that Spark is at work for, as the second lines of errors.
+        checkpoint: The folder of a stream's state.
+    """
+
+    reporting: Reporting = field(default_factory=reporting_now)
+    graph: Graph | None = None
+    places: tuple[str, ...] = ()
+    checkpoint: str | None = None
+
+
+@functools.cache
+def keep_pyspark_quiet() -> None:
+    """Has PySpark print no error that this module tells: its text has Java's stack, and quotes the input.
+
+    Errors of what the program does by itself with Spark are printed as ever.
+    """
+    logger: Any = PySparkLogger.getLogger("DataFrameQueryContextLogger")
+    logger.addFilter(lambda record: not is_in_run())
+
+
+@contextmanager
+def translating(surroundings: Surroundings | None = None) -> Iterator[None]:
+    """Whatever the block raises is raised in the terms of the pipeline."""
+    try:
+        yield
+    except Exception as error:
+        raise_translated(error, surroundings)
+
+
+def raise_translated(error: Exception, surroundings: Surroundings | None = None) -> NoReturn:
+    """Raises what went wrong in the terms of the pipeline; what neither Spark nor a worker has raised, as it is."""
+    other = translated(error, surroundings)
+    if other is error:
+        raise error
+    raise other from None
+
+
+def translated(error: Exception, surroundings: Surroundings | None = None) -> BaseException:
+    """What went wrong in the terms of the pipeline."""
+    known = surroundings or Surroundings()
+    text = _text_of(error)
+    with reports_of(known.reporting):
+        failure = find_failure(text)
+        died = find_died(text) if failure is None else None
+    if failure is not None:
+        return to_exception(failure)
+    if isinstance(error, BeamError):
+        return error
+    death = java_death(error, _places(known))
+    if death is not None:
+        return death
+    if not _is_sparks(error):
+        return error
+    _LOGGER.debug("Spark's own text:\n%s", text)
+    if died is not None:
+        return _death(died, known)
+    if (raised := _RAISED.search(text)) is not None:
+        return _raised(raised, known)
+    for message in MESSAGES:
+        found = message.pattern.search(text)
+        if found is not None:
+            return _said(message, found, known)
+    return RunnerError(f"Spark failed: {_sentence(error, text)}", where=_places(known), hint=_HINT)
+
+
+def _is_sparks(error: Exception) -> bool:
+    """Whether Spark has raised it, or what connects Python with it."""
+    if isinstance(error, PySparkException) or any("py4j" in kind.__module__ for kind in type(error).__mro__):
+        return True
+    if isinstance(error, ConnectionError | EOFError):
+        return any("py4j" in frame.filename for frame in traceback.extract_tb(error.__traceback__))
+    return isinstance(error, TypeError) and "'JavaPackage' object" in str(error)
+
+
+def _text_of(error: Any) -> str:
+    """All that an error of Spark's says: its text, its type, and the stack of Java with its causes."""
+    parts = [f"{type(error).__name__}: {error}"]
+    if isinstance(error, PySparkException):
+        parts += [str(getattr(error, "_stackTrace", None) or ""), str(getattr(error, "_cause", None) or "")]
+    return "\n".join(filter(None, parts))
+
+
+def _death(died: Died, known: Surroundings) -> RunnerError:
+    what = "the Python worker of this step has died"
+    if died.fault is not None:
+        what += f": {died.fault}" + (f", at {died.line}" if died.line else "")
+        hint = "look at the line that Python was at; a library that is not written in Python may have crashed"
+    else:
+        hint = "look at what the step does: os._exit ends it, and the system ends what takes too much memory"
+    where = died.where or _listed(died.steps) or _places(known)
+    return RunnerError(what, where=where, hint=hint)
+
+
+def _raised(raised: re.Match[str], known: Surroundings) -> RunnerError:
+    """What a worker has raised that was not at a step: it could not read the program, or an import failed."""
+    what = f"a Python worker failed: {_plain(raised['said'])}"
+    hint = "the traceback below comes from the worker; it must be able to import what the program imports"
+    error = RunnerError(what, where=_places(known), hint=hint)
+    error.add_note(f"In the worker:\n{raised['stack']}")
+    return error
+
+
+def _said(message: Message, found: re.Match[str], known: Surroundings) -> RunnerError:
+    groups = {name: value for name, value in found.groupdict().items() if value is not None}
+    file = groups.get("file") or groups.get("file2")
+    shown = _shown_path(file) if file else ""
+    values = {name: _plain(value) for name, value in groups.items()} | {"file": shown}
+    what = message.what.format_map(values)
+    return RunnerError(what, where=_where(message, file, known), hint=message.hint)
+
+
+def _where(message: Message, file: str | None, known: Surroundings) -> str | None:
+    match message.about:
+        case "checkpoint" if known.checkpoint:
+            return f"in the checkpoint {known.checkpoint}"
+        case "session":
+            return _places(known) or "in the Spark session of the run"
+        case _ if file is not None:
+            if known.checkpoint and _is_within(_path(file), _path(known.checkpoint)):
+                return f"in the checkpoint {known.checkpoint}"
+            return _reader(file, known.graph) or _places(known)
+        case _:
+            return _places(known)
+
+
+def _reader(file: str, graph: Graph | None) -> str | None:
+    """The step that reads a file."""
+    for step in graph.steps if graph else ():
+        source = _innermost(step.primitive) if isinstance(step.primitive, Read) else None
+        pattern = known_path(getattr(source, "file_pattern", None) or getattr(source, "path", None) or "")
+        if pattern and fnmatch.fnmatch(_path(file), _path(pattern) + "*"):
+            return step.where
+    return None
+
+
+def _innermost(primitive: Any) -> Any:
+    """The source itself, without what is done with its columns or when it is read."""
+    source = getattr(primitive, "source", None)
+    while source is not None and hasattr(source, "source"):
+        source = source.source
+    return source
+
+
+def _is_within(path: str, folder: str) -> bool:
+    """Whether a path is in a folder, or leads to it."""
+    longer, shorter = max(path, folder, key=len), min(path, folder, key=len)
+    return longer == shorter or longer.startswith(f"{shorter.rstrip('/')}/")
+
+
+def _path(name: str) -> str:
+    """A path from the root, without the scheme and as the disk has it."""
+    plain = unquote(re.sub(r"^file:/+", "/", name))
+    return plain if re.match(r"[\w+.-]+:/", plain) else os.path.abspath(plain)
+
+
+def _shown_path(name: str) -> str:
+    path = unquote(re.sub(r"^file:/+", "/", name))
+    return path if len(path) <= _FILE_CHARACTERS else f"...{path[-_FILE_CHARACTERS:]}"
+
+
+def _places(known: Surroundings) -> str | None:
+    """The steps that Spark was at work for, or all."""
+    return _listed(known.places) or _listed(
+        tuple(step.where for step in known.graph.steps) if known.graph else ()
+    )
+
+
+def _listed(places: tuple[str, ...]) -> str | None:
+    """Several steps as one line of an error."""
+    if not places:
+        return None
+    if len(places) == 1:
+        return places[0]
+    shown = ", ".join(place.removeprefix("at step ") for place in places[:_STEPS_SHOWN])
+    more = f" and {len(places) - _STEPS_SHOWN} more" if len(places) > _STEPS_SHOWN else ""
+    return f"in a job of the steps {shown}{more}"
+
+
+def _sentence(error: Exception, text: str) -> str:
+    """The one sentence of Spark's that tells most."""
+    own = str(error)
+    is_around = "Job aborted" in own or "terminated with exception" in own
+    causes = [said or kind for kind, said in _CAUSE.findall(text)]
+    if causes and (is_around or not isinstance(error, PySparkException)):
+        return _plain(causes[-1])
+    return _plain(own)
+
+
+def _plain(text: str) -> str:
+    """A text of Spark's without the names of Java's packages, and not long."""
+    text = _CLASS_NAMES.sub(r"\1", _SPARKS_STATE.sub("", text)).strip()
+    return text if len(text) <= _SENTENCE_CHARACTERS else f"{text[:_SENTENCE_CHARACTERS]} ..."

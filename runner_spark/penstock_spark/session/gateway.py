@@ -1,0 +1,137 @@
+"""Starts the Java process of a driver, without secrets in its command line, and ends it if the start is cut short."""
+
+from __future__ import annotations
+
+import contextlib
+import os
+import shlex
+import signal
+import subprocess
+import tempfile
+import time
+from collections.abc import Callable, Iterator, Mapping
+from pathlib import Path
+from typing import Any
+
+from penstock.error import RunnerError
+from penstock_spark.process.environment import environment
+from penstock_spark.process.interrupts import put_off_signals
+
+_POLL_SECONDS = 0.05
+_FILE = "--properties-file"
+
+
+@contextlib.contextmanager
+def started_java(conf: Mapping[str, str], spark_home: str) -> Iterator[None]:
+    """Starts Java and has PySpark use it for what the block makes; if the block fails, Java is ended and forgotten.
+
+    PySpark's own way has the properties in the command line, where every user of the machine reads them, and leaves the
+    process behind where Ctrl-C comes before it answers.
+
+    Args:
+        conf: Spark properties.
+        spark_home: Spark's folder.
+
+    Raises:
+        RunnerError: Java ends before it answers.
+    """
+    from pyspark import SparkContext
+
+    process: subprocess.Popen[bytes] | None = None
+    try:
+        with tempfile.TemporaryDirectory(prefix="penstock-start-") as folder:
+            answer, properties = Path(folder, "answer"), Path(folder, "spark.properties")
+            arguments = _arguments(conf, properties)
+            with put_off_signals():
+                process = _launched([f"{spark_home}/bin/spark-submit", *arguments], answer)
+            _use(process, *_answered(process, answer))
+        yield
+    except BaseException:
+        if process is not None:
+            _end(process)
+            SparkContext._gateway = SparkContext._jvm = None
+        raise
+
+
+def _arguments(conf: Mapping[str, str], properties: Path) -> list[str]:
+    """Writes the properties to a file of this user's only; the arguments that name it."""
+    words, given = _without_file(shlex.split(os.environ.get("PYSPARK_SUBMIT_ARGS", "pyspark-shell")))
+    text = "".join(f"{_escaped(name)}={_escaped(value)}\n" for name, value in conf.items())
+    if given is not None:
+        # Spark takes one such file. In it, what comes later wins.
+        text = f"{Path(given).read_text(encoding='utf-8')}\n{text}"
+    with open(
+        os.open(properties, os.O_WRONLY | os.O_CREAT | os.O_EXCL, 0o600), "w", encoding="utf-8"
+    ) as file:
+        file.write(text)
+    defaults = [] if given is not None else ["--load-spark-defaults"]
+    return [_FILE, str(properties), *defaults, *words]
+
+
+def _without_file(words: list[str]) -> tuple[list[str], str | None]:
+    """A command line without its file of properties, and that file.
+
+    >>> _without_file(["--properties-file", "a", "--name", "b", "pyspark-shell"])
+    (['--name', 'b', 'pyspark-shell'], 'a')
+    """
+    given = None
+    rest: list[str] = []
+    for word in (each := iter(words)):
+        if word == _FILE:
+            given = next(each, None)
+        elif word.startswith(f"{_FILE}="):
+            given = word.partition("=")[2]
+        else:
+            rest.append(word)
+    return rest, given
+
+
+def _escaped(text: str) -> str:
+    r"""A name or a value as Java's files of properties have it.
+
+    >>> print(_escaped("a b=c:d\\e\n#é"))
+    a\ b\=c\:d\\e\n\#é
+    """
+    signs = {"\\": "\\\\", "\n": "\\n", "\r": "\\r", "\t": "\\t", "\f": "\\f"}
+    return "".join(signs.get(sign, f"\\{sign}" if sign in " =:#!" else sign) for sign in text)
+
+
+def _launched(command: list[str], answer: Path) -> subprocess.Popen[bytes]:
+    """The process; it ends by itself when this one has ended, since nobody writes to it any more."""
+    variables = {**os.environ, "_PYSPARK_DRIVER_CONN_INFO_PATH": str(answer), "SPARK_CONNECT_MODE": "0"}
+    # Ctrl-C is for this process: it says what becomes of the job.
+    ignore: Callable[[], Any] = lambda: signal.signal(signal.SIGINT, signal.SIG_IGN)  # noqa: E731
+    return subprocess.Popen(command, stdin=subprocess.PIPE, env=variables, preexec_fn=ignore)
+
+
+def _answered(process: subprocess.Popen[bytes], answer: Path) -> tuple[int, str]:
+    """The port that Java listens at, and the secret that it wants to hear."""
+    while not answer.is_file():
+        status = process.poll()
+        if status is not None:
+            raise RunnerError(
+                f"Java ended while Spark started, with the status {status}",
+                where="in the session that the pipeline would run in",
+                hint="what Java says is above; look at master, spark_conf, spark.driver.memory and JAVA_HOME",
+            )
+        time.sleep(_POLL_SECONDS)
+    content = answer.read_bytes()
+    length = int.from_bytes(content[4:8])
+    return int.from_bytes(content[:4]), content[8 : 8 + length].decode()
+
+
+def _use(process: subprocess.Popen[bytes], port: int, secret: str) -> None:
+    from pyspark import SparkContext
+    from pyspark.java_gateway import launch_gateway
+
+    with environment({"PYSPARK_GATEWAY_PORT": str(port), "PYSPARK_GATEWAY_SECRET": secret}):
+        gateway: Any = launch_gateway()  # type: ignore[no-untyped-call]
+    gateway.proc = process
+    SparkContext._ensure_initialized(gateway=gateway)
+
+
+def _end(process: subprocess.Popen[bytes]) -> None:
+    process.kill()
+    if process.stdin is not None:
+        process.stdin.close()
+    process.wait()

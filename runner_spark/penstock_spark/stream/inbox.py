@@ -1,0 +1,115 @@
+"""What a shard has got for one micro-batch, moment by moment."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Iterable
+from dataclasses import dataclass, field, replace
+
+from penstock_spark.source_watermarks import Summary
+from penstock_spark.stream.header import Header
+from penstock_spark.worker.messages import LogicalTime, Message, Part, Place, WatermarkUpdate
+
+
+@dataclass
+class Inbox:
+    """The content of messages, by moment.
+
+    Attributes:
+        logical_times: The logical times, in order.
+        parts: Elements, as (label of their grouping, elements, message), in the order of their places in the sources,
+            or of producers.
+        watermark_updates: Watermarks.
+        summaries: What tasks saw of sources, by origin.
+        signals: The names of signals.
+        steps: Those of them that are steps of the input.
+        ends: The moments at which what is due at that very time fires as well.
+    """
+
+    logical_times: list[LogicalTime] = field(default_factory=list)
+    parts: dict[LogicalTime, list[tuple[str, Part, Message]]] = field(default_factory=dict)
+    watermark_updates: dict[LogicalTime, list[WatermarkUpdate]] = field(default_factory=dict)
+    summaries: dict[LogicalTime, dict[str, list[Summary]]] = field(default_factory=dict)
+    signals: dict[LogicalTime, dict[str, None]] = field(default_factory=dict)
+    steps: set[LogicalTime] = field(default_factory=set)
+    ends: set[LogicalTime] = field(default_factory=set)
+
+
+def inbox_of(messages: Iterable[Message], last: LogicalTime | None) -> Inbox:
+    """The inbox of some messages.
+
+    Args:
+        messages: The messages, in the order of their producers.
+        last: The last moment of earlier micro-batches. Time does not go back: what comes for an earlier moment takes
+            place at this one.
+    """
+    inbox = Inbox()
+
+    def settled(logical_time: LogicalTime) -> LogicalTime:
+        return last if last is not None and logical_time < last else logical_time
+
+    for message in messages:
+        inbox.steps.update(map(settled, message.timeline))
+        inbox.ends.update(map(settled, message.ends))
+        for label, parts in message.parts.items():
+            for part in parts:
+                inbox.parts.setdefault(settled(part.logical_time), []).append((label, part, message))
+        for update in message.watermark_updates:
+            inbox.watermark_updates.setdefault(settled(update.logical_time), []).append(update)
+        for logical_time, origin, summary in message.summaries:
+            inbox.summaries.setdefault(settled(logical_time), {}).setdefault(origin, []).append(summary)
+        for logical_time, name in message.signals:
+            inbox.signals.setdefault(settled(logical_time), {})[name] = None
+    for arrived in inbox.parts.values():
+        arrived.sort(key=_order)
+    between = {*inbox.parts, *inbox.watermark_updates} - inbox.steps
+    # A moment between two steps is one at which something was due by the clock, and so the clock stayed there.
+    inbox.ends |= between
+    inbox.logical_times = sorted(inbox.steps | between)
+    return inbox
+
+
+def _order(arrived: tuple[str, Part, Message]) -> tuple[int, LogicalTime, Place]:
+    """What arrives at one moment may come in several micro-batches, and from any task: its place in the source stays.
+
+    Parts of one place are from one task, in the order in which it has read them.
+    """
+    _, part, message = arrived
+    return message.producer[0], part.logical_time, part.place
+
+
+def received(messages: list[Message], header: Header) -> list[Message]:
+    """The messages of a micro-batch in the order of their producers, after those that have waited."""
+    waiting, header.pending = header.pending, []
+    return sorted([*waiting, *messages], key=lambda message: (message.producer, message.number))
+
+
+def hold_back(messages: list[Message], header: Header, last: LogicalTime | None) -> list[Message]:
+    """The messages without what comes later than `last`, which waits in the header for the next micro-batch."""
+    here = []
+    for message in messages:
+        later = _within(message, lambda logical_time: last is None or logical_time > last)
+        if later.timeline or later.watermark_updates or later.summaries or later.signals or later.parts:
+            header.pending.append(later)
+        here.append(_within(message, lambda logical_time: last is not None and logical_time <= last))
+    return here
+
+
+def logical_times_of(messages: Iterable[Message]) -> set[LogicalTime]:
+    """All moments at which the input does something."""
+    return {logical_time for message in messages for logical_time in message.timeline}
+
+
+def _within(message: Message, wanted: Callable[[LogicalTime], bool]) -> Message:
+    """A message with what is at wanted moments only."""
+    parts = {
+        label: [part for part in own if wanted(part.logical_time)] for label, own in message.parts.items()
+    }
+    return replace(
+        message,
+        timeline=[logical_time for logical_time in message.timeline if wanted(logical_time)],
+        ends={logical_time for logical_time in message.ends if wanted(logical_time)},
+        watermark_updates=[update for update in message.watermark_updates if wanted(update.logical_time)],
+        summaries=[summary for summary in message.summaries if wanted(summary[0])],
+        signals=[signal for signal in message.signals if wanted(signal[0])],
+        parts={label: own for label, own in parts.items() if own},
+    )

@@ -1,0 +1,355 @@
+"""The keys of one grouping in one shard: their machines, and who is due next.
+
+Of a page that has not been read it is known when the earliest of its keys is due, and it is read when that time comes,
+with all others that are due then. Of a page that has been read, the keys that have no machine yet are looked through
+when the moment of the earliest comes: most keys are read just for being in the page of another one.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
+from heapq import heappop, heappush, heapreplace
+from typing import Any
+
+from penstock.coders.deterministic import decode_key
+from penstock.machines.grouping import GroupingMachine
+from penstock.machines.records import Arrival, Element, Emitted, Times
+from penstock.machines.stateful import Reaction, StatefulMachine
+from penstock.machines.stateful_keys import StatefulKey, restored
+from penstock.machines.states import KeyState
+from penstock.machines.timers import NextTimers
+from penstock.machines.trigger_machine import CLOCK, WATERMARK, Domain
+from penstock_spark.stream.due_times import DueTimes
+from penstock_spark.stream.page_index import NOTHING, Unread
+from penstock_spark.stream.pages import PAGE_BYTES, Found, KeptRow, Pages, size_of
+from penstock_spark.worker.batch import dumps, loads
+from penstock_spark.worker.keys import key_is_self_contained
+
+Machine = GroupingMachine | StatefulMachine
+Fired = tuple[Any, Sequence[Emitted | Reaction]]
+"""A key and what its machine gave."""
+
+_PageEntry = tuple[int, int]
+"""The moment of the earliest of a page's keys, or an earlier one; and the page's number."""
+
+
+def state_of(key: Any, stored: bytes) -> KeyState | StatefulKey:
+    """The state of a key from what is stored of it: plain data, if it is that of a stateful DoFn."""
+    state: Any = loads(stored)
+    if type(state) is not tuple:
+        return state  # type: ignore[no-any-return]
+    return restored(key, state)
+
+
+class LiveKey:
+    """A key whose state has been read.
+
+    Args:
+        found: What was stored of it, and its page.
+        key: The key.
+        state: Its machine's state.
+    """
+
+    __slots__ = ("alarms", "before", "before_bytes", "hold_micros", "key", "page", "state")
+
+    def __init__(self, found: Found, key: Any, state: KeyState | StatefulKey) -> None:
+        self.page, self.before, carried = found
+        self.before_bytes = 0
+        if self.before is not None:
+            self.before_bytes = size_of(self.before, carried)
+            if self.before_bytes > PAGE_BYTES:
+                # What takes much memory is not held twice.
+                self.before = None
+        self.key = key
+        self.state = state
+        self.alarms: dict[Domain, int] = {}
+        self.hold_micros: int | None = None
+
+
+class KeyTable:
+    """The keys of one grouping.
+
+    Args:
+        machine: The grouping's machine.
+        pages: The keys that have been there before.
+    """
+
+    def __init__(self, machine: Machine, pages: Pages) -> None:
+        self.machine: Any = machine
+        self.pages = pages
+        self.live: dict[bytes, LiveKey] = {}
+        self.changed: dict[bytes, None] = {}
+        self._next_timers: Callable[[Any], NextTimers] = (
+            machine.next_timers if isinstance(machine, StatefulMachine) else self._asked
+        )
+        self._found: dict[bytes, Found] = {}
+        self._unnoted: dict[bytes, LiveKey] = {}
+        notes = pages.notes
+        self._unread = {domain: Unread(moments) for domain, moments in notes.alarms.items()}
+        self._unread_holds = Unread(notes.hold_micros)
+        # Heaps of the pages that have been read, and the keys that have machines.
+        self._due_pages: dict[Domain, list[_PageEntry]] = {domain: [] for domain in notes.alarms}
+        self._hold_pages: list[_PageEntry] = []
+        self._due: dict[Domain, DueTimes] = {domain: DueTimes() for domain in notes.alarms}
+        self._holds = DueTimes()
+
+    def read(self, names: Iterable[bytes]) -> None:
+        """Reads the pages of keys that are about to be asked for, all at once."""
+        new = {*names}.difference(self.live, self._found)
+        wanted = self.pages.by_number(new)
+        self._read(wanted)
+        for number, asked in wanted.items():
+            self._found.update(self.pages.find(number, asked))
+
+    def elements(
+        self, names: Iterable[bytes], elements: Iterable[Element], keys: Mapping[bytes, Any], times: Times
+    ) -> Iterator[Fired]:
+        """Elements arrive, one by one; gives what comes of those of which anything does.
+
+        Args:
+            names: The encoded key of each.
+            elements: The elements.
+            keys: The keys that are not told by their names.
+            times: The watermark and the clock.
+        """
+        known, unnoted, arrive = self.live, self._unnoted, self.machine.element
+        for name, element in zip(names, elements, strict=True):
+            live = known.get(name)
+            if live is None:
+                found = self._found.pop(name) if name in self._found else self._find(name)
+                live = self._opened(name, keys.get(name), found)
+            unnoted[name] = live
+            emitted = arrive(live.state, element, times)
+            if emitted:
+                yield live.key, emitted
+
+    def element(self, name: bytes, key: Any, element: Element, times: Times) -> Fired:
+        """An element arrives.
+
+        Args:
+            name: The encoded key.
+            key: The key, or None if its name tells it.
+            element: The element.
+            times: The watermark and the clock.
+        """
+        live = self._live(name, key)
+        self._unnoted[name] = live
+        return live.key, self.machine.element(live.state, element, times)
+
+    def arrival(self, name: bytes, key: Any, arrival: Arrival, times: Times) -> Fired:
+        """Combined elements arrive.
+
+        Args:
+            name: The encoded key.
+            key: The key, or None if its name tells it.
+            arrival: The elements.
+            times: The watermark and the clock.
+        """
+        live = self._live(name, key)
+        self._unnoted[name] = live
+        return live.key, self.machine.arrival(live.state, arrival, times)
+
+    def advance_watermark(self, times: Times) -> Iterator[Fired]:
+        """The watermark has moved: what is due by it, or by a percentile's, in order of time."""
+        self._note_all()
+        # In an order of their own, whichever of them keys have asked for first.
+        for percentile in sorted(float(domain) for domain in self._due if domain != CLOCK):
+            now_micros = times.horizon_micros if percentile == WATERMARK else times.percentile(percentile)
+            for name, live in self._ring(percentile, now_micros):
+                yield live.key, self.machine.advance_watermark(live.state, times)
+                self._unnoted[name] = live
+
+    def advance_clock(self, times: Times) -> Iterator[Fired]:
+        """The clock has moved: what is due by it, in order of time."""
+        for name, live in self._ring(CLOCK, times.clock_micros):
+            yield live.key, self.machine.advance_clock(live.state, times)
+            self._unnoted[name] = live
+
+    def signal(self, signal: str, times: Times) -> Iterator[Fired]:
+        """A signal arrives, for all keys that there are."""
+        if isinstance(self.machine, StatefulMachine):
+            return
+        for name in sorted(self._all_names()):
+            live = self._live(name, None)
+            yield live.key, self.machine.signal(live.state, signal, times)
+            self._unnoted[name] = live
+
+    def end_micro_batch(self, times: Times) -> Iterator[Fired]:
+        """A micro-batch ends, for all keys that changed in it."""
+        self._note_all()
+        changed, self.changed = sorted(self.changed), {}
+        for name in changed:
+            live = self._live(name, None)
+            yield live.key, self.machine.end_micro_batch(live.state, times)
+            self._unnoted[name] = live
+
+    def next_clock_alarm(self) -> int | None:
+        """A moment before which nothing is due by the clock; None if nothing ever is."""
+        self._note_all()
+        unread, due, pages = self._unread.get(CLOCK), self._due.get(CLOCK), self._due_pages.get(CLOCK)
+        known = (
+            None if due is None else due.first(),
+            None if unread is None else unread.earliest(),
+            pages[0][0] if pages else None,
+        )
+        micros = min((one for one in known if one is not None), default=NOTHING)
+        return None if micros == NOTHING else micros
+
+    def hold_micros(self) -> int | None:
+        """The event time that the output's watermark may not pass; None if nothing holds it."""
+        self._note_all()
+        of_keys = self._holds.earliest(self._holds_now)
+        micros = min(self._unread_holds.earliest(), self._hold_of_pages())
+        return of_keys if of_keys is not None and of_keys < micros else None if micros == NOTHING else micros
+
+    def save(self) -> None:
+        """Puts every key that has been read back into its page. Nothing else is asked of the table after that."""
+        self._note_all()
+        changes: dict[int, dict[bytes, KeptRow | None]] = {}
+        grown_bytes = more_keys = 0
+        for name, live in self.live.items():
+            state, before_bytes, kept = live.state, live.before_bytes, None
+            if state.windows:
+                stored = dumps(state.plain() if isinstance(state, StatefulKey) else state)
+                # Some keys are only looked at: a page that holds no others is not written anew.
+                if stored == live.before:
+                    continue
+                carried = None if key_is_self_contained(name) else dumps(live.key)
+                kept = stored, live.alarms, live.hold_micros, carried
+                grown_bytes += size_of(stored, carried)
+                more_keys += not before_bytes
+            elif before_bytes:
+                more_keys -= 1
+            else:
+                continue
+            grown_bytes -= before_bytes
+            if live.page in changes:
+                changes[live.page][name] = kept
+            else:
+                changes[live.page] = {name: kept}
+        self.live = {}
+        self.pages.change(changes, grown_bytes, more_keys)
+        self.pages.save()
+
+    def _live(self, name: bytes, key: Any) -> LiveKey:
+        live = self.live.get(name)
+        if live is not None:
+            return live
+        found = self._found.pop(name) if name in self._found else self._find(name)
+        return self._opened(name, key, found)
+
+    def _opened(self, name: bytes, key: Any, found: Found) -> LiveKey:
+        """A key whose state has been found; `key` is None if it is stored or if its name tells it."""
+        _, stored, carried = found
+        if carried is not None:
+            key = loads(carried)
+        elif stored is not None or key_is_self_contained(name):
+            key = decode_key(name)
+        state = self.machine.new_key(key) if stored is None else state_of(key, stored)
+        live = self.live[name] = LiveKey(found, key, state)
+        return live
+
+    def _find(self, name: bytes) -> Found:
+        number = self.pages.number_of(name)
+        if number not in self.pages.loaded:
+            self._read([number])
+        [(_, found)] = self.pages.find(number, (name,))
+        return found
+
+    def _read(self, numbers: Iterable[int]) -> None:
+        """Reads pages; those that are read for the first time take their places in the heaps."""
+        for number in self.pages.load_many(numbers):
+            for domain, unread in self._unread.items():
+                if (micros := unread.take(number)) != NOTHING:
+                    heappush(self._due_pages[domain], (micros, number))
+            if (micros := self._unread_holds.take(number)) != NOTHING:
+                heappush(self._hold_pages, (micros, number))
+
+    def _ring(self, domain: Domain, now_micros: int) -> Iterator[tuple[bytes, LiveKey]]:
+        """The keys that have an alarm by now, in order of it and of their names."""
+        if domain in self._unread:
+            self._read(self._unread[domain].due(now_micros))
+        while due := self._take_due(domain, now_micros):
+            for micros, name, number in due:
+                live = self.live.get(name)
+                if live is None:
+                    page = self.pages.page(number)
+                    found = number, page.states[name], page.carried.get(name)
+                    live = self._opened(name, None, found)
+                    # It is written back even if nothing has come of it: it may be due at another moment now.
+                    live.before = None
+                elif live.alarms.get(domain) != micros:
+                    continue
+                else:
+                    # The alarm is used up; it is noted anew if the machine still asks for it.
+                    del live.alarms[domain]
+                yield name, live
+
+    def _take_due(self, domain: Domain, now_micros: int) -> list[tuple[int, bytes, int]]:
+        """The alarms by now, in order, as (moment, key, page); those of keys that have machines may be out of date."""
+        self._note_all()
+        due = []
+        if domain in self._due:
+            due = [(micros, name, -1) for micros, name in self._due[domain].take(now_micros)]
+        pages, live = self._due_pages.get(domain, []), self.live
+        while pages and pages[0][0] <= now_micros:
+            _, number = heappop(pages)
+            column, later = self.pages.page(number).alarms.get(domain, {}), NOTHING
+            for name, micros in column.items():
+                if micros > now_micros:
+                    later = micros if micros < later else later
+                elif name not in live:
+                    due.append((micros, name, number))
+            if later != NOTHING:
+                heappush(pages, (later, number))
+        due.sort()
+        return due
+
+    def _hold_of_pages(self) -> int:
+        """The earliest hold of the keys that have been read and have no machines; `NOTHING` if there is none."""
+        pages, live = self._hold_pages, self.live
+        while pages:
+            micros, number = pages[0]
+            column = self.pages.page(number).hold_micros
+            found = min((held for name, held in column.items() if name not in live), default=NOTHING)
+            if found == micros:
+                return micros
+            if found == NOTHING:
+                heappop(pages)
+            else:
+                heapreplace(pages, (found, number))
+        return NOTHING
+
+    def _note_all(self) -> None:
+        """Notes the keys whose machines have been at work: once for each, before anybody asks.
+
+        A key is found when it is next due, and what it holds back is known.
+        """
+        unnoted, self._unnoted = self._unnoted, {}
+        next_timers, due, add_hold = self._next_timers, self._due, self._holds.add
+        for name, live in unnoted.items():
+            state, before, held_before = live.state, live.alarms, live.hold_micros
+            live.alarms, live.hold_micros = alarms, hold_micros = next_timers(state)
+            if state.changed:
+                self.changed[name] = None
+            for domain, micros in alarms.items():
+                if before.get(domain) != micros:
+                    if domain not in due:
+                        due[domain] = DueTimes()
+                    due[domain].add(micros, name)
+            if hold_micros is not None and hold_micros != held_before:
+                add_hold(hold_micros, name)
+
+    def _asked(self, state: KeyState) -> NextTimers:
+        """When a key of a grouping is next due, by domain, and what it holds back."""
+        asked = ((domain, self.machine.alarm_micros(state, domain)) for domain in state.agendas)
+        alarms = {domain: micros for domain, micros in asked if micros is not None}
+        return alarms, self.machine.hold_micros(state)
+
+    def _holds_now(self, micros: int, name: bytes) -> bool:
+        return self.live[name].hold_micros == micros
+
+    def _all_names(self) -> set[bytes]:
+        numbers = range(len(self.pages.notes))
+        self._read(numbers)
+        return {*self.live}.union(*(self.pages.page(number).states for number in numbers))

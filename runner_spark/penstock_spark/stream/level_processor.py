@@ -1,0 +1,82 @@
+"""A level of a streaming query as Spark's stateful operator.
+
+Before the first micro-batch Spark unpickles the processor in a Python of its own, only to ask which state it has, and
+waits for that. So this module imports nothing that takes long; what does the work is imported with the first rows.
+"""
+
+from __future__ import annotations
+
+import sys
+from collections.abc import Iterator, Mapping
+from typing import Any
+
+from pyspark.sql.streaming.stateful_processor import StatefulProcessor, StatefulProcessorHandle
+from pyspark.sql.types import BinaryType, IntegerType, StringType, StructField, StructType
+
+from penstock_spark.session.worker_socket import confirm_at_once
+
+ROWS = "level int, shard int, payload binary"
+"""The columns between the operators of a query."""
+
+_FIRST_LOOK = "pyspark.sql.streaming.transform_with_state_driver_worker"
+
+# Types and not their names, which Spark's processes would ask each other to read with every micro-batch.
+_KEYS = StructType([StructField("grouping", StringType()), StructField("page", IntegerType())])
+_PAGES = StructType([StructField("page", BinaryType())])
+
+
+def quiet_first_look() -> None:
+    """Has the Python that Spark asks for the state of a query not print what it asks and gets.
+
+    It is a program of PySpark's own, which prints objects of PySpark's as they are; it is the main module there.
+    """
+    main = sys.modules["__main__"]
+    spec = getattr(main, "__spec__", None)
+    if spec is not None and spec.name == _FIRST_LOOK:
+        setattr(main, "print", lambda *texts: None)  # noqa: B010
+
+
+class LevelProcessor(StatefulProcessor):
+    """A level as a stateful operator: its keys are shards, and one call is one shard's micro-batch.
+
+    Args:
+        program: The pickled `LevelProgram`.
+        shard_keys: What stands for each shard in rows.
+        views: Broadcasts of the pages of side inputs, by edge.
+        metrics: A Spark accumulator that takes snapshots.
+        sys_path: Folders that the driver imports from and the worker should too.
+    """
+
+    def __init__(
+        self,
+        program: bytes,
+        shard_keys: tuple[int, ...],
+        views: Mapping[int, Any],
+        metrics: Any,
+        sys_path: tuple[str, ...],
+    ) -> None:
+        self._program = program
+        self._shard_keys = shard_keys
+        self._views = views
+        self._metrics = metrics
+        self._sys_path = sys_path
+
+    def __setstate__(self, state: dict[str, Any]) -> None:
+        """Comes before the first rows."""
+        self.__dict__.update(state)
+        quiet_first_look()
+        confirm_at_once()
+
+    def init(self, handle: StatefulProcessorHandle) -> None:
+        """Opens the state: a single variable, because Spark opens each of them anew with every micro-batch."""
+        self._pages = handle.getMapState("pages", _KEYS, _PAGES)
+
+    def handleInputRows(self, key: Any, rows: Iterator[Any], timerValues: Any) -> Iterator[Any]:
+        """One shard's micro-batch."""
+        from penstock_spark.stream.tasks import prepared, run_shard
+
+        program = prepared(self._program, self._sys_path)
+        yield from run_shard(program, self._shard_keys, key[0], rows, self._pages, self._views, self._metrics)
+
+    def close(self) -> None:
+        """Nothing to close: Spark does."""

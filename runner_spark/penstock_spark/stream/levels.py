@@ -1,0 +1,237 @@
+"""A level of groupings at work in one micro-batch: one of its shards."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Iterator, Mapping
+from contextlib import contextmanager
+from functools import partial
+from itertools import starmap
+from typing import Any, NamedTuple
+
+from penstock.figures.happenings import Recorder
+from penstock.machines.records import Dropped, DropReason
+from penstock.machines.stateful import StatefulMachine
+from penstock.metrics.execution import Snapshot, set_current
+from penstock_spark.plan.stream_plan import Clock
+from penstock_spark.reports.failure import step_failed
+from penstock_spark.reports.metrics import Told
+from penstock_spark.source_watermarks import Estimator
+from penstock_spark.stream.control import Command, commanded
+from penstock_spark.stream.grouping_state import keys_of, machine_for
+from penstock_spark.stream.header import Header
+from penstock_spark.stream.inbox import hold_back, inbox_of, logical_times_of, received
+from penstock_spark.stream.operators import Grouping, GroupingOperator, Operator, WatermarkInput
+from penstock_spark.stream.page_index import PageNotes
+from penstock_spark.stream.pages import Store
+from penstock_spark.stream.program import GroupingSpec, LevelProgram, WaitingSpec
+from penstock_spark.stream.shard import Shard
+from penstock_spark.stream.sources import EARLIEST, Row, rows_of
+from penstock_spark.stream.spreading import address
+from penstock_spark.stream.stream_stage import StreamStage
+from penstock_spark.stream.waiting import WaitingOperator
+from penstock_spark.stream.waiting_state import WaitingGrouping, waiting_label
+from penstock_spark.stream.writer import Outbox
+from penstock_spark.worker.batch import Batch
+from penstock_spark.worker.machine_read import DROPPED
+from penstock_spark.worker.messages import LogicalTime, Message
+from penstock_spark.worker.pushing import Records
+
+
+class Done(NamedTuple):
+    """What a shard has done in one micro-batch.
+
+    Attributes:
+        rows: For the next levels and for sinks.
+        snapshot: The metrics.
+        watermarks: Where the watermarks are, by grouping, and what waits.
+        clock_micros: Processing time at the end.
+    """
+
+    rows: list[Row]
+    snapshot: Snapshot
+    watermarks: dict[str, Told]
+    clock_micros: int
+
+
+def play_shard(
+    program: LevelProgram,
+    number: int,
+    messages: list[Message],
+    commands: list[Command],
+    header: Header,
+    store_of: Callable[[str], Store],
+    views: Mapping[int, Any],
+) -> Done:
+    """One shard of a level in one micro-batch.
+
+    Args:
+        program: The level.
+        number: The shard.
+        messages: What was sent to it.
+        commands: What the driver asks for.
+        header: What it remembers; changed in place.
+        store_of: The page store of a grouping's label.
+        views: Broadcasts of side inputs, by edge.
+    """
+    outbox = Outbox((program.number, number), program.shards, program.reaches)
+    stage = StreamStage(program, number, outbox, views)
+    recorders = _recorders(program)
+    groupings = {
+        spec.label: _grouping_operator(spec, stage, header, store_of, recorders.get(spec.label))
+        for spec in program.groupings
+    }
+    waiting = {spec.label: _waiting(spec, stage, store_of, groupings) for spec in program.waiting}
+    operators: dict[str, Operator] = {**groupings, **waiting}
+    shard = Shard(
+        number,
+        operators,
+        header,
+        outbox,
+        program.micro_batch,
+        {origin: Estimator(policy) for origin, policy in program.estimated.items()},
+        {
+            address(spec.label, side): partial(waiting[spec.label].see, place)
+            for spec in program.waiting
+            for place, side in enumerate(sorted(spec.sides))
+        },
+    )
+    inbox = inbox_of(_due(program, messages, commands, header), header.last)
+    with _combining(program, stage), stage.running() as done:
+        done(shard.run(inbox))
+        waits = {label: operator.waits() for label, operator in waiting.items()}
+        shard.save()
+    for label, recorder in recorders.items():
+        stage.container(label).keep(recorder.happenings())
+    timeline = sorted(inbox.steps)
+    for message in outbox.messages.values():
+        message.timeline = timeline
+        message.ends = {*inbox.ends}.intersection(timeline)
+    told = {
+        label: Told(*watermark_updates, waits.get(label, {}))
+        for label, watermark_updates in shard.watermarks().items()
+    }
+    return Done(rows_of(outbox, stage, number), stage.snapshot(), told, header.clock_micros)
+
+
+def _recorders(program: LevelProgram) -> dict[str, Recorder]:
+    """What writes down what happens at groupings, if that is wanted."""
+    drawn = [spec.label for spec in program.groupings if program.recorded and not spec.is_stateful]
+    return {label: Recorder(program.recorded) for label in drawn}
+
+
+def _due(
+    program: LevelProgram, messages: list[Message], commands: list[Command], header: Header
+) -> list[Message]:
+    """The messages of what takes place in this micro-batch.
+
+    Where time goes by ticks, the last tick may go on in the next micro-batch, and so it waits until a later one begins,
+    or until no more will come.
+    """
+    messages = received(messages, header)
+    logical_times = logical_times_of(messages)
+    if header.last is not None:
+        logical_times.add(header.last)
+    if commands:
+        clock_micros = commands[0].clock_micros
+        logical_time = LogicalTime(clock_micros, clock_micros)
+        if program.clock is not Clock.LIVE:
+            logical_time = max(logical_times, default=EARLIEST)
+        messages.insert(0, commanded(commands, program, logical_time))
+    if program.clock is not Clock.TICKS or any(command.ends_input for command in commands):
+        return messages
+    if program.number == 1:
+        complete = logical_times - {max(logical_times, default=None)}
+    else:
+        complete = logical_times_of(
+            message for message in messages if message.producer[0] == program.number - 1
+        )
+    return hold_back(messages, header, max(complete, default=None))
+
+
+@contextmanager
+def _guard(spec: GroupingSpec, stage: StreamStage) -> Iterator[None]:
+    """Surrounds the work of a grouping, which may be the user's code."""
+    set_current(stage.container(spec.label))
+    try:
+        yield
+    except Exception as error:
+        step_failed(error, spec.where)
+
+
+@contextmanager
+def _combining(program: LevelProgram, stage: StreamStage) -> Iterator[None]:
+    """Sets the CombineFns of a level up, and tears them down."""
+    combining = [spec for spec in program.groupings if spec.combine is not None]
+    for spec in combining:
+        with _guard(spec, stage):
+            spec.combine.setup()
+    yield
+    for spec in combining:
+        with _guard(spec, stage):
+            spec.combine.teardown()
+
+
+def _grouping_operator(
+    spec: GroupingSpec,
+    stage: StreamStage,
+    header: Header,
+    store_of: Callable[[str], Store],
+    recorder: Recorder | None,
+) -> GroupingOperator:
+    container = stage.container(spec.label)
+
+    def count_dropped(dropped: Dropped) -> None:
+        container.inc(DROPPED[dropped.reason], dropped.count)
+
+    notes = header.notes.setdefault(spec.label, PageNotes())
+    grouping = _grouping(spec, stage, notes)
+    return GroupingOperator(
+        grouping,
+        keys_of(grouping.machine, store_of(spec.label), notes, stage.outbox.shards),
+        stage.tee(spec.edge),
+        stage.outbox,
+        count_dropped,
+        partial(_guard, spec, stage),
+        None if spec.late_edge is None else stage.tee(spec.late_edge),
+        recorder,
+        records_watermark=stage.partition == 0,
+    )
+
+
+def _grouping(spec: GroupingSpec, stage: StreamStage, notes: PageNotes) -> Grouping:
+    watermark_inputs = tuple(starmap(WatermarkInput, spec.watermark_inputs))
+    if spec.is_stateful:
+        step = stage.stateful[spec.label]
+        stateful = StatefulMachine(step, spec.windowing.allowed_lateness.micros)
+        return Grouping(spec.label, stateful, watermark_inputs, spec.readers, step.give)
+    use_columns = spec.may_use_columns if not len(notes) else notes.by_window
+    machine = machine_for(spec.windowing, spec.combine, spec.input_retracts, use_columns)
+    return Grouping(spec.label, machine, watermark_inputs, spec.readers)
+
+
+def _waiting(
+    spec: WaitingSpec,
+    stage: StreamStage,
+    store_of: Callable[[str], Store],
+    groupings: Mapping[str, GroupingOperator],
+) -> WaitingOperator | WaitingGrouping:
+    """A step that waits for side inputs, by itself or before the grouping that it also is."""
+    container = stage.container(spec.label)
+    sides = sorted(spec.sides)
+
+    def make(push: Callable[[Batch], Records]) -> WaitingOperator:
+        return WaitingOperator(
+            tuple(starmap(WatermarkInput, spec.watermark_inputs)),
+            tuple(WatermarkInput(*spec.sides[side]) for side in sides),
+            spec.readers,
+            [stage.views_of(spec.label)[side] for side in sides],
+            spec.lateness_micros,
+            push,
+            stage.outbox,
+            lambda count: container.inc(DROPPED[DropReason.EXPIRED], count),
+            store_of(waiting_label(spec.label) if spec.is_stateful else spec.label),
+        )
+
+    if spec.is_stateful:
+        return WaitingGrouping(make, groupings[spec.label], stage.outbox)
+    return make(stage.waiting[spec.label].push)

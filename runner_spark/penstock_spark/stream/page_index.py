@@ -1,0 +1,116 @@
+"""What a shard remembers of its pages without reading them: a few numbers a page, in columns.
+
+There may be a hundred thousand pages, and every micro-batch reads the notes of all of them: columns of machine numbers
+come and go as a copy of memory.
+"""
+
+from __future__ import annotations
+
+from array import array
+from collections.abc import Mapping
+from dataclasses import dataclass, field
+
+from penstock.machines.trigger_machine import Domain
+
+NOTHING = (1 << 63) - 1
+"""Stands in columns where there is no moment; it is later than all moments."""
+
+
+def _column() -> array[int]:
+    return array("q")
+
+
+@dataclass
+class PageNotes:
+    """What is known of the pages of one grouping in one shard.
+
+    Attributes:
+        sizes: The size of each page in bytes.
+        hold_micros: The earliest hold of each page's keys.
+        alarms: The earliest alarm of each page's keys, by domain.
+        keys: The number of keys in all pages.
+        size_bytes: The size of all pages.
+        by_window: Whether pages hold columns of windows (see `penstock_spark.stream.column_pages`), not keys.
+    """
+
+    sizes: array[int] = field(default_factory=_column)
+    hold_micros: array[int] = field(default_factory=_column)
+    alarms: dict[Domain, array[int]] = field(default_factory=dict)
+    keys: int = 0
+    size_bytes: int = 0
+    by_window: bool = False
+
+    def __len__(self) -> int:
+        """The number of pages."""
+        return len(self.sizes)
+
+    def add_pages(self, count: int) -> None:
+        """More pages, with nothing in them."""
+        self.sizes.extend([0] * count)
+        for column in (self.hold_micros, *self.alarms.values()):
+            column.extend([NOTHING] * count)
+
+    def note(self, number: int, size_bytes: int, alarms: Mapping[Domain, int], hold_micros: int) -> None:
+        """A page has changed.
+
+        Args:
+            number: Its number.
+            size_bytes: Its size.
+            alarms: The earliest alarm of its keys in each domain.
+            hold_micros: The earliest hold of its keys, or `NOTHING`.
+
+        >>> notes = PageNotes()
+        >>> notes.add_pages(2)
+        >>> notes.note(1, 100, {"clock": 5}, 3)
+        >>> notes.alarms["clock"][1], notes.hold_micros[1], notes.size_bytes
+        (5, 3, 100)
+        """
+        self.size_bytes += size_bytes - self.sizes[number]
+        self.sizes[number] = size_bytes
+        self.hold_micros[number] = hold_micros
+        for domain in alarms.keys() - self.alarms.keys():
+            self.alarms[domain] = array("q", [NOTHING]) * len(self)
+        for domain, column in self.alarms.items():
+            column[number] = alarms.get(domain, NOTHING)
+
+
+class Unread:
+    """The pages that have not been read yet, by one moment that is known of each.
+
+    Args:
+        moments: The moment of each page, or `NOTHING`.
+    """
+
+    def __init__(self, moments: array[int]) -> None:
+        self._moments = moments[:]
+        self._earliest: int | None = None
+        self._earliest_pages = 0
+
+    def earliest(self) -> int:
+        """The earliest moment; `NOTHING` if there is none.
+
+        >>> unread = Unread(array("q", [5, 3, 3]))
+        >>> [unread.earliest(), unread.take(1), unread.earliest(), unread.take(2), unread.earliest()]
+        [3, 3, 3, 3, 5]
+        """
+        if self._earliest is None:
+            self._earliest = min(self._moments, default=NOTHING)
+            self._earliest_pages = self._moments.count(self._earliest)
+        return self._earliest
+
+    def take(self, number: int) -> int:
+        """A page is being read: its moment, or `NOTHING`."""
+        micros = self._moments[number]
+        self._moments[number] = NOTHING
+        if micros == self._earliest and micros != NOTHING:
+            # Often most pages have the same moment: only after the last of them, another one is looked for.
+            self._earliest_pages -= 1
+            if not self._earliest_pages:
+                self._earliest = None
+        return micros
+
+    def due(self, now_micros: int) -> list[int]:
+        """The pages whose moment has come."""
+        if self.earliest() > now_micros or self.earliest() == NOTHING:
+            return []
+        return [number for number, micros in enumerate(self._moments) if micros <= now_micros]

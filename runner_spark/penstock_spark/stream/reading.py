@@ -1,0 +1,231 @@
+"""Level 0 for the sources that Spark reads: elements get their times, and the watermark's estimator its summaries."""
+
+from __future__ import annotations
+
+import traceback
+from collections.abc import Callable, Hashable, Iterator
+from dataclasses import dataclass
+from typing import Any, NamedTuple, Protocol
+
+import pyarrow as pa
+
+from penstock.io.streams import StreamSource
+from penstock.io.watermark_policy import Recorded
+from penstock_spark.reports.failure import step_failed
+from penstock_spark.source_watermarks import Estimator, Summary
+from penstock_spark.stream_sources.scan import Rejected
+from penstock_spark.worker.batch import Batch, decode_page
+from penstock_spark.worker.inline import inline_batches
+from penstock_spark.worker.messages import Place
+
+FailedElement = tuple[Any, tuple[type, str, list[str]]]
+"""A rejected element with what went wrong, in the form that ``with_exception_handling`` gives."""
+
+
+class Arrival(NamedTuple):
+    """What comes out of a source at one time.
+
+    Attributes:
+        tick_micros: The tick of recorded arrival times; None for the moment of the micro-batch.
+        batch: Elements.
+        summary: What the watermark needs of them; None if nothing.
+        rejected: Elements whose time cannot be told, as values for the output that takes them.
+        ahead: How many are too far ahead of the clock to move the watermark.
+        place: Where the elements stand in the source, after others of it; empty if they come as they are read.
+    """
+
+    tick_micros: int | None
+    batch: Batch
+    summary: Summary | None
+    rejected: tuple[FailedElement, ...] = ()
+    ahead: int = 0
+    place: Place = ()
+
+
+class Reader(Protocol):
+    """Reads the batches of one task."""
+
+    def __call__(self, record: pa.RecordBatch, clock_micros: int) -> Iterator[Arrival]:
+        """What one batch holds.
+
+        Args:
+            record: The source's own columns.
+            clock_micros: The moment of the micro-batch.
+        """
+        ...
+
+
+@dataclass(frozen=True, eq=False)
+class StreamReading:
+    """Makes the reader of a `StreamSource`.
+
+    Attributes:
+        source: The description.
+        make_decoder: From Arrow batches to elements, by their place in the source.
+        where: The step, for errors.
+    """
+
+    source: StreamSource
+    make_decoder: Callable[[], Any]
+    where: str
+
+    def __call__(self) -> Reader:
+        """The reader of one task."""
+        return _StreamReader(self)
+
+
+class _StreamReader:
+    def __init__(self, reading: StreamReading) -> None:
+        source = reading.source
+        self._where = reading.where
+        self._decode = reading.make_decoder()
+        self._estimator = Estimator(source.watermark)
+        self._event_time_of = source.event_time_of() if source.event_time is not None else None
+        self._arrival_time_of = source.arrival_time_of() if source.arrival_time is not None else None
+        self._partition_of = source.partition_of() if source.partition is not None else None
+        self._tick_micros = source.tick_micros
+        self._max_ahead_micros = source.max_ahead_micros
+        self._has_rejects = source.has_rejects
+
+    def __call__(self, record: pa.RecordBatch, clock_micros: int) -> Iterator[Arrival]:
+        for place, values in self._decode(record):
+            kept, bad = self._parted(values)
+            kept, events, arrivals = self._times(kept, bad, clock_micros)
+            yield from self._arrivals(kept, events, arrivals, bad, place)
+
+    def _parted(self, values: list[Any]) -> tuple[list[Any], list[FailedElement]]:
+        """What could be parsed, and what could not."""
+        if not any(type(value) is Rejected for value in values):
+            return values, []
+        bad = [_letter(value.raw, value.error) for value in values if type(value) is Rejected]
+        return [value for value in values if type(value) is not Rejected], bad
+
+    def _times(
+        self, values: list[Any], bad: list[FailedElement], clock_micros: int
+    ) -> tuple[list[Any], list[int], int | list[int]]:
+        """The values whose times can be told, their event times, and their arrival times."""
+        events, arrivals = self._event_time_of, self._arrival_time_of
+        try:
+            return (
+                values,
+                [clock_micros] * len(values) if events is None else events.of_all(values),
+                clock_micros if arrivals is None else arrivals.of_all(values),
+            )
+        except Exception as error:
+            if not self._has_rejects:
+                step_failed(error, self._where)
+        kept, own_events, own_arrivals = [], [], []
+        for value in values:
+            try:
+                event = clock_micros if events is None else events(value)
+                arrival = clock_micros if arrivals is None else arrivals(value)
+            except Exception as error:
+                bad.append(_letter(value, error))
+                continue
+            kept.append(value)
+            own_events.append(event)
+            own_arrivals.append(arrival)
+        return kept, own_events, clock_micros if arrivals is None else own_arrivals
+
+    def _arrivals(
+        self,
+        values: list[Any],
+        events: list[int],
+        arrivals: int | list[int],
+        bad: list[FailedElement],
+        place: Place,
+    ) -> Iterator[Arrival]:
+        if isinstance(arrivals, int):
+            summary, ahead = self._summary(values, events, arrivals)
+            yield Arrival(None, Batch(values, events), summary, tuple(bad), ahead, place)
+            return
+        ticks: dict[int, list[int]] = {}
+        for row, arrival in enumerate(arrivals):
+            ticks.setdefault(arrival // self._tick_micros * self._tick_micros, []).append(row)
+        whole = Batch(values, events)
+        for tick_micros, rows in sorted(ticks.items()):
+            own = whole.taken(rows)
+            own_events = [events[row] for row in rows]
+            summary, ahead = self._summary(own.values, own_events, [arrivals[row] for row in rows])
+            yield Arrival(tick_micros, own, summary, tuple(bad), ahead, place)
+            bad = []
+        if bad:
+            yield Arrival(None, Batch([]), None, tuple(bad), place=place)
+
+    def _summary(
+        self, values: list[Any], events: list[int], arrivals: int | list[int]
+    ) -> tuple[Summary, int]:
+        """What the watermark needs, without event times that are too far ahead; and how many are."""
+        count = len(events)
+        if self._max_ahead_micros is not None and events:
+            latest = max(arrivals) if isinstance(arrivals, list) else arrivals
+            if max(events) > latest + self._max_ahead_micros:
+                limit_micros = latest + self._max_ahead_micros
+                places = [place for place, event in enumerate(events) if event <= limit_micros]
+                values = [values[place] for place in places]
+                events = [events[place] for place in places]
+                arrivals = [arrivals[place] for place in places] if isinstance(arrivals, list) else arrivals
+        ahead = count - len(events)
+        summary = self._estimator.empty_summary
+        if self._partition_of is None:
+            return self._estimator.observe(summary, "", events, arrivals), ahead
+        partitions: dict[Hashable, list[int]] = {}
+        for place, value in enumerate(values):
+            partitions.setdefault(self._partition_of(value), []).append(place)
+        for partition, places in partitions.items():
+            own = [arrivals[place] for place in places] if isinstance(arrivals, list) else arrivals
+            summary = self._estimator.observe(summary, partition, [events[place] for place in places], own)
+        return summary, ahead
+
+
+@dataclass(frozen=True, eq=False)
+class ScheduledReading:
+    """Makes the reader of a source whose elements come when the clock says.
+
+    Attributes:
+        make_decoder: From Arrow batches to `penstock_spark.stream_sources.Heartbeat` values.
+    """
+
+    make_decoder: Callable[[], Any]
+
+    def __call__(self) -> Reader:
+        """The reader of one task."""
+        decode, estimator = self.make_decoder(), Estimator(Recorded())
+
+        def read(record: pa.RecordBatch, clock_micros: int) -> Iterator[Arrival]:
+            for heartbeat in decode(record):
+                summary = estimator.announce(estimator.empty_summary, heartbeat.until_micros)
+                times = [element.timestamp_micros for element in heartbeat.elements]
+                batch = Batch([element.value for element in heartbeat.elements], times)
+                yield Arrival(None, batch, estimator.end(summary) if heartbeat.is_over else summary)
+
+        return read
+
+
+@dataclass(frozen=True)
+class StagedReading:
+    """Makes the reader of a bounded source that has been read before: pages, and a mark at the end.
+
+    Attributes:
+        has_times: Whether elements may be TimestampedValue or WindowedValue objects that tell their own times.
+    """
+
+    has_times: bool = False
+
+    def __call__(self) -> Reader:
+        """The reader of one task."""
+        return self._read
+
+    def _read(self, record: pa.RecordBatch, clock_micros: int) -> Iterator[Arrival]:
+        estimator = Estimator(Recorded())
+        for page, last, *place in zip(*(column.to_pylist() for column in record.columns), strict=True):
+            if last:
+                yield Arrival(None, Batch([]), estimator.end(estimator.empty_summary))
+                continue
+            batch = decode_page(page)
+            for own in inline_batches(tuple(batch.values), 0, 1) if self.has_times else (batch,):
+                yield Arrival(None, own, None, place=tuple(place))
+
+
+def _letter(element: Any, error: Exception) -> FailedElement:
+    return element, (type(error), repr(error), traceback.format_exception(error))

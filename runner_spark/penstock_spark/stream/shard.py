@@ -1,0 +1,187 @@
+"""One shard of a level in one micro-batch: messages in, and moment by moment through the machines, messages out."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Mapping
+
+from penstock.machines.records import MIN_MICROS, Times
+from penstock.machines.trigger_machine import WATERMARK
+from penstock_spark.source_watermarks import Estimator, Summary
+from penstock_spark.stream.arrivals import by_grouping
+from penstock_spark.stream.header import Header
+from penstock_spark.stream.inbox import Inbox
+from penstock_spark.stream.operators import Operator, Parts, WatermarkInput
+from penstock_spark.stream.writer import Outbox
+from penstock_spark.worker.messages import LogicalTime, WatermarkUpdate
+from penstock_spark.worker.pushing import Records
+
+
+class Shard:
+    """A shard at work.
+
+    Args:
+        number: Its number.
+        operators: What it hosts, by label.
+        header: What it remembers.
+        outbox: Where its messages go.
+        micro_batch: Whether each micro-batch is a round with a watermark of its own.
+        estimators: Of the sources whose watermarks are found from what is read, by origin.
+        sides: What takes the elements of side inputs, by their addresses: before all others of a moment.
+    """
+
+    def __init__(
+        self,
+        number: int,
+        operators: Mapping[str, Operator],
+        header: Header,
+        outbox: Outbox,
+        micro_batch: bool,
+        estimators: Mapping[str, Estimator] = {},
+        sides: Mapping[str, Callable[[Parts], Records]] = {},
+    ) -> None:
+        self.number = number
+        self.operators = operators
+        self.header = header
+        self.outbox = outbox
+        self.micro_batch = micro_batch
+        self.estimators = estimators
+        self.sides = sides
+        self.outputs: dict[str, int] = dict.fromkeys(operators, MIN_MICROS)
+        for operator in operators.values():
+            operator.times = self._with_watermark(operator, Times(clock_micros=header.clock_micros))
+
+    def run(self, inbox: Inbox) -> Records:
+        """A micro-batch."""
+        for logical_time in inbox.logical_times:
+            self.header.last = logical_time
+            yield from self._clock_before(logical_time)
+            yield from self._at(logical_time, inbox)
+        if not inbox.logical_times:
+            # Nothing takes place, and the watermarks are where they were.
+            self.outputs = {label: _leaving_micros(operator) for label, operator in self.operators.items()}
+        elif self.micro_batch:
+            for operator in self.operators.values():
+                yield from operator.end_micro_batch()
+            self._send_marks(inbox.logical_times[-1])
+
+    def watermarks(self) -> dict[str, tuple[int, int]]:
+        """Where the watermarks of input and output are, by label, in microseconds."""
+        return {
+            label: (operator.times.horizon_micros, self.outputs[label])
+            for label, operator in self.operators.items()
+        }
+
+    def save(self) -> None:
+        """Writes what has changed; the header is the caller's to keep."""
+        for operator in self.operators.values():
+            operator.save()
+
+    def _with_watermark(self, operator: Operator, times: Times) -> Times:
+        """The times of an operator with the minimum of the watermarks that feed it, and those of percentiles."""
+        header, watermark_inputs = self.header, operator.watermark_inputs
+        micros = min(map(self._watermark_of, watermark_inputs))
+        hold_micros = operator.input_hold_micros()
+        if hold_micros is not None:
+            micros = min(micros, hold_micros)
+        if operator.side_watermark_inputs:
+            times = times._replace(side_micros=tuple(map(self._watermark_of, operator.side_watermark_inputs)))
+        if self.micro_batch:
+            return times._replace(expiry_micros=micros)
+        # Where a source has no such percentile, its own watermark stands in.
+        ahead = {
+            percentile: min(
+                max(
+                    header.watermark_of(watermark_input.origin, watermark_input.producers, percentile),
+                    self._watermark_of(watermark_input),
+                )
+                for watermark_input in watermark_inputs
+            )
+            for percentile in header.percentiles()
+        }
+        return times._replace(watermark_micros=micros, percentile_micros=ahead)
+
+    def _watermark_of(self, watermark_input: WatermarkInput) -> int:
+        return self.header.watermark_of(watermark_input.origin, watermark_input.producers)
+
+    def _clock_before(self, logical_time: LogicalTime) -> Records:
+        """What is due by the clock before a moment, each at a moment of its own."""
+        while True:
+            alarms = [operator.next_clock_alarm() for operator in self.operators.values()]
+            due = min((alarm for alarm in alarms if alarm is not None), default=None)
+            if due is None or due >= logical_time.clock_micros:
+                break
+            yield from self._ring(LogicalTime(logical_time.step, max(due, self.header.clock_micros)))
+        self._set_clock(logical_time)
+
+    def _ring(self, logical_time: LogicalTime) -> Records:
+        """What is due by the clock at a moment."""
+        self._set_clock(logical_time)
+        for operator in self.operators.values():
+            yield from operator.advance_clock()
+        self._send_marks(logical_time)
+
+    def _set_clock(self, logical_time: LogicalTime) -> None:
+        self.outbox.now = logical_time
+        self.header.clock_micros = logical_time.clock_micros
+        for operator in self.operators.values():
+            operator.times = operator.times._replace(clock_micros=logical_time.clock_micros)
+
+    def _at(self, logical_time: LogicalTime, inbox: Inbox) -> Records:
+        """Elements, those of side inputs first; then signals, then watermarks, then the clock."""
+        arrived = by_grouping(inbox.parts.get(logical_time, ()))
+        for address, take in self.sides.items():
+            if address in arrived:
+                yield from take(arrived[address])
+        for label, parts in arrived.items():
+            # What has waited for this moment may be for a grouping that has been given up since.
+            if label in self.operators:
+                yield from self.operators[label].arrive(parts)
+        for name in inbox.signals.get(logical_time, ()):
+            for operator in self.operators.values():
+                yield from operator.signal(name)
+        self._estimate(logical_time, inbox.summaries.get(logical_time, {}))
+        for update in inbox.watermark_updates.get(logical_time, ()):
+            self.header.note(
+                update.origin,
+                update.percentile,
+                update.producer,
+                update.micros,
+            )
+        for operator in self.operators.values():
+            times = self._with_watermark(operator, operator.times)
+            if times != operator.times:
+                operator.times = times
+                yield from operator.advance_watermark()
+        if logical_time in inbox.ends:
+            for operator in self.operators.values():
+                yield from operator.advance_clock()
+        self._send_marks(logical_time)
+
+    def _estimate(self, logical_time: LogicalTime, summaries: dict[str, list[Summary]]) -> None:
+        """Moves the watermarks of sources by what their tasks have seen, and by the clock."""
+        for origin, estimator in self.estimators.items():
+            before = self.header.estimators.get(origin) or estimator.start()
+            news = estimator.merge(summaries[origin]) if origin in summaries else None
+            reached = estimator.advance(before, news, logical_time.clock_micros)
+            self.header.estimators[origin] = reached.state
+            self.header.note(origin, WATERMARK, 0, reached.watermark_micros)
+            for percentile, micros in reached.percentile_micros.items():
+                self.header.note(origin, percentile, 0, micros)
+
+    def _send_marks(self, logical_time: LogicalTime) -> None:
+        """Tells those that read what the level gives where its watermarks are by now."""
+        for label, operator in self.operators.items():
+            micros = self.outputs[label] = max(_leaving_micros(operator), self.outputs[label])
+            for level in operator.readers:
+                if micros > self.header.sent.get((label, level), MIN_MICROS - 1):
+                    self.header.sent[label, level] = micros
+                    for message in self.outbox.to_level(level):
+                        message.watermark_updates.append(
+                            WatermarkUpdate(logical_time, label, self.number, micros)
+                        )
+
+
+def _leaving_micros(operator: Operator) -> int:
+    """The watermark of what a operator gives: that of its input, unless something holds it."""
+    hold_micros, micros = operator.hold_micros(), operator.times.horizon_micros
+    return micros if hold_micros is None else min(micros, hold_micros)

@@ -1,0 +1,184 @@
+"""Level 0 at work in one micro-batch: recorded sources that are played, and one task of a source that Spark reads."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Iterator, Mapping
+from typing import TYPE_CHECKING, Any
+
+import pyarrow as pa
+
+from penstock.machines.records import MIN_MICROS
+from penstock.metrics.execution import Snapshot
+from penstock_spark.plan.stream_plan import Clock
+from penstock_spark.source_watermarks import Summary
+from penstock_spark.stream.program import LevelProgram, ReadingSpec, RecordedSource
+from penstock_spark.stream.stream_stage import StreamStage
+from penstock_spark.stream.writer import Outbox
+from penstock_spark.worker.batch import Batch, dumps
+from penstock_spark.worker.inline import inline_batches
+from penstock_spark.worker.messages import LogicalTime, Message, WatermarkUpdate
+
+if TYPE_CHECKING:
+    from penstock_spark.stream.reading import Arrival
+
+Row = tuple[int, int, bytes]
+"""Level, shard, and the pickled message; or the negative level of a sink, the shard it comes from, and a page."""
+
+EARLIEST = LogicalTime(MIN_MICROS, MIN_MICROS)
+"""For what has no tick, where time goes by ticks: it takes place as soon as anything does."""
+
+_AHEAD = ("penstock", "elements_ahead_of_the_clock")
+_REJECTED = ("penstock", "elements_rejected")
+_ELEMENTS_AT_ONCE = 200_000
+
+
+def play_sources(program: LevelProgram, batch: int, views: Mapping[int, Any]) -> tuple[list[Row], Snapshot]:
+    """The recorded sources in one micro-batch: rows for the shards, and metrics.
+
+    Args:
+        program: The sources.
+        batch: The number of the micro-batch.
+        views: Broadcasts of side inputs, by edge.
+    """
+    outbox = Outbox((0, 0), program.shards, program.reaches)
+    stage = StreamStage(program, 0, outbox, views)
+    timeline = program.timeline
+    with stage.running() as done:
+        for step in timeline.of_batch(batch):
+            logical_time = outbox.now = LogicalTime(step, timeline.clocks_micros[step])
+            for message in outbox.messages.values():
+                message.timeline.append(logical_time)
+                # The next event is another moment, even if the clock does not move before it.
+                message.ends.add(logical_time)
+            for source in program.sources:
+                _happen(source, step, stage, outbox, done)
+    return rows_of(outbox, stage, 0), stage.snapshot()
+
+
+def _happen(
+    source: RecordedSource, step: int, stage: StreamStage, outbox: Outbox, done: Callable[[Any], None]
+) -> None:
+    match source.happenings.get(step):
+        case tuple(values):
+            for elements in inline_batches(values, 0, 1):
+                done(stage.tee(source.edge).push(elements))
+        case dict(watermarks):
+            for percentile, micros in watermarks.items():
+                update = WatermarkUpdate(outbox.now, source.origin, 0, micros, percentile)
+                for message in _to_readers(source, outbox):
+                    message.watermark_updates.append(update)
+        case str(name):
+            for message in _to_readers(source, outbox):
+                message.signals.append((outbox.now, name))
+
+
+def _to_readers(source: RecordedSource, outbox: Outbox) -> list[Message]:
+    return [message for level in source.readers for message in outbox.to_level(level)]
+
+
+class SourceTask:
+    """One task of a source that Spark reads.
+
+    Args:
+        program: The source and its steps.
+        task: The number of the task among all of the micro-batch.
+        batch: The number of the micro-batch.
+        views: Broadcasts of side inputs, by edge.
+
+    Attributes:
+        has_ended: Whether it has read the end of the source.
+    """
+
+    def __init__(self, program: LevelProgram, task: int, batch: int, views: Mapping[int, Any]) -> None:
+        assert program.reading is not None
+        self._program = program
+        self._spec: ReadingSpec = program.reading
+        self._read = self._spec.make_reader()
+        self._producer = (0, task + 1)
+        self._outbox = Outbox(self._producer, program.shards, program.reaches)
+        self._stage = StreamStage(program, task, self._outbox, views)
+        self._batch = batch
+        self._read_in = (batch, task)
+        self._flushed = 0
+        self._summaries_at: dict[LogicalTime, list[Summary]] = {}
+        self._waiting = 0
+        self.has_ended = False
+
+    def run(self, records: Iterator[pa.RecordBatch]) -> Iterator[list[Row]]:
+        """Reads everything; gives rows whenever many elements wait."""
+        program, stage = self._program, self._stage
+        with stage.running() as done:
+            for record in records:
+                if not record.num_rows:
+                    continue
+                clock_micros = record.column("clock")[0].as_py()
+                own = record.select(record.schema.names[:-1])
+                for arrival in self._read(own, clock_micros):
+                    self._arrive(arrival, self._logical_time(arrival, clock_micros), done)
+                if self._waiting >= _ELEMENTS_AT_ONCE and program.number < program.last:
+                    yield self._flush()
+        yield self._flush()
+
+    def snapshot(self) -> Snapshot:
+        """The metrics."""
+        return self._stage.snapshot()
+
+    def _logical_time(self, arrival: Arrival, clock_micros: int) -> LogicalTime:
+        match self._program.clock:
+            case Clock.RECORDED:
+                timeline = self._program.timeline
+                step = timeline.beginning(self._batch)
+                return LogicalTime(step, timeline.clocks_micros[step])
+            case Clock.TICKS:
+                tick_micros = arrival.tick_micros
+                return EARLIEST if tick_micros is None else LogicalTime(tick_micros, tick_micros)
+            case Clock.LIVE:
+                return LogicalTime(clock_micros, clock_micros)
+
+    def _arrive(self, arrival: Arrival, logical_time: LogicalTime, done: Callable[[Any], None]) -> None:
+        self._outbox.now = logical_time
+        self._outbox.place = (self._spec.origin, *(arrival.place or self._read_in))
+        self._waiting += len(arrival.batch.values)
+        summaries = self._summaries_at.setdefault(logical_time, [])
+        if arrival.summary is not None:
+            summaries.append(arrival.summary)
+            self.has_ended = self.has_ended or arrival.summary.ended
+        if arrival.batch.values:
+            done(self._stage.tee(self._spec.edge).push(arrival.batch))
+        if arrival.rejected:
+            assert self._spec.rejects is not None
+            self._count(_REJECTED, len(arrival.rejected))
+            done(self._stage.tee(self._spec.rejects).push(Batch(list(arrival.rejected))))
+        if arrival.ahead:
+            self._count(_AHEAD, arrival.ahead)
+
+    def _count(self, name: tuple[str, str], count: int) -> None:
+        self._stage.container(self._spec.origin).inc(name, count)
+
+    def _flush(self) -> list[Row]:
+        """The rows so far; messages go on empty."""
+        outbox = self._outbox
+        logical_times = sorted(self._summaries_at)
+        for message in outbox.messages.values():
+            message.timeline = logical_times
+        for level in self._spec.readers:
+            for message in outbox.to_level(level):
+                message.summaries = [
+                    (logical_time, self._spec.origin, summary)
+                    for logical_time, summaries in self._summaries_at.items()
+                    for summary in summaries
+                ]
+        rows = rows_of(outbox, self._stage, self._producer[1] % outbox.shards)
+        self._summaries_at = {}
+        self._waiting = 0
+        self._flushed += 1
+        for address in outbox.messages:
+            outbox.messages[address] = Message(self._producer, self._flushed)
+        return rows
+
+
+def rows_of(outbox: Outbox, stage: StreamStage, shard: int) -> list[Row]:
+    """What leaves a level: a message for each shard, and pages for sinks, which pass later levels by in `shard`."""
+    pages = [(level, shard, page) for level, page in stage.sink_rows]
+    stage.sink_rows.clear()
+    return [(level, to, dumps(message)) for (level, to), message in outbox.messages.items()] + pages

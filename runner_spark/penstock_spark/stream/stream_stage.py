@@ -1,0 +1,184 @@
+"""The stateless steps of a level at work: wired up once for a micro-batch, with messages as their end."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Iterable, Iterator, Mapping
+from contextlib import contextmanager
+from typing import Any
+
+import pyarrow as pa
+
+from penstock_spark.plan.stream_plan import WaitingParDo
+from penstock_spark.reports.at_work import write_down, write_down_rest
+from penstock_spark.reports.failure import LEAVING, step_failed
+from penstock_spark.stream.combining import packet_writer
+from penstock_spark.stream.program import LevelProgram, SinkPagesSpec, SinkRowsSpec, SpreadWriterSpec
+from penstock_spark.stream.spreading import SpreadWriter
+from penstock_spark.stream.writer import Outbox
+from penstock_spark.worker.batch import Batch, encode_page
+from penstock_spark.worker.pardo import DoFnStep
+from penstock_spark.worker.program import SinkWriterSpec, StageProgram, StepSpec
+from penstock_spark.worker.pushing import Node, Quiet, Records
+from penstock_spark.worker.stage import Stage
+from penstock_spark.worker.views import ChangingContents, Contents, View
+from penstock_spark.worker.writers import SinkWriter
+
+
+class SinkPages(Quiet):
+    """Keeps elements for a sink as pages.
+
+    Args:
+        spec: Which sink.
+        pages: Takes (level, page).
+    """
+
+    def __init__(self, spec: SinkPagesSpec, pages: list[tuple[int, bytes]]) -> None:
+        self._spec = spec
+        self._pages = pages
+
+    def push(self, batch: Batch) -> Records:
+        """Takes a batch."""
+        try:
+            self._pages.append((self._spec.level, encode_page(batch)))
+        except Exception as error:
+            step_failed(error, self._spec.where)
+        return iter(())
+
+
+class SinkRows(Quiet):
+    """Encodes elements as the rows that a sink is written with.
+
+    Args:
+        spec: Which sink.
+        rows: Takes (level, row).
+    """
+
+    def __init__(self, spec: SinkRowsSpec, rows: list[tuple[int, bytes]]) -> None:
+        self._level = spec.level
+        self._writer = SinkWriter(SinkWriterSpec(spec.edge, spec.make_encoder, spec.where))
+        self._rows = rows
+
+    def setup(self) -> None:
+        """Makes the encoder."""
+        self._writer.setup()
+
+    def start_bundle(self) -> None:
+        """The rows before the first element."""
+        self._keep(self._writer.start())
+
+    def push(self, batch: Batch) -> Records:
+        """Takes a batch."""
+        self._keep(self._writer.push(batch))
+        return iter(())
+
+    def finish(self) -> Records:
+        """The rows after the last element."""
+        self._keep(self._writer.finish())
+        return iter(())
+
+    def _keep(self, records: Records) -> None:
+        for record in records:
+            (column,) = record.columns
+            self._rows += [(self._level, row) for row in column.cast(pa.binary()).to_pylist()]
+
+
+class StreamStage(Stage):
+    """A level's steps and writers.
+
+    Args:
+        level: The level.
+        partition: The number of the task, or of the shard.
+        outbox: Where messages go.
+        views: Broadcasts of side inputs, by edge.
+
+    Attributes:
+        sink_rows: What goes to sinks, as (level, page or row).
+        waiting: The steps that wait for side inputs, by label.
+    """
+
+    def __init__(self, level: LevelProgram, partition: int, outbox: Outbox, views: Mapping[int, Any]) -> None:
+        self.outbox = outbox
+        self.sink_rows: list[tuple[int, bytes]] = []
+        self.waiting: dict[str, DoFnStep] = {}
+        self._level = level
+        program = StageProgram(level.run, level.number, (), level.steps, level.writers)  # type: ignore[arg-type]
+        super().__init__(program, partition, dict(views))
+
+    def parts(self) -> Iterable[Any]:
+        """Those of the level, too."""
+        return (*self._level.groupings, *self._level.waiting, *super().parts())
+
+    def _step(self, spec: StepSpec) -> Node:
+        if not isinstance(spec.primitive, WaitingParDo):
+            return super()._step(spec)
+        # Its elements come out of the level's state, and not along an edge.
+        step = self.waiting[spec.label] = self._dofn(DoFnStep, spec)
+        return step
+
+    def _contents_for(self, spec: StepSpec) -> Mapping[int, Contents]:
+        # Those of no broadcast change, for each step by itself.
+        changing = {view.edge: ChangingContents() for view in spec.views if view.edge not in self._contents}
+        return {**self._contents, **changing}
+
+    def views_of(self, label: str) -> list[View]:
+        """The side inputs of a step of the level that waits for some."""
+        return self.waiting[label].views if label in self.waiting else self.stateful[label].views
+
+    def _writer(self, spec: Any) -> Node:
+        if isinstance(spec, SinkPagesSpec):
+            return SinkPages(spec, self.sink_rows)
+        if isinstance(spec, SinkRowsSpec):
+            return SinkRows(spec, self.sink_rows)
+        if isinstance(spec, SpreadWriterSpec):
+            return SpreadWriter(spec, self.outbox, self.partition)
+        return packet_writer(self._owning(spec), self.outbox, self.container(spec.label))
+
+    @contextmanager
+    def running(self) -> Iterator[Callable[[Records], None]]:
+        """Sets everything up, and starts and ends a bundle around what is done with it.
+
+        Yields:
+            Takes what a push handed up: nothing leaves a level but by messages.
+        """
+        write_down(self._steps)
+        started: list[Any] = []
+        failed = True
+        try:
+            with self._named():
+                for node in self.nodes:
+                    started.append(node)
+                    node.setup()
+                for node in self.nodes:
+                    node.start_bundle()
+            yield self._exhaust
+            with self._named():
+                for node in self.nodes:
+                    self._exhaust(node.finish_bundle())
+                for node in self.nodes:
+                    self._exhaust(node.finish())
+            failed = False
+        finally:
+            for node in started:
+                _torn_down(node, failed)
+            write_down_rest()
+
+    def _exhaust(self, records: Records) -> None:
+        with self._named():
+            for _ in records:
+                raise AssertionError("a step of a level gave rows")
+
+    @contextmanager
+    def _named(self) -> Iterator[None]:
+        """Surrounds what may call user code; where that leaves, the error names the step."""
+        try:
+            yield
+        except LEAVING as error:
+            step_failed(error, self.where_now())
+
+
+def _torn_down(node: Any, failed: bool) -> None:
+    try:
+        node.teardown()
+    except Exception:
+        if not failed:
+            raise

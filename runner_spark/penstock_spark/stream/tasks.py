@@ -1,0 +1,170 @@
+"""The parts of a streaming query inside of Spark's Python workers: tasks of sources, and shards of levels."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Iterable, Iterator, Mapping
+from functools import partial
+from itertools import chain
+from typing import Any
+
+import pyarrow as pa
+from pyspark import TaskContext
+from pyspark.sql import Row as SparkRow
+
+from penstock.metrics.execution import Snapshot
+from penstock_spark.reports.metrics import report_end, report_watermarks
+from penstock_spark.reports.reporting import report_with
+from penstock_spark.session.worker_socket import promptly
+from penstock_spark.shipping.import_paths import import_like_driver
+from penstock_spark.stream.control import Command, decoded, heartbeat
+from penstock_spark.stream.header import Header
+from penstock_spark.stream.levels import play_shard
+from penstock_spark.stream.page_store import PageStore
+from penstock_spark.stream.program import LevelProgram
+from penstock_spark.stream.sources import Row, SourceTask, play_sources
+from penstock_spark.worker.batch import loads
+from penstock_spark.worker.messages import Message
+from penstock_spark.worker.stage import collect_less_often
+
+_SCHEMA = pa.schema([("level", pa.int32()), ("shard", pa.int32()), ("payload", pa.binary())])
+
+_HEADER = ("", 0)
+"""Where the header is among the pages: no grouping has that label."""
+
+Views = Mapping[int, Any]
+"""Broadcasts of the pages of side inputs, by edge."""
+
+
+def prepared(program: bytes, sys_path: tuple[str, ...]) -> LevelProgram:
+    """A level's program in a worker."""
+    collect_less_often()
+    import_like_driver(sys_path)
+    loaded: LevelProgram = loads(program)
+    report_with(loaded.reporting)
+    return loaded
+
+
+def played_function(
+    program: bytes, shard_keys: tuple[int, ...], views: Views, metrics: Any, sys_path: tuple[str, ...]
+) -> Callable[[Iterator[Any]], Iterator[Any]]:
+    """The function for Spark's ``mapInArrow`` over the heartbeat, one row of which is a micro-batch's number.
+
+    Args:
+        program: The pickled `LevelProgram` of the recorded sources.
+        shard_keys: What stands for each shard in rows.
+        views: Broadcasts of the pages of side inputs, by edge.
+        metrics: A Spark accumulator that takes snapshots.
+        sys_path: Folders that the driver imports from and the worker should too.
+    """
+
+    def run(records: Iterator[Any]) -> Iterator[pa.RecordBatch]:
+        loaded = prepared(program, sys_path)
+        for record in promptly(iter(records)):
+            for batch in record.column(0).to_pylist():
+                rows, snapshot = play_sources(loaded, batch, views)
+                _count(metrics, loaded, batch, 0, snapshot)
+                yield from _records(rows, shard_keys)
+
+    return run
+
+
+def reading_function(
+    program: bytes, shard_keys: tuple[int, ...], views: Views, metrics: Any, sys_path: tuple[str, ...]
+) -> Callable[[Iterator[Any]], Iterator[Any]]:
+    """The function for Spark's ``mapInArrow`` over a source's frame, whose last column is ``clock``.
+
+    Args:
+        program: The pickled `LevelProgram` of the source.
+        shard_keys: What stands for each shard in rows.
+        views: Broadcasts of the pages of side inputs, by edge.
+        metrics: A Spark accumulator that takes snapshots.
+        sys_path: Folders that the driver imports from and the worker should too.
+    """
+
+    def run(records: Iterator[Any]) -> Iterator[pa.RecordBatch]:
+        records = promptly(iter(records))
+        first = next(records, None)
+        if first is None:
+            return
+        loaded = prepared(program, sys_path)
+        assert loaded.reading is not None
+        number, batch = _task().partitionId(), batch_number()
+        task = SourceTask(loaded, number, batch, views)
+        for rows in task.run(chain([first], records)):
+            yield from _records(rows, shard_keys)
+        _count(metrics, loaded, batch, number + 1, task.snapshot())
+        if task.has_ended:
+            report_end(metrics, loaded.run, loaded.reading.origin)
+
+    return run
+
+
+def batch_number() -> int:
+    """The number of the micro-batch that a task belongs to."""
+    return int(_task().getLocalProperty("streaming.sql.batchId") or "")
+
+
+def _task() -> TaskContext:
+    task = TaskContext.get()
+    assert task is not None, "only tasks ask for it"
+    return task
+
+
+def _count(metrics: Any, program: LevelProgram, batch: int, producer: int, snapshot: Snapshot) -> None:
+    if snapshot:
+        metrics.add({(program.run, program.number, (batch, producer)): snapshot})
+
+
+def _records(rows: list[Row], shard_keys: tuple[int, ...]) -> Iterator[pa.RecordBatch]:
+    if not rows:
+        return
+    levels, shards, payloads = zip(*rows, strict=True)
+    keys = [shard_keys[shard] for shard in shards]
+    columns = [pa.array(levels, pa.int32()), pa.array(keys, pa.int32()), pa.array(payloads, pa.binary())]
+    yield pa.RecordBatch.from_arrays(columns, schema=_SCHEMA)
+
+
+def run_shard(
+    program: LevelProgram,
+    shard_keys: tuple[int, ...],
+    shard_key: int,
+    rows: Iterable[Any],
+    pages: Any,
+    views: Views,
+    metrics: Any,
+) -> Iterator[SparkRow]:
+    """One shard of a level in one micro-batch, on Spark's state.
+
+    Args:
+        program: The level.
+        shard_keys: What stands for each shard in rows.
+        shard_key: What stands for this one.
+        rows: What came for it, and what goes on to later levels and to sinks.
+        pages: Spark's ``MapState`` from (grouping, page's number) to the page.
+        views: Broadcasts of the pages of side inputs, by edge.
+        metrics: A Spark accumulator that takes snapshots.
+    """
+    number = shard_keys.index(shard_key)
+    messages, commands, heartbeats = [], [], set()
+    for level, other_key, payload in rows:
+        if level != program.number:
+            yield SparkRow(level=level, shard=other_key, payload=bytes(payload))
+            continue
+        match decoded(bytes(payload)):
+            case Message() as message:
+                messages.append(message)
+            case Command() as command:
+                commands.append(command)
+            case int(clock_micros):
+                heartbeats.add(clock_micros)
+    messages += [heartbeat(clock_micros) for clock_micros in heartbeats]
+    if not (messages or commands):
+        return
+    stored = pages.getValue(_HEADER)
+    header = Header.decoded(None if stored is None else bytes(stored[0]))
+    done = play_shard(program, number, messages, commands, header, partial(PageStore, pages), views)
+    pages.updateValue(_HEADER, (header.encoded(),))
+    _count(metrics, program, batch_number(), number, done.snapshot)
+    report_watermarks(metrics, program.run, program.number, number, done.clock_micros, done.watermarks)
+    for level, shard, payload in done.rows:
+        yield SparkRow(level=level, shard=shard_keys[shard], payload=payload)

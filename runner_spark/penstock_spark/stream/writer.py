@@ -1,0 +1,87 @@
+"""Elements on their way to the shards of a grouping: dealt out by the hash of their keys, and kept to the end."""
+
+from __future__ import annotations
+
+from collections.abc import Iterable
+from zlib import crc32
+
+from penstock.coders.deterministic import encode_keys
+from penstock.metrics.execution import MetricsContainer
+from penstock_spark.reports.failure import guarded
+from penstock_spark.worker.batch import Batch
+from penstock_spark.worker.group_write import split_pairs
+from penstock_spark.worker.keys import keys_to_carry
+from penstock_spark.worker.messages import LogicalTime, Message, Part, Place
+from penstock_spark.worker.pushing import Quiet, Records
+
+
+def shard_of(name: bytes, shards: int) -> int:
+    """The shard of an encoded key; the same in every process.
+
+    >>> shard_of(b"sabc", 2) == shard_of(b"sabc", 2)
+    True
+    """
+    return crc32(name) % shards
+
+
+class Outbox:
+    """The messages of one producer, by level and shard.
+
+    Args:
+        producer: The producer.
+        shards: The number of shards of every level.
+        levels: The levels that it sends to: each of their shards gets a message, even if there is nothing in it.
+
+    Attributes:
+        now: The moment at which elements are written.
+        place: Where they stand in their source.
+    """
+
+    def __init__(self, producer: tuple[int, int], shards: int, levels: Iterable[int]) -> None:
+        self.shards = shards
+        self.now = LogicalTime(0, 0)
+        self.place: Place = ()
+        self.messages = {(level, shard): Message(producer) for level in levels for shard in range(shards)}
+
+    def to_level(self, level: int) -> list[Message]:
+        """The messages of all shards of a level."""
+        return [self.messages[level, shard] for shard in range(self.shards)]
+
+
+class PacketWriter(Quiet):
+    """Puts pairs into the messages of the shards that their keys belong to.
+
+    Args:
+        label: The grouping's label.
+        level: Its level.
+        where: The step, for errors.
+        outbox: Where the messages are.
+        metrics: The step's metrics.
+    """
+
+    def __init__(self, label: str, level: int, where: str, outbox: Outbox, metrics: MetricsContainer) -> None:
+        self.label = label
+        self.level = level
+        self.where = where
+        self.outbox = outbox
+        self.metrics = metrics
+
+    def push(self, batch: Batch) -> Records:
+        """Takes a batch of pairs."""
+        guarded(self.metrics, self.where, self._put, batch)
+        return iter(())
+
+    def _put(self, batch: Batch) -> None:
+        keys, values = split_pairs(batch, self.where)
+        names = encode_keys(keys)
+        carried = keys_to_carry(names, keys)
+        places: dict[int, list[int]] = {}
+        for place, name in enumerate(names):
+            places.setdefault(shard_of(name, self.outbox.shards), []).append(place)
+        whole = Batch(values, batch.timestamps, batch.windows, batch.panes)
+        for shard, own in places.items():
+            message = self.outbox.messages[self.level, shard]
+            names_here = [names[place] for place in own]
+            part = Part(self.outbox.now, names_here, whole.taken(own), place=self.outbox.place)
+            message.parts.setdefault(self.label, []).append(part)
+            message.carried.update({name: carried[name] for name in part.names if name in carried})

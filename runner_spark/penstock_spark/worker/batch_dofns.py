@@ -1,0 +1,241 @@
+"""DoFns that take or give whole batches: a ``process_batch``, and methods that yield batches.
+
+A batch that was yielded stays whole, as a `PackedBatch`, until some step asks for its elements. A DoFn that takes such
+batches is given it as it is.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Collection, Iterable, Iterator
+from typing import Any
+
+from penstock.base.bounded_window import TimestampedValue
+from penstock.base.tagged_output import TaggedOutput
+from penstock.error import three_parts
+from penstock.functions.batches import BatchConverter
+from penstock.metrics.execution import MetricsContainer, set_current
+from penstock.typehints.typehints import show_type
+from penstock.utils.windowed_value import HomogeneousWindowedBatch, WindowedValue
+from penstock_spark.reports.failure import guarded, step_failed
+from penstock_spark.worker.batch import CHUNK_ELEMENTS, Batch
+from penstock_spark.worker.outputs import Outputs, Row
+from penstock_spark.worker.pushing import Consumer, Records
+from penstock_spark.worker.steps import check_result, stopped
+
+FEWEST_ELEMENTS = 8
+"""Where batches have fewer elements than these on average, a DoFn that has ``process`` too gets elements one by one;
+and what smaller batches have is gathered until there is more of it. One batch costs as much as some elements do."""
+
+Converter = BatchConverter[Any, Any]
+
+
+class PackedBatch(Batch):
+    """A batch as a DoFn has yielded it; its elements are taken out when somebody asks for them.
+
+    Args:
+        whole: The batch, as its type hint says.
+        converter: Takes it apart.
+        where: The step that has yielded it, for errors.
+        row: None, and the timestamp, windows and pane of all its elements.
+    """
+
+    __slots__ = ("_values", "_where", "converter", "whole")
+
+    def __init__(self, whole: Any, converter: Converter, where: str, row: Row) -> None:
+        self._values: list[Any] | None = None
+        self._where = where
+        self.whole = whole
+        self.converter = converter
+        _, self.timestamps, self.windows, self.panes = row
+
+    @property
+    def values(self) -> list[Any]:  # type: ignore[override]
+        """The elements."""
+        if self._values is None:
+            try:
+                self._values = list(self.converter.explode_batch(self.whole))
+            except Exception as error:
+                step_failed(error, self._where)
+        return self._values
+
+
+class BatchOutputs:
+    """Sends on what a method yields that yields batches.
+
+    Args:
+        outputs: The step's outputs.
+        converter: Of the batches.
+        metrics: The step's.
+        where: The step, for errors.
+    """
+
+    def __init__(self, outputs: Outputs, converter: Converter, metrics: MetricsContainer, where: str) -> None:
+        self._outputs = outputs
+        self._converter = converter
+        self._metrics = metrics
+        self._where = where
+        self._kept = 0
+
+    def send(self, results: Iterable[Any] | None, row: Row) -> Records:
+        """Sends on each batch that was yielded for a row, before the next one is asked for.
+
+        Elements of small batches are kept until there are more of them, so that later steps have some in one go.
+        """
+        for result in self._guarded(results):
+            tag, whole = (result.tag, result.value) if isinstance(result, TaggedOutput) else (None, result)
+            own = row
+            if isinstance(whole, HomogeneousWindowedBatch):
+                # As for elements that bring windows of their own.
+                own = (None, whole.timestamp.micros, tuple(whole.windows), whole.pane_info)
+                whole = whole.values
+            length = self._length(whole)
+            packed = PackedBatch(whole, self._converter, self._where, own)
+            if length >= FEWEST_ELEMENTS:
+                yield from self.drain()
+                yield from self._outputs.push(tag, packed)
+            elif length:
+                self._outputs.keep(tag, packed.values, own)
+                self._kept += length
+                if self._kept >= CHUNK_ELEMENTS:
+                    yield from self.drain()
+
+    def drain(self) -> Records:
+        """Sends on what is kept."""
+        self._kept = 0
+        return self._outputs.drain()
+
+    def _guarded(self, results: Iterable[Any] | None) -> Iterator[Any]:
+        set_current(self._metrics)
+        try:
+            for result in results if results is not None else ():
+                yield result
+                set_current(self._metrics)
+        except Exception as error:
+            step_failed(error, self._where)
+
+    def _length(self, whole: Any) -> int:
+        try:
+            if not isinstance(whole, TimestampedValue | WindowedValue):
+                return self._converter.get_length(whole)
+        except Exception:
+            # What is said below says more.
+            pass
+        kind, expected = type(whole).__name__, show_type(self._converter.batch_type)
+        what = f"Received {kind} from a DoFn that was expected to produce a batch ({expected})"
+        hint = "yield whole batches, and do not return one; @DoFn.yields_elements is for elements"
+        return step_failed(TypeError(three_parts(what, where=self._where, hint=hint)), self._where)
+
+
+class YieldingBatches:
+    """Calls a method that yields batches, once for each row.
+
+    Args:
+        call: Calls it with what it asks for.
+        each_window: Whether elements in several windows come once for each.
+        outputs: Where the batches go.
+        metrics: The step's.
+        where: The step, for errors.
+    """
+
+    def __init__(
+        self,
+        call: Callable[[Row], Any],
+        each_window: bool,
+        outputs: BatchOutputs,
+        metrics: MetricsContainer,
+        where: str,
+    ) -> None:
+        self._call = call
+        self._each_window = each_window
+        self._outputs = outputs
+        self._metrics = metrics
+        self._where = where
+
+    def push(self, batch: Batch) -> Records:
+        """Takes a batch, of elements or of batches."""
+        for row in (batch.exploded() if self._each_window else batch).rows():
+            yield from self._outputs.send(guarded(self._metrics, self._where, self._called, row), row)
+        yield from self._outputs.drain()
+
+    def _called(self, row: Row) -> Any:
+        try:
+            results = self._call(row)
+        except StopIteration:
+            raise stopped() from None
+        if results is not None:
+            check_result(results)
+        return results
+
+
+class BatchLoop:
+    """Makes the batches that ``process_batch`` takes.
+
+    Args:
+        whole_loop: Takes batches of which each element is such a batch.
+        single_loop: Takes elements, if the DoFn has ``process`` too; else None.
+        converter: Makes batches.
+        metrics: The step's.
+        where: The step, for errors.
+        as_they_are: Whether a batch of the right type is taken as it is, and DoFns that have ``process`` too are given
+            batches at all.
+    """
+
+    def __init__(
+        self,
+        whole_loop: Consumer,
+        single_loop: Consumer | None,
+        converter: Converter,
+        metrics: MetricsContainer,
+        where: str,
+        as_they_are: bool = True,
+    ) -> None:
+        self._whole_loop = whole_loop
+        self._single_loop = single_loop
+        self._converter = converter
+        self._metrics = metrics
+        self._where = where
+        self._as_they_are = as_they_are
+
+    def push(self, batch: Batch) -> Records:
+        """Takes a batch."""
+        if not self._as_they_are and self._single_loop is not None:
+            return self._single_loop.push(batch)
+        if self._as_they_are and isinstance(batch, PackedBatch) and batch.converter == self._converter:
+            return self._whole_loop.push(batch.with_values([batch.whole]))
+        if self._single_loop is not None and _is_scattered(batch):
+            return self._single_loop.push(batch)
+        if batch.shared:
+            return self._whole_loop.push(batch.with_values([self._made_of(batch.values)]))
+        full = batch.expanded()
+        parts = _alike(full)
+        wholes = [self._made_of([full.values[place] for place in places]) for places in parts]
+        return self._whole_loop.push(full.taken([places[0] for places in parts]).with_values(wholes))
+
+    def _made_of(self, values: list[Any]) -> Any:
+        return guarded(self._metrics, self._where, self._converter.produce_batch, values)
+
+
+def _is_scattered(batch: Batch) -> bool:
+    """Whether its elements would make batches of too few each."""
+    parts, count = 1, len(batch.values)
+    if isinstance(batch.timestamps, list):
+        parts = len(set(batch.timestamps))
+    if not batch.shared and parts * FEWEST_ELEMENTS <= count:
+        parts = len(_alike(batch.expanded()))
+    return parts * FEWEST_ELEMENTS > count
+
+
+def _alike(full: Batch) -> Collection[list[int]]:
+    """The places of elements with the same timestamp, windows and pane.
+
+    Windows and panes are told apart by identity, as in `penstock_spark.worker.batch.by_windows`: one that is there
+    twice merely makes two batches.
+
+    >>> list(_alike(Batch(["a", "b", "c"], [1, 2, 1]).expanded()))
+    [[0, 2], [1]]
+    """
+    found: dict[tuple[Any, int, int], list[int]] = {}
+    names: Any = zip(full.timestamps, map(id, full.windows), map(id, full.panes), strict=True)  # type: ignore[arg-type]
+    for place, name in enumerate(names):
+        found.setdefault(name, []).append(place)
+    return found.values()

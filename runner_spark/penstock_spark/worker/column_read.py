@@ -1,0 +1,65 @@
+"""Reads the columns that Spark has computed as batches of elements, with their times and windows."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+from typing import Any
+
+import pyarrow as pa
+
+from penstock.base.bounded_window import GlobalWindow
+from penstock.functions.field_functions import named_tuple
+from penstock.utils.windowed_value import PANE_INFO_UNKNOWN
+from penstock_spark.arrow.values import table_in_utc, to_dicts, to_rows
+from penstock_spark.worker.batch import GLOBAL, MIN_MICROS, Batch, Windows
+from penstock_spark.worker.group_read import ONLY_PANE
+
+
+@dataclass(frozen=True)
+class ColumnReader:
+    """Makes batches of Arrow's.
+
+    Attributes:
+        names: The names of the fields; the first columns are theirs.
+        records: What an element is (see `penstock_spark.plan.column_plan.Table`).
+        time: Where its timestamp is, likewise.
+        windowfn: The FixedWindows whose starts the column ``w`` has; None for the global window.
+        is_combined: Whether elements come out of a grouping.
+    """
+
+    names: tuple[str, ...]
+    records: str
+    time: str
+    windowfn: Any
+    is_combined: bool
+
+    def read(self, record: pa.RecordBatch) -> Batch:
+        """The elements of an Arrow batch."""
+        columns = record.columns[: len(self.names)]
+        values = self._values(pa.RecordBatch.from_arrays(columns, names=list(self.names)))
+        windows, ends = self._windows(record)
+        timestamps: int | list[int] = MIN_MICROS
+        if self.time == "column":
+            timestamps = record.column("t").to_pylist()
+        elif self.time == "end":
+            timestamps = ends
+        return Batch(values, timestamps, windows, ONLY_PANE if self.is_combined else PANE_INFO_UNKNOWN)
+
+    def _values(self, record: pa.RecordBatch) -> list[Any]:
+        if self.records == "dict":
+            return to_dicts(record)
+        if self.records == "row":
+            return to_rows(record)
+        make = named_tuple("Result", self.names)._make
+        columns = table_in_utc(record).columns
+        return list(map(make, zip(*(column.to_pylist() for column in columns), strict=True)))
+
+    def _windows(self, record: pa.RecordBatch) -> tuple[Windows | list[Windows], int | list[int]]:
+        """The windows, and the last moment of each."""
+        if self.windowfn is None:
+            return GLOBAL, GlobalWindow().max_timestamp().micros
+        starts = record.column("w").to_pylist()
+        # Elements of one window share one tuple: those who part them by window look at that first.
+        made: dict[int, Windows] = {start: tuple(self.windowfn.assign_micros(start)) for start in set(starts)}
+        last = self.windowfn.size_micros - 1
+        return [made[start] for start in starts], [start + last for start in starts]

@@ -1,0 +1,48 @@
+"""The windows of a FixedWindows for whole batches, with integer arithmetic."""
+
+from __future__ import annotations
+
+from penstock.windows.plain_windows import FixedWindows
+from penstock_spark.worker.batch import Batch, Windows
+
+CACHE_LIMIT = 10_000
+"""How many windows are kept to be given again."""
+
+
+class FixedAssigner:
+    """The windows of a FixedWindows, each of which is made once."""
+
+    def __init__(self, windowfn: FixedWindows) -> None:
+        self.size_micros = windowfn.size_micros
+        self.offset_micros = windowfn.offset_micros
+        self._windowfn = windowfn
+        self._cache: dict[int, Windows] = {}
+
+    def windows_at(self, start_micros: int) -> Windows:
+        """The window that starts at a time, in a tuple."""
+        cache = self._cache
+        if start_micros in cache:
+            return cache[start_micros]
+        if len(cache) > CACHE_LIMIT:
+            cache.clear()
+        made = cache[start_micros] = tuple(self._windowfn.assign_micros(start_micros))
+        return made
+
+    def __call__(self, batch: Batch) -> Windows | list[Windows]:
+        """The windows of the elements of a batch."""
+        timestamps = batch.timestamps
+        if not isinstance(timestamps, list):
+            return tuple(self._windowfn.assign_micros(timestamps))
+        size, offset = self.size_micros, self.offset_micros
+        assigned: list[Windows] = []
+        add = assigned.append
+        start = end = 0
+        own: Windows = ()
+        for at in timestamps:
+            # What comes together is mostly of one window, and two comparisons are cheaper than a division.
+            if not start <= at < end:
+                start = at - (at - offset) % size
+                end = start + size
+                own = self.windows_at(start)
+            add(own)
+        return assigned

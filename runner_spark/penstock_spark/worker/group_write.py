@@ -1,0 +1,395 @@
+"""The map side of a grouping: values, or accumulators, by key and window, chunk by chunk, as exchange rows."""
+
+from __future__ import annotations
+
+import sys
+from collections.abc import Callable, Collection, Iterable, Iterator
+from functools import partial
+from itertools import repeat
+from typing import Any
+
+from penstock.coders.deterministic import encode_keys
+from penstock.error import three_parts
+from penstock.functions.defaults import DefaultingCombineFn
+from penstock.metrics.execution import MetricsContainer, set_current
+from penstock_spark.reports.failure import guarded, step_failed
+from penstock_spark.worker.batch import Batch, by_windows
+from penstock_spark.worker.fixed_windows import FixedAssigner
+from penstock_spark.worker.flush_limit import FlushLimit
+from penstock_spark.worker.keys import keys_to_carry, payloads, rank_of, window_encoder
+from penstock_spark.worker.numbers import are_columns, travels_in_columns
+from penstock_spark.worker.pair_sums import Sums, add_pairs, add_pairs_by_time, kind_of_keys
+from penstock_spark.worker.program import GroupWriterSpec
+from penstock_spark.worker.pushing import Quiet, Records
+from penstock_spark.worker.rows import exchange_records
+from penstock_spark.worker.session_sums import SessionTable, Spans, spans_of
+from penstock_spark.worker.tables import (
+    Table,
+    accumulators_of,
+    add_by_window,
+    known,
+    table_for,
+    without_default,
+)
+from penstock_spark.worker.totals import split_numbers
+
+_MOST_VALUES = 100_000
+_MOST_COMBINED = 1_000_000
+_MOST_NAMES = 200_000
+_NUMBERS = frozenset((int, float))
+_NUMBER_BYTES = sys.getsizeof(0)
+_NEVER_PAIRS = (str, bytes, dict, set, frozenset)
+
+
+def split_pairs(batch: Batch, where: str) -> tuple[list[Any], list[Any]]:
+    """The keys and the values of a batch of pairs; texts, dicts and sets of two are no pairs."""
+    kinds = set(map(type, batch.values))
+    if kinds != {tuple} and any(issubclass(kind, _NEVER_PAIRS) for kind in kinds):
+        step_failed(_not_a_pair(batch.values), where)
+    try:
+        return [key for key, _ in batch.values], [value for _, value in batch.values]
+    except (TypeError, ValueError):
+        step_failed(_not_a_pair(batch.values), where)
+
+
+def _not_a_pair(values: list[Any]) -> TypeError:
+    kinds = {type(value).__name__ for value in values if not (isinstance(value, tuple) and len(value) == 2)}
+    return TypeError(
+        three_parts(
+            f"a grouping reads elements that are not (key, value) pairs: {', '.join(sorted(kinds)) or 'unknown'}",
+            hint="map the elements to 2-tuples first, for example with beam.WithKeys",
+        )
+    )
+
+
+def unexpected_retraction() -> ValueError:
+    """The error for a retraction that does not come out of a grouping."""
+    return ValueError(
+        three_parts(
+            "a step before gives elements that take earlier ones back, in panes of its own making",
+            hint="only groupings in the mode ACCUMULATING_AND_RETRACTING give retractions",
+        )
+    )
+
+
+class GroupWriter:
+    """Keeps values, or accumulators, by window and key in tables, and writes what each key has as one row."""
+
+    def __init__(
+        self, spec: GroupWriterSpec, partition: int, metrics: MetricsContainer, shortcuts: bool = False
+    ) -> None:
+        self.spec = spec
+        self._metrics = metrics
+        self._guard = partial(guarded, metrics, spec.where)
+        self._encode_window = window_encoder(spec.windowing)
+        self._rank = rank_of(spec.windowing)
+        self._sequence = partition << 40
+        self._limit = FlushLimit(_MOST_VALUES if spec.combine is None else _MOST_COMBINED)
+        combine = None if spec.combine is None else without_default(spec.combine)
+        self._has_default = combine is not spec.combine
+        kind = known(combine) if shortcuts and combine is not None else None
+        self._in_columns = kind is not None and travels_in_columns(spec.windowing, spec.combine)
+        self._counts, self._adds = kind == "count", kind == "sum"
+        self._plain_kinds: tuple[type, ...] = (str, int, type(None)) if shortcuts else (str,)
+        self.merges_early = self._in_columns and spec.windowing.windowfn.is_merging()
+        self.adds_pairs = self._adds and self._rank is None and not self.merges_early
+        self._sums_up = self._adds or self._counts
+        if self._sums_up:
+            # A number takes as much space, however many values it stands for: names alone fill the memory.
+            self._limit.most_elements = sys.maxsize
+        self._make_table: Callable[[], Table] = table_for(combine)
+        self._clear()
+
+    def setup(self) -> None:
+        """Prepares the CombineFn."""
+        if self.spec.combine is not None:
+            self._guard(self.spec.combine.setup)
+
+    def teardown(self) -> None:
+        """Lets the CombineFn go."""
+        if self.spec.combine is not None:
+            self._guard(self.spec.combine.teardown)
+
+    def start_bundle(self) -> None:
+        """Nothing to do: tables live across bundles."""
+
+    def finish_bundle(self) -> Records:
+        """Nothing to do: tables live across bundles."""
+        return iter(())
+
+    def finish(self) -> Records:
+        """Writes what is left."""
+        if self._tables or self._sessions:
+            yield self._guard(self._flush)
+
+    def _clear(self) -> None:
+        self._tables: dict[tuple[Any, type | None], Table] = {}
+        self._sessions: dict[type | None, SessionTable] = {}
+        self._names_most = 0
+        self._keys: dict[bytes, Any] = {}
+        self._ranks: dict[tuple[Any, Any], int] = {}
+        self._held = 0
+
+    def push(self, batch: Batch) -> Records:
+        """Takes a batch of pairs."""
+        if self._has_default and self._is_marker(batch):
+            names, kind = self._names([name for name, _ in batch.values])
+            self._table(batch.windows[0], kind).open(names)
+            return
+        windows, taken = batch.windows, 0
+        if self.adds_pairs and not isinstance(windows, list) and len(windows) == 1:
+            taken = self._leading(
+                batch, lambda kind: add_pairs(self._sums(kind, windows), batch.values, kind)
+            )
+        yield from self._take_rest(batch, taken)
+
+    def _is_marker(self, batch: Batch) -> bool:
+        """Whether a batch has the marker of an input that may be empty, which comes alone: no step joins batches."""
+        return len(batch.values) == 1 and DefaultingCombineFn.is_marker(batch.values[0][1])
+
+    def take_fixed(self, batch: Batch, windows: FixedAssigner) -> Records:
+        """Takes a batch of pairs with a list of timestamps, by which windows are found."""
+        times: Any = batch.timestamps
+
+        def add(kind: type) -> int:
+            def sums_at(start_micros: int) -> Sums:
+                return self._sums(kind, windows.windows_at(start_micros))
+
+            spacing = windows.size_micros, windows.offset_micros
+            return add_pairs_by_time(sums_at, *spacing, times, batch.values, kind)
+
+        taken = self._leading(batch, add)
+        if taken < len(batch.values):
+            batch = Batch(batch.values, times, windows(batch), batch.panes)
+        yield from self._take_rest(batch, taken)
+
+    def _leading(self, batch: Batch, add: Callable[[type], int]) -> int:
+        """Adds pairs at the beginning of a batch to sums, if one can; gives their number.
+
+        Args:
+            batch: The elements.
+            add: Adds those whose keys have the type that it is given, and gives their number.
+        """
+        kind = kind_of_keys(batch.values, self._plain_kinds)
+        if kind is None:
+            return 0
+        self._check_inserts(batch)
+        set_current(self._metrics)
+        try:
+            return add(kind)
+        except Exception as error:
+            # What is no pair, or has a key that cannot be one, is told before what cannot be added.
+            self._names(split_pairs(batch, self.spec.where)[0])
+            step_failed(error, self.spec.where)
+
+    def _take_rest(self, batch: Batch, taken: int) -> Records:
+        """Takes what is left of a batch of pairs, some of which were taken already."""
+        if taken:
+            yield from self._flush_if_full(taken)
+            batch = batch.sliced(taken, len(batch.values))
+        if batch.values:
+            keys, values = split_pairs(batch, self.spec.where)
+            yield from self.take(keys, values, batch)
+
+    def _check_inserts(self, batch: Batch) -> None:
+        if batch.retracts:
+            step_failed(unexpected_retraction(), self.spec.where)
+
+    def take(self, keys: list[Any], values: list[Any], batch: Batch) -> Records:
+        """Takes keys and values with the timestamps and windows of a batch."""
+        self._check_inserts(batch)
+        names, kind = self._names(keys)
+        lengths = set(map(len, batch.windows)) if isinstance(batch.windows, list) else {len(batch.windows)}
+        spans = spans_of(batch.windows, len(names)) if self.merges_early else None
+        if spans is not None:
+            self._guard(self._add_to_sessions, names, kind, spans, values)
+        elif self._adds and isinstance(batch.windows, list) and lengths == {1}:
+            self._guard(add_by_window, partial(self._sums, kind), batch.windows, names, values)
+        else:
+            for windows, some_names, some_values in by_windows(batch.windows, names, values):
+                for window in windows:
+                    self._guard(self._table(window, kind).add, some_names, some_values)
+        if self._rank is not None:
+            self._guard(self._note_ranks, batch, names)
+        yield from self._flush_if_full(len(values), max(lengths, default=0))
+
+    def take_sessions(self, batch: Batch, spans: Spans) -> Records:
+        """Takes a batch of pairs, each in a session from a start to an end that its windows need not tell."""
+        taken = 0
+        if self._adds:
+            taken = self._leading(
+                batch, lambda kind: self._session_table(kind).add(spans, batch.values, kind)
+            )
+        if taken:
+            yield from self._flush_if_full(taken)
+            batch = batch.sliced(taken, len(batch.values))
+            spans = spans[0][taken:], spans[1][taken:]
+        if batch.values:
+            keys, values = split_pairs(batch, self.spec.where)
+            self._check_inserts(batch)
+            self._guard(self._add_to_sessions, *self._names(keys), spans, values)
+            yield from self._flush_if_full(len(values))
+
+    def _session_table(self, kind: type | None) -> SessionTable:
+        table = self._sessions.get(kind)
+        if table is None:
+            table = self._sessions[kind] = SessionTable(self.spec.windowing.windowfn)
+        return table
+
+    def _add_to_sessions(self, names: list[Any], kind: type | None, spans: Spans, values: list[Any]) -> None:
+        pairs = list(zip(names, repeat(1) if self._counts else values, strict=False))
+        self._session_table(kind).add(spans, pairs, kind or bytes)
+
+    def _sums(self, kind: type | None, windows: tuple[Any, ...]) -> Sums:
+        sums: Sums = self._table(windows[0], kind).numbers()
+        return sums
+
+    def _flush_if_full(self, taken: int, windows_each: int = 1) -> Records:
+        self._held += taken
+        self._names_most += taken * windows_each
+        if self._names_most >= _MOST_NAMES:
+            # There are no more than was thought, and counting those of many windows takes its time.
+            self._names_most = self._names_held()
+        if self._names_most >= _MOST_NAMES or (
+            self._held >= self._limit.elements and not (self._sums_up and self._stretched())
+        ):
+            yield self._guard(self._flush)
+
+    def _stretched(self) -> bool:
+        """Whether more elements may be held, because what their sums take is known, and little.
+
+        Sessions are as good as never: there are nearly as many of them as elements, and measuring them takes its time.
+        """
+        if self._sessions:
+            return False
+        size_bytes = 0
+        for kind, names, numbers in self._sums_held():
+            if kind is None or not _NUMBERS.issuperset(map(type, numbers)):
+                return False
+            size_bytes += sum(map(sys.getsizeof, numbers)) - _NUMBER_BYTES * len(numbers)
+            size_bytes += sum(map(len, names)) if kind is str else sum(map(sys.getsizeof, names))
+        return self._limit.stretch(self._held, size_bytes)
+
+    def _sums_held(self) -> Iterator[tuple[type | None, Collection[Any], Collection[Any]]]:
+        """The names and the numbers of each table, with the type of the names."""
+        for (_, kind), table in self._tables.items():
+            numbers = table.numbers()
+            yield kind, numbers.keys(), numbers.values()
+
+    def _names(self, keys: list[Any]) -> tuple[list[Any], type | None]:
+        """What the tables call the keys, and the type of those that are called by themselves, as texts are.
+
+        All others are called by their encoding: Python finds 1, 1.0 and True equal, and so no table has keys of several
+        types.
+        """
+        kinds = set(map(type, keys))
+        if len(kinds) == 1:
+            [kind] = kinds
+            if kind in self._plain_kinds:
+                return keys, kind
+        names = self._guard(encode_keys, keys)
+        self._keys.update(keys_to_carry(names, keys))
+        return names, None
+
+    def _table(self, window: Any, kind: type | None) -> Table:
+        table = self._tables.get((window, kind))
+        if table is None:
+            table = self._tables[window, kind] = self._make_table()
+        return table
+
+    def _names_held(self) -> int:
+        return sum(map(len, self._tables.values())) + sum(map(len, self._sessions.values()))
+
+    def _note_ranks(self, batch: Batch, names: list[Any]) -> None:
+        assert self._rank is not None
+        for name, (_, timestamp, windows, _) in zip(names, batch.rows(), strict=True):
+            for window in windows:
+                rank = self._rank(timestamp, window)
+                self._ranks[window, name] = min(rank, self._ranks.get((window, name), rank))
+
+    def _flush(self) -> Any:
+        columns: list[list[Any]] = [[], [], [], [], [], [], []]
+        write = self._add_numbers if self.spec.as_numbers else self._add_accumulators
+        for (window, kind), table in self._tables.items():
+            write(columns, window, kind, table)
+        for kind, sessions in self._sessions.items():
+            self._add_sessions(columns, kind, sessions)
+        self._limit.learn(self._held, _size_bytes(columns))
+        self._clear()
+        return exchange_records(self.spec.output, self.spec.tag, *columns)
+
+    def _add_names(
+        self, columns: list[list[Any]], window: Any, kind: type | None, names: list[Any]
+    ) -> list[bytes]:
+        """Adds the columns that say which key and window a row is of."""
+        encoded = encode_keys(names) if kind else names
+        columns[0].extend(encoded)
+        for column, bound in zip(columns[1:4], self._encode_window(window), strict=True):
+            column.extend([bound] * len(names))
+        return encoded
+
+    def _add_accumulators(
+        self, columns: list[list[Any]], window: Any, kind: type | None, table: Table
+    ) -> None:
+        if self._in_columns:
+            numbers = table.numbers()
+            if self._are_columns(kind, numbers.values()):
+                self._add_names(columns, window, kind, list(numbers))
+                _add_columns(columns, list(numbers.values()))
+                return
+        accumulators = table.accumulators()
+        encoded = self._add_names(columns, window, kind, list(accumulators))
+        columns[4].extend([self._ranks.get((window, name), 0) for name in accumulators])
+        self._add_payloads(columns, encoded, list(accumulators.values()))
+
+    def _add_sessions(self, columns: list[list[Any]], kind: type | None, table: SessionTable) -> None:
+        names, starts, ends, totals = table.columns()
+        encoded = encode_keys(names) if kind else names
+        for column, part in zip(columns, (encoded, starts, ends, [None] * len(encoded)), strict=False):
+            column.extend(part)
+        if self._are_columns(kind, totals):
+            _add_columns(columns, totals)
+            return
+        columns[4].extend([0] * len(encoded))
+        self._add_payloads(columns, encoded, accumulators_of(self.spec.combine, totals))
+
+    def _are_columns(self, kind: type | None, numbers: Iterable[Any]) -> bool:
+        return are_columns(list(numbers), () if kind else self._keys.values())
+
+    def _add_payloads(self, columns: list[list[Any]], encoded: list[bytes], held: list[Any]) -> None:
+        columns[5].extend(range(self._sequence, self._sequence + len(encoded)))
+        columns[6].extend(payloads(encoded, self._keys, held))
+        self._sequence += len(encoded)
+
+    def _add_numbers(self, columns: list[list[Any]], window: Any, kind: type | None, table: Table) -> None:
+        numbers = table.numbers()
+        self._add_names(columns, window, kind, list(numbers))
+        highs, lows = split_numbers(list(numbers.values()), self.spec.where)
+        columns[4].extend(highs)
+        columns[5].extend(lows)
+        columns[6].extend([b""] * len(highs))
+
+
+def _add_columns(columns: list[list[Any]], numbers: list[int]) -> None:
+    columns[4].extend([0] * len(numbers))
+    columns[5].extend(numbers)
+    columns[6].extend([None] * len(numbers))
+
+
+def _size_bytes(columns: list[list[Any]]) -> int:
+    """What rows take; of those that hold a number the key may be the largest part."""
+    names, *_, values = columns
+    return sum(map(len, names)) + sum(map(len, filter(None, values)))
+
+
+class PairStep(Quiet):
+    """Pairs elements with None for groupings alone, which would take the pairs apart again: no pair is made."""
+
+    def __init__(self, writers: list[GroupWriter]) -> None:
+        self.writers = writers
+
+    def push(self, batch: Batch) -> Records:
+        """Takes a batch of elements."""
+        nothing = [None] * len(batch.values)
+        for writer in self.writers:
+            yield from writer.take(batch.values, nothing, batch)

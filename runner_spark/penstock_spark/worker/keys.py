@@ -1,0 +1,141 @@
+"""Keys and windows in exchange rows."""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from typing import Any
+
+from penstock.base.bounded_window import GlobalWindow, IntervalWindow
+from penstock.coders.deterministic import as_coders_give_them, decode_key
+from penstock.windows.plain_windows import TimestampCombiner
+from penstock.windows.sessions import Sessions
+from penstock_spark.worker.batch import dumps
+
+SELF_CONTAINED_TAGS = frozenset(b"siqIfb10N")
+"""First bytes of encoded keys that any process can decode.
+
+Other keys may hold objects of the user's classes, which a worker may not be able to import by name. Their rows carry
+the pickled key next to the values.
+"""
+
+
+_SELF_CONTAINED_TYPES = frozenset((str, int, bytes, float, bool, type(None)))
+
+
+def keys_to_carry(names: list[bytes], keys: list[Any]) -> dict[bytes, Any]:
+    """Those keys of a batch that are not self-contained, by their encodings; mostly none, found out by type."""
+    if _SELF_CONTAINED_TYPES.issuperset(map(type, keys)):
+        return {}
+    return as_coders_give_them(
+        {name: key for name, key in zip(names, keys, strict=True) if not key_is_self_contained(name)}
+    )
+
+
+def key_is_self_contained(key: bytes) -> bool:
+    """Whether the row's key column is enough to get the key back.
+
+    >>> key_is_self_contained(b"sabc"), key_is_self_contained(b"(...")
+    (True, False)
+    """
+    return key[0] in SELF_CONTAINED_TAGS
+
+
+def payloads(names: list[bytes], carried: dict[bytes, Any], contents: list[Any]) -> list[bytes]:
+    """The value columns of rows: what each holds, pickled, with its key where the key column is not enough.
+
+    Args:
+        names: The encoded keys.
+        carried: The keys that are not self-contained, by their encodings.
+        contents: A value, a list of them, or an accumulator, for each row.
+    """
+    if not carried:
+        return list(map(dumps, contents))
+    return [
+        dumps(held if key_is_self_contained(name) else (carried[name], held))
+        for name, held in zip(names, contents, strict=True)
+    ]
+
+
+def restore(key: bytes, payload: Any) -> tuple[Any, Any]:
+    """The key and the chunk of a row, from its key column and its unpickled value column."""
+    if key[0] in SELF_CONTAINED_TAGS:
+        return decode_key(key), payload
+    restored, chunk = payload
+    return restored, chunk
+
+
+WindowColumns = tuple[int, int, bytes | None]
+
+
+def window_encoder(windowing: Any) -> Callable[[Any], WindowColumns]:
+    """The function from a window to its three columns (see `penstock_spark.worker.rows`)."""
+    windowfn = windowing.windowfn
+    starts_first = windowfn.is_merging()
+
+    def encode(window: Any) -> WindowColumns:
+        kind = type(window)
+        if kind is GlobalWindow:
+            return 0, 0, b""
+        other = None if kind is IntervalWindow else windowfn.get_window_coder().encode(window)
+        start = getattr(window, "start_micros", None)
+        if start is None:
+            start = window.start.micros if kind is IntervalWindow else 0
+        return (start, window.end_micros, other) if starts_first else (window.end_micros, start, other)
+
+    return encode
+
+
+def window_decoder(windowing: Any) -> Callable[[int, int, bytes | None], Any]:
+    """The function back from the columns to the window."""
+    windowfn = windowing.windowfn
+    starts_first = windowfn.is_merging()
+
+    def decode(first: int, second: int, other: bytes | None) -> Any:
+        if other is None:
+            start, end = (first, second) if starts_first else (second, first)
+            return IntervalWindow.from_micros(start, end)
+        return GlobalWindow() if other == b"" else windowfn.get_window_coder().decode(other)
+
+    return decode
+
+
+def rank_of(windowing: Any) -> Callable[[int, Any], int] | None:
+    """How chunks of a window are ranked so that the first one decides the output timestamp; None if none does.
+
+    The output timestamp is the lowest rank for the earliest, and the lowest rank negated for the latest input.
+    """
+    match windowing.timestamp_combiner:
+        case TimestampCombiner.OUTPUT_AT_EARLIEST:
+            return lambda micros, window: micros
+        case TimestampCombiner.OUTPUT_AT_LATEST:
+            return lambda micros, window: -micros
+        case TimestampCombiner.OUTPUT_AT_EARLIEST_TRANSFORMED:
+            return _transformed_rank(windowing.windowfn)
+        case _:
+            return None
+
+
+def _transformed_rank(windowfn: Any) -> Callable[[int, Any], int]:
+    from penstock.utils.timestamp import Timestamp
+
+    def rank(micros: int, window: Any) -> int:
+        moved: int = windowfn.get_transformed_output_time(window, Timestamp.from_micros(micros)).micros
+        return moved
+
+    return rank
+
+
+def timestamp_of(windowing: Any) -> Callable[[int, Any], int]:
+    """The function from the lowest rank and the window to the output timestamp in microseconds."""
+    match windowing.timestamp_combiner:
+        case TimestampCombiner.OUTPUT_AT_EARLIEST | TimestampCombiner.OUTPUT_AT_EARLIEST_TRANSFORMED:
+            return lambda rank, window: rank
+        case TimestampCombiner.OUTPUT_AT_LATEST:
+            return lambda rank, window: -rank
+        case _:
+            return lambda rank, window: window.max_timestamp().micros
+
+
+def merges_in_one_pass(windowfn: Any) -> bool:
+    """Whether windows sorted by start merge by looking at neighbours only."""
+    return type(windowfn) is Sessions

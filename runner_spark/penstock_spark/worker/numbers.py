@@ -1,0 +1,235 @@
+"""Sums and counts that Python merges: whole numbers travel in a column of their own, and nothing is pickled for them.
+
+A row of such a number has it in `sequence`, and no `value`. What is no whole number of 64 bits, or has a key that only
+a pickle can hold, travels as an accumulator in `value`, as for any other combiner; a group may have rows of both.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterable, Iterator, Mapping
+from functools import partial
+from itertools import chain, groupby, repeat
+from operator import itemgetter
+from typing import Any
+
+from penstock.base.bounded_window import IntervalWindow
+from penstock.coders.deterministic import decode_key
+from penstock.functions.combinefn import CallableWrapperCombineFn, NoSideInputsCallableWrapperCombineFn
+from penstock.metrics.execution import MetricsContainer
+from penstock.transforms.counting import CountCombineFn
+from penstock_spark.reports.failure import guarded
+from penstock_spark.worker.batch import Batch, loads
+from penstock_spark.worker.group_read import ONLY_PANE
+from penstock_spark.worker.keys import (
+    merges_in_one_pass,
+    rank_of,
+    restore,
+    timestamp_of,
+    window_decoder,
+)
+from penstock_spark.worker.program import GroupRoot
+from penstock_spark.worker.pushing import Consumer, Records
+from penstock_spark.worker.tables import accumulators_of, known, without_default
+
+_MOST_GROUPS = 4096
+_MOST_WINDOWS = 10_000
+_TEXTS = {ord("s")}
+_OWN = (CallableWrapperCombineFn, NoSideInputsCallableWrapperCombineFn, CountCombineFn)
+_LIMIT = 1 << 63
+_PLAIN_TYPES = frozenset((str, int, bytes, float, bool, type(None)))
+
+Row = tuple[bytes, int, int, int, bytes | None, int, bytes | None]
+"""Key, tag, first and second bound of the window, the encoded window, the number, and the pickled accumulator."""
+
+_COLUMNS = ("key", "tag", "first", "second", "window", "sequence", "value")
+
+
+def travels_in_columns(windowing: Any, combine: Any) -> bool:
+    """Whether the accumulators of a combine are numbers, with nothing else to know of a group than their sum."""
+    windowfn = windowing.windowfn
+    return (
+        # A subclass may make something else of the sum.
+        type(without_default(combine)) in _OWN
+        and known(without_default(combine)) in ("sum", "count")
+        and rank_of(windowing) is None
+        and (not windowfn.is_merging() or merges_in_one_pass(windowfn))
+    )
+
+
+def are_columns(numbers: list[Any], keys: Iterable[Any]) -> bool:
+    """Whether all of some sums fit into a column, and whether the encoding alone gives each of these keys back.
+
+    >>> are_columns([1, 2], ["a", ("b", 2)]), are_columns([1, 2.0], []), are_columns([1 << 63], [])
+    (True, False, False)
+    """
+    if set(map(type, numbers)) != {int} or not -_LIMIT <= min(numbers) <= max(numbers) < _LIMIT:
+        return False
+    kinds = {kind for key in keys for kind in (map(type, key) if type(key) is tuple else (type(key),))}
+    return kinds <= _PLAIN_TYPES
+
+
+class NumberReader:
+    """Turns sorted rows of numbers into batches of (key, sum)."""
+
+    def __init__(self, root: GroupRoot, out: Consumer, metrics: MetricsContainer) -> None:
+        self.root = root
+        self.out = out
+        self._guard = partial(guarded, metrics, root.where)
+        self._window = window_decoder(root.windowing)
+        self._timestamp = timestamp_of(root.windowing)
+        self._merges = root.windowing.windowfn.is_merging()
+        self._reach = int(self._merges and root.windowing.windowfn.merge_touching)
+        self._places: dict[tuple[Any, ...], tuple[tuple[Any], int]] = {}
+        self._clear()
+
+    def _clear(self) -> None:
+        self._keys: list[bytes] = []
+        self._bounds: list[tuple[Any, ...]] = []
+        self._sums: list[Any] = []
+        self._restored: dict[int, Any] = {}
+
+    def setup(self) -> None:
+        """Prepares the CombineFn."""
+        self._guard(self.root.combine.setup)
+
+    def teardown(self) -> None:
+        """Lets the CombineFn go."""
+        self._guard(self.root.combine.teardown)
+
+    def read_key(
+        self, key: bytes, windows: Iterable[tuple[tuple[Any, ...], Iterator[tuple[int, Any]]]]
+    ) -> Records:
+        """Reads all windows of one key, from an exchange that has rows of other kinds, too."""
+        return self.read(
+            (*ident, 0, chunk) if isinstance(chunk, bytes) else (*ident, chunk, None)
+            for ident, chunks in windows
+            for _, chunk in chunks
+        )
+
+    def read(self, rows: Iterable[Row]) -> Records:
+        """Reads rows in sorted order."""
+        add = self._add_to_session if self._merges else self._add_to_window
+        return add(iter(rows))
+
+    def _add_to_window(self, rows: Iterator[Row]) -> Records:
+        """Adds up the rows of each key and window."""
+        key: bytes | None = None
+        first = second = total = 0
+        window: bytes | None = None
+        pickled: list[bytes] = []
+        for own, _, start, end, encoded, number, value in rows:
+            if start != first or end != second or own != key or encoded != window:
+                if key is not None:
+                    self._hold(key, (first, second, window), total, pickled)
+                    if len(self._sums) >= _MOST_GROUPS:
+                        yield from self.flush()
+                key, first, second, window, total, pickled = own, start, end, encoded, 0, []
+            if value is None:
+                total += number
+            else:
+                pickled.append(value)
+        if key is not None:
+            self._hold(key, (first, second, window), total, pickled)
+
+    def _add_to_session(self, rows: Iterator[Row]) -> Records:
+        """Adds up the rows of each key whose windows overlap; they come sorted by their starts."""
+        key: bytes | None = None
+        first = second = total = 0
+        pickled: list[bytes] = []
+        for own, _, start, end, encoded, number, value in rows:
+            if encoded is not None:
+                bounds = self._window(start, end, encoded)
+                start, end = bounds.start_micros, bounds.end_micros
+            if own != key or start >= second:
+                if key is not None:
+                    self._hold(key, (first, second - self._reach, None), total, pickled)
+                    if len(self._sums) >= _MOST_GROUPS:
+                        yield from self.flush()
+                key, first, second, total, pickled = own, start, end + self._reach, 0, []
+            elif end + self._reach > second:
+                second = end + self._reach
+            if value is None:
+                total += number
+            else:
+                pickled.append(value)
+        if key is not None:
+            self._hold(key, (first, second - self._reach, None), total, pickled)
+
+    def _hold(self, key: bytes, bounds: tuple[Any, ...], total: int, pickled: list[bytes]) -> None:
+        self._keys.append(key)
+        self._bounds.append(bounds)
+        if pickled:
+            self._restored[len(self._sums)], total = self._guard(self._merged, key, total, pickled)
+        self._sums.append(total)
+
+    def _merged(self, key: bytes, total: int, pickled: list[bytes]) -> tuple[Any, Any]:
+        """The key and the sum of a group of which some rows hold accumulators."""
+        fn = self.root.combine
+        restored = [restore(key, loads(one)) for one in pickled]
+        accumulators = [accumulator for _, accumulator in restored]
+        if total:
+            accumulators += accumulators_of(fn, [total])
+        merged = accumulators[0] if len(accumulators) == 1 else fn.merge_accumulators(accumulators)
+        return restored[0][0], fn.extract_output(merged)
+
+    def flush(self) -> Records:
+        """Pushes the elements that are held."""
+        if not self._sums:
+            return
+        keys = self._decoded()
+        placed = list(map(self._place, self._bounds))
+        windows: Any = [windows for windows, _ in placed]
+        timestamps: Any = [timestamp for _, timestamp in placed]
+        batch = Batch(list(zip(keys, self._sums, strict=True)), timestamps, windows, ONLY_PANE)
+        self._clear()
+        yield from self.out.push(batch.collapsed())
+
+    def _decoded(self) -> list[Any]:
+        """The keys that are held."""
+        keys, restored = self._keys, self._restored
+        if restored:
+            return [
+                restored[place] if place in restored else decode_key(key) for place, key in enumerate(keys)
+            ]
+        if set(map(itemgetter(0), keys)) == _TEXTS:
+            try:
+                return [key[1:].decode() for key in keys]
+            except UnicodeDecodeError:
+                pass
+        return list(map(decode_key, keys))
+
+    def _place(self, bounds: tuple[int, int, bytes | None]) -> tuple[tuple[Any], int]:
+        """The windows and the timestamp of a group."""
+        if self._merges:
+            window = IntervalWindow.from_micros(*bounds[:2])
+            return (window,), window.end_micros - 1
+        found = self._places.get(bounds)
+        if found is None:
+            if len(self._places) >= _MOST_WINDOWS:
+                self._places.clear()
+            window = self._window(*bounds)
+            found = self._places[bounds] = ((window,), self._timestamp(0, window))
+        return found
+
+
+def read_numbers(records: Iterable[Any], readers: Mapping[int, NumberReader]) -> Records:
+    """Reads a whole partition of an exchange that has nothing but numbers."""
+    rows = chain.from_iterable(map(_rows, records))
+    if len(readers) == 1:
+        [reader] = readers.values()
+        yield from reader.read(rows)
+    else:
+        for tag, some in groupby(rows, key=itemgetter(1)):
+            yield from readers[tag].read(some)
+    for reader in readers.values():
+        yield from reader.flush()
+
+
+def _rows(record: Any) -> Iterator[Row]:
+    """The rows of an Arrow record batch; columns without a value are not read."""
+    count = record.num_rows
+    columns = map(record.column, _COLUMNS)
+    return zip(
+        *(repeat(None, count) if column.null_count == count else column.to_pylist() for column in columns),
+        strict=True,
+    )

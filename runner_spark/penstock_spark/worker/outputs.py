@@ -1,0 +1,128 @@
+"""The outputs of a step: where tagged values go, and which timestamp and windows a value leaves with."""
+
+from __future__ import annotations
+
+from collections.abc import Iterable, Iterator
+from typing import Any
+
+from penstock.base.bounded_window import TimestampedValue
+from penstock.base.tagged_output import TaggedOutput
+from penstock.metrics.execution import MetricsContainer, set_current
+from penstock.utils.windowed_value import WindowedValue, unknown_pane
+from penstock.windows.plain_windows import GlobalWindows
+from penstock_spark.reports.failure import step_failed
+from penstock_spark.worker.batch import CHUNK_ELEMENTS, Batch, Windows
+from penstock_spark.worker.pushing import Consumer, Records
+from penstock_spark.worker.windowing import assigner
+
+Row = tuple[Any, int, Windows, Any]
+"""Value, timestamp in microseconds, windows and pane of the element a step works on."""
+
+
+class Outputs:
+    """The consumers of a step's outputs by tag; None is the main output.
+
+    Outputs with a tag that nobody reads are dropped, as Beam does, and counted in the system metric
+    ``penstock:outputs_without_reader``. A value that comes with a timestamp, but without windows, gets those that the
+    input's WindowFn has for that timestamp, once for each window of the input element, as in Beam; its pane is unknown.
+    What is made of a retraction is one, unless it comes with a pane of its own.
+    """
+
+    def __init__(
+        self, by_tag: dict[str | None, Consumer], metrics: MetricsContainer, where: str, windowfn: Any
+    ) -> None:
+        self.main = by_tag[None]
+        self.metrics = metrics
+        self.where = where
+        self._by_tag = by_tag
+        self._assign = None if type(windowfn) is GlobalWindows else assigner(windowfn)
+        self._pending: dict[str | None, Batch] = {}
+
+    def route(self, results: Iterable[tuple[Iterable[Any] | None, Row]]) -> Records:
+        """Sends the results of each element on; each keeps its element's metadata unless it brings its own."""
+        count = 0
+        for values, row in results:
+            if values is None:
+                continue
+            # What is there already raises nothing.
+            for value in values if type(values) is tuple else self._values(values):
+                self.add(value, row)
+                count += 1
+                if count >= CHUNK_ELEMENTS:
+                    yield from self.drain()
+                    set_current(self.metrics)
+                    count = 0
+        yield from self.drain()
+
+    def _values(self, values: Iterable[Any]) -> Iterator[Any]:
+        """The values one by one, each exception marked with the step."""
+        try:
+            yield from values
+        except Exception as error:
+            step_failed(error, self.where)
+
+    def add(self, value: Any, row: Row) -> None:
+        """Keeps one result for the next `drain`."""
+        tag = None
+        _, timestamp, windows, pane = row
+        if isinstance(value, TaggedOutput):
+            tag, value = value.tag, value.value
+        if isinstance(value, WindowedValue):
+            timestamp, windows = value.timestamp_micros, tuple(value.windows)
+            pane, value = value.pane_info, value.value
+        elif isinstance(value, TimestampedValue):
+            timestamp, value = value.timestamp_micros, value.value
+            retimed = self.retimed(Batch([value], [timestamp], [windows], pane))
+            windows, pane = retimed.windows[0], retimed.panes
+        batch = self._pending.get(tag)
+        if batch is None:
+            batch = self._pending[tag] = Batch([], [], [], [])
+        batch.values.append(value)
+        batch.timestamps.append(timestamp)  # type: ignore[union-attr]
+        batch.windows.append(windows)  # type: ignore[union-attr]
+        batch.panes.append(pane)
+
+    def keep(self, tag: str | None, values: list[Any], row: Row) -> None:
+        """Keeps plain values for the next `drain`."""
+        batch: Any = self._pending.setdefault(tag, Batch([], [], [], []))
+        count, (_, timestamp, windows, pane) = len(values), row
+        batch.values += values
+        batch.timestamps += [timestamp] * count
+        batch.windows += [windows] * count
+        batch.panes += [pane] * count
+
+    def retimed(self, batch: Batch) -> Batch:
+        """Values with new timestamps, in the windows that they now belong in; the batch still has the old ones."""
+        panes = _unknown(batch.panes)
+        if self._assign is None:
+            return Batch(batch.values, batch.timestamps, batch.windows, panes)
+        try:
+            made = self._assign(batch)
+        except Exception as error:
+            step_failed(error, self.where)
+        count = len(batch.values)
+        new = made if isinstance(made, list) else [made] * count
+        old = batch.windows if isinstance(batch.windows, list) else [batch.windows] * count
+        windows = [after * len(before) for after, before in zip(new, old, strict=True)]
+        return Batch(batch.values, batch.timestamps, windows, panes)
+
+    def drain(self) -> Records:
+        """Pushes what `add` kept."""
+        pending, self._pending = self._pending, {}
+        for tag, batch in pending.items():
+            yield from self.push(tag, batch.collapsed())
+
+    def push(self, tag: str | None, batch: Batch) -> Records:
+        """Pushes a batch to whoever reads a tag."""
+        consumer = self._by_tag.get(tag)
+        if consumer is None:
+            self.metrics.inc(("penstock", "outputs_without_reader"), len(batch.values))
+        else:
+            yield from consumer.push(batch)
+
+
+def _unknown(panes: Any) -> Any:
+    """Panes, or the one of all elements, without their numbers; only whether they take something back is left."""
+    if isinstance(panes, list):
+        return [unknown_pane(pane.kind) for pane in panes]
+    return unknown_pane(panes.kind)

@@ -1,0 +1,78 @@
+"""The shape of everything that batches are pushed through inside a stage."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator, Sequence
+from typing import Any, Protocol
+
+from penstock_spark.worker.batch import Batch
+
+Records = Iterator[Any]
+"""Arrow record batches that are ready to leave the stage; every push hands them up, so that none pile up."""
+
+
+class Consumer(Protocol):
+    """Takes batches."""
+
+    def push(self, batch: Batch) -> Records:
+        """Takes a batch; gives the Arrow record batches that became ready."""
+        ...
+
+
+class Node(Consumer, Protocol):
+    """A step at work in a task, or a writer."""
+
+    def setup(self) -> None:
+        """Called once, before the first batch."""
+        ...
+
+    def start_bundle(self) -> None:
+        """Called before the first batch of a bundle."""
+        ...
+
+    def finish_bundle(self) -> Records:
+        """Called after the last batch of a bundle."""
+        ...
+
+    def finish(self) -> Records:
+        """Called once, after the last bundle."""
+        ...
+
+    def teardown(self) -> None:
+        """Called once, at the very end, also after an error."""
+        ...
+
+
+class Quiet:
+    """A node without a life cycle."""
+
+    def setup(self) -> None:
+        """Nothing to do."""
+
+    def start_bundle(self) -> None:
+        """Nothing to do."""
+
+    def finish_bundle(self) -> Records:
+        """Nothing to do."""
+        return iter(())
+
+    def finish(self) -> Records:
+        """Nothing to do."""
+        return iter(())
+
+    def teardown(self) -> None:
+        """Nothing to do."""
+
+
+class Tee:
+    """Pushes every batch to each of its consumers in turn."""
+
+    __slots__ = ("consumers",)
+
+    def __init__(self, consumers: Sequence[Consumer]) -> None:
+        self.consumers = consumers
+
+    def push(self, batch: Batch) -> Records:
+        """Takes a batch."""
+        for consumer in self.consumers:
+            yield from consumer.push(batch)

@@ -1,0 +1,382 @@
+"""A fused stage at work in a Spark task: Arrow batches in, batches of elements through the steps, Arrow batches out."""
+
+from __future__ import annotations
+
+import gc
+import sys
+from collections.abc import Callable, Iterable, Iterator, Mapping
+from dataclasses import replace
+from typing import Any, TypeVar, cast
+
+import pyarrow as pa
+
+from penstock.graph import AssignWindows, ParDo, StatefulParDo
+from penstock.metrics.execution import MetricsContainer, Snapshot, current_container, merge_snapshots
+from penstock.transforms.counting import PairWithNothing
+from penstock.windows.plain_windows import FixedWindows
+from penstock.windows.sessions import Sessions
+from penstock_spark.reports.at_work import digits_of, numbered, write_down, write_down_rest
+from penstock_spark.reports.failure import named
+from penstock_spark.reports.reporting import report_with
+from penstock_spark.session.worker_socket import promptly
+from penstock_spark.shipping.import_paths import import_like_driver
+from penstock_spark.worker.batch import Batch, decode_page, dumps, loads
+from penstock_spark.worker.batch_sizer import BatchSizer
+from penstock_spark.worker.group_read import GroupReader, read_groups
+from penstock_spark.worker.group_write import GroupWriter, PairStep
+from penstock_spark.worker.inline import inline_batches
+from penstock_spark.worker.machine_read import MachineReader
+from penstock_spark.worker.machine_write import ElementWriter
+from penstock_spark.worker.numbers import NumberReader, read_numbers, travels_in_columns
+from penstock_spark.worker.outputs import Outputs
+from penstock_spark.worker.pardo import DoFnStep
+from penstock_spark.worker.program import (
+    ColumnsRoot,
+    ElementWriterSpec,
+    GroupRoot,
+    GroupWriterSpec,
+    InlineRoot,
+    MachineRoot,
+    PageRoot,
+    PageWriterSpec,
+    ScanRoot,
+    SinkWriterSpec,
+    StageProgram,
+    StatefulRoot,
+    StepSpec,
+    TotalsRoot,
+    WriterSpec,
+)
+from penstock_spark.worker.pushing import Consumer, Node, Quiet, Records, Tee
+from penstock_spark.worker.stateful import StatefulStep
+from penstock_spark.worker.stateful_read import StatefulReader
+from penstock_spark.worker.totals import TotalsReader
+from penstock_spark.worker.views import BroadcastContents, Contents
+from penstock_spark.worker.windowing import AssignStep, FixedStep, SessionStep
+from penstock_spark.worker.writers import PageWriter, SinkWriter
+
+BUNDLE_ELEMENTS = 100_000
+"""Bundles end after about so many elements of a root, so that what a DoFn gathers in one stays bounded."""
+
+_FRAMES_PER_STEP = 8
+_Step = TypeVar("_Step", DoFnStep, StatefulStep)
+
+
+class Join(Quiet):
+    """A Flatten: passes batches on."""
+
+    def __init__(self, out: Consumer) -> None:
+        self.out = out
+
+    def push(self, batch: Batch) -> Records:
+        """Takes a batch."""
+        return self.out.push(batch)
+
+
+class Stage:
+    """The nodes of a program, wired up for one task."""
+
+    def __init__(self, program: StageProgram, partition: int, pages: dict[int, Any]) -> None:
+        self.program = program
+        self._contents: dict[int, Contents] = {edge: BroadcastContents(own) for edge, own in pages.items()}
+        self.partition = partition
+        self.containers: dict[str, MetricsContainer] = {}
+        self._steps = numbered(self.parts())
+        self._consumers: dict[int, list[Consumer]] = {}
+        self._used: set[int] = set()
+        self._pace = BatchSizer()
+        self.stateful: dict[str, StatefulStep] = {}
+        self.nodes: list[Node] = []
+        # Writers and steps are made from the last to the first, so that each finds its consumers.
+        writers: list[Node] = [self._writer(spec) for spec in program.writers]
+        for spec, writer in zip(program.writers, writers, strict=True):
+            self._consumers.setdefault(spec.edge, []).append(writer)
+        steps = [self._step(step) for step in reversed(program.steps)]
+        self.readers = {
+            root.tag: self._reader(root)
+            for root in program.roots
+            if isinstance(root, GroupRoot | MachineRoot | StatefulRoot)
+        }
+        self.nodes = [*reversed(steps), *writers]
+
+    def parts(self) -> Iterable[Any]:
+        """All that may have a label, and a place in the user's program."""
+        return (*self.program.roots, *self.program.steps, *self.program.writers)
+
+    def container(self, label: str) -> MetricsContainer:
+        """The metrics of a step."""
+        if label not in self.containers:
+            number, _ = self._steps.get(label, (0, ""))
+            self.containers[label] = MetricsContainer(label, digits_of(number))
+        return self.containers[label]
+
+    def tee(self, edge: int) -> Consumer:
+        """Whatever reads an edge."""
+        consumers = self._consumers.get(edge, [])
+        return consumers[0] if len(consumers) == 1 else Tee(consumers)
+
+    def _own(self, user_object: Any) -> Any:
+        """The object itself for the first step that uses it, a copy for every other one: steps share no state."""
+        if id(user_object) in self._used:
+            return loads(dumps(user_object))
+        self._used.add(id(user_object))
+        return user_object
+
+    def _owning(self, spec: Any) -> Any:
+        return spec if spec.combine is None else replace(spec, combine=self._own(spec.combine))
+
+    def _reader(
+        self, root: GroupRoot | MachineRoot | StatefulRoot
+    ) -> GroupReader | NumberReader | MachineReader | StatefulReader:
+        if isinstance(root, StatefulRoot):
+            return StatefulReader(root, self.stateful[root.label])
+        root = cast(GroupRoot | MachineRoot, self._owning(root))
+        parts = (self.tee(root.edge), self.container(root.label))
+        if isinstance(root, GroupRoot):
+            if self.program.shortcuts and travels_in_columns(root.windowing, root.combine):
+                return NumberReader(root, *parts)
+            return GroupReader(root, *parts)
+        return MachineReader(root, *parts, None if root.late_edge is None else self.tee(root.late_edge))
+
+    def _step(self, spec: StepSpec) -> Node:
+        node: Node
+        match spec.primitive:
+            case None:
+                node = Join(self.tee(spec.outputs[0][1]))
+            case AssignWindows():
+                node = self._assign(spec)
+            case ParDo(PairWithNothing()) if (writers := self._grouping_readers(spec)) is not None:
+                node = PairStep(writers)
+            case StatefulParDo():
+                self.stateful[spec.label] = self._dofn(StatefulStep, spec)
+                # Its elements come by key, and not along an edge.
+                return self.stateful[spec.label]
+            case ParDo():
+                node = self._dofn(DoFnStep, spec)
+        for edge in spec.inputs:
+            # Steps are made last to first; the first consumer of an edge must still come first.
+            self._consumers.setdefault(edge, []).insert(0, node)
+        return node
+
+    def _assign(self, spec: StepSpec) -> Node:
+        windowfn, metrics = spec.windowing.windowfn, self.container(spec.label)
+        step = AssignStep(windowfn, self.tee(spec.outputs[0][1]), metrics, spec.where)
+        writers = self._grouping_readers(spec)
+        if writers and type(windowfn) is Sessions and all(writer.merges_early for writer in writers):
+            return SessionStep(step, windowfn, writers)
+        if writers and type(windowfn) is FixedWindows and all(writer.adds_pairs for writer in writers):
+            return FixedStep(step, windowfn, writers)
+        return step
+
+    def _dofn(self, kind: type[_Step], spec: StepSpec) -> _Step:
+        """A step with a DoFn, whose outputs are found already."""
+        primitive: Any = spec.primitive
+        spec = replace(spec, primitive=replace(primitive, dofn=self._own(primitive.dofn)))
+        metrics = self.container(spec.label)
+        by_tag = {tag: self.tee(edge) for tag, edge in spec.outputs}
+        outputs = Outputs(by_tag, metrics, spec.where, spec.windowing.windowfn)
+        return kind(spec, outputs, metrics, self._contents_for(spec))
+
+    def _contents_for(self, spec: StepSpec) -> Mapping[int, Contents]:
+        """What the side inputs of a step hold, by edge."""
+        return self._contents
+
+    def _grouping_readers(self, spec: StepSpec) -> list[GroupWriter] | None:
+        """The writers that read a step's output, if nothing else does."""
+        readers = self._consumers.get(spec.outputs[0][1], [])
+        writers = [reader for reader in readers if isinstance(reader, GroupWriter)]
+        return writers if len(writers) == len(readers) else None
+
+    def _writer(self, spec: WriterSpec) -> Node:
+        match spec:
+            case GroupWriterSpec():
+                metrics, shortcuts = self.container(spec.label), self.program.shortcuts
+                return GroupWriter(self._owning(spec), self.partition, metrics, shortcuts)
+            case ElementWriterSpec():
+                metrics = self.container(spec.label)
+                return ElementWriter(spec, self.program.stage, self.partition, metrics)
+            case PageWriterSpec():
+                return PageWriter(spec, self.partition)
+            case SinkWriterSpec():
+                return SinkWriter(spec)
+
+    def run(self, records: Iterator[Any]) -> Records:
+        """Everything the task puts out."""
+        write_down(self._steps)
+        lively: list[Any] = [*self.readers.values(), *self.nodes]
+        started: list[Any] = []
+        failed = True
+        try:
+            yield from named(self._run(lively, started, records), self.where_now)
+            failed = False
+        finally:
+            _tear_down(started, failed)
+            write_down_rest()
+
+    def _run(self, lively: list[Any], started: list[Any], records: Iterator[Any]) -> Records:
+        for node in lively:
+            started.append(node)
+            node.setup()
+        for node in self.nodes:
+            if isinstance(node, SinkWriter):
+                yield from node.start()
+        yield from self._bundles(records)
+        for node in self.nodes:
+            yield from node.finish()
+
+    def where_now(self) -> str:
+        """The step at work, as an error's second line."""
+        container = current_container()
+        return self._steps.get(container.step_name if container else "", (0, "at a step of this task"))[1]
+
+    def _bundles(self, records: Iterator[Any]) -> Records:
+        """Bundles of the roots' batches, each started before its first batch and finished after its last."""
+        if self.readers:
+            numbers = {
+                tag: reader for tag, reader in self.readers.items() if isinstance(reader, NumberReader)
+            }
+            if len(numbers) == len(self.readers):
+                yield from self._bundle(lambda: read_numbers(records, numbers))
+            else:
+                yield from self._bundle(lambda: read_groups(records, self.readers))
+            return
+        batches = self._root_batches(records)
+        for first in batches:
+            yield from self._bundle(lambda first=first: self._push_some(first, batches))  # type: ignore[misc]
+
+    def _bundle(self, body: Callable[[], Records]) -> Records:
+        for node in self.nodes:
+            node.start_bundle()
+        yield from body()
+        for node in self.nodes:
+            yield from node.finish_bundle()
+
+    def _push_some(self, first: tuple[Consumer, Batch], rest: Iterator[tuple[Consumer, Batch]]) -> Records:
+        consumer, batch = first
+        pushed = len(batch.values)
+        yield from self._pace.push(consumer, batch)
+        while pushed < BUNDLE_ELEMENTS:
+            for consumer, batch in rest:
+                pushed += len(batch.values)
+                yield from self._pace.push(consumer, batch)
+                break
+            else:
+                return
+
+    def _root_batches(self, records: Iterator[Any]) -> Iterator[tuple[Consumer, Batch]]:
+        roots = self.program.roots
+        inline = [root for root in roots if isinstance(root, InlineRoot)]
+        if inline:
+            yield from self._inline(inline, records)
+        for scan in (root for root in roots if isinstance(root, ScanRoot)):
+            yield from self._scan(scan, records)
+        for columns in (root for root in roots if isinstance(root, ColumnsRoot)):
+            for record in records:
+                batch = columns.read(record)
+                if batch.values:
+                    yield self.tee(columns.edge), batch
+        totals = [root for root in roots if isinstance(root, TotalsRoot)]
+        if totals:
+            reader = TotalsReader(totals)
+            for record in records:
+                for edge, batch in reader.read(record):
+                    yield self.tee(edge), batch
+        pages = {root.tag: self.tee(root.edge) for root in roots if isinstance(root, PageRoot)}
+        if pages:
+            for record in records:
+                tags, values = record.column("tag").to_pylist(), record.column("value").to_pylist()
+                for tag, page in zip(tags, values, strict=True):
+                    yield pages[tag], decode_page(page)
+
+    def _inline(self, inline: list[InlineRoot], records: Iterable[Any]) -> Iterator[tuple[Consumer, Batch]]:
+        """The slices whose numbers the task's rows have; the task's own number counts other frames' tasks too."""
+        for record in records:
+            for slice_number in record.column(0).to_pylist():
+                for root in inline:
+                    consumer = self.tee(root.edge)
+                    for batch in inline_batches(root.values, slice_number, self.program.partitions):
+                        yield consumer, batch
+
+    def _scan(self, scan: ScanRoot, records: Iterable[Any]) -> Iterator[tuple[Consumer, Batch]]:
+        consumer = self.tee(scan.edge)
+        read = scan.make_reader()
+        for record in records:
+            for values in read(record):
+                if values:
+                    yield consumer, Batch(values)
+
+    def snapshot(self) -> Snapshot:
+        """The metrics of all steps."""
+        merged: Snapshot = {}
+        for container in self.containers.values():
+            merged = merge_snapshots(merged, container.snapshot())
+        return merged
+
+
+def _tear_down(nodes: list[Any], failed: bool) -> None:
+    """Tears every node down, also where one of them fails; the error of a task that failed before counts more."""
+    first: Exception | None = None
+    for node in nodes:
+        try:
+            node.teardown()
+        except Exception as error:
+            first = first or error
+    if first is not None and not failed:
+        raise first
+
+
+def stage_function(
+    program: bytes, pages: dict[int, Any], metrics: Any, sys_path: tuple[str, ...]
+) -> Callable[[Iterator[Any]], Iterator[Any]]:
+    """The function for Spark's ``mapInArrow``.
+
+    Args:
+        program: The pickled `StageProgram`. It is unpickled only when the worker can import what the driver can.
+        pages: Broadcasts of the pages of side inputs, by edge.
+        metrics: A Spark accumulator that takes ``{(run, stage, partition): snapshot}``.
+        sys_path: Folders that the driver imports from and the worker should too.
+    """
+
+    def run(records: Iterator[Any]) -> Iterator[pa.RecordBatch]:
+        from pyspark import TaskContext
+
+        records = promptly(iter(records))
+        collect_less_often()
+        import_like_driver(sys_path)
+        context = TaskContext.get()
+        partition = context.partitionId() if context else 0
+        loaded: StageProgram = loads(program)
+        report_with(loaded.reporting)
+        # Every step below another one takes a few frames of Python's stack.
+        sys.setrecursionlimit(max(sys.getrecursionlimit(), 1_000 + _FRAMES_PER_STEP * len(loaded.steps)))
+        stage = Stage(loaded, partition, pages)
+        yield from stage.run(records)
+        # Spark uses a worker again only if it has read all its input; in-memory values come with a row each.
+        for _ in records:
+            pass
+        snapshot = stage.snapshot()
+        if snapshot:
+            metrics.add({(loaded.run, loaded.stage, partition): snapshot})
+
+    return run
+
+
+_COLLECT_AFTER = 100_000
+
+_modules_frozen = 0
+
+
+def collect_less_often() -> None:
+    """Spaces out Python's search for cycles, and has it leave out what the modules of a worker are made of.
+
+    Batches are made of very many small objects that hold no cycles; looking for some after every 700 new ones took up
+    to 40 % of a stage's time. A program that has set a larger number keeps it. Spark's workers look for cycles after
+    each task too, among all objects that there are: hundreds of thousands, most of which came with modules, and stay.
+    """
+    global _modules_frozen
+    youngest, *older = gc.get_threshold()
+    if 0 < youngest < _COLLECT_AFTER:
+        gc.set_threshold(_COLLECT_AFTER, *older)
+    if len(sys.modules) != _modules_frozen:
+        _modules_frozen = len(sys.modules)
+        gc.freeze()

@@ -1,0 +1,143 @@
+"""A stateful DoFn at work in a task: its life cycle, its methods as the machine calls them, and where results go."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Iterable, Mapping
+from functools import partial
+from typing import Any
+
+from penstock.base.bounded_window import BoundedWindow
+from penstock.functions.dofn import MethodSignature, bind
+from penstock.functions.userstate import UserStateContext
+from penstock.machines.records import Element, Given
+from penstock.machines.stateful import Ring
+from penstock.metrics.execution import MetricsContainer, set_current
+from penstock.utils.windowed_value import PANE_INFO_UNKNOWN, unknown_pane
+from penstock_spark.reports.failure import guarded, step_failed
+from penstock_spark.worker.arguments import Arguments
+from penstock_spark.worker.batch import Batch
+from penstock_spark.worker.outputs import Outputs
+from penstock_spark.worker.pardo import DoFnStep
+from penstock_spark.worker.program import StepSpec
+from penstock_spark.worker.pushing import Records
+from penstock_spark.worker.steps import check_result
+from penstock_spark.worker.views import Contents
+
+_Call = Callable[[Any], Any]
+"""From (element, timestamp in microseconds, windows, pane, cells and timers, timer) to what a method gives."""
+
+
+class StatefulStep:
+    """A stateful DoFn with its life cycle; the `penstock.machines.stateful.Code` of its machine.
+
+    Args:
+        spec: The step.
+        outputs: Where its results go.
+        metrics: Its metrics.
+        contents: What its side inputs hold, by edge.
+    """
+
+    def __init__(
+        self, spec: StepSpec, outputs: Outputs, metrics: MetricsContainer, contents: Mapping[int, Contents]
+    ) -> None:
+        self.spec = spec
+        self.metrics = metrics
+        self._outputs = outputs
+        self._life = DoFnStep(spec, outputs, metrics, contents)
+        self.views = self._life.views
+        self._guard = partial(guarded, metrics, spec.where)
+        signature = self._life.signature
+        self.has_expiration = signature.window_expiration is not None
+        self._process: _Call | None = None
+        self._timers: dict[str, _Call] = {}
+        self._expiration: _Call | None = None
+
+    def setup(self) -> None:
+        """Calls ``setup``."""
+        self._life.setup()
+
+    def start_bundle(self) -> None:
+        """Calls ``start_bundle``, and prepares the calls of the bundle."""
+        self._life.start_bundle()
+        life, signature = self._life, self._life.signature
+        primitive: Any = self.spec.primitive
+        call = bind(life.dofn.process_signature(), primitive.args, dict(primitive.kwargs))
+        self._process = self._guard(self._arguments(call.args, call.kwargs).row_call, life.dofn.process)
+        self._timers = {timer.name: self._method(method) for timer, method in signature.timers}
+        if signature.window_expiration is not None:
+            self._expiration = self._method(signature.window_expiration)
+
+    def push(self, batch: Batch) -> Records:
+        """Elements come through the machine, and not this way."""
+        raise AssertionError("a stateful step is given elements without their key's state")
+
+    def finish_bundle(self) -> Records:
+        """Calls ``finish_bundle``, and sends its results on."""
+        return self._life.finish_bundle()
+
+    def finish(self) -> Records:
+        """Runs the callbacks of bundle finalizers."""
+        return self._life.finish()
+
+    def teardown(self) -> None:
+        """Calls ``teardown``."""
+        self._life.teardown()
+
+    def process(
+        self, key: Any, element: Element, window: BoundedWindow, state: UserStateContext
+    ) -> Iterable[Any]:
+        """Calls ``process``."""
+        value, timestamp_micros, windows, kind = element
+        if len(windows) > 1:
+            windows = (window,)
+        return self._called(
+            self._process, ((key, value), timestamp_micros, windows, unknown_pane(kind), state, None)
+        )
+
+    def on_timer(self, key: Any, ring: Ring, window: BoundedWindow, state: UserStateContext) -> Iterable[Any]:
+        """Calls the method of a timer."""
+        row = (key, None), ring.output_micros, (window,), PANE_INFO_UNKNOWN, state, ring
+        return self._called(self._timers.get(ring.name), row)
+
+    def on_window_expiration(self, key: Any, window: BoundedWindow, state: UserStateContext) -> Iterable[Any]:
+        """Calls the method for the end of a window."""
+        row = (key, None), window.end_micros - 1, (window,), PANE_INFO_UNKNOWN, state, None
+        return self._called(self._expiration, row)
+
+    def give(self, given: Iterable[Given]) -> Records:
+        """Sends results on."""
+        return self._outputs.route(
+            (one.results, (None, one.timestamp_micros, (one.window,), one.info)) for one in given
+        )
+
+    def _called(self, call: _Call | None, row: Any) -> Iterable[Any]:
+        # A timer may be left over from a version of the DoFn that had a method for it.
+        if call is None:
+            return ()
+        set_current(self.metrics)
+        try:
+            results = call(row)
+            if results is None:
+                return ()
+            check_result(results)
+            # The state is used while results are made.
+            return tuple(results)
+        except Exception as error:
+            step_failed(error, self.spec.where, row[:1])
+
+    def _method(self, method: MethodSignature) -> _Call:
+        parameters = method.parameters
+        if all(one.kind and one.passed_by != "keyword" for one in parameters):
+            arguments = self._arguments([one.default for one in parameters], ())
+        else:
+            arguments = self._arguments((), [(one.name, one.default) for one in parameters if one.kind])
+        owner = self._life.dofn.timer_owner()
+        call: _Call = self._guard(arguments.row_call, getattr(owner, method.name))
+        return call
+
+    def _arguments(self, args: Iterable[Any], kwargs: Iterable[tuple[str, Any]]) -> Arguments:
+        return Arguments(
+            tuple(self._life.resolve(value) for value in args),
+            tuple((name, self._life.resolve(value)) for name, value in kwargs),
+            self._life.views,
+        )

@@ -1,0 +1,213 @@
+"""Steps whose user function sees only the element: plain loops over a batch's values."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Iterator
+from functools import partial
+from itertools import chain, filterfalse, islice, starmap
+from operator import length_hint
+from types import GeneratorType
+from typing import Any
+
+from penstock.base.bounded_window import TimestampedValue
+from penstock.base.tagged_output import TaggedOutput
+from penstock.error import three_parts
+from penstock.metrics.execution import MetricsContainer, set_current
+from penstock.utils.windowed_value import WindowedValue
+from penstock_spark.reports.failure import step_failed
+from penstock_spark.worker.batch import CHUNK_ELEMENTS, Batch
+from penstock_spark.worker.outputs import Outputs
+from penstock_spark.worker.pushing import Quiet, Records
+
+_SPECIAL = (TaggedOutput, TimestampedValue, WindowedValue)
+_USUAL = frozenset((GeneratorType, list, tuple))
+"""What functions mostly return, which needs no check."""
+
+
+def plain(batch: Batch, values: list[Any], outputs: Outputs) -> Batch | None:
+    """The batch of a step's outputs, one for each input or any number where the metadata is shared.
+
+    Returns:
+        The batch; None if some value carries its own tag or windows, or some but not all a timestamp, so that each has
+        to be looked at.
+    """
+    kinds = set(map(type, values))
+    if not any(issubclass(kind, _SPECIAL) for kind in kinds):
+        return batch.with_values(values)
+    if kinds == {TimestampedValue}:
+        timestamps = [value.timestamp_micros for value in values]
+        own = [value.value for value in values]
+        return outputs.retimed(Batch(own, timestamps, batch.windows, batch.panes))
+    return None
+
+
+def check_complete(found: int, expected: int) -> None:
+    """Notices a StopIteration that left user code: Python's loops take it for the end of the batch."""
+    if found != expected:
+        raise stopped()
+
+
+def stopped() -> RuntimeError:
+    """The error for user code that raised StopIteration, as Python itself raises it for generators."""
+    return RuntimeError(
+        three_parts("the function raised StopIteration", hint="give next() a default, or catch StopIteration")
+    )
+
+
+class ValueStep(Quiet):
+    """A function of an element's value.
+
+    Args:
+        fn: The function.
+        starred: Whether it takes the parts of the value as arguments.
+        outputs: Where its results go.
+        metrics: The step's.
+        where: The step, for errors.
+    """
+
+    def __init__(
+        self, fn: Callable[..., Any], starred: bool, outputs: Outputs, metrics: MetricsContainer, where: str
+    ) -> None:
+        self.fn = fn
+        self.starred = starred
+        self.outputs = outputs
+        self.metrics = metrics
+        self.where = where
+
+
+class MapStep(ValueStep):
+    """One output for each input (Beam's ``Map`` and ``MapTuple``)."""
+
+    def push(self, batch: Batch) -> Records:
+        """Takes a batch."""
+        set_current(self.metrics)
+        try:
+            apply = starmap if self.starred else map
+            values = list(apply(self.fn, elements := iter(batch.values)))
+            check_complete(len(values), len(batch.values))
+        except Exception as error:
+            step_failed(error, self.where, last_read(batch.values, elements))
+        yield from push_mapped(batch, values, self.outputs)
+
+
+def push_mapped(batch: Batch, values: list[Any], outputs: Outputs) -> Records:
+    """Sends on what a function gave for the elements of a batch, one for one."""
+    out = plain(batch, values, outputs)
+    if out is None:
+        yield from outputs.route(zip(((value,) for value in values), batch.rows(), strict=True))
+    else:
+        yield from outputs.main.push(out)
+
+
+class FilterStep(ValueStep):
+    """The inputs for which the function is true (Beam's ``Filter``)."""
+
+    def push(self, batch: Batch) -> Records:
+        """Takes a batch."""
+        set_current(self.metrics)
+        try:
+            selectors = list(map(self.fn, elements := iter(batch.values)))
+            check_complete(len(selectors), len(batch.values))
+            kept = batch.compressed(selectors)
+        except Exception as error:
+            step_failed(error, self.where, last_read(batch.values, elements))
+        if kept.values:
+            yield from self.outputs.main.push(kept)
+
+
+class FlatMapStep(ValueStep):
+    """Any number of outputs for each input (Beam's ``FlatMap``, and ParDo of a DoFn that sees only the element).
+
+    Where the batch's metadata is shared, the outputs of all its elements are one stream, cut into chunks; a function
+    that yields without end is consumed a chunk at a time.
+    """
+
+    def push(self, batch: Batch) -> Records:
+        """Takes a batch."""
+        apply: Any = starmap if self.starred else map
+        read_all: list[bool] = []
+        elements = iter(batch.values)
+        results = apply(self.fn, chain(elements, _noting_the_end(read_all)))
+        find = partial(last_read, batch.values, elements)
+        if not batch.shared:
+            yield from self.outputs.route(
+                zip(self._guarded(results, read_all, find), batch.rows(), strict=True)
+            )
+            return
+        stream = chain.from_iterable(filterfalse(_is_nothing, results))
+        while values := self._chunk(stream, read_all, find):
+            out = plain(batch, values, self.outputs)
+            if out is None:
+                one = next(Batch([None], batch.timestamps, batch.windows, batch.panes).rows())
+                yield from self.outputs.route(((value,), one) for value in values)
+            else:
+                yield from self.outputs.main.push(out)
+
+    def _chunk(
+        self, stream: Iterator[Any], read_all: list[bool], find: Callable[[], tuple[Any, ...]]
+    ) -> list[Any]:
+        set_current(self.metrics)
+        try:
+            values = list(islice(stream, CHUNK_ELEMENTS))
+            if len(values) < CHUNK_ELEMENTS and not read_all:
+                raise stopped()
+        except Exception as error:
+            step_failed(error, self.where, find())
+        return values
+
+    def _guarded(
+        self, results: Iterator[Any], read_all: list[bool], find: Callable[[], tuple[Any, ...]]
+    ) -> Iterator[Any]:
+        """The same results, with each exception marked with this step and this step's metrics current."""
+        while True:
+            set_current(self.metrics)
+            try:
+                result = next(results)
+                if result is not None:
+                    check_result(result)
+            except StopIteration:
+                if not read_all:
+                    step_failed(stopped(), self.where, find())
+                return
+            except Exception as error:
+                step_failed(error, self.where, find())
+            yield result
+
+
+def _noting_the_end(read_all: list[bool]) -> Iterator[Any]:
+    """Nothing, but notes that it was asked: everything before it was read, and no user code ended the loop."""
+    read_all.append(True)
+    return
+    yield
+
+
+def last_read(values: list[Any], elements: Iterator[Any]) -> tuple[Any, ...]:
+    """The element that a loop over a batch read last, as a 1-tuple; () if it has read none."""
+    read = len(values) - length_hint(elements)
+    return (values[read - 1],) if read else ()
+
+
+def _is_nothing(result: Any) -> bool:
+    if result is None:
+        return True
+    if type(result) not in _USUAL:
+        check_result(result)
+    return False
+
+
+def check_result(result: Any) -> None:
+    """Refuses what cannot be, or is hardly meant as, a sequence of outputs.
+
+    Raises:
+        TypeError: A function returned no iterable, or a text, bytes or a dict, as in Beam.
+    """
+    if isinstance(result, (str, bytes, dict)):
+        raise TypeError(
+            f"Returning a {type(result).__name__} from a ParDo or FlatMap is discouraged. "
+            f"Please use list({type(result).__name__} ...) or return a list with the one element."
+        )
+    if not (hasattr(result, "__iter__") or hasattr(result, "__getitem__")):
+        raise TypeError(
+            f"FlatMap and ParDo must return an iterable. {type(result)} was returned instead: "
+            f"{type(result).__name__!r} object is not iterable (yield the element, return [element], or use Map)."
+        )

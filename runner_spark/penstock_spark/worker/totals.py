@@ -1,0 +1,110 @@
+"""Sums and counts that Spark adds up: exact integers in two columns, and the reading of the totals.
+
+An integer n travels as its high part, ``n >> 31``, and its low part, the remainder. Both parts are added up apart. The
+low parts are below 2**31, so that more rows than a shuffle has could not make their sum overflow; the high parts leave
+room for integers of 94 bits, and a larger one is refused where it is written.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+from operator import lshift
+from typing import Any
+
+from penstock.coders.deterministic import decode_key
+from penstock.error import three_parts
+from penstock_spark.worker.batch import Batch
+from penstock_spark.worker.group_read import ONLY_PANE
+from penstock_spark.worker.keys import timestamp_of, window_decoder
+from penstock_spark.worker.program import TotalsRoot
+
+_LOW_BITS = 31
+_LOW_MASK = (1 << _LOW_BITS) - 1
+_HIGH_LIMIT = 1 << 62
+
+
+def split_numbers(numbers: list[Any], where: str) -> tuple[list[int], list[int]]:
+    """The high and the low parts of integers.
+
+    Raises:
+        TypeError: A number is no integer.
+        OverflowError: A number has more than 93 bits.
+
+    >>> split_numbers([5, -1, 1 << 40], "at step 'A'")
+    ([0, -1, 512], [5, 2147483647, 0])
+    """
+    if not all(issubclass(kind, int) for kind in set(map(type, numbers))):
+        raise TypeError(
+            three_parts(
+                "the values to sum were declared int, and some are not",
+                where=where,
+                hint="correct the type hint; with float or Any, Python adds them up",
+            )
+        )
+    highs = [number >> _LOW_BITS for number in numbers]
+    if highs and not (min(highs) > -_HIGH_LIMIT and max(highs) < _HIGH_LIMIT):
+        raise OverflowError(
+            three_parts(
+                "a sum of integers has more than 93 bits",
+                where=where,
+                hint="declare the values as Any: Python then adds them up with as many bits as they need",
+            )
+        )
+    return highs, [number & _LOW_MASK for number in numbers]
+
+
+def join_numbers(highs: list[int], lows: list[int]) -> list[int]:
+    """The integers whose added parts these are.
+
+    >>> join_numbers(*split_numbers([5, -1, 1 << 40], "at step 'A'"))
+    [5, -1, 1099511627776]
+    """
+    return [lshift(high, _LOW_BITS) + low for high, low in zip(highs, lows, strict=True)]
+
+
+class TotalsReader:
+    """Turns rows of totals into batches of (key, total)."""
+
+    def __init__(self, roots: list[TotalsRoot]) -> None:
+        self._roots = {root.tag: root for root in roots}
+        self._windows = {root.tag: window_decoder(root.windowing) for root in roots}
+        self._timestamps = {root.tag: timestamp_of(root.windowing) for root in roots}
+        self._cache: dict[tuple[Any, ...], tuple[tuple[Any], int]] = {}
+
+    def read(self, record: Any) -> Iterator[tuple[int, Batch]]:
+        """The batches of one Arrow record batch, each with its edge."""
+        columns = {name: record.column(name).to_pylist() for name in record.schema.names}
+        elements = list(
+            zip(
+                map(decode_key, columns["key"]),
+                join_numbers(columns["rank"], columns["sequence"]),
+                strict=True,
+            )
+        )
+        idents = list(
+            zip(columns["tag"], columns["first"], columns["second"], columns["window"], strict=True)
+        )
+        for tag, root in self._roots.items():
+            chosen = [ident[0] == tag for ident in idents]
+            some = [pair for pair, wanted in zip(elements, chosen, strict=True) if wanted]
+            if some:
+                placed = [self._place(ident) for ident, wanted in zip(idents, chosen, strict=True) if wanted]
+                yield root.edge, _batch(some, placed)
+
+    def _place(self, ident: tuple[Any, ...]) -> tuple[tuple[Any], int]:
+        """The windows and the timestamp of a row's columns."""
+        found = self._cache.get(ident)
+        if found is None:
+            tag, *bounds = ident
+            window = self._windows[tag](*bounds)
+            found = self._cache[ident] = ((window,), self._timestamps[tag](0, window))
+        return found
+
+
+def _batch(values: list[Any], placed: list[tuple[tuple[Any], int]]) -> Batch:
+    first = placed[0]
+    if all(place is first for place in placed):
+        return Batch(values, first[1], first[0], ONLY_PANE)
+    return Batch(
+        values, [timestamp for _, timestamp in placed], [windows for windows, _ in placed], ONLY_PANE
+    )

@@ -1,0 +1,171 @@
+"""Side inputs in the worker: the view of a main input's window, built once and kept."""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from typing import Any
+
+from penstock.base.bounded_window import GlobalWindow
+from penstock.construction.pvalue import EmptySideInput
+from penstock.error import three_parts
+from penstock.machines.contents import Bag
+from penstock.windows.plain_windows import GlobalWindows
+from penstock_spark.worker.batch import Batch, decode_page
+from penstock_spark.worker.program import ViewSpec
+
+
+def by_window(pages: list[bytes]) -> dict[Any, list[Any]]:
+    """The elements of each window; an element of several windows is in the list of each.
+
+    Elements that take earlier ones back are not there, nor are those.
+    """
+    batches = list(map(decode_page, pages))
+    if any(batch.retracts for batch in batches):
+        return _net(batches)
+    found: dict[Any, list[Any]] = {}
+    for batch in batches:
+        if isinstance(batch.windows, list):
+            for value, windows in zip(batch.values, batch.windows, strict=True):
+                for window in windows:
+                    found.setdefault(window, []).append(value)
+        else:
+            for window in batch.windows:
+                found.setdefault(window, []).extend(batch.values)
+    return found
+
+
+def _net(batches: list[Batch]) -> dict[Any, list[Any]]:
+    """What is left in each window; pages come in any order, and so a retraction may come before what it takes back."""
+    bag = Bag()
+    found: dict[Any, Any] = {}
+    for value, _, windows, pane in (row for batch in batches for row in batch.rows()):
+        change = bag.subtract if pane.kind.is_retraction else bag.add
+        for window in windows:
+            found[window] = change(found.get(window) or bag.empty(), value)
+    return {window: bag.result(held, is_kept=False) for window, held in found.items()}
+
+
+class BroadcastContents:
+    """What a side input holds in each window, once and for all.
+
+    Args:
+        pages: A Spark broadcast of its pages.
+    """
+
+    is_fixed = True
+
+    def __init__(self, pages: Any) -> None:
+        self._pages = pages
+        self._elements: dict[Any, list[Any]] | None = None
+
+    def of(self, window: Any) -> list[Any]:
+        """The elements of a window."""
+        if self._elements is None:
+            self._elements = by_window(self._pages.value)
+        return self._elements.get(window, [])
+
+
+class ChangingContents:
+    """What a side input holds in each window now.
+
+    Attributes:
+        of: The elements of a window; set by whoever keeps them.
+    """
+
+    is_fixed = False
+
+    def __init__(self) -> None:
+        self.of: Callable[[Any], list[Any]] = _nothing
+
+
+def _nothing(window: Any) -> list[Any]:
+    return []
+
+
+Contents = BroadcastContents | ChangingContents
+
+
+class View:
+    """The views of one side input, by window of the main input.
+
+    Args:
+        spec: The side input.
+        contents: What it holds.
+    """
+
+    def __init__(self, spec: ViewSpec, contents: Contents) -> None:
+        self.spec = spec
+        self.contents = contents
+        self.global_only = isinstance(spec.windowfn, GlobalWindows) and spec.window_mapping_fn is None
+        self._views: dict[Any, Any] = {}
+
+    @property
+    def is_constant(self) -> bool:
+        """Whether there is one view for all windows, which does not change."""
+        return self.global_only and self.contents.is_fixed
+
+    def of(self, main_window: Any) -> Any:
+        """What the DoFn gets while it processes an element of that window."""
+        key = GlobalWindow() if self.global_only else main_window
+        if key not in self._views:
+            self._views[key] = self._build(self.side_window(key))
+        return self._views[key]
+
+    def forget(self) -> None:
+        """The contents have changed."""
+        self._views.clear()
+
+    def side_window(self, main_window: Any) -> Any:
+        """The side input's window for a main input's window: by default the one that holds its last instant."""
+        if self.spec.window_mapping_fn is not None:
+            return self.spec.window_mapping_fn(main_window)
+        if self.global_only:
+            return GlobalWindow()
+        context = self.spec.windowfn.AssignContext(main_window.max_timestamp())
+        return list(self.spec.windowfn.assign(context))[-1]
+
+    def _build(self, window: Any) -> Any:
+        elements = self.contents.of(window)
+        match self.spec.kind:
+            case "iter" | "list":
+                return list(elements)
+            case "dict":
+                return dict(elements)
+            case "multimap":
+                return _multimap(elements)
+            case "singleton":
+                return self._singleton(elements)
+            case kind:
+                raise AssertionError(f"no such view: {kind}")
+
+    def _singleton(self, elements: list[Any]) -> Any:
+        if len(elements) == 1:
+            return elements[0]
+        if not elements:
+            return self.spec.default[0] if self.spec.default else EmptySideInput()
+        raise ValueError(
+            three_parts(
+                f"a PCollection of {len(elements)} elements is read as a singleton side input",
+                where=self.spec.where,
+                hint="combine it to one element per window, or read it with AsIter or AsList",
+            )
+        )
+
+
+class MultiMap(dict[Any, list[Any]]):
+    """Lists of values by key; a key that is not there has none, as in Beam.
+
+    >>> MultiMap(a=[1])["b"]
+    []
+    """
+
+    def __missing__(self, key: Any) -> list[Any]:
+        """No values."""
+        return []
+
+
+def _multimap(elements: list[Any]) -> MultiMap:
+    found = MultiMap()
+    for key, value in elements:
+        found.setdefault(key, []).append(value)
+    return found

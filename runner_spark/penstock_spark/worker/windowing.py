@@ -1,0 +1,138 @@
+"""AssignWindows over a batch, with integer arithmetic for the window kinds that allow it."""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from typing import Any
+
+from penstock.base.bounded_window import BoundedWindow
+from penstock.error import three_parts
+from penstock.metrics.execution import MetricsContainer, set_current
+from penstock.utils.timestamp import MAX_TIMESTAMP, Timestamp
+from penstock.windows.plain_windows import FixedWindows, GlobalWindows
+from penstock.windows.sessions import Sessions
+from penstock_spark.reports.failure import step_failed
+from penstock_spark.worker.batch import GLOBAL, MIN_MICROS, Batch, Windows
+from penstock_spark.worker.fixed_windows import CACHE_LIMIT, FixedAssigner
+from penstock_spark.worker.group_write import GroupWriter
+from penstock_spark.worker.pushing import Consumer, Quiet, Records
+
+_MAX_MICROS: int = MAX_TIMESTAMP.micros
+
+
+class AssignStep(Quiet):
+    """Gives each element its windows (Beam's ``WindowInto``)."""
+
+    def __init__(self, windowfn: Any, out: Consumer, metrics: MetricsContainer, where: str) -> None:
+        self.out = out
+        self.metrics = metrics
+        self.where = where
+        self._assign = assigner(windowfn)
+
+    def push(self, batch: Batch) -> Records:
+        """Takes a batch; an element in several windows counts as one for each of them, as in Beam."""
+        batch = batch.exploded()
+        set_current(self.metrics)
+        try:
+            windows = self._assign(batch)
+        except Exception as error:
+            step_failed(error, self.where)
+        lost = windows.count(()) if isinstance(windows, list) else 0 if windows else len(batch.values)
+        if lost:
+            # Sliding windows with gaps between them leave elements in no window, and a grouping never sees those.
+            self.metrics.inc(("penstock", "elements_in_no_window"), lost)
+        yield from self.out.push(Batch(batch.values, batch.timestamps, windows, batch.panes))
+
+
+class FixedStep(Quiet):
+    """Puts pairs into fixed windows for sums alone, which find the window of each by its time."""
+
+    def __init__(self, general: AssignStep, windowfn: FixedWindows, writers: list[GroupWriter]) -> None:
+        self.general = general
+        self.windows = FixedAssigner(windowfn)
+        self.writers = writers
+
+    def push(self, batch: Batch) -> Records:
+        """Takes a batch."""
+        batch = batch.exploded()
+        if not isinstance(batch.timestamps, list):
+            yield from self.general.push(batch)
+            return
+        for writer in self.writers:
+            yield from writer.take_fixed(batch, self.windows)
+
+
+class SessionStep(Quiet):
+    """Puts elements into sessions for sums alone, which need to know when each begins: no window is made."""
+
+    def __init__(self, general: AssignStep, windowfn: Sessions, writers: list[GroupWriter]) -> None:
+        self.general = general
+        self.gap_micros = windowfn.gap_micros
+        self.writers = writers
+
+    def push(self, batch: Batch) -> Records:
+        """Takes a batch."""
+        batch = batch.exploded()
+        count, gap = len(batch.values), self.gap_micros
+        times = batch.timestamps if isinstance(batch.timestamps, list) else [batch.timestamps] * count
+        if not times or min(times) < MIN_MICROS or max(times) > _MAX_MICROS - gap:
+            # Windows are cut where time begins and ends.
+            yield from self.general.push(batch)
+            return
+        spans = times, [time + gap for time in times]
+        for writer in self.writers:
+            yield from writer.take_sessions(batch, spans)
+
+
+def assigner(windowfn: Any) -> Callable[[Batch], Windows | list[Windows]]:
+    """The function from a batch to its windows.
+
+    Exact types only are taken the fast way: a subclass may assign as it likes.
+    """
+    if type(windowfn) is GlobalWindows:
+        return lambda batch: GLOBAL
+    if type(windowfn) is FixedWindows:
+        return FixedAssigner(windowfn)
+    if hasattr(windowfn, "assign_micros") and type(windowfn).__module__.startswith("penstock."):
+        return _by_timestamp(windowfn.assign_micros)
+    return _by_context(windowfn)
+
+
+def _by_timestamp(assign_micros: Callable[[int], Windows]) -> Callable[[Batch], Windows | list[Windows]]:
+    cache: dict[int, Windows] = {}
+
+    def windows_at(micros: int) -> Windows:
+        if len(cache) > CACHE_LIMIT:
+            cache.clear()
+        made = cache[micros] = tuple(assign_micros(micros))
+        return made
+
+    def assign(batch: Batch) -> Windows | list[Windows]:
+        timestamps = batch.timestamps
+        if not isinstance(timestamps, list):
+            return windows_at(timestamps)
+        return [cache[at] if at in cache else windows_at(at) for at in timestamps]
+
+    return assign
+
+
+def _by_context(windowfn: Any) -> Callable[[Batch], Windows | list[Windows]]:
+    def assign(batch: Batch) -> list[Windows]:
+        assigned = []
+        for value, timestamp, windows, _ in batch.rows():
+            context = windowfn.AssignContext(
+                Timestamp.from_micros(timestamp), element=value, window=windows[0] if windows else None
+            )
+            made = tuple(windowfn.assign(context))
+            for window in made:
+                if not isinstance(window, BoundedWindow):
+                    raise TypeError(
+                        three_parts(
+                            f"{type(windowfn).__name__}.assign gave a {type(window).__name__}, not a window",
+                            hint="return a list of windows, for example [IntervalWindow(start, end)]",
+                        )
+                    )
+            assigned.append(made)
+        return assigned
+
+    return assign

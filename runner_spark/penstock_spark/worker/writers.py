@@ -1,0 +1,89 @@
+"""Writers of whole pages, and of a sink's rows."""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from typing import Any
+from zlib import crc32
+
+import pyarrow as pa
+
+from penstock.coders.deterministic import encode_keys
+from penstock_spark.reports.failure import step_failed
+from penstock_spark.worker.batch import Batch, encode_page
+from penstock_spark.worker.group_write import split_pairs
+from penstock_spark.worker.program import PageWriterSpec, SinkWriterSpec
+from penstock_spark.worker.pushing import Quiet, Records
+from penstock_spark.worker.rows import page_records
+from penstock_spark.worker.unwritable import unwritable
+
+
+class PageWriter(Quiet):
+    """Writes batches as pages, as they come or spread over shards."""
+
+    def __init__(self, spec: PageWriterSpec, partition: int) -> None:
+        self.spec = spec
+        self._next_shard = partition
+
+    def push(self, batch: Batch) -> Records:
+        """Takes a batch."""
+        try:
+            if self.spec.shards == 0:
+                pages, shards = [encode_page(batch)], None
+            else:
+                parts = self._by_key(batch) if self.spec.by_key else self._in_turn(batch)
+                pages = [encode_page(part) for part in parts.values()]
+                shards = list(parts)
+        except Exception as error:
+            step_failed(error, self.spec.where)
+        yield page_records(self.spec.output, self.spec.tag, pages, shards)
+
+    def _in_turn(self, batch: Batch) -> dict[int, Batch]:
+        count = self.spec.shards
+        start, self._next_shard = self._next_shard, (self._next_shard + len(batch.values)) % count
+        return {
+            (start + turn) % count: batch.every(turn, count) for turn in range(min(count, len(batch.values)))
+        }
+
+    def _by_key(self, batch: Batch) -> dict[int, Batch]:
+        keys, _ = split_pairs(batch, self.spec.where)
+        places: dict[int, list[int]] = {}
+        for place, key in enumerate(encode_keys(keys)):
+            places.setdefault(crc32(key) % self.spec.shards, []).append(place)
+        return {shard: batch.taken(some) for shard, some in places.items()}
+
+
+class SinkWriter(Quiet):
+    """Encodes values as a sink's rows."""
+
+    def __init__(self, spec: SinkWriterSpec) -> None:
+        self.spec = spec
+        self._encoder: Any = None
+
+    def setup(self) -> None:
+        """Makes the encoder, so that an empty task still writes its header."""
+        self._encoder = self._guard(self.spec.make_encoder)
+
+    def _guard(self, call: Callable[..., Any], *args: Any) -> Any:
+        try:
+            return call(*args)
+        except OSError as error:
+            step_failed(unwritable(error, self.spec.where), self.spec.where)
+        except Exception as error:
+            step_failed(error, self.spec.where)
+
+    def start(self) -> Records:
+        """The rows before the first element."""
+        yield from self._out(self._guard(self._encoder.start))
+
+    def push(self, batch: Batch) -> Records:
+        """Takes a batch."""
+        yield from self._out(self._guard(self._encoder.encode, batch.values))
+
+    def finish(self) -> Records:
+        """The rows after the last element."""
+        yield from self._out(self._guard(self._encoder.finish))
+
+    def _out(self, record: pa.RecordBatch | None) -> Records:
+        if record is not None:
+            yield record
