@@ -46,6 +46,7 @@ RUNNER_LAYERS = (
     ("stream_sources",),
     ("stream",),
     ("passes",),
+    ("compiler",),
     ("checkpoints",),
     ("lowering",),
     ("runs",),

@@ -251,6 +251,17 @@ class Graph:
             if number in step.inputs or any(side.edge == number for side in step.side_inputs):
                 yield step
 
+    def leading_to(self, last: Step) -> Graph:
+        """The graph of one more step and of the steps that it depends on."""
+        needed = {*last.inputs, *(side.edge for side in last.side_inputs)}
+        kept = [last]
+        for step in reversed(self.steps):
+            if any(output.edge in needed for output in step.outputs):
+                kept.append(step)
+                needed.update(step.inputs)
+                needed.update(side.edge for side in step.side_inputs)
+        return Graph(tuple(reversed(kept)), self.edges)
+
 
 def describe(primitive: Primitive) -> str:
     """A primitive in one line, without any user data."""
