@@ -104,9 +104,38 @@ def names_no_machine(name: str, text: str) -> Iterator[str]:
             yield f"{name}:{number}: a path or name of one machine"
 
 
+CLOCK_AND_CHANCE = frozenset(
+    f"{module}.{name}"
+    for module, names in {
+        "time": "time time_ns monotonic monotonic_ns sleep",
+        "uuid": "uuid1 uuid4",
+        "datetime": "now utcnow today",
+        "date": "today",
+    }.items()
+    for name in names.split()
+)
+SEAMS = ("sdk/penstock/base/clock.py", "sdk/penstock/base/identifiers.py")
+
+
+def asks_the_clock_and_makes_names_in_one_place(name: str, text: str) -> Iterator[str]:
+    if name in SEAMS or not name.startswith(("sdk/", "runner_spark/")):
+        return
+    for node in ast.walk(ast.parse(text)):
+        match node:
+            case ast.Attribute(ast.Name(owner) | ast.Attribute(_, owner), attribute):
+                used = [f"{owner}.{attribute}"]
+            case ast.ImportFrom(module, names, 0):
+                used = [f"{module}.{alias.name}" for alias in names]
+            case _:
+                continue
+        for each in CLOCK_AND_CHANCE.intersection(used):
+            yield f"{name}:{node.lineno}: {each}, where penstock.base.clock or identifiers should be asked"
+
+
 CODE_RULES: tuple[Rule, ...] = (
     opens_with_a_sentence,
     imports_only_what_its_layer_may,
+    asks_the_clock_and_makes_names_in_one_place,
 )
 TEXT_RULES: tuple[Rule, ...] = (leaves_no_note_to_self, names_no_machine)
 
@@ -134,6 +163,13 @@ def test_every_file_keeps_the_rule(rule: Rule) -> None:
         (imports_only_what_its_layer_may, "sdk/penstock/a.py", "import cloudpickle\n"),
         (imports_only_what_its_layer_may, "sdk/penstock/a.py", "importlib.import_module('pyarrow.lib')\n"),
         (imports_only_what_its_layer_may, "runner_spark/penstock_spark/a.py", "import apache_beam.io\n"),
+        (asks_the_clock_and_makes_names_in_one_place, "sdk/penstock/a.py", "import time\ntime.time()\n"),
+        (asks_the_clock_and_makes_names_in_one_place, "sdk/penstock/a.py", "from uuid import uuid4\n"),
+        (
+            asks_the_clock_and_makes_names_in_one_place,
+            "runner_spark/penstock_spark/a.py",
+            "import datetime\ndatetime.datetime.now()\n",
+        ),
         (leaves_no_note_to_self, "a.md", f"# {NOTES[0]}: later\n"),
         (names_no_machine, "a.md", f"see {MACHINE_FOLDERS[0]}main\n"),
         (names_no_machine, "a.md", "http://mirror.{}/x\n".format("internal")),

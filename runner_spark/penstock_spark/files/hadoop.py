@@ -8,12 +8,12 @@ does.
 from __future__ import annotations
 
 import re
-import time
 from collections.abc import Callable
 from typing import Any
 
 from pyspark.sql import DataFrame, SparkSession
 
+from penstock.base import clock
 from penstock_spark.files.naming import Naming, report_stale
 from penstock_spark.files.temporary import MARK, is_abandoned, report_removed
 from penstock_spark.process.identity import this_process
@@ -72,7 +72,7 @@ class HadoopFolder:
             path = str(status.getPath().toString())
             has_mark = status.isDirectory() and self._system.exists(self._path(path, MARK))
             mark = self.read(f"{path}/{MARK}") if has_mark else None
-            idle_seconds = time.time() - status.getModificationTime() / 1000
+            idle_seconds = clock.seconds() - status.getModificationTime() / 1000
             if status.isDirectory() and is_abandoned(status.getPath().getName(), mark, idle_seconds):
                 self.delete(path)
                 report_removed(path)

@@ -3,12 +3,12 @@
 from __future__ import annotations
 
 import os
-import uuid
 from pathlib import Path
 from typing import Any, Protocol
 
 from pyspark.sql import SparkSession
 
+from penstock.base.identifiers import identifier
 from penstock.error import three_parts
 from penstock.io.filesystems import FileSystems
 
@@ -110,7 +110,7 @@ class HadoopPlace:
 
     def write(self, name: str, content: bytes) -> None:
         """Makes a small file that was not there: under a hidden name first, then renamed."""
-        hidden = f".{name}.{uuid.uuid4().hex}"
+        hidden = f".{name}.{identifier()}"
         stream = self._system.create(self._child(hidden), False)
         try:
             stream.write(bytearray(content))

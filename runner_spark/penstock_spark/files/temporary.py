@@ -11,9 +11,9 @@ import logging
 import os
 import re
 import shutil
-import time
-import uuid
 
+from penstock.base import clock
+from penstock.base.identifiers import identifier
 from penstock_spark.process.identity import Process, this_process
 
 PREFIX = "_penstock-temp-"
@@ -35,7 +35,7 @@ def new_name() -> str:
     >>> new_name().startswith(PREFIX)
     True
     """
-    return f"{PREFIX}{uuid.uuid4().hex}"
+    return f"{PREFIX}{identifier()}"
 
 
 def is_abandoned(name: str, mark: bytes | None, idle_seconds: float) -> bool:
@@ -97,6 +97,6 @@ def _mark(path: str) -> bytes | None:
 def _idle_seconds(path: str) -> float:
     try:
         changes = [each.stat().st_mtime for each in os.scandir(path)]
-        return time.time() - max([os.stat(path).st_mtime, *changes])
+        return clock.seconds() - max([os.stat(path).st_mtime, *changes])
     except OSError:
         return 0.0  # It goes away as we look.

@@ -11,7 +11,6 @@ from __future__ import annotations
 import contextlib
 import os
 import shutil
-import uuid
 from collections.abc import Callable, Iterable, Sequence
 from typing import Any, Protocol
 
@@ -19,6 +18,7 @@ import pyarrow as pa
 from pyspark import TaskContext
 from pyspark.sql import DataFrame
 
+from penstock.base.identifiers import identifier
 from penstock_spark.files.naming import Naming, report_stale
 from penstock_spark.files.temporary import make_local, remove_abandoned_local
 from penstock_spark.sinks.plan import Encoder, SinkPlan
@@ -71,7 +71,7 @@ def local_plan(
 
 
 def _empty(temporary: str, open_shard: Callable[[str], ShardWriter]) -> str:
-    path = os.path.join(temporary, f"empty-{uuid.uuid4().hex}")
+    path = os.path.join(temporary, f"empty-{identifier()}")
     open_shard(path).close()
     return path
 
@@ -133,7 +133,7 @@ class _FileEncoder(Encoder):
         if self._writer is None:
             context = TaskContext.get()
             partition = context.partitionId() if context else 0
-            name = f"{partition:06d}-{len(self._files):06d}-{uuid.uuid4().hex}"
+            name = f"{partition:06d}-{len(self._files):06d}-{identifier()}"
             path = os.path.join(self._temporary, name)
             self._writer = self._open_shard(path)
             self._files.append(path)

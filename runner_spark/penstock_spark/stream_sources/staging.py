@@ -3,8 +3,6 @@
 from __future__ import annotations
 
 import io
-import time
-import uuid
 from collections.abc import Callable, Iterable, Iterator
 from dataclasses import dataclass, field
 from typing import Any
@@ -13,6 +11,8 @@ import pyarrow as pa
 import pyarrow.parquet as pq
 from pyspark.sql import DataFrame, SparkSession
 
+from penstock.base import clock
+from penstock.base.identifiers import identifier
 from penstock.error import RunnerError
 from penstock_spark.files.hadoop import HadoopFolder, escaped
 from penstock_spark.reports.failure import step_failed
@@ -71,7 +71,7 @@ def stage_bounded(
     place.delete(folder)
     place.make(folder)
     # What a task of a run that was cut off may still write goes to another folder than what this run writes.
-    staged, pages = place.child(f"_staged-{uuid.uuid4().hex}"), place.child("pages")
+    staged, pages = place.child(f"_staged-{identifier()}"), place.child("pages")
     plain, make_reader = with_plain_names(scan.frame, scan.make_reader)
     program = dumps(_Paging(make_reader, where))
     frame = map_in_arrow(plain, _paging_function(program, sys_path), PAGES)
@@ -109,7 +109,7 @@ def _write_end(spark: SparkSession, place: HadoopFolder, pages: str, where: str)
         place.write(f"{pages}/{name}", content.getvalue())
         if _changed_millis(spark, pages)[name] > latest_millis:
             return
-        time.sleep(_CLOCK_PAUSE_SECONDS)
+        clock.sleep(_CLOCK_PAUSE_SECONDS)
     raise RunnerError(
         f"a file that is written to {pages} now counts as older than others that are there",
         where=where,

@@ -4,7 +4,6 @@ from __future__ import annotations
 
 import contextlib
 import logging
-import uuid
 from collections.abc import Iterable, Iterator, Mapping
 from types import TracebackType
 from typing import Any
@@ -13,6 +12,7 @@ from penstock import graph
 from penstock.base.display import HasDisplayData
 from penstock.base.elements import WithoutElements
 from penstock.base.engine import create_runner
+from penstock.base.identifiers import identifier
 from penstock.base.where import Location, caller
 from penstock.construction import pvalue
 from penstock.construction.annotations import current_annotations, transform_annotations
@@ -276,7 +276,7 @@ class Pipeline(HasDisplayData, WithoutElements):
         around = self._stack[-1].full_label
         full_label = f"{around}/{transform.label}" if around else str(transform.label)
         if full_label in self._labels and self._standard_options.auto_unique_labels:
-            full_label = f"{full_label}_{uuid.uuid4().hex[:6]}"
+            full_label = f"{full_label}_{identifier()[:6]}"
         if full_label in self._labels:
             raise RuntimeError(
                 three_parts(

@@ -8,11 +8,11 @@ counts once.
 from __future__ import annotations
 
 import threading
-import time
 from collections.abc import Callable, Mapping, Set
 from dataclasses import dataclass
 from typing import Any
 
+from penstock.base import clock
 from penstock.metrics.cells import (
     BoundedTrieData,
     DistributionData,
@@ -151,7 +151,7 @@ class MetricsContainer:
 
     def set_gauge(self, name: _Name, value: int) -> None:
         """Sets a gauge now."""
-        self.gauges[name] = GaugeData(value, time.time())
+        self.gauges[name] = GaugeData(value, clock.seconds())
 
     def update_histogram(self, name: _Name, bucket_type: BucketType, value: float) -> None:
         """Takes a number into a histogram."""

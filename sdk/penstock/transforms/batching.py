@@ -4,10 +4,10 @@ from __future__ import annotations
 
 import bisect
 import logging
-import time
 from collections.abc import Callable, Iterator, Sequence
 from typing import Any, TypeVar
 
+from penstock.base import clock
 from penstock.construction.ptransform import PTransform
 from penstock.construction.pvalue import PCollection
 from penstock.error import UnsupportedByRunner, three_parts
@@ -74,7 +74,7 @@ class BatchElements(PTransform[Any, Any]):
         *,
         element_size_fn: Callable[[Any], int] = _one,
         variance: float = 0.25,
-        clock: Callable[[], float] = time.time,
+        clock: Callable[[], float] = clock.seconds,
         record_metrics: bool = True,
         length_fn: Callable[[Any], int] | None = None,
         bucket_boundaries: Sequence[int] | None = None,

@@ -2,10 +2,10 @@
 
 from __future__ import annotations
 
-import time
 from collections.abc import Callable, Iterable, Iterator
 from typing import Any, TypeVar
 
+from penstock.base import clock
 from penstock.base.chunks import in_chunks
 from penstock.coders import FastPrimitivesCoder, VarIntCoder
 from penstock.construction.ptransform import PTransform
@@ -35,7 +35,7 @@ class _Batches(PTransform[Any, Any]):
         self,
         batch_size: int,
         max_buffering_duration_secs: float | None = None,
-        clock: Callable[[], float] = time.time,
+        clock: Callable[[], float] = clock.seconds,
     ) -> None:
         super().__init__()
         where = "at GroupIntoBatches"

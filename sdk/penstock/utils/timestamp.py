@@ -8,9 +8,9 @@ from __future__ import annotations
 
 import datetime
 import re
-import time
 from typing import TYPE_CHECKING, TypeAlias, Union, overload
 
+from penstock.base import clock
 from penstock.error import three_parts
 from penstock.utils.duration import MICROS_PER_SECOND, Micros, micros_of, set_micros
 from penstock.utils.duration import TIME_GRANULARITY as TIME_GRANULARITY
@@ -117,7 +117,7 @@ class Timestamp(Micros):
         >>> Timestamp.now() > Timestamp.from_rfc3339("2020-01-01T00:00:00Z")
         True
         """
-        return Timestamp(time.time())
+        return Timestamp(clock.seconds())
 
     @classmethod
     def from_utc_datetime(cls, dt: datetime.datetime) -> Timestamp:
