@@ -6,7 +6,7 @@ from collections.abc import Iterator
 from typing import Any
 
 from penstock.error import UnsupportedByRunner
-from penstock.functions.dofn import DoFnSignature, signature_of
+from penstock.functions.signature import DoFnSignature, signature_of
 from penstock.graph import CombinePerKey, Graph, GroupByKey, ParDo, Read, StatefulParDo, Step, Write
 from penstock.io.external.generate_sequence import SequenceSource
 from penstock.io.streams import StreamSource

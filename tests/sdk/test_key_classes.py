@@ -73,7 +73,8 @@ def test_a_registered_coder_that_is_not_deterministic_is_refused(registry) -> No
 SCRIPT = """
 import sys
 from typing import NamedTuple
-from penstock.coders.deterministic import *
+from penstock.coders.deterministic import decode_key, encode_key
+from penstock.coders.key_classes import key_classes, register_key_class
 {classes}
 {rest}
 """

@@ -6,8 +6,6 @@ import functools
 from collections.abc import Iterator
 from typing import Any
 
-__all__ = ["Row", "row_class"]
-
 
 class Row:
     """A record with named fields (Beam's ``Row``); field order matters for equality.

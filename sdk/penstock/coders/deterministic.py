@@ -36,7 +36,7 @@ from collections.abc import Sequence
 from typing import Any
 
 from penstock.coders.base import Coder, registry_in_use
-from penstock.coders.key_classes import class_named, key_classes, name_of, register_key_class
+from penstock.coders.key_classes import class_named, name_of, register_key_class
 from penstock.coders.key_forms import (
     SHORT_SIZES,
     Decoder,
@@ -51,17 +51,6 @@ from penstock.coders.key_forms import (
 )
 from penstock.coders.pickled_keys import fallback_coder, set_pickling
 from penstock.error import three_parts
-
-__all__ = [
-    "allow_pickled_keys",
-    "as_coders_give_them",
-    "decode_key",
-    "encode_key",
-    "encode_keys",
-    "forget_encoders",
-    "key_classes",
-    "register_key_class",
-]
 
 _pack_short = struct.Struct(">ci").pack
 _pack_long = struct.Struct(">cq").pack

@@ -10,8 +10,6 @@ from typing import Any
 from penstock.coders.base import Coder, registry_in_use
 from penstock.coders.key_classes import class_named, name_of, register_key_class
 
-__all__ = ["PickledKeyCoder", "fallback_coder", "set_pickling"]
-
 _LOGGER = logging.getLogger(__name__)
 
 

@@ -10,8 +10,6 @@ from typing import Any
 
 from penstock.construction.applied import encode_annotations
 
-__all__ = ["current_annotations", "transform_annotations"]
-
 _annotations: contextvars.ContextVar[Mapping[str, bytes]] = contextvars.ContextVar(
     "penstock_annotations", default=MappingProxyType({})
 )

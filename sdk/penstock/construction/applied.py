@@ -14,8 +14,6 @@ if TYPE_CHECKING:
     from penstock.construction.pipeline import Pipeline
     from penstock.construction.ptransform import PTransform
 
-__all__ = ["AppliedPTransform", "PTransformOverride", "PipelineVisitor", "encode_annotations"]
-
 
 class AppliedPTransform:
     """One application of a transform: a node of the pipeline's tree (Beam's ``AppliedPTransform``).

@@ -14,8 +14,6 @@ from penstock.typehints.decorators import IOTypeHints, get_type_hints
 
 P = ParamSpec("P")
 
-__all__ = ["annotate_yaml", "ptransform_fn"]
-
 
 class _PTransformFnPTransform(PTransform[Any, Any]):
     """A composite whose `expand` is a function."""

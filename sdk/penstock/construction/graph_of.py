@@ -19,8 +19,6 @@ if TYPE_CHECKING:
 TypeChecks: TypeAlias = Literal["all", "sampled"]
 """Which elements are checked against type hints while a pipeline runs."""
 
-__all__ = ["graph_of", "graph_with_edge"]
-
 
 def graph_of(root: AppliedPTransform, checks: TypeChecks | None = None) -> graph.Graph:
     """The graph below a node of the pipeline's tree.

@@ -9,8 +9,6 @@ from penstock.construction.applied import AppliedPTransform
 from penstock.error import three_parts
 from penstock.typehints.decorators import TypeCheckError
 
-__all__ = ["check_inputs"]
-
 
 def check_inputs(pipeline: Any, node: AppliedPTransform) -> None:
     """Refuses inputs that are no pipeline values, of another pipeline, or that no ParDo can take."""

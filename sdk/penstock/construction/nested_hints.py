@@ -7,8 +7,6 @@ from typing import Any
 
 from penstock.construction import pvalue
 
-__all__ = ["pairs_with_hints"]
-
 
 def pairs_with_hints(value: Any, hint: Any, context: str) -> Iterator[tuple[str, Any, Any]]:
     """Pairs each PCollection of a nested value with the type hint at the same place of a nested hint."""

@@ -21,7 +21,6 @@ from penstock.construction.applied import (
     AppliedPTransform,
     PipelineVisitor,
     PTransformOverride,
-    encode_annotations,
 )
 from penstock.construction.captured import refuse_captured
 from penstock.construction.graph_of import graph_of, type_checks
@@ -35,15 +34,6 @@ from penstock.options.pipeline_options import PipelineOptions, StandardOptions, 
 from penstock.options.value_provider import RuntimeValueProvider
 from penstock.typehints import typehints
 from penstock.typehints.decorators import TypeCheckError
-
-__all__ = [
-    "AppliedPTransform",
-    "PTransformOverride",
-    "Pipeline",
-    "PipelineVisitor",
-    "encode_annotations",
-    "transform_annotations",
-]
 
 _LOGGER = logging.getLogger(__name__)
 

@@ -11,8 +11,6 @@ from penstock.options.given import NOT_FLAGS
 from penstock.options.parser import nearest
 from penstock.options.pipeline_options import PipelineOptions
 
-__all__ = ["checked_arguments", "own_options"]
-
 
 def own_options(options: Any, argv: Any) -> PipelineOptions:
     """A copy of options, or options made of command line arguments; ValueError if neither is of its type."""

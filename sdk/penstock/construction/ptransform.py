@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import copy
 import functools
 import operator
 import types
@@ -31,7 +30,6 @@ if TYPE_CHECKING:
     from penstock.construction.applicable import Begins, Expands, PartT, ResultT, SelfT
     from penstock.construction.pipeline import Pipeline
 
-__all__ = ["PTransform", "checked_hint", "get_named_nested_pvalues"]
 
 T = TypeVar("T")
 InputT = TypeVar("InputT", default=Any)
@@ -232,12 +230,6 @@ class PTransform(WithTypeHints, HasDisplayData, Generic[InputT, OutputT]):
                 where=self._where(),
                 hint=f"this is a {type(pcoll).__name__}",
             )
-
-    def _clone(self, new_label: str) -> Any:
-        """A copy of the transform with another label."""
-        clone = copy.copy(self)
-        clone.label = new_label
-        return clone
 
     def __str__(self) -> str:
         given = getattr(self, "inputs", ())

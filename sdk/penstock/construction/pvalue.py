@@ -11,8 +11,6 @@ from typing import TYPE_CHECKING, Any, Generic
 from typing_extensions import TypeVar
 
 from penstock.base.elements import WithElements, WithoutElements
-from penstock.base.row import Row
-from penstock.base.tagged_output import TaggedOutput
 from penstock.error import three_parts
 from penstock.typehints import typehints
 from penstock.windows.side_input_windows import default_window_mapping_fn
@@ -23,18 +21,6 @@ if TYPE_CHECKING:
     from penstock.construction.pipeline import Pipeline
     from penstock.windows.windowing import Windowing
 
-__all__ = [
-    "AsDict",
-    "AsIter",
-    "AsList",
-    "AsMultiMap",
-    "AsSideInput",
-    "AsSingleton",
-    "EmptySideInput",
-    "PCollection",
-    "Row",
-    "TaggedOutput",
-]
 
 T = TypeVar("T")
 ElementT_co = TypeVar("ElementT_co", covariant=True, default=Any)

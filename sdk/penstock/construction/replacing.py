@@ -12,8 +12,6 @@ from penstock.error import three_parts
 if TYPE_CHECKING:
     from penstock.construction.pipeline import Pipeline
 
-__all__ = ["replace_all"]
-
 
 def replace_all(pipeline: Pipeline, overrides: Sequence[PTransformOverride]) -> None:
     """Replaces every applied transform that an override matches, one override after the other.

@@ -9,16 +9,15 @@ from typing import Any
 
 from penstock import graph
 from penstock.base.bounded_window import TimestampedValue
-from penstock.construction import pvalue
+from penstock.base.tagged_output import TaggedOutput
 from penstock.functions.combinefn import CombineFn
 from penstock.functions.defaults import NoValue
-from penstock.functions.dofn import DoFn, MethodSignature, signature_of
+from penstock.functions.dofn import DoFn
 from penstock.functions.params import DoFnParam
+from penstock.functions.signature import MethodSignature, signature_of
 from penstock.typehints import typehints
 from penstock.typehints.decorators import IOTypeHints, TypeCheckError, getcallargs_forhints
 from penstock.utils.windowed_value import WindowedValue
-
-__all__ = ["CheckedCombineFn", "CheckedDoFn", "with_checks"]
 
 _SAMPLE_EVERY = 100
 
@@ -144,7 +143,7 @@ class CheckedDoFn(DoFn):
     def _checked(self, results: Iterable[Any]) -> Iterator[Any]:
         for result in results:
             tag, value = None, result
-            if isinstance(value, pvalue.TaggedOutput):
+            if isinstance(value, TaggedOutput):
                 tag, value = value.tag, value.value
             if isinstance(value, (TimestampedValue, WindowedValue)):
                 value = value.value

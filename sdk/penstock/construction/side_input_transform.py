@@ -14,8 +14,6 @@ from penstock.typehints import typehints
 from penstock.typehints.decorators import TypeCheckError, WithTypeHints, getcallargs_forhints
 from penstock.typehints.trivial_inference import instance_to_type
 
-__all__ = ["PTransformWithSideInputs"]
-
 
 class PTransformWithSideInputs(PTransform[InputT, OutputT], Generic[InputT, OutputT]):
     """A transform that runs a user's function with further arguments, which may be side inputs (Beam's name).

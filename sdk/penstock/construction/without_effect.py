@@ -11,7 +11,6 @@ from penstock.error import three_parts
 if TYPE_CHECKING:
     from penstock.graph import Step
 
-__all__ = ["NO_EFFECT", "REFUSED", "refusals", "warn_of_hints", "warn_of_no_effect"]
 
 _LOGGER = logging.getLogger(__name__)
 _SPARK_SENDS = (

@@ -17,8 +17,6 @@ from penstock.typehints.decorators import IOTypeHints
 from penstock.typehints.native_type_compatibility import convert_to_beam_type
 from penstock.typehints.signatures import get_signature
 
-__all__ = ["BatchTypes", "batch_types_of", "check_batch_parameters"]
-
 _ALLOWED = ("WindowParam", "TimestampParam", "PaneInfoParam", "SideInputParam", None)
 _NOT_YET = ("ElementParam", "KeyParam", "StateParam", "TimerParam")
 

@@ -14,8 +14,6 @@ from penstock.coders.typecoders import registry
 from penstock.error import three_parts
 from penstock.typehints import typehints
 
-__all__ = ["BATCH_CONVERTER_REGISTRY", "BatchConverter", "ListBatchConverter", "N"]
-
 B = TypeVar("B")
 E = TypeVar("E")
 Constructor = Callable[[Any, Any], "BatchConverter[Any, Any]"]

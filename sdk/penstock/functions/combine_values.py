@@ -9,8 +9,6 @@ from penstock.functions.combinefn import CombineFn
 from penstock.functions.dofn import DoFn
 from penstock.typehints import typehints
 
-__all__ = ["CombineValuesDoFn"]
-
 
 class CombineValuesDoFn(DoFn):
     """Combines the values of one group (Beam's ``CombineValuesDoFn``)."""

@@ -14,13 +14,6 @@ from penstock.functions.output_hints import strip_output_annotations
 from penstock.typehints import trivial_inference, typehints
 from penstock.typehints.decorators import IOTypeHints, TypeCheckError, WithTypeHints, get_type_hints
 
-__all__ = [
-    "CallableWrapperCombineFn",
-    "CombineFn",
-    "NoSideInputsCallableWrapperCombineFn",
-    "curry_combine_fn",
-]
-
 
 class CombineFn(WithTypeHints, HasDisplayData):
     """How values are combined (Beam's ``CombineFn``): an accumulator per part of the values, then merged.

@@ -12,51 +12,15 @@ from penstock.functions import params
 from penstock.functions.batch_types import annotated_input, annotated_output, element_hints
 from penstock.functions.output_hints import strip_output_annotations
 from penstock.functions.params import (
-    DoFnContext,
     DoFnParam,
-    DoFnProcessContext,
-    ProcessContinuation,
-    RestrictionProvider,
-    WatermarkEstimatorProvider,
 )
 from penstock.functions.signature import (
-    Call,
-    DoFnSignature,
     MethodSignature,
     Parameter,
-    bind,
     method_signature,
-    signature_of,
 )
 from penstock.typehints import trivial_inference, typehints
 from penstock.typehints.decorators import IOTypeHints, TypeCheckError, WithTypeHints, get_type_hints
-
-__all__ = [
-    "Call",
-    "CallableWrapperDoFn",
-    "DoFn",
-    "DoFnContext",
-    "DoFnParam",
-    "DoFnProcessContext",
-    "DoFnSignature",
-    "FilterDoFn",
-    "FlatMapDoFn",
-    "FlatMapTupleDoFn",
-    "ItemsDoFn",
-    "MapDoFn",
-    "MapTupleDoFn",
-    "MethodSignature",
-    "Parameter",
-    "ProcessContinuation",
-    "RestrictionProvider",
-    "WatermarkEstimatorProvider",
-    "bind",
-    "get_function_args_defaults",
-    "get_function_arguments",
-    "identity",
-    "signature_of",
-    "strip_output_annotations",
-]
 
 
 def _does_nothing(method: Callable[..., Any]) -> Callable[..., Any]:
@@ -104,22 +68,6 @@ class DoFn(WithTypeHints, HasDisplayData):
     StateParam = params.StateDoFnParam
     TimerParam = params.TimerDoFnParam
     RestrictionParam = params.RestrictionDoFnParam
-
-    DoFnProcessParams = [
-        ElementParam,
-        SideInputParam,
-        TimestampParam,
-        WindowParam,
-        WindowedValueParam,
-        WatermarkEstimatorParam,
-        PaneInfoParam,
-        BundleFinalizerParam,
-        KeyParam,
-        StateParam,
-        TimerParam,
-        BundleContextParam,
-        SetupContextParam,
-    ]
 
     @staticmethod
     def from_callable(fn: Callable[..., Any]) -> DoFn:

@@ -26,18 +26,6 @@ from penstock.error import three_parts
 from penstock.typehints import row_type, typehints
 from penstock.typehints.unions import without_none
 
-__all__ = [
-    "Arithmetic",
-    "Comparison",
-    "Connective",
-    "Expression",
-    "Field",
-    "IsNull",
-    "Literal",
-    "Not",
-    "field",
-]
-
 _ARITHMETIC: dict[str, Callable[[Any, Any], Any]] = {
     "+": operator.add,
     "-": operator.sub,

@@ -5,8 +5,6 @@ from __future__ import annotations
 from penstock.base.where import here
 from penstock.typehints.decorators import TypeCheckError
 
-__all__ = ["ArgumentsMisfit", "misfit"]
-
 
 class ArgumentsMisfit(TypeCheckError, TypeError):
     """The arguments do not fit the function: Beam's type for it, and Python's own."""

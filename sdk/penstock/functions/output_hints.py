@@ -7,8 +7,6 @@ from typing import Any, get_args
 from penstock.typehints import typehints
 from penstock.typehints.native_type_compatibility import convert_to_beam_type
 
-__all__ = ["strip_output_annotations"]
-
 _ANNOTATIONS = ("TimestampedValue", "WindowedValue")
 
 

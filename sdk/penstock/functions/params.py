@@ -11,15 +11,6 @@ from penstock.coders.typecoders import registry
 from penstock.error import three_parts
 from penstock.functions.userstate import StateSpec, TimerSpec
 
-__all__ = [
-    "DoFnContext",
-    "DoFnParam",
-    "DoFnProcessContext",
-    "ProcessContinuation",
-    "RestrictionProvider",
-    "WatermarkEstimatorProvider",
-]
-
 
 class DoFnContext:
     """The base of the contexts of DoFn methods (Beam's ``DoFnContext``)."""

@@ -12,17 +12,6 @@ from typing import Any, ClassVar
 from penstock.error import three_parts
 from penstock.options.standard import StandardOptions
 
-__all__ = [
-    "AcceleratorHint",
-    "CpuCountHint",
-    "MaxActiveBundlesPerWorkerHint",
-    "MinRamHint",
-    "ResourceHint",
-    "merge_resource_hints",
-    "parse_resource_hints",
-    "resource_hints_from_options",
-]
-
 _UNITS = {"B": 1}
 for _power, _letter in enumerate("KMGTP", start=1):
     _UNITS[f"{_letter}B"] = 1000**_power

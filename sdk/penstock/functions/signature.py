@@ -19,18 +19,6 @@ from penstock.functions.params import DoFnParam, kind_of
 from penstock.functions.userstate import StateSpec, TimerSpec
 from penstock.functions.window_expiration import expiration_method
 
-__all__ = [
-    "Call",
-    "DoFnSignature",
-    "MethodSignature",
-    "Parameter",
-    "bind",
-    "get_dofn_specs",
-    "is_stateful_dofn",
-    "signature_of",
-    "validate_stateful_dofn",
-]
-
 ELEMENT = DoFnParam("ElementParam")
 _REQUIRED = inspect.Parameter.empty
 _PASSED_BY = {

@@ -9,43 +9,10 @@ from penstock.coders.base import Coder
 from penstock.error import three_parts
 from penstock.functions.combinefn import CombineFn
 from penstock.functions.runtime_state import (
-    AccumulatingRuntimeState,
-    BagRuntimeState,
-    CombiningValueRuntimeState,
-    MapRuntimeState,
-    OrderedListRuntimeState,
-    ReadModifyWriteRuntimeState,
     RuntimeState,
-    SetRuntimeState,
 )
-from penstock.functions.window_expiration import on_window_expiration
 from penstock.utils.timestamp import Timestamp
 from penstock.windows.timeutil import TimeDomain
-
-__all__ = [
-    "AccumulatingRuntimeState",
-    "BagRuntimeState",
-    "BagStateSpec",
-    "BaseTimer",
-    "CombiningValueRuntimeState",
-    "CombiningValueStateSpec",
-    "MapRuntimeState",
-    "MapStateSpec",
-    "OrderedListRuntimeState",
-    "OrderedListStateSpec",
-    "ReadModifyWriteRuntimeState",
-    "ReadModifyWriteStateSpec",
-    "RuntimeState",
-    "RuntimeTimer",
-    "SetRuntimeState",
-    "SetStateSpec",
-    "StateSpec",
-    "Timer",
-    "TimerSpec",
-    "UserStateContext",
-    "on_timer",
-    "on_window_expiration",
-]
 
 MethodT = TypeVar("MethodT", bound=Callable[..., Any])
 

@@ -14,8 +14,6 @@ from penstock.functions.dofn import DoFn
 from penstock.functions.expressions import Expression, Literal
 from penstock.functions.field_functions import NamedFunction, RowOf
 
-__all__ = ["RowInWindow", "WindowBound", "reads_window", "window_end", "window_start"]
-
 _MOST_WINDOWS = 1_000
 
 

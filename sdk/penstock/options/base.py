@@ -12,17 +12,8 @@ from typing import Any, TypeVar
 
 from penstock.base.display import HasDisplayData
 from penstock.error import three_parts
-from penstock.options.parser import CommaSeparatedList, OptionsParser, nearest
+from penstock.options.parser import OptionsParser, nearest
 from penstock.options.value_provider import ValueProvider
-
-__all__ = [
-    "CommaSeparatedList",
-    "OptionsContext",
-    "OptionsParser",
-    "PipelineOptions",
-    "all_classes",
-    "parser_of",
-]
 
 _LOGGER = logging.getLogger(__name__)
 _STORES = ("_flags", "_all_options", "_visible_options")

@@ -5,7 +5,8 @@ from __future__ import annotations
 from typing import Any
 
 from penstock.error import three_parts
-from penstock.options.base import OptionsParser, PipelineOptions
+from penstock.options.base import PipelineOptions
+from penstock.options.parser import OptionsParser
 from penstock.options.spark_conf import SparkProperties, properties_of_file, spark_properties
 
 MODES = ("batch", "micro_batch", "streaming")

@@ -12,19 +12,6 @@ from typing import Any, NamedTuple, cast
 from penstock.base.row import Row
 from penstock.utils.windowed_value import PANE_INFO_UNKNOWN, PaneInfo
 
-__all__ = [
-    "BeamAssertException",
-    "TestWindowedValue",
-    "contains_in_any_order",
-    "equal_to",
-    "equal_to_approx",
-    "equal_to_per_window",
-    "is_empty",
-    "is_not_empty",
-    "matches_all",
-    "row_namedtuple_equals_fn",
-]
-
 # An error's text shows so many elements of each list, and so many characters of each element.
 _SHOWN_ELEMENTS = 20
 _SHOWN_CHARACTERS = 500

@@ -12,8 +12,6 @@ from penstock.error import three_parts
 from penstock.transforms.create import Create
 from penstock.transforms.materialize import Materialize
 
-__all__ = ["EagerOutputs", "NoSuchTag", "apply_to"]
-
 
 def apply_to(transform: Any, left: Any, label: str | None = None) -> Any:
     """What ``left | transform`` does when `left` has no ``|`` of its own.

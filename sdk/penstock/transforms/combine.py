@@ -11,6 +11,7 @@ from penstock import graph
 from penstock.base.bounded_window import TimestampedValue
 from penstock.base.display import DisplayDataItem
 from penstock.base.labels import label_from_callable
+from penstock.base.tagged_output import TaggedOutput
 from penstock.construction import pvalue
 from penstock.construction.applicable import K
 from penstock.construction.ptransform import PTransform
@@ -35,15 +36,6 @@ from penstock.windows.plain_windows import GlobalWindows
 from penstock.windows.trigger_base import AccumulationMode
 from penstock.windows.trigger_walks import can_fire_early
 from penstock.windows.windowing import Windowing
-
-__all__ = [
-    "CombineGlobally",
-    "CombinePerKey",
-    "CombinePerKeyWithFanout",
-    "CombineValues",
-    "CombineValuesDoFn",
-    "PostCombineFn",
-]
 
 
 def _facts_about(fn: Any) -> dict[str, Any]:
@@ -391,7 +383,7 @@ class _SplitHotKeys(DoFn):
         fanout = self._fanout if isinstance(self._fanout, int) else self._fanout(key)
         if fanout <= 1:
             return [(key, (False, value))]
-        return [pvalue.TaggedOutput("hot", ((self._part % fanout, key), value))]
+        return [TaggedOutput("hot", ((self._part % fanout, key), value))]
 
 
 def _without_part(element: Any) -> tuple[Any, Any]:

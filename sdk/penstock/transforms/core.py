@@ -5,6 +5,7 @@ from __future__ import annotations
 from typing import TypeVar
 
 from penstock.construction.ptransform import PTransform as PTransform
+from penstock.functions.combine_values import CombineValuesDoFn
 from penstock.functions.combinefn import (
     CallableWrapperCombineFn,
     CombineFn,
@@ -13,23 +14,24 @@ from penstock.functions.combinefn import (
 from penstock.functions.dofn import (
     CallableWrapperDoFn,
     DoFn,
-    DoFnContext,
-    DoFnProcessContext,
-    DoFnSignature,
     FilterDoFn,
     FlatMapDoFn,
     FlatMapTupleDoFn,
     MapDoFn,
     MapTupleDoFn,
-    ProcessContinuation,
-    RestrictionProvider,
-    WatermarkEstimatorProvider,
     get_function_args_defaults,
     get_function_arguments,
     identity,
-    signature_of,
 )
-from penstock.transforms.combine import CombineGlobally, CombinePerKey, CombineValues, CombineValuesDoFn
+from penstock.functions.params import (
+    DoFnContext,
+    DoFnProcessContext,
+    ProcessContinuation,
+    RestrictionProvider,
+    WatermarkEstimatorProvider,
+)
+from penstock.functions.signature import DoFnSignature, signature_of
+from penstock.transforms.combine import CombineGlobally, CombinePerKey, CombineValues
 from penstock.transforms.create import Create, Impulse
 from penstock.transforms.dead_letters import DeadLetter, ExceptionInfo
 from penstock.transforms.fields import CallableWrapperPartitionFn, GroupBy, Partition, PartitionFn, Select

@@ -11,25 +11,18 @@ from collections.abc import Callable, Iterator
 from dataclasses import dataclass
 from typing import Any
 
+from penstock.base.tagged_output import TaggedOutput
 from penstock.base.where import caller
-from penstock.construction import pvalue
 from penstock.construction.ptransform import PTransform
 from penstock.error import three_parts
-from penstock.functions.dofn import DoFn, MethodSignature, signature_of
+from penstock.functions.dofn import DoFn
+from penstock.functions.signature import MethodSignature, signature_of
 from penstock.metrics.execution import MetricsContainer, current_container, set_current
 from penstock.transforms.combine import CombineGlobally
 from penstock.transforms.isolated import IsolatedCalls
 from penstock.transforms.pardo import Map, ParDo
 from penstock.transforms.windowing import WindowInto
 from penstock.typehints import typehints
-
-__all__ = [
-    "DeadLetter",
-    "DeadLetterOptions",
-    "ExceptionHandlingDoFn",
-    "ExceptionHandlingParDo",
-    "ExceptionInfo",
-]
 
 # What the runner hands out in the worker, and takes back there.
 _ONLY_IN_THE_WORKER = frozenset(
@@ -270,7 +263,7 @@ class ExceptionHandlingDoFn(DoFn):
         except self._exc_class as error:
             self._report(error, element)
             letter = (element, (type(error), repr(error), traceback.format_exception(error)))
-            yield pvalue.TaggedOutput(self._dead_letter_tag, letter)
+            yield TaggedOutput(self._dead_letter_tag, letter)
 
     def teardown(self) -> None:
         """Ends the DoFn inside, and the thread or process in which it is."""

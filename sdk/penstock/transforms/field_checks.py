@@ -15,8 +15,6 @@ from penstock.typehints.column_types import RecordConstraint
 from penstock.typehints.decorators import TypeCheckError
 from penstock.typehints.row_type import GeneratedClassRowTypeConstraint, RowTypeConstraint
 
-__all__ = ["check_field_names", "check_fields", "known_fields"]
-
 _FIELDS_SHOWN = 20
 
 

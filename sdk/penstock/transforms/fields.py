@@ -8,6 +8,8 @@ import numbers
 from collections.abc import Callable, Iterable, Mapping
 from typing import Any
 
+from penstock.base.row import Row
+from penstock.base.tagged_output import TaggedOutput
 from penstock.base.where import here
 from penstock.construction import pvalue
 from penstock.construction.applicable import T
@@ -27,8 +29,6 @@ from penstock.transforms.tuple_combinefns import TupleCombineFn
 from penstock.typehints import row_type, trivial_inference, typehints
 from penstock.typehints.decorators import WithTypeHints, get_type_hints
 from penstock.typehints.unions import without_none
-
-__all__ = ["CallableWrapperPartitionFn", "GroupBy", "Partition", "PartitionFn", "Select"]
 
 Given = str | Callable[[Any], Any]
 """A field's name, or any function of an element; one that is an `Expression` can be read."""
@@ -247,9 +247,9 @@ class Select(PTransform[Any, Any]):
             [(name, _type_of(each, input_type)) for name, each in self._fields]
         )
 
-    def expand(self, pcoll: Any) -> PCollection[pvalue.Row]:
+    def expand(self, pcoll: Any) -> PCollection[Row]:
         """The rows."""
-        result: PCollection[pvalue.Row] = self._rows(pcoll)
+        result: PCollection[Row] = self._rows(pcoll)
         return result
 
     def _rows(self, pcoll: Any) -> Any:
@@ -327,7 +327,7 @@ class _ApplyPartitionFn(DoFn):
                     hint="return a number below the number of parts",
                 )
             )
-        return [pvalue.TaggedOutput(str(int(partition)), element)]
+        return [TaggedOutput(str(int(partition)), element)]
 
 
 class Partition(PTransformWithSideInputs):

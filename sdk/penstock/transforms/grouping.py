@@ -18,15 +18,6 @@ from penstock.typehints import typehints
 from penstock.typehints.decorators import TypeCheckError
 from penstock.windows.windowing import Windowing, default_windowing
 
-__all__ = [
-    "Flatten",
-    "FlattenWith",
-    "GroupByKey",
-    "SpreadAnew",
-    "grouped_type",
-    "key_value_types",
-]
-
 _LOGGER = logging.getLogger(__name__)
 K = TypeVar("K")
 V = TypeVar("V")

@@ -21,7 +21,6 @@ if TYPE_CHECKING:
     from penstock.construction.ptransform import PTransform
     from penstock.windows.windowing import Windowing
 
-__all__ = ["check_grouping", "check_keyed"]
 
 _LOGGER = logging.getLogger(__name__)
 

@@ -12,8 +12,6 @@ from penstock.error import three_parts
 from penstock.metrics.execution import MetricsContainer, current_container, note_current_in, set_current
 from penstock.utils.child_process import ChildProcess, ProcessEnded
 
-__all__ = ["IsolatedCalls"]
-
 
 class _SameAsBefore:
     """Stands for an argument that the child has from the call before, such as a side input."""

@@ -12,8 +12,6 @@ from penstock.construction.pvalue import DoOutputsTuple, PCollection
 from penstock.error import three_parts
 from penstock.windows.windowing import Windowing
 
-__all__ = ["GROUPED", "LATE", "WithLateData"]
-
 GROUPED = "grouped"
 """The name of the main output."""
 

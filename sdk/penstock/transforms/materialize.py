@@ -8,8 +8,6 @@ from penstock import graph
 from penstock.construction import pvalue
 from penstock.construction.ptransform import PTransform
 
-__all__ = ["Materialize"]
-
 
 class Materialize(PTransform[Any, Any]):
     """Appends every element to a list when the pipeline has run; for what fits into memory.

@@ -8,6 +8,7 @@ from typing import TYPE_CHECKING, Any, ClassVar, cast, overload
 from penstock import graph
 from penstock.base.display import DisplayDataItem
 from penstock.base.labels import label_from_callable
+from penstock.base.tagged_output import TaggedOutput
 from penstock.base.where import caller
 from penstock.construction import pvalue
 from penstock.construction.applicable import Processes, ResultT, T
@@ -23,10 +24,9 @@ from penstock.functions.dofn import (
     ItemsDoFn,
     MapDoFn,
     MapTupleDoFn,
-    bind,
     identity,
-    signature_of,
 )
+from penstock.functions.signature import bind, signature_of
 from penstock.transforms.field_checks import check_fields
 from penstock.transforms.grouping_checks import check_keyed
 from penstock.transforms.process_checks import check_process, warn_of_returns
@@ -36,8 +36,6 @@ from penstock.typehints import typehints
 
 if TYPE_CHECKING:
     from penstock.transforms.short_form_types import Keeps
-
-__all__ = ["Filter", "FlatMap", "FlatMapTuple", "Map", "MapTuple", "ParDo"]
 
 
 class ParDo(PTransformWithSideInputs[Any, PCollection[ResultT]]):
@@ -62,7 +60,7 @@ class ParDo(PTransformWithSideInputs[Any, PCollection[ResultT]]):
 
     def __init__(
         self,
-        fn: Processes[ResultT] | Callable[..., Iterable[ResultT | pvalue.TaggedOutput[Any, Any]] | None],
+        fn: Processes[ResultT] | Callable[..., Iterable[ResultT | TaggedOutput[Any, Any]] | None],
         *args: Any,
         **kwargs: Any,
     ) -> None:

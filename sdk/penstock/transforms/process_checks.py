@@ -13,8 +13,6 @@ from typing import Any
 from penstock.error import three_parts
 from penstock.typehints.code_reading import read
 
-__all__ = ["check_process", "warn_of_returns"]
-
 _LOGGER = logging.getLogger(__name__)
 
 

@@ -19,8 +19,6 @@ if TYPE_CHECKING:
     from penstock.transforms.combine import CombinePerKey
     from penstock.transforms.pardo import ParDo
 
-__all__ = ["check_combine_fn", "check_dofn", "may_retract"]
-
 
 def may_retract(pcoll: pvalue.PCollection[Any]) -> bool:
     """Whether elements of a PCollection may take back earlier ones.

@@ -20,8 +20,6 @@ from penstock.typehints import KV, Optional, Tuple, Union
 from penstock.typehints.trivial_inference import key_value_types
 from penstock.utils.windowed_value import ValueKind, WindowedValue, create, unknown_pane
 
-__all__ = ["JoinRows"]
-
 ROW_CODER: Final = KeyCoder()
 """Encodes rows; those that it encodes alike are copies of one."""
 

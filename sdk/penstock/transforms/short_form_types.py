@@ -15,10 +15,9 @@ if TYPE_CHECKING:
     class Keeps(ParDo[Any]):
         """A Filter: its output has the type of its input."""
 
-        def expand(self, pcoll: PCollection[T]) -> PCollection[T]: ...
-
-
-__all__ = ["gives_elements", "gives_results"]
+        def expand(self, pcoll: PCollection[T]) -> PCollection[T]:
+            """The elements that pass."""
+            ...
 
 
 class _OfResults(Protocol):

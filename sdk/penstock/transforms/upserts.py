@@ -24,8 +24,6 @@ from penstock.utils.timestamp import MAX_TIMESTAMP, Timestamp
 from penstock.windows.plain_windows import GlobalWindows
 from penstock.windows.timeutil import TimeDomain
 
-__all__ = ["Upsert", "Upserts", "last_of_each"]
-
 
 class Upsert(NamedTuple):
     """What becomes of one row of a table.

@@ -28,8 +28,6 @@ from penstock.utils.timestamp import MAX_TIMESTAMP, MIN_TIMESTAMP, Duration, Tim
 from penstock.utils.windowed_value import WindowedValue
 from penstock.windows.timeutil import TimeDomain
 
-__all__ = ["Valid", "ValidFrom", "ValidityJoin"]
-
 ROWS, VALUES = 0, 1
 _KINDS = ("inner", "left", "full")
 _INSTANT = Duration(micros=1)

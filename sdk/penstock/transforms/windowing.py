@@ -18,8 +18,6 @@ from penstock.windows.trigger_base import ClosingBehavior, OnTimeBehavior, Trigg
 from penstock.windows.window_fn import WindowFn
 from penstock.windows.windowing import Windowing, default_windowing
 
-__all__ = ["SetTrigger", "WindowInto", "WindowIntoFn"]
-
 
 class WindowIntoFn(DoFn):
     """Assigns windows to one element, for callers without a runner (Beam's ``WindowIntoFn``)."""

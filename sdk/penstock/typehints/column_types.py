@@ -150,6 +150,3 @@ class RecordConstraint(DictConstraint):
 
     def __repr__(self) -> str:
         return f"Dict({', '.join(f'{name}={show_type(hint)}' for name, hint in self._fields)})"
-
-
-__all__ = ["LOCAL_DATETIME", "PairsConstraint", "RecordConstraint", "ValueTypeConstraint", "decimal_of"]

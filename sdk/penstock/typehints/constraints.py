@@ -102,14 +102,6 @@ class TypeConstraint:
 class IndexableTypeConstraint(TypeConstraint):
     """A constraint on values that an index can be taken of (Beam's name)."""
 
-    def _constraint_for_index(self, idx: int) -> Hint:
-        """The type found at an index.
-
-        Raises:
-            IndexError: If the type says there is no such index.
-        """
-        raise NotImplementedError
-
 
 class AnyTypeConstraint(TypeConstraint):
     """The type that is consistent with every type, both ways, and that every value satisfies (Beam's name).

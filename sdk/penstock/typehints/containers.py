@@ -40,9 +40,6 @@ class SequenceTypeConstraint(ParameterizedConstraint, IndexableTypeConstraint):
         """The type of the elements."""
         return self.parameters[0]
 
-    def _constraint_for_index(self, idx: int) -> Hint:
-        return self.inner_type
-
     def _accepted(self) -> tuple[type[ParameterizedConstraint], ...]:
         """The constraint classes whose elements decide whether they are consistent with this one."""
         return (type(self),)
@@ -142,9 +139,6 @@ class TupleConstraint(ParameterizedConstraint, IndexableTypeConstraint):
     def tuple_types(self) -> tuple[Hint, ...]:
         """The type at each position."""
         return self.parameters
-
-    def _constraint_for_index(self, idx: int) -> Hint:
-        return self.tuple_types[idx]
 
     def _consistent_with_check_(self, sub: Hint) -> bool:
         return (

@@ -7,10 +7,8 @@ import typing
 from collections.abc import Iterable as NativeIterable
 
 from penstock.typehints.constraints import (
-    Any,
     Hint,
     NotAHintError,
-    TypeConstraint,
     validate_composite_type_param,
 )
 from penstock.typehints.containers import (
@@ -243,38 +241,3 @@ Iterable = IterableHint()
 Iterator = IteratorHint()
 Generator = GeneratorHint()
 WindowedValue = WindowedTypeConstraint
-
-__all__ = [
-    "KV",
-    "Any",
-    "Collection",
-    "CollectionHint",
-    "CompositeTypeHint",
-    "Dict",
-    "DictHint",
-    "FrozenSet",
-    "FrozenSetHint",
-    "Generator",
-    "GeneratorHint",
-    "Iterable",
-    "IterableHint",
-    "Iterator",
-    "IteratorHint",
-    "KVHint",
-    "List",
-    "ListHint",
-    "Mapping",
-    "MappingHint",
-    "Optional",
-    "OptionalHint",
-    "Sequence",
-    "SequenceHint",
-    "Set",
-    "SetHint",
-    "Tuple",
-    "TupleHint",
-    "TypeConstraint",
-    "Union",
-    "UnionHint",
-    "WindowedValue",
-]

@@ -16,8 +16,6 @@ from penstock.windows.calendar_cycles import CalendarCycle, DayCycle, MonthCycle
 from penstock.windows.interval_window_fn import ByTimestamp
 from penstock.windows.window_fn import NonMergingWindowFn
 
-__all__ = ["CalendarWindows"]
-
 _WEEKDAYS = ("monday", "tuesday", "wednesday", "thursday", "friday", "saturday", "sunday")
 _EPOCH = datetime.date(1970, 1, 1)
 _DAY_SECONDS = 86_400

@@ -15,8 +15,6 @@ from penstock.windows.trigger_arrivals import AfterCount
 from penstock.windows.trigger_base import FINISHED, FiresOnce, TriggerFn
 from penstock.windows.trigger_composites import Repeatedly
 
-__all__ = ["CustomTrigger", "TriggerContext", "TriggerElement", "TriggerTimer"]
-
 
 class TriggerElement(NamedTuple):
     """An element, as `CustomTrigger.on_element` sees it.

@@ -17,8 +17,6 @@ from penstock.utils.timestamp import Duration, DurationTypes, TimestampTypes
 from penstock.windows.interval_window_fn import IntervalWindowFn, fixed_window
 from penstock.windows.window_fn import NonMergingWindowFn, WindowFn
 
-__all__ = ["PerElementFixedWindows", "UnalignedFixedWindows"]
-
 
 @dataclass(frozen=True, init=False, eq=False, repr=False)
 class UnalignedFixedWindows(IntervalWindowFn, NonMergingWindowFn):

@@ -22,8 +22,6 @@ from penstock.windows.window_fn import NonMergingWindowFn, WindowFn
 if TYPE_CHECKING:
     from penstock.coders.coders import Coder
 
-__all__ = ["FixedWindows", "GlobalWindows", "SlidingWindows", "TimestampCombiner"]
-
 
 class TimestampCombiner:
     """Which timestamp the output of a grouping gets (Beam's names and numbers).

@@ -15,8 +15,6 @@ from penstock.utils.timestamp import Duration, DurationTypes
 from penstock.windows.interval_window_fn import ByTimestamp
 from penstock.windows.window_fn import MergeScope, WindowFn
 
-__all__ = ["BoundedSessions", "Sessions"]
-
 
 @dataclass(frozen=True, init=False, eq=False)
 class Sessions(ByTimestamp):

@@ -12,8 +12,6 @@ from penstock.windows.keyed_windows import PerElementFixedWindows, UnalignedFixe
 from penstock.windows.plain_windows import GlobalWindows
 from penstock.windows.window_fn import WindowFn
 
-__all__ = ["SIDE_INPUT_PREFIX", "SIDE_INPUT_REGEX", "default_window_mapping_fn", "get_sideinput_index"]
-
 SIDE_INPUT_PREFIX = "python_side_input"
 SIDE_INPUT_REGEX = SIDE_INPUT_PREFIX + "([0-9]+)(-.*)?$"
 

@@ -13,8 +13,6 @@ if TYPE_CHECKING:
     from penstock.base.bounded_window import BoundedWindow
     from penstock.windows.window_fn import WindowFn
 
-__all__ = ["TimeDomain"]
-
 
 class TimeDomain:
     """The clock of a timer: event time (the watermark) or the machine's (Beam's names).

@@ -11,8 +11,6 @@ from penstock.error import three_parts
 from penstock.windows.trigger_base import FiresOnce, TriggerFn, shown
 from penstock.windows.trigger_composites import Repeatedly
 
-__all__ = ["AfterBytes", "AfterCount", "AfterDelta", "AfterPattern", "AfterPunctuation", "AfterSignal"]
-
 
 class _FiresOnceOnArrival(FiresOnce):
     """Fires once, when something has arrived."""

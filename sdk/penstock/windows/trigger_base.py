@@ -11,20 +11,6 @@ from typing import Any, Final, Protocol
 from penstock.error import three_parts
 from penstock.utils.timestamp import Duration
 
-__all__ = [
-    "FINISHED",
-    "AccumulationMode",
-    "ClosingBehavior",
-    "DataLossReason",
-    "Finished",
-    "FiresOnce",
-    "HasLateness",
-    "OnTimeBehavior",
-    "TriggerFn",
-    "check_triggers",
-    "shown",
-]
-
 
 class AccumulationMode(IntEnum):
     """How a later pane of a window relates to the earlier ones (Beam's names; the paper's section 2.3).

@@ -7,8 +7,6 @@ from dataclasses import dataclass
 from penstock.error import three_parts
 from penstock.windows.trigger_base import DataLossReason, HasLateness, TriggerFn, check_triggers
 
-__all__ = ["AfterAll", "AfterAny", "AfterEach", "OrFinally", "Repeatedly"]
-
 
 @dataclass(frozen=True, repr=False)
 class Repeatedly(TriggerFn):

@@ -9,13 +9,6 @@ from penstock.error import three_parts
 from penstock.utils.timestamp import Duration, DurationTypes, Timestamp, TimestampDurationTypes
 from penstock.windows.trigger_base import FiresOnce, TriggerFn
 
-__all__ = [
-    "AfterAlignedProcessingTime",
-    "AfterProcessingTime",
-    "AfterSynchronizedProcessingTime",
-    "AfterWatermarkPercentile",
-]
-
 
 @dataclass(frozen=True, repr=False)
 class AfterProcessingTime(FiresOnce):

@@ -9,8 +9,6 @@ from penstock.windows.trigger_composites import AfterAll, AfterAny, AfterEach, R
 from penstock.windows.trigger_times import AfterWatermarkPercentile
 from penstock.windows.watermark_triggers import AfterWatermark, DefaultTrigger, Never
 
-__all__ = ["can_fire_early", "every_part"]
-
 
 def every_part(trigger: TriggerFn) -> Iterator[TriggerFn]:
     """A trigger and all that it is made of.

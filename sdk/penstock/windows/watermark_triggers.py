@@ -15,8 +15,6 @@ from penstock.windows.trigger_base import (
 )
 from penstock.windows.trigger_composites import Repeatedly
 
-__all__ = ["AfterWatermark", "Always", "DefaultTrigger", "Never"]
-
 
 @dataclass(frozen=True, repr=False)
 class DefaultTrigger(TriggerFn):

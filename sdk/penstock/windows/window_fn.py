@@ -58,8 +58,6 @@ from penstock.utils.timestamp import Timestamp, TimestampTypes
 if TYPE_CHECKING:
     from penstock.coders.coders import Coder
 
-__all__ = ["MergeScope", "NonMergingWindowFn", "WindowFn"]
-
 
 class MergeScope(Enum):
     """Which windows of a key a merging WindowFn has to be asked about when a new one joins them (penstock's own).

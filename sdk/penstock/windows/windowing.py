@@ -14,8 +14,6 @@ from penstock.windows.trigger_base import AccumulationMode, ClosingBehavior, OnT
 from penstock.windows.watermark_triggers import DefaultTrigger
 from penstock.windows.window_fn import WindowFn
 
-__all__ = ["DEFAULT_WINDOWING", "Windowing", "default_windowing"]
-
 
 @dataclass(frozen=True, init=False)
 class Windowing:
@@ -119,6 +117,3 @@ def _accumulation_mode(mode: Any, trigger: TriggerFn) -> AccumulationMode:
 def default_windowing() -> Windowing:
     """The global window, the default trigger, discarding, results at the window's end, no lateness."""
     return Windowing(GlobalWindows())
-
-
-DEFAULT_WINDOWING = default_windowing
