@@ -7,7 +7,7 @@ from typing import Any
 import pytest
 
 import penstock as beam
-from penstock.functions.combine_values import CombineValuesDoFn
+from penstock.transforms.combine import CombineValuesDoFn
 from penstock.transforms.combiners import MeanCombineFn
 from penstock.typehints.decorators import TypeCheckError
 

@@ -10,7 +10,7 @@ from typing import Any
 
 from penstock.coders.deterministic import encode_keys
 from penstock.error import three_parts
-from penstock.functions.defaults import DefaultingCombineFn
+from penstock.functions.combinefn import DefaultingCombineFn
 from penstock.metrics.execution import MetricsContainer, set_current
 from penstock_spark.operators.batch import Batch, by_windows
 from penstock_spark.operators.failure import guarded, step_failed

@@ -15,16 +15,16 @@ from penstock.base.elements import WithoutElements
 from penstock.base.engine import create_runner
 from penstock.base.where import Location, caller
 from penstock.construction import pvalue
-from penstock.construction.annotations import current_annotations, transform_annotations
 from penstock.construction.applicable import Expands, ResultT
 from penstock.construction.applied import (
     AppliedPTransform,
     PipelineVisitor,
     PTransformOverride,
+    current_annotations,
+    transform_annotations,
 )
 from penstock.construction.captured import refuse_captured
 from penstock.construction.graph_of import graph_of, type_checks
-from penstock.construction.input_checks import check_inputs
 from penstock.construction.pipeline_arguments import checked_arguments, own_options
 from penstock.construction.ptransform import NamedPTransform, PTransform, get_named_nested_pvalues
 from penstock.construction.replacing import replace_all
@@ -34,6 +34,37 @@ from penstock.options.pipeline_options import PipelineOptions, StandardOptions, 
 from penstock.options.value_provider import RuntimeValueProvider
 from penstock.typehints import typehints
 from penstock.typehints.decorators import TypeCheckError
+
+
+def check_inputs(pipeline: Any, node: AppliedPTransform) -> None:
+    """Refuses inputs that are no pipeline values, of another pipeline, or that no ParDo can take."""
+    sides = tuple(side.pvalue for side in node.side_inputs)
+    for value in (*node.inputs, *sides):
+        if not isinstance(value, pvalue.PValue):
+            raise TypeError(
+                three_parts(
+                    f"{node.transform} is applied to a {type(value).__name__}, which is no PCollection",
+                    where=node.where,
+                    hint="make a PCollection of it with Create",
+                )
+            )
+        if value.pipeline is not pipeline:
+            raise ValueError(
+                three_parts(
+                    "Mixing values in different pipelines is not allowed",
+                    where=node.where,
+                    hint="make all inputs in one pipeline",
+                )
+            )
+        needs = node.transform is not None and node.transform.needs_pcollection
+        if needs and not isinstance(value, pvalue.PCollection):
+            given = "PBegin/Pipeline" if isinstance(value, pvalue.PBegin) else type(value).__name__
+            raise TypeCheckError(
+                f"Transform {node.full_label!r} expects a PCollection as input. Got a {given} instead.",
+                where=node.where,
+                hint="apply it to the output of a transform such as Create or a read",
+            )
+
 
 _LOGGER = logging.getLogger(__name__)
 

@@ -10,8 +10,7 @@ from typing import Any
 from penstock import graph
 from penstock.base.bounded_window import TimestampedValue
 from penstock.base.tagged_output import TaggedOutput
-from penstock.functions.combinefn import CombineFn
-from penstock.functions.defaults import NoValue
+from penstock.functions.combinefn import CombineFn, NoValue
 from penstock.functions.dofn import DoFn
 from penstock.functions.params import DoFnParam
 from penstock.functions.signature import MethodSignature, signature_of

@@ -14,10 +14,28 @@ from typing import Any
 from penstock.base.where import here
 from penstock.error import three_parts
 from penstock.functions.batch_types import check_batch_parameters
-from penstock.functions.misfit import misfit
 from penstock.functions.params import DoFnParam, kind_of
-from penstock.functions.userstate import StateSpec, TimerSpec
-from penstock.functions.window_expiration import expiration_method
+from penstock.functions.userstate import StateSpec, TimerSpec, expiration_method
+from penstock.typehints.decorators import TypeCheckError
+
+
+class ArgumentsMisfit(TypeCheckError, TypeError):
+    """The arguments do not fit the function: Beam's type for it, and Python's own."""
+
+
+def misfit(what: str, problem: str, hint: str) -> ArgumentsMisfit:
+    """The error, with the user's line.
+
+    Args:
+        what: The function, and what it is for.
+        problem: What does not fit.
+        hint: What to do.
+
+    >>> str(misfit("add, passed to Map,", "takes no element", "its first parameter is the element")).splitlines()[0]
+    'add, passed to Map, takes no element'
+    """
+    return ArgumentsMisfit(f"{what} {problem}", where=here(), hint=hint)
+
 
 ELEMENT = DoFnParam("ElementParam")
 _REQUIRED = inspect.Parameter.empty

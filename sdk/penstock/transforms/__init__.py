@@ -3,8 +3,7 @@
 from __future__ import annotations
 
 from penstock.base.labels import label_from_callable
-from penstock.construction.function_transform import annotate_yaml, ptransform_fn
-from penstock.construction.ptransform import PTransform
+from penstock.construction.ptransform import PTransform, annotate_yaml, ptransform_fn
 from penstock.functions.combinefn import CombineFn
 from penstock.functions.dofn import DoFn
 from penstock.functions.expressions import field

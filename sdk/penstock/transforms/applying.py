@@ -5,12 +5,33 @@ from __future__ import annotations
 from collections.abc import Callable, Iterator, Mapping
 from typing import Any
 
+from penstock import graph
 from penstock.construction import pvalue
 from penstock.construction.pipeline import Pipeline
 from penstock.construction.ptransform import PTransform
 from penstock.error import three_parts
 from penstock.transforms.create import Create
-from penstock.transforms.materialize import Materialize
+
+
+class Materialize(PTransform[Any, Any]):
+    """Appends every element to a list when the pipeline has run; for what fits into memory.
+
+    Args:
+        into: The list.
+    """
+
+    def __init__(self, into: list[Any]) -> None:
+        super().__init__()
+        self.into = into
+
+    def to_primitive(self) -> graph.Primitive:
+        """A `Write` to the list."""
+        return graph.Write(graph.DriverList(self.into))
+
+    def expand(self, pcoll: Any) -> pvalue.PDone:
+        """Gives nothing."""
+        self._check_pcollection(pcoll)
+        return pvalue.PDone(pcoll.pipeline)
 
 
 def apply_to(transform: Any, left: Any, label: str | None = None) -> Any:

@@ -14,18 +14,14 @@ from penstock.base.labels import label_from_callable
 from penstock.base.tagged_output import TaggedOutput
 from penstock.construction import pvalue
 from penstock.construction.applicable import K
-from penstock.construction.ptransform import PTransform
+from penstock.construction.ptransform import PTransform, PTransformWithSideInputs
 from penstock.construction.pvalue import PCollection
-from penstock.construction.side_input_transform import PTransformWithSideInputs
 from penstock.error import three_parts
-from penstock.functions.combine_values import CombineValuesDoFn
-from penstock.functions.combinefn import CombineFn, curry_combine_fn
-from penstock.functions.defaults import DefaultingCombineFn, NoValue
+from penstock.functions.combinefn import CombineFn, DefaultingCombineFn, NoValue, curry_combine_fn
 from penstock.functions.dofn import DoFn
 from penstock.transforms.create import Create
-from penstock.transforms.grouping import Flatten, GroupByKey, key_value_types
+from penstock.transforms.grouping import Flatten, GroupByKey, WithLateData, key_value_types
 from penstock.transforms.grouping_checks import check_grouping
-from penstock.transforms.late_data import WithLateData
 from penstock.transforms.pardo import Map, ParDo
 from penstock.transforms.retractions import check_combine_fn
 from penstock.transforms.windowing import WindowInto
@@ -36,6 +32,43 @@ from penstock.windows.plain_windows import GlobalWindows
 from penstock.windows.trigger_base import AccumulationMode
 from penstock.windows.trigger_walks import can_fire_early
 from penstock.windows.windowing import Windowing
+
+
+class CombineValuesDoFn(DoFn):
+    """Combines the values of one group (Beam's ``CombineValuesDoFn``)."""
+
+    def __init__(self, input_pcoll_type: Any, combinefn: CombineFn, runtime_type_check: bool) -> None:
+        super().__init__()
+        self.combinefn = combinefn
+
+    def setup(self) -> None:
+        """See `CombineFn.setup`."""
+        self.combinefn.setup()
+
+    def process(self, element: Any, *args: Any, **kwargs: Any) -> Iterable[Any]:
+        """The key with the result."""
+        key, values = element
+        fn = self.combinefn
+        accumulator = fn.add_inputs(fn.create_accumulator(*args, **kwargs), values, *args, **kwargs)
+        return [(key, fn.extract_output(fn.compact(accumulator, *args, **kwargs), *args, **kwargs))]
+
+    def teardown(self) -> None:
+        """See `CombineFn.teardown`."""
+        self.combinefn.teardown()
+
+    def default_type_hints(self) -> Any:
+        """From groups of the CombineFn's input to pairs of the key and its output."""
+        hints = self.combinefn.get_type_hints()
+        key: Any = typehints.Any
+        if hints.input_types:
+            key = typehints.TypeVariable("K")
+            args, kwargs = hints.input_types
+            hints = hints.with_input_types(
+                typehints.Tuple[key, typehints.Iterable[args[0]]], *args[1:], **kwargs
+            )
+        if hints.output_types:
+            hints = hints.with_output_types(typehints.Tuple[key, hints.simple_output_type("")])
+        return hints
 
 
 def _facts_about(fn: Any) -> dict[str, Any]:
@@ -90,7 +123,7 @@ class CombinePerKey(PTransformWithSideInputs):
         Raises:
             ValueError: The CombineFn has side inputs.
 
-        See `penstock.transforms.late_data.WithLateData`.
+        See `penstock.transforms.grouping.WithLateData`.
         """
         return WithLateData(self)
 

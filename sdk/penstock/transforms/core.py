@@ -5,7 +5,6 @@ from __future__ import annotations
 from typing import TypeVar
 
 from penstock.construction.ptransform import PTransform as PTransform
-from penstock.functions.combine_values import CombineValuesDoFn
 from penstock.functions.combinefn import (
     CallableWrapperCombineFn,
     CombineFn,
@@ -31,7 +30,7 @@ from penstock.functions.params import (
     WatermarkEstimatorProvider,
 )
 from penstock.functions.signature import DoFnSignature, signature_of
-from penstock.transforms.combine import CombineGlobally, CombinePerKey, CombineValues
+from penstock.transforms.combine import CombineGlobally, CombinePerKey, CombineValues, CombineValuesDoFn
 from penstock.transforms.create import Create, Impulse
 from penstock.transforms.dead_letters import DeadLetter, ExceptionInfo
 from penstock.transforms.fields import CallableWrapperPartitionFn, GroupBy, Partition, PartitionFn, Select

@@ -13,9 +13,8 @@ from penstock.base.tagged_output import TaggedOutput
 from penstock.base.where import here
 from penstock.construction import pvalue
 from penstock.construction.applicable import T
-from penstock.construction.ptransform import PTransform
+from penstock.construction.ptransform import PTransform, PTransformWithSideInputs
 from penstock.construction.pvalue import PCollection
-from penstock.construction.side_input_transform import PTransformWithSideInputs
 from penstock.error import three_parts
 from penstock.functions.dofn import DoFn
 from penstock.functions.expressions import Expression, Field

@@ -11,8 +11,13 @@ from penstock.coders import FastPrimitivesCoder, VarIntCoder
 from penstock.construction.ptransform import PTransform
 from penstock.error import UnsupportedByRunner, three_parts
 from penstock.functions.dofn import DoFn
-from penstock.functions.userstate import BagStateSpec, ReadModifyWriteStateSpec, TimerSpec, on_timer
-from penstock.functions.window_expiration import on_window_expiration
+from penstock.functions.userstate import (
+    BagStateSpec,
+    ReadModifyWriteStateSpec,
+    TimerSpec,
+    on_timer,
+    on_window_expiration,
+)
 from penstock.transforms.grouping import GroupByKey
 from penstock.transforms.pardo import FlatMapTuple, ParDo
 from penstock.typehints import KV, Tuple, with_input_types

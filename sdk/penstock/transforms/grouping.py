@@ -10,13 +10,68 @@ from penstock import graph
 from penstock.construction import pvalue
 from penstock.construction.applicable import T
 from penstock.construction.ptransform import PTransform
-from penstock.construction.pvalue import PCollection
+from penstock.construction.pvalue import DoOutputsTuple, PCollection
 from penstock.error import three_parts
 from penstock.transforms.grouping_checks import check_grouping
-from penstock.transforms.late_data import WithLateData
 from penstock.typehints import typehints
 from penstock.typehints.decorators import TypeCheckError
 from penstock.windows.windowing import Windowing, default_windowing
+
+GROUPED = "grouped"
+"""The name of the main output."""
+
+LATE = "late"
+"""The tag of the output for elements that come too late."""
+
+
+class WithLateData(PTransform[Any, Any]):
+    """A grouping with a second output: elements for windows whose time is over, or that have given their last pane.
+
+    ``GroupByKey().with_late_data()`` and ``CombinePerKey(fn).with_late_data()`` make it. An element keeps its
+    timestamp, and has those of its windows that did not take it. They are counted as well, as without this.
+
+    Example: ``sums, late = pairs | CombinePerKey(sum).with_late_data()``.
+
+    Args:
+        grouping: The grouping.
+
+    Raises:
+        ValueError: It is a combine with side inputs, which is no grouping by itself.
+    """
+
+    def __init__(self, grouping: PTransform[Any, Any]) -> None:
+        super().__init__(grouping.label)
+        if grouping.to_primitive() is None:
+            what = "a combine with side inputs is made of several steps, and cannot tell what comes too late"
+            raise ValueError(three_parts(what, where=self._where(), hint="use GroupByKey().with_late_data()"))
+        self._grouping = grouping
+
+    def expand(self, pcoll: Any) -> pvalue.DoOutputsTuple:
+        """Both outputs."""
+        late: PCollection[Any] = PCollection(
+            pcoll.pipeline, LATE, pcoll.element_type, pcoll.windowing, pcoll.is_bounded
+        )
+        outputs = DoOutputsTuple(pcoll.pipeline, self, (LATE,), GROUPED)
+        outputs._pcolls = {None: self._grouping.expand(pcoll), LATE: late}
+        return outputs
+
+    def to_primitive(self) -> graph.Primitive | None:
+        """That of the grouping."""
+        return self._grouping.to_primitive()
+
+    def type_check_inputs(self, pvalueish: Any) -> None:
+        """That of the grouping."""
+        self._grouping.type_check_inputs(pvalueish)
+
+    def infer_output_type(self, input_type: Any) -> Any:
+        """The type of the main output."""
+        declared = self._grouping.get_type_hints().simple_output_type(self.label)
+        return declared or self._grouping.infer_output_type(input_type)
+
+    def get_windowing(self, inputs: Sequence[Any]) -> Windowing:
+        """That of the main output."""
+        return self._grouping.get_windowing(inputs)
+
 
 _LOGGER = logging.getLogger(__name__)
 K = TypeVar("K")
@@ -87,7 +142,7 @@ class GroupByKey(PTransform[Any, Any]):
         """The same with a second output, for elements that come too late (penstock's own).
 
         Returns:
-            A `penstock.transforms.late_data.WithLateData`, as in
+            A `penstock.transforms.grouping.WithLateData`, as in
             ``groups, late = pairs | GroupByKey().with_late_data()``.
         """
         return WithLateData(self)

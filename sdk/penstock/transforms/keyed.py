@@ -6,7 +6,7 @@ import inspect
 from collections.abc import Callable
 from typing import Any, TypeVar
 
-from penstock.construction.function_transform import ptransform_fn
+from penstock.construction.ptransform import ptransform_fn
 from penstock.transforms.combine import CombinePerKey
 from penstock.transforms.counting import CountCombineFn
 from penstock.transforms.pardo import Map, MapTuple

@@ -6,8 +6,7 @@ import logging
 from collections.abc import Callable, Iterator
 from typing import Any, TypeVar
 
-from penstock.construction.function_transform import ptransform_fn
-from penstock.construction.ptransform import PTransform
+from penstock.construction.ptransform import PTransform, ptransform_fn
 from penstock.construction.pvalue import AsIter
 from penstock.functions.dofn import DoFn
 from penstock.transforms.grouping import GroupByKey

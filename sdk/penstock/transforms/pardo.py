@@ -2,8 +2,13 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterable
-from typing import TYPE_CHECKING, Any, ClassVar, cast, overload
+import ast
+import inspect
+import logging
+import textwrap
+import types
+from collections.abc import Callable, Iterable, Iterator
+from typing import TYPE_CHECKING, Any, ClassVar, Protocol, cast, overload
 
 from penstock import graph
 from penstock.base.display import DisplayDataItem
@@ -12,8 +17,8 @@ from penstock.base.tagged_output import TaggedOutput
 from penstock.base.where import caller
 from penstock.construction import pvalue
 from penstock.construction.applicable import Processes, ResultT, T
+from penstock.construction.ptransform import PTransformWithSideInputs
 from penstock.construction.pvalue import PCollection
-from penstock.construction.side_input_transform import PTransformWithSideInputs
 from penstock.error import three_parts
 from penstock.functions.batch_types import batch_types_of
 from penstock.functions.dofn import (
@@ -29,13 +34,118 @@ from penstock.functions.dofn import (
 from penstock.functions.signature import bind, signature_of
 from penstock.transforms.field_checks import check_fields
 from penstock.transforms.grouping_checks import check_keyed
-from penstock.transforms.process_checks import check_process, warn_of_returns
 from penstock.transforms.retractions import check_dofn
-from penstock.transforms.short_form_types import gives_elements, gives_results
 from penstock.typehints import typehints
+from penstock.typehints.code_reading import read
 
 if TYPE_CHECKING:
-    from penstock.transforms.short_form_types import Keeps
+    from penstock.base.bounded_window import TimestampedValue
+    from penstock.construction.pvalue import PCollection
+
+
+class _OfResults(Protocol):
+    @overload
+    def __call__(self, fn: Callable[..., TimestampedValue[T]], *args: Any, **kwargs: Any) -> ParDo[T]: ...
+
+    @overload
+    def __call__(self, fn: Callable[..., ResultT], *args: Any, **kwargs: Any) -> ParDo[ResultT]: ...
+
+
+class _OfElements(Protocol):
+    @overload
+    def __call__(
+        self, fn: Callable[..., Iterable[TimestampedValue[T]] | None], *args: Any, **kwargs: Any
+    ) -> ParDo[T]: ...
+
+    @overload
+    def __call__(
+        self, fn: Callable[..., Iterable[ResultT] | None] = ..., *args: Any, **kwargs: Any
+    ) -> ParDo[ResultT]: ...
+
+
+def gives_results(short_form: Callable[..., Any]) -> _OfResults:
+    """A decorator of short forms whose output are the function's results."""
+    return cast(_OfResults, short_form)
+
+
+def gives_elements(short_form: Callable[..., Any]) -> _OfElements:
+    """A decorator of short forms whose output are the elements of the function's results."""
+    return cast(_OfElements, short_form)
+
+
+_LOGGER = logging.getLogger(__name__)
+
+
+def check_process(transform: Any) -> None:
+    """Checks that the DoFn of a ParDo has something to do.
+
+    Raises:
+        TypeError: If it has neither ``process`` nor ``process_batch``.
+    """
+    dofn = transform.fn
+    if not dofn._process_defined and not dofn._process_batch_defined:
+        raise TypeError(
+            three_parts(
+                f"{type(dofn).__name__} defines no process method",
+                where=transform._where(),
+                hint="def process(self, element): yield ...",
+            )
+        )
+
+
+def warn_of_returns(dofn: Any) -> None:
+    """Logs a warning if ``process`` yields and returns a value, which is lost, or has a ``return None``.
+
+    Args:
+        dofn: A DoFn.
+    """
+    function = getattr(dofn.process, "__func__", None)
+    if not isinstance(function, types.FunctionType):
+        return
+    if function.__code__.co_flags & inspect.CO_GENERATOR:
+        if _returns(function, something=True):
+            _LOGGER.warning(
+                "Using yield and return in the process method of %s: what it returns is lost; yield it",
+                type(dofn),
+            )
+    elif _returns(function, something=False) and _says_return_none(function):
+        _LOGGER.warning(
+            "Process method returned None (element won't be emitted): %s. Check if intended.", type(dofn)
+        )
+
+
+def _returns(function: types.FunctionType, something: bool) -> bool:
+    """Whether a function has a return of something, or of None; at its end there is one of None."""
+    before = None
+    for operation in read(function.__code__).operations:
+        if operation.opname == "RETURN_CONST":
+            if (operation.argval is not None) == something:
+                return True
+        elif operation.opname == "RETURN_VALUE":
+            is_none = before is not None and before.opname == "LOAD_CONST" and before.argval is None
+            if is_none != something:
+                return True
+        before = operation
+    return False
+
+
+def _says_return_none(function: types.FunctionType) -> bool:
+    """Whether the source has it in so many words: a bare ``return`` leaves out an element on purpose."""
+    try:
+        tree = ast.parse(textwrap.dedent(inspect.getsource(function)))
+    except (OSError, TypeError, SyntaxError):
+        # The source is not there, or is a part of a line.
+        return False
+    statements = (each for each in _statements_of(tree.body[0]) if isinstance(each, ast.Return))
+    return any(isinstance(each.value, ast.Constant) and each.value.value is None for each in statements)
+
+
+def _statements_of(node: ast.AST) -> Iterator[ast.AST]:
+    """What is in a function, but not in those inside of it."""
+    for child in ast.iter_child_nodes(node):
+        if not isinstance(child, (ast.FunctionDef, ast.AsyncFunctionDef, ast.Lambda, ast.ClassDef)):
+            yield child
+            yield from _statements_of(child)
 
 
 class ParDo(PTransformWithSideInputs[Any, PCollection[ResultT]]):
@@ -242,6 +352,16 @@ class ParDo(PTransformWithSideInputs[Any, PCollection[ResultT]]):
     def _process_argspec_fn(self) -> Callable[..., Any]:
         function: Callable[..., Any] = self.fn._process_argspec_fn()
         return function
+
+
+if TYPE_CHECKING:
+
+    class Keeps(ParDo[Any]):
+        """A Filter: its output has the type of its input."""
+
+        def expand(self, pcoll: PCollection[T]) -> PCollection[T]:
+            """The elements that pass."""
+            ...
 
 
 class _MultiParDo(ParDo[Any]):

@@ -12,8 +12,7 @@ from penstock.construction import pvalue
 from penstock.construction.ptransform import PTransform
 from penstock.error import three_parts
 from penstock.functions.dofn import DoFn
-from penstock.functions.userstate import MapStateSpec
-from penstock.functions.window_expiration import on_window_expiration
+from penstock.functions.userstate import MapStateSpec, on_window_expiration
 from penstock.transforms.grouping import Flatten
 from penstock.transforms.pardo import MapTuple, ParDo
 from penstock.typehints import KV, Optional, Tuple, Union

@@ -11,8 +11,7 @@ from itertools import chain
 from typing import Any, TypeVar
 
 from penstock.base.chunks import in_chunks
-from penstock.construction.function_transform import ptransform_fn
-from penstock.construction.ptransform import PTransform
+from penstock.construction.ptransform import PTransform, ptransform_fn
 from penstock.functions.combinefn import CombineFn
 from penstock.transforms.combine import CombinePerKey
 from penstock.transforms.counting import CombinerWithoutDefaults

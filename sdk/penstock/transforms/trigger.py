@@ -3,8 +3,7 @@
 from __future__ import annotations
 
 from penstock.base.bounded_window import GlobalWindow
-from penstock.utils.duration import TIME_GRANULARITY
-from penstock.utils.timestamp import MAX_TIMESTAMP, MIN_TIMESTAMP
+from penstock.utils.timestamp import MAX_TIMESTAMP, MIN_TIMESTAMP, TIME_GRANULARITY
 from penstock.windows.custom_trigger import CustomTrigger, TriggerElement, TriggerTimer
 from penstock.windows.trigger_arrivals import (
     AfterBytes,

@@ -11,8 +11,13 @@ from penstock.coders.deterministic import encode_key
 from penstock.construction.ptransform import PTransform
 from penstock.error import three_parts
 from penstock.functions.dofn import DoFn
-from penstock.functions.userstate import BagStateSpec, ReadModifyWriteStateSpec, TimerSpec, on_timer
-from penstock.functions.window_expiration import on_window_expiration
+from penstock.functions.userstate import (
+    BagStateSpec,
+    ReadModifyWriteStateSpec,
+    TimerSpec,
+    on_timer,
+    on_window_expiration,
+)
 from penstock.transforms.grouping import key_value_types
 from penstock.transforms.pardo import MapTuple, ParDo
 from penstock.transforms.retractions import may_retract

@@ -2,6 +2,10 @@
 
 from __future__ import annotations
 
+import logging
+import typing
+from collections.abc import Iterable as NativeIterable
+
 from penstock.typehints.consistency import is_consistent_with, regex_consistency
 from penstock.typehints.constraints import (
     DISALLOWED_PRIMITIVE_TYPES,
@@ -9,7 +13,9 @@ from penstock.typehints.constraints import (
     AnyTypeConstraint,
     CompositeTypeHintError,
     GetitemConstructor,
+    Hint,
     IndexableTypeConstraint,
+    NotAHintError,
     SimpleTypeHintError,
     TypeConstraint,
     TypeVariable,
@@ -39,44 +45,10 @@ from penstock.typehints.containers import (
     TupleSequenceConstraint,
     WindowedTypeConstraint,
 )
-from penstock.typehints.hints import (
-    KV,
-    Collection,
-    CollectionHint,
-    CompositeTypeHint,
-    Dict,
-    DictHint,
-    FrozenSet,
-    FrozenSetHint,
-    Generator,
-    GeneratorHint,
-    Iterable,
-    IterableHint,
-    Iterator,
-    IteratorHint,
-    KVHint,
-    List,
-    ListHint,
-    Mapping,
-    MappingHint,
-    Optional,
-    OptionalHint,
-    Sequence,
-    SequenceHint,
-    Set,
-    SetHint,
-    Tuple,
-    TupleHint,
-    Union,
-    UnionHint,
-    WindowedValue,
-)
 from penstock.typehints.queries import coerce_to_kv_type, get_yielded_type, key_value_types
-from penstock.typehints.unions import UnionConstraint, get_concrete_type_from_nullable, is_nullable
+from penstock.typehints.unions import UnionConstraint, get_concrete_type_from_nullable, is_nullable, union_of
 
 __all__ = [
-    "DISALLOWED_PRIMITIVE_TYPES",
-    "KV",
     "ABCSequenceTypeConstraint",
     "Any",
     "AnyTypeConstraint",
@@ -85,6 +57,7 @@ __all__ = [
     "CollectionTypeConstraint",
     "CompositeTypeHint",
     "CompositeTypeHintError",
+    "DISALLOWED_PRIMITIVE_TYPES",
     "Dict",
     "DictConstraint",
     "DictHint",
@@ -101,6 +74,7 @@ __all__ = [
     "Iterator",
     "IteratorHint",
     "IteratorTypeConstraint",
+    "KV",
     "KVHint",
     "List",
     "ListConstraint",
@@ -133,12 +107,12 @@ __all__ = [
     "coerce_to_kv_type",
     "get_concrete_type_from_nullable",
     "get_yielded_type",
+    "is_composite",
     "is_consistent_with",
     "is_nullable",
     "is_typing_generic",
     "key_value_types",
     "match_type_variables",
-    "is_composite",
     "mismatch",
     "normalize",
     "regex_consistency",
@@ -146,3 +120,219 @@ __all__ = [
     "validate_composite_type_param",
     "visit_inner_types",
 ]
+
+
+_LOGGER = logging.getLogger(__name__)
+
+
+class CompositeTypeHint:
+    """The base of the hints that take parameters in square brackets (Beam's name)."""
+
+    def __getitem__(self, parameters: Hint) -> typing.Any:
+        """The constraint for these parameters.
+
+        Raises:
+            TypeError: If a parameter is not a type, or there are too few or too many.
+        """
+        raise NotImplementedError
+
+
+def _one(parameter: Hint, name: str) -> Hint:
+    validate_composite_type_param(parameter, error_msg_prefix=f"Parameter to {name} hint")
+    return parameter
+
+
+def _pair(parameters: Hint, name: str) -> tuple[Hint, Hint]:
+    hint = f"write {name}[str, int], for example"
+    if not isinstance(parameters, tuple):
+        what = f"Parameter to {name} type-hint must be a tuple of types: {name}[.., ..]."
+        raise NotAHintError(what, hint)
+    if len(parameters) != 2:
+        what = f"Length of parameters to a {name} type-hint must be exactly 2."
+        given = f"Passed parameters: {parameters!r}, have a length of {len(parameters)}."
+        raise NotAHintError(f"{what} {given}", hint)
+    for role, parameter in zip(("Key", "Value"), parameters, strict=True):
+        validate_composite_type_param(
+            parameter, error_msg_prefix=f"{role}-type parameter to a {name} type-hint"
+        )
+    return parameters
+
+
+class UnionHint(CompositeTypeHint):
+    """``Union[X, Y]``: an X or a Y; nested unions are flattened and the order does not matter (Beam's name).
+
+    >>> Union[str, Union[int, str]]
+    Union[<class 'int'>, <class 'str'>]
+    """
+
+    UnionConstraint = UnionConstraint
+
+    def __getitem__(self, parameters: Hint) -> typing.Any:
+        if not isinstance(parameters, NativeIterable):
+            raise NotAHintError("Cannot create Union without a sequence of types.", "write Union[int, str]")
+        members = tuple(parameters)
+        for member in members:
+            validate_composite_type_param(member, error_msg_prefix="All parameters to a Union hint")
+        return union_of(members)
+
+
+class OptionalHint(UnionHint):
+    """``Optional[X]``: an X or None (Beam's name).
+
+    >>> Optional[int]
+    Union[<class 'NoneType'>, <class 'int'>]
+    """
+
+    def __getitem__(self, parameters: Hint) -> typing.Any:
+        if isinstance(parameters, (tuple, list, str)):
+            raise NotAHintError("An Option type-hint only accepts a single type parameter.", "use Union")
+        return super().__getitem__((parameters, type(None)))
+
+
+class TupleHint(CompositeTypeHint):
+    """``Tuple[X, Y]``: a tuple of exactly these; ``Tuple[X, ...]``: of any length (Beam's name).
+
+    >>> Tuple[str, int], Tuple[str, ...], Tuple[()]
+    (Tuple[<class 'str'>, <class 'int'>], Tuple[<class 'str'>, ...], Tuple[])
+    """
+
+    TupleConstraint = TupleConstraint
+    TupleSequenceConstraint = TupleSequenceConstraint
+
+    def __getitem__(self, parameters: Hint) -> typing.Any:
+        members = tuple(parameters) if isinstance(parameters, (tuple, list)) else (parameters,)
+        any_length = bool(members) and members[-1] is Ellipsis
+        if any_length and len(members) != 2:
+            what = (
+                "Ellipsis can only be used to type-hint an arbitrary length tuple of containing a single type"
+            )
+            raise NotAHintError(f"{what}: Tuple[A, ...].", "write Tuple[int, ...]")
+        members = members[:1] if any_length else members
+        for member in members:
+            validate_composite_type_param(member, error_msg_prefix="All parameters to a Tuple hint")
+        return TupleSequenceConstraint(members[0]) if any_length else TupleConstraint(members)
+
+
+class KVHint(CompositeTypeHint):
+    """``KV[K, V]``: the same as ``Tuple[K, V]`` (Beam's name).
+
+    >>> KV[str, int] == Tuple[str, int]
+    True
+    """
+
+    def __getitem__(self, parameters: Hint) -> typing.Any:
+        return TupleConstraint(_pair(parameters, "KV"))
+
+
+class ListHint(CompositeTypeHint):
+    """``List[X]`` (Beam's name)."""
+
+    ListConstraint = ListConstraint
+
+    def __getitem__(self, parameters: Hint) -> typing.Any:
+        return ListConstraint(_one(parameters, "List"))
+
+
+class DictHint(CompositeTypeHint):
+    """``Dict[K, V]`` (Beam's name)."""
+
+    DictConstraint = DictConstraint
+
+    def __getitem__(self, parameters: Hint) -> typing.Any:
+        return DictConstraint(*_pair(parameters, "Dict"))
+
+
+class MappingHint(CompositeTypeHint):
+    """``Mapping[K, V]``: a dictionary or anything like it (Beam's name)."""
+
+    MappingTypeConstraint = MappingTypeConstraint
+
+    def __getitem__(self, parameters: Hint) -> typing.Any:
+        return MappingTypeConstraint(*_pair(parameters, "Mapping"))
+
+
+class SetHint(CompositeTypeHint):
+    """``Set[X]`` (Beam's name)."""
+
+    SetTypeConstraint = SetTypeConstraint
+
+    def __getitem__(self, parameters: Hint) -> typing.Any:
+        return SetTypeConstraint(_one(parameters, "a Set"))
+
+
+class FrozenSetHint(CompositeTypeHint):
+    """``FrozenSet[X]`` (Beam's name)."""
+
+    FrozenSetTypeConstraint = FrozenSetTypeConstraint
+
+    def __getitem__(self, parameters: Hint) -> typing.Any:
+        return FrozenSetTypeConstraint(_one(parameters, "a FrozenSet"))
+
+
+class CollectionHint(CompositeTypeHint):
+    """``Collection[X]``: anything with a length, iteration and ``in`` (Beam's name)."""
+
+    CollectionTypeConstraint = CollectionTypeConstraint
+
+    def __getitem__(self, parameters: Hint) -> typing.Any:
+        return CollectionTypeConstraint(_one(parameters, "a Collection"))
+
+
+class SequenceHint(CompositeTypeHint):
+    """``Sequence[X]``: a list, a tuple or anything like them (Beam's name)."""
+
+    ABCSequenceTypeConstraint = ABCSequenceTypeConstraint
+
+    def __getitem__(self, parameters: Hint) -> typing.Any:
+        return ABCSequenceTypeConstraint(_one(parameters, "a Sequence"))
+
+
+class IterableHint(CompositeTypeHint):
+    """``Iterable[X]`` (Beam's name)."""
+
+    IterableTypeConstraint = IterableTypeConstraint
+
+    def __getitem__(self, parameters: Hint) -> typing.Any:
+        return IterableTypeConstraint(_one(parameters, "an Iterable"))
+
+
+class IteratorHint(CompositeTypeHint):
+    """``Iterator[X]`` (Beam's name)."""
+
+    IteratorTypeConstraint = IteratorTypeConstraint
+
+    def __getitem__(self, parameters: Hint) -> typing.Any:
+        return IteratorTypeConstraint(_one(parameters, "an Iterator"))
+
+
+class GeneratorHint(IteratorHint):
+    """``Generator[X]`` or ``Generator[X, None, None]``: the same as ``Iterator[X]`` (Beam's name).
+
+    >>> Generator[int, None, None]
+    Iterator[<class 'int'>]
+    """
+
+    def __getitem__(self, parameters: Hint) -> typing.Any:
+        if isinstance(parameters, tuple) and len(parameters) == 3:
+            parameters, *rest = parameters
+            for role, ignored in zip(("send_type", "return_type"), rest, strict=True):
+                if ignored is not None and ignored is not type(None):
+                    _LOGGER.warning("Ignoring %s hint: %s", role, ignored)
+        return super().__getitem__(parameters)
+
+
+Union = UnionHint()
+Optional = OptionalHint()
+Tuple = TupleHint()
+List = ListHint()
+KV = KVHint()
+Dict = DictHint()
+Set = SetHint()
+FrozenSet = FrozenSetHint()
+Collection = CollectionHint()
+Sequence = SequenceHint()
+Mapping = MappingHint()
+Iterable = IterableHint()
+Iterator = IteratorHint()
+Generator = GeneratorHint()
+WindowedValue = WindowedTypeConstraint

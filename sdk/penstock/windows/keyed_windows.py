@@ -14,8 +14,7 @@ from penstock.base.window_lengths import phase_micros, positive_micros
 from penstock.coders.deterministic import encode_key
 from penstock.error import three_parts
 from penstock.utils.timestamp import Duration, DurationTypes, TimestampTypes
-from penstock.windows.interval_window_fn import IntervalWindowFn, fixed_window
-from penstock.windows.window_fn import NonMergingWindowFn, WindowFn
+from penstock.windows.window_fn import IntervalWindowFn, NonMergingWindowFn, WindowFn, fixed_window
 
 
 @dataclass(frozen=True, init=False, eq=False, repr=False)

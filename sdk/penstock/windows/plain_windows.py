@@ -16,8 +16,7 @@ from penstock.error import three_parts
 from penstock.utils.timestamp import MIN_TIMESTAMP, Duration, DurationTypes, Timestamp, TimestampTypes
 from penstock.utils.windowed_value import PANE_INFO_UNKNOWN, HomogeneousWindowedBatch, PaneInfo, WindowedValue
 from penstock.windows import timeutil
-from penstock.windows.interval_window_fn import ByFields, ByTimestamp, fixed_window
-from penstock.windows.window_fn import NonMergingWindowFn, WindowFn
+from penstock.windows.window_fn import ByFields, ByTimestamp, NonMergingWindowFn, WindowFn, fixed_window
 
 if TYPE_CHECKING:
     from penstock.coders.coders import Coder

@@ -12,8 +12,7 @@ from penstock.base.where import here
 from penstock.base.window_lengths import positive_micros
 from penstock.error import three_parts
 from penstock.utils.timestamp import Duration, DurationTypes
-from penstock.windows.interval_window_fn import ByTimestamp
-from penstock.windows.window_fn import MergeScope, WindowFn
+from penstock.windows.window_fn import ByTimestamp, MergeScope, WindowFn
 
 
 @dataclass(frozen=True, init=False, eq=False)
