@@ -13,9 +13,8 @@ import pytest
 import penstock as beam
 from penstock.construction.without_effect import NO_EFFECT, REFUSED
 from penstock.options import given
-from penstock.options.base import all_classes, parser_of
+from penstock.options.base import OptionsParser, all_classes, parser_of
 from penstock.options.given import check_given
-from penstock.options.parser import OptionsParser
 from penstock.options.pipeline_options import PipelineOptions
 
 ROOT = Path(__file__).parents[2]

@@ -9,11 +9,9 @@ import pytest
 
 import penstock as beam
 from penstock.options import given
-from penstock.options.base import all_classes, parser_of
+from penstock.options.base import CommaSeparatedList, all_classes, parser_of, text_of_help
 from penstock.options.given import check_given
-from penstock.options.help import text_of_help
 from penstock.options.other_systems import OptionsOfOtherSystems
-from penstock.options.parser import CommaSeparatedList
 from penstock.options.pipeline_options import (
     GoogleCloudOptions,
     OptionsContext,

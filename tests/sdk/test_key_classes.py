@@ -74,7 +74,7 @@ SCRIPT = """
 import sys
 from typing import NamedTuple
 from penstock.coders.deterministic import decode_key, encode_key
-from penstock.coders.key_classes import key_classes, register_key_class
+from penstock.coders.key_forms import key_classes, register_key_class
 {classes}
 {rest}
 """

@@ -7,8 +7,7 @@ from dataclasses import dataclass, replace
 
 from penstock.functions.dofn import FilterDoFn, MapDoFn
 from penstock.functions.expressions import Expression, Field
-from penstock.functions.field_functions import KeyAndValues, ResultOf, RowOf, StampedBy
-from penstock.functions.window_bounds import RowInWindow
+from penstock.functions.field_functions import KeyAndValues, ResultOf, RowInWindow, RowOf, StampedBy
 from penstock.graph import (
     AssignWindows,
     CombinePerKey,

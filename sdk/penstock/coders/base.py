@@ -2,9 +2,10 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterable, Sequence
+from collections.abc import Iterable, Sequence
 from typing import Any, Protocol
 
+from penstock.base.late_binding import LateBinding
 from penstock.coders.stream import InputStream, OutputStream
 from penstock.error import three_parts
 
@@ -28,17 +29,8 @@ class Registry(Protocol):
         """What the user has registered."""
 
 
-_in_use: list[Callable[[], Registry]] = []
-
-
-def registry_in_use() -> Registry:
-    """The registry that coders ask."""
-    return _in_use[-1]()
-
-
-def use_registry(registry: Callable[[], Registry]) -> None:
-    """Has coders ask a registry; `penstock.coders.typecoders` tells the one that it has at the time."""
-    _in_use[:] = [registry]
+registry_in_use: LateBinding[[], Registry] = LateBinding("penstock.coders.typecoders")
+"""Gives the registry that coders ask."""
 
 
 class Coder:

@@ -39,17 +39,19 @@ from collections.abc import Sequence
 from typing import Any
 
 from penstock.coders.base import Coder, registry_in_use
-from penstock.coders.key_classes import class_named, name_of, register_key_class
 from penstock.coders.key_forms import (
     SHORT_SIZES,
     Decoder,
     Encoder,
     class_encoder,
+    class_named,
     decoders,
     framed,
     library_encoder,
     long_size,
+    name_of,
     refusal,
+    register_key_class,
     unframed,
 )
 from penstock.error import three_parts

@@ -6,7 +6,7 @@ from collections.abc import Iterable
 from typing import Any, TypeVar
 
 from penstock.coders import pickles, primitives
-from penstock.coders.base import Coder, Registry, use_registry
+from penstock.coders.base import Coder, Registry, registry_in_use
 from penstock.coders.composites import IterableCoder, ListCoder, MapCoder, NullableCoder, TupleCoder
 from penstock.coders.deterministic import forget_encoders
 from penstock.coders.registered_pickles import forget_coders
@@ -206,4 +206,4 @@ def _class_for_hint(typehint: Any) -> Any:
 
 registry = CoderRegistry()
 # A test may put another one in its place.
-use_registry(lambda: registry)
+registry_in_use.bind(lambda: registry)

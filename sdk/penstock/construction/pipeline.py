@@ -25,11 +25,11 @@ from penstock.construction.applied import (
 )
 from penstock.construction.captured import refuse_captured
 from penstock.construction.graph_of import graph_of, type_checks
-from penstock.construction.pipeline_arguments import checked_arguments, own_options
 from penstock.construction.ptransform import NamedPTransform, PTransform, get_named_nested_pvalues
 from penstock.construction.replacing import replace_all
 from penstock.error import three_parts
 from penstock.functions.resources import resource_hints_from_options
+from penstock.options.given import checked_arguments, own_options
 from penstock.options.pipeline_options import PipelineOptions, StandardOptions, TypeOptions
 from penstock.options.value_provider import RuntimeValueProvider
 from penstock.typehints import typehints

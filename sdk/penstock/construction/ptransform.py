@@ -14,6 +14,7 @@ from typing_extensions import TypeVar
 from penstock import graph
 from penstock.base.display import HasDisplayData
 from penstock.base.labels import label_from_callable
+from penstock.base.late_binding import LateBinding
 from penstock.base.where import caller, here
 from penstock.construction import pvalue
 from penstock.construction.applicable import PartT, ResultT
@@ -54,6 +55,10 @@ InputT = TypeVar("InputT", default=Any)
 OutputT = TypeVar("OutputT", default=Any)
 
 
+apply_to: LateBinding[[Any, Any, str | None], Any] = LateBinding("penstock.transforms.applying")
+"""Applies a transform to what has no ``|`` of its own, under a label."""
+
+
 class PTransform(WithTypeHints, HasDisplayData, Generic[InputT, OutputT]):
     """A step to apply with ``pcoll | transform`` (Beam's ``PTransform``).
 
@@ -73,8 +78,6 @@ class PTransform(WithTypeHints, HasDisplayData, Generic[InputT, OutputT]):
     """Whether its inputs must be PCollections, and not the start of a pipeline."""
 
     _user_label: str | None = None
-    _apply_to: ClassVar[Callable[[Any, Any, str | None], Any]]
-    """Applies the transform to what has no ``|``; `penstock.transforms.applying` sets it, which needs pipelines."""
 
     def __init__(self, label: str | None = None) -> None:
         super().__init__()
@@ -275,7 +278,7 @@ class PTransform(WithTypeHints, HasDisplayData, Generic[InputT, OutputT]):
 
     def __ror__(self, left: Any, label: str | None = None) -> Any:
         """Applies the transform to a pipeline, to several PCollections, or, at once, to plain values."""
-        return self._apply_to(left, label)
+        return apply_to(self, left, label)
 
     def _extract_input_pvalues(self, pvalueish: Any) -> tuple[Any, Mapping[str, Any] | Sequence[Any]]:
         """The input, and the values in it; transforms with inputs of another shape override this."""

@@ -9,7 +9,7 @@ from penstock.base.display import DisplayDataItem, HasDisplayData
 from penstock.base.where import here
 from penstock.error import three_parts
 from penstock.functions import params
-from penstock.functions.batch_types import annotated_input, annotated_output, element_hints
+from penstock.functions.batches import annotated_input, annotated_output, element_hints
 from penstock.functions.output_hints import strip_output_annotations
 from penstock.functions.params import (
     DoFnParam,

@@ -13,7 +13,7 @@ from typing import Any
 
 from penstock.base.where import here
 from penstock.error import three_parts
-from penstock.functions.batch_types import check_batch_parameters
+from penstock.functions.batches import check_batch_parameters
 from penstock.functions.params import DoFnParam, kind_of
 from penstock.functions.userstate import StateSpec, TimerSpec, expiration_method
 from penstock.typehints.decorators import TypeCheckError

@@ -10,8 +10,13 @@ from dataclasses import dataclass
 from typing import Any, ClassVar
 
 from penstock.error import three_parts
-from penstock.options.base import PipelineOptions
-from penstock.options.parser import AuditEntries, CommaSeparatedList, MergedObjects, OptionsParser
+from penstock.options.base import (
+    AuditEntries,
+    CommaSeparatedList,
+    MergedObjects,
+    OptionsParser,
+    PipelineOptions,
+)
 from penstock.options.standard import DebugOptions
 
 _LOGGER = logging.getLogger(__name__)

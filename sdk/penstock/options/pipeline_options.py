@@ -2,9 +2,7 @@
 
 from __future__ import annotations
 
-# Only for what it does: --help prints the options from then on.
-from penstock.options import help as help
-from penstock.options.base import OptionsContext, PipelineOptions
+from penstock.options.base import OptionsContext, OptionsParser, PipelineOptions
 from penstock.options.other_systems import (
     AzureOptions,
     CrossLanguageOptions,
@@ -20,7 +18,6 @@ from penstock.options.other_systems import (
     TestDataflowOptions,
     WorkerOptions,
 )
-from penstock.options.parser import OptionsParser
 from penstock.options.spark import SparkOptions, SparkRunnerOptions
 from penstock.options.standard import (
     DebugOptions,

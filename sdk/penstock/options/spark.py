@@ -12,8 +12,7 @@ from collections.abc import Iterable, Mapping
 from typing import Any
 
 from penstock.error import three_parts
-from penstock.options.base import PipelineOptions
-from penstock.options.parser import OptionsParser
+from penstock.options.base import OptionsParser, PipelineOptions
 
 _LOGGER = logging.getLogger(__name__)
 

@@ -6,9 +6,8 @@ import json
 from typing import Any
 
 from penstock.error import three_parts
-from penstock.options.base import PipelineOptions
+from penstock.options.base import CommaSeparatedList, OptionsParser, PipelineOptions
 from penstock.options.base import StreamingOptions as StreamingOptions
-from penstock.options.parser import CommaSeparatedList, OptionsParser
 
 _BEAMS_RUNNER = "it belongs to Beam's in-process runner"
 _ADDITIONAL_CHECKS = ("all", "ptransform_fn")

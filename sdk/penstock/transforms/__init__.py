@@ -7,8 +7,8 @@ from penstock.construction.ptransform import PTransform, annotate_yaml, ptransfo
 from penstock.functions.combinefn import CombineFn
 from penstock.functions.dofn import DoFn
 from penstock.functions.expressions import field
+from penstock.functions.field_functions import window_end, window_start
 from penstock.functions.params import ProcessContinuation, RestrictionProvider, WatermarkEstimatorProvider
-from penstock.functions.window_bounds import window_end, window_start
 
 # Only for what they do: transforms can be applied to plain values, and catch errors of theirs, from then on.
 from penstock.transforms import applying as applying

@@ -6,7 +6,7 @@ from collections.abc import Callable, Iterator, Mapping
 from typing import Any
 
 from penstock import graph
-from penstock.construction import pvalue
+from penstock.construction import ptransform, pvalue
 from penstock.construction.pipeline import Pipeline
 from penstock.construction.ptransform import PTransform
 from penstock.error import three_parts
@@ -34,6 +34,7 @@ class Materialize(PTransform[Any, Any]):
         return pvalue.PDone(pcoll.pipeline)
 
 
+@ptransform.apply_to.bind
 def apply_to(transform: Any, left: Any, label: str | None = None) -> Any:
     """What ``left | transform`` does when `left` has no ``|`` of its own.
 
@@ -156,6 +157,3 @@ def _mapped(node: Any, change: Callable[[Any], Any]) -> Any:
     if isinstance(node, dict):
         return {key: _mapped(part, change) for key, part in node.items()}
     return node
-
-
-PTransform._apply_to = apply_to

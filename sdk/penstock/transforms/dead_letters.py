@@ -20,7 +20,7 @@ from penstock.functions.signature import MethodSignature, signature_of
 from penstock.metrics.execution import MetricsContainer, current_container, set_current
 from penstock.transforms.combine import CombineGlobally
 from penstock.transforms.isolated import IsolatedCalls
-from penstock.transforms.pardo import Map, ParDo
+from penstock.transforms.pardo import Map, ParDo, handling_errors
 from penstock.transforms.windowing import WindowInto
 from penstock.typehints import typehints
 
@@ -323,8 +323,6 @@ def _element_position(process: MethodSignature) -> int | str:
     return parameter.name if parameter.passed_by == "keyword" else process.parameters.index(parameter)
 
 
+@handling_errors.bind
 def _handling(pardo: ParDo[Any], **options: Any) -> ExceptionHandlingParDo:
     return ExceptionHandlingParDo(pardo, DeadLetterOptions(**options))
-
-
-ParDo._handling = staticmethod(_handling)

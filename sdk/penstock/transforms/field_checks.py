@@ -9,8 +9,7 @@ from typing import Any
 from penstock.base.row import Row
 from penstock.error import three_parts
 from penstock.functions.expressions import Expression
-from penstock.functions.field_functions import KeyAndValues, KeyedBy, KeyOf, RowOf, StampedBy
-from penstock.functions.window_bounds import RowInWindow
+from penstock.functions.field_functions import KeyAndValues, KeyedBy, KeyOf, RowInWindow, RowOf, StampedBy
 from penstock.typehints.column_types import RecordConstraint
 from penstock.typehints.decorators import TypeCheckError
 from penstock.typehints.row_type import GeneratedClassRowTypeConstraint, RowTypeConstraint

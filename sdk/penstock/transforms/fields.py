@@ -18,8 +18,15 @@ from penstock.construction.pvalue import PCollection
 from penstock.error import three_parts
 from penstock.functions.dofn import DoFn
 from penstock.functions.expressions import Expression, Field
-from penstock.functions.field_functions import KeyAndValues, KeyedBy, KeyOf, ResultOf, RowOf
-from penstock.functions.window_bounds import RowInWindow, reads_window
+from penstock.functions.field_functions import (
+    KeyAndValues,
+    KeyedBy,
+    KeyOf,
+    ResultOf,
+    RowInWindow,
+    RowOf,
+    reads_window,
+)
 from penstock.transforms.combine import CombinePerKey
 from penstock.transforms.counting import CountCombineFn, MeanCombineFn
 from penstock.transforms.grouping import GroupByKey

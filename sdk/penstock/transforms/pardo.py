@@ -8,11 +8,12 @@ import logging
 import textwrap
 import types
 from collections.abc import Callable, Iterable, Iterator
-from typing import TYPE_CHECKING, Any, ClassVar, Protocol, cast, overload
+from typing import TYPE_CHECKING, Any, Protocol, cast, overload
 
 from penstock import graph
 from penstock.base.display import DisplayDataItem
 from penstock.base.labels import label_from_callable
+from penstock.base.late_binding import LateBinding
 from penstock.base.tagged_output import TaggedOutput
 from penstock.base.where import caller
 from penstock.construction import pvalue
@@ -20,7 +21,7 @@ from penstock.construction.applicable import Processes, ResultT, T
 from penstock.construction.ptransform import PTransformWithSideInputs
 from penstock.construction.pvalue import PCollection
 from penstock.error import three_parts
-from penstock.functions.batch_types import batch_types_of
+from penstock.functions.batches import batch_types_of
 from penstock.functions.dofn import (
     DoFn,
     FilterDoFn,
@@ -148,6 +149,10 @@ def _statements_of(node: ast.AST) -> Iterator[ast.AST]:
             yield from _statements_of(child)
 
 
+handling_errors: LateBinding[..., Any] = LateBinding("penstock.transforms.dead_letters")
+"""Makes the transform that catches the errors of a ParDo; it combines, and combining needs ParDo."""
+
+
 class ParDo(PTransformWithSideInputs[Any, PCollection[ResultT]]):
     """Runs a DoFn on each element (Beam's ``ParDo``).
 
@@ -165,8 +170,6 @@ class ParDo(PTransformWithSideInputs[Any, PCollection[ResultT]]):
     """
 
     needs_pcollection = True
-    _handling: ClassVar[Callable[..., Any]]
-    """Makes the transform that catches a ParDo's errors; `penstock.transforms.dead_letters` sets it, which combines."""
 
     def __init__(
         self,
@@ -328,7 +331,7 @@ class ParDo(PTransformWithSideInputs[Any, PCollection[ResultT]]):
         >>> ParDo(str.split).with_exception_handling().label
         'ParDo(FlatMapDoFn)'
         """
-        return self._handling(
+        return handling_errors(
             self,
             main_tag=main_tag,
             dead_letter_tag=dead_letter_tag,

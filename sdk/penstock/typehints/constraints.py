@@ -6,6 +6,7 @@ import types
 import typing
 from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 
+from penstock.base.late_binding import LateBinding
 from penstock.error import three_parts
 
 Hint = typing.Any
@@ -301,12 +302,10 @@ def validate_composite_type_param(type_param: Hint, error_msg_prefix: str) -> No
     )
 
 
-_conversion: list[tuple[Callable[..., Hint], Callable[..., Hint]]] = []
-
-
-def use_conversion(bare_container: Callable[..., Hint], convert_to_beam_type: Callable[..., Hint]) -> None:
-    """Names what converts Python's own hints, which comes later: it knows all constraints."""
-    _conversion[:] = [(bare_container, convert_to_beam_type)]
+_CONVERTER = "penstock.typehints.native_type_compatibility"
+# These know all constraints.
+bare_container: LateBinding[[Hint], Hint] = LateBinding(_CONVERTER)
+convert_to_beam_type: LateBinding[[Hint], Hint] = LateBinding(_CONVERTER)
 
 
 def normalize(x: Hint, none_as_type: bool = False) -> Hint:
@@ -323,7 +322,6 @@ def normalize(x: Hint, none_as_type: bool = False) -> Hint:
         return x
     if x is None:
         return type(None) if none_as_type else None
-    bare_container, convert_to_beam_type = _conversion[-1]
     if x in DISALLOWED_PRIMITIVE_TYPES:
         return bare_container(x)
     if isinstance(x, type) and not is_typing_generic(x) and x.__module__ not in _NATIVE_MODULES:

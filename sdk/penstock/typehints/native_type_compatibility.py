@@ -13,13 +13,13 @@ from collections.abc import Callable, Iterable
 import typing_extensions
 
 from penstock.error import three_parts
+from penstock.typehints import constraints
 from penstock.typehints.constraints import (
     Any,
     AnyTypeConstraint,
     Hint,
     TypeConstraint,
     TypeVariable,
-    use_conversion,
 )
 from penstock.typehints.containers import (
     ABCSequenceTypeConstraint,
@@ -275,4 +275,5 @@ def convert_to_python_types(args: Iterable[Hint] | dict[str, Hint]) -> list[Hint
 convert_to_typing_type = convert_to_python_type
 
 
-use_conversion(bare_container, convert_to_beam_type)
+constraints.bare_container.bind(bare_container)
+constraints.convert_to_beam_type.bind(convert_to_beam_type)
