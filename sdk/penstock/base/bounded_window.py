@@ -108,7 +108,6 @@ class IntervalWindow(BoundedWindow):
 
     @property
     def start(self) -> Timestamp:
-        """The window's first moment."""
         return Timestamp.from_micros(self.start_micros)
 
     def intersects(self, other: IntervalWindow) -> bool:

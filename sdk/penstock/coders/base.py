@@ -160,21 +160,17 @@ class FastCoder(Coder):
     """
 
     def encode(self, value: Any) -> bytes:
-        """The bytes of a value."""
         stream = OutputStream()
         self.encode_to_stream(value, stream, False)
         return stream.get()
 
     def decode(self, encoded: bytes) -> Any:
-        """The value of the bytes."""
         return self.decode_from_stream(InputStream(encoded), False)
 
     def encode_to_stream(self, value: Any, stream: OutputStream, nested: bool) -> None:
-        """Writes a value; if `nested`, so that what follows it can be told apart."""
         self._made_impl("encode").encode_to_stream(value, stream, nested)
 
     def decode_from_stream(self, stream: InputStream, nested: bool) -> Any:
-        """Reads the value that `encode_to_stream` wrote."""
         return self._made_impl("decode").decode_from_stream(stream, nested)
 
     def get_impl(self) -> Any:

@@ -134,11 +134,9 @@ class CallbackCoderImpl(SimpleCoderImpl):
         self._size_estimator = size_estimator
 
     def encode(self, value: Any) -> bytes:
-        """What the encoder gives."""
         return self._encoder(value)
 
     def decode(self, encoded: bytes) -> Any:
-        """What the decoder gives."""
         return self._decoder(encoded)
 
     def estimate_size(self, value: Any, nested: bool = False) -> int:

@@ -37,7 +37,6 @@ class TupleCoder(FastCoder):
             coder.encode_to_stream(part, stream, nested or index < last)
 
     def decode_from_stream(self, stream: InputStream, nested: bool) -> tuple[Any, ...]:
-        """Reads the parts."""
         last = len(self._coders) - 1
         return tuple(
             coder.decode_from_stream(stream, nested or index < last)
@@ -45,7 +44,6 @@ class TupleCoder(FastCoder):
         )
 
     def is_deterministic(self) -> bool:
-        """Whether all coders are."""
         return all(coder.is_deterministic() for coder in self._coders)
 
     def as_deterministic_coder(self, step_label: str, error_message: str | None = None) -> Coder:
@@ -68,7 +66,6 @@ class TupleCoder(FastCoder):
         return self._coders
 
     def is_kv_coder(self) -> bool:
-        """Whether there are two parts."""
         return len(self._coders) == 2
 
     def key_coder(self) -> Coder:
@@ -100,7 +97,6 @@ class _OfOne(FastCoder):
         self._inner = inner
 
     def is_deterministic(self) -> bool:
-        """Whether the inner coder is."""
         return self._inner.is_deterministic()
 
     def as_deterministic_coder(self, step_label: str, error_message: str | None = None) -> Coder:
@@ -164,7 +160,6 @@ class ListLikeCoder(_OfOne):
         return elements
 
     def value_coder(self) -> Coder:
-        """The coder of the elements."""
         return self._inner
 
     @classmethod
@@ -177,7 +172,6 @@ class IterableCoder(ListLikeCoder):
     """Iterables of values of one type; they come back as lists (Beam's ``IterableCoder``)."""
 
     def to_type_hint(self) -> Any:
-        """``Iterable`` of the elements' type."""
         return typehints.Iterable[self._inner.to_type_hint()]
 
 
@@ -185,7 +179,6 @@ class ListCoder(ListLikeCoder):
     """Lists of values of one type (Beam's ``ListCoder``)."""
 
     def to_type_hint(self) -> Any:
-        """``List`` of the elements' type."""
         return typehints.List[self._inner.to_type_hint()]
 
 
@@ -208,7 +201,6 @@ class NullableCoder(_OfOne):
         super().__init__(value_coder)
 
     def encode_to_stream(self, value: Any, stream: OutputStream, nested: bool) -> None:
-        """Writes a value or None."""
         stream.write_byte(0 if value is None else 1)
         if value is not None:
             self._inner.encode_to_stream(value, stream, nested)
@@ -221,7 +213,6 @@ class NullableCoder(_OfOne):
         return self._inner.decode_from_stream(stream, nested) if present else None
 
     def to_type_hint(self) -> Any:
-        """``Optional`` of the type."""
         return typehints.Optional[self._inner.to_type_hint()]
 
     @classmethod
@@ -247,15 +238,12 @@ class LengthPrefixCoder(_OfOne):
         stream.write(self._inner.encode(value), True)
 
     def decode_from_stream(self, stream: InputStream, nested: bool) -> Any:
-        """Reads a value."""
         return self._inner.decode(stream.read_all(True))
 
     def value_coder(self) -> Coder:
-        """The coder of the values."""
         return self._inner
 
     def to_type_hint(self) -> Any:
-        """The type of the values."""
         return self._inner.to_type_hint()
 
 
@@ -275,14 +263,12 @@ class MapCoder(FastCoder):
         self._value_coder = value_coder
 
     def encode_to_stream(self, value: Any, stream: OutputStream, nested: bool) -> None:
-        """Writes the items."""
         stream.write_packed("i", len(value))
         for key in sorted(value) if self._sorted else value:
             self._key_coder.encode_to_stream(key, stream, True)
             self._value_coder.encode_to_stream(value[key], stream, True)
 
     def decode_from_stream(self, stream: InputStream, nested: bool) -> dict[Any, Any]:
-        """Reads the items."""
         result = {}
         for _ in range(stream.read_packed("i")):
             key = self._key_coder.decode_from_stream(stream, True)
@@ -297,7 +283,6 @@ class MapCoder(FastCoder):
         )
 
     def to_type_hint(self) -> Any:
-        """``Dict`` of the two types."""
         return typehints.Dict[self._key_coder.to_type_hint(), self._value_coder.to_type_hint()]
 
     @classmethod
@@ -323,11 +308,9 @@ class DeterministicMapCoder(MapCoder):
     _sorted = True
 
     def is_deterministic(self) -> bool:
-        """Yes."""
         return True
 
     def as_deterministic_coder(self, step_label: str, error_message: str | None = None) -> Coder:
-        """Itself."""
         return self
 
 
@@ -342,17 +325,14 @@ class ShardedKeyCoder(_OfOne):
         super().__init__(key_coder)
 
     def encode_to_stream(self, value: Any, stream: OutputStream, nested: bool) -> None:
-        """Writes a ``ShardedKey``."""
         stream.write(value._shard_id, True)
         self._inner.encode_to_stream(value.key, stream, True)
 
     def decode_from_stream(self, stream: InputStream, nested: bool) -> Any:
-        """Reads a ``ShardedKey``."""
         shard_id = stream.read_all(True)
         return ShardedKey(self._inner.decode_from_stream(stream, True), shard_id)
 
     def to_type_hint(self) -> Any:
-        """``ShardedKeyType`` of the keys' type."""
         return ShardedKeyTypeConstraint(self._inner.to_type_hint())
 
     @classmethod

@@ -86,13 +86,11 @@ class PickledKeyCoder(Coder):
     """
 
     def encode(self, value: Any) -> bytes:
-        """The pickled key."""
         file = io.BytesIO()
         _Pickler(file, 5).dump(value)
         return file.getvalue()
 
     def decode(self, encoded: bytes) -> Any:
-        """The key."""
         return _Unpickler(io.BytesIO(encoded)).load()
 
 

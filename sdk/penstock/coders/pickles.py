@@ -45,18 +45,15 @@ class PickleCoder(_OfAnything, Coder):
     """
 
     def encode(self, value: Any) -> bytes:
-        """The pickled value."""
         try:
             return pickle.dumps(value, pickle.HIGHEST_PROTOCOL)
         except (pickle.PicklingError, AttributeError, TypeError):
             return CloudpickleCoder().encode(value)
 
     def decode(self, encoded: bytes) -> Any:
-        """The value."""
         return pickle.loads(encoded)
 
     def as_deterministic_coder(self, step_label: str, error_message: str | None = None) -> Coder:
-        """A `DeterministicFastPrimitivesCoder`."""
         return DeterministicFastPrimitivesCoder(self, step_label)
 
 
@@ -67,13 +64,11 @@ class CloudpickleCoder(_OfAnything, Coder):
     """
 
     def encode(self, value: Any) -> bytes:
-        """The pickled value."""
         import cloudpickle
 
         return bytes(cloudpickle.dumps(value))
 
     def decode(self, encoded: bytes) -> Any:
-        """The value."""
         return pickle.loads(encoded)
 
 
@@ -85,7 +80,6 @@ class Base64PickleCoder(_OfAnything, Coder):
         return base64.b64encode(pickle.dumps(value, pickle.HIGHEST_PROTOCOL))
 
     def decode(self, encoded: bytes) -> Any:
-        """The value."""
         return pickle.loads(base64.b64decode(encoded))
 
 
@@ -106,11 +100,9 @@ class FastPrimitivesCoder(_OfAnything, FastCoder):
         self._fallback_coder = fallback_coder or PickleCoder()
 
     def encode(self, value: Any) -> bytes:
-        """The bytes of a value."""
         return self._encoded(value, False)
 
     def encode_to_stream(self, value: Any, stream: OutputStream, nested: bool) -> None:
-        """Writes a value."""
         stream.write(self._encoded(value, nested))
 
     def _encoded(self, value: Any, nested: bool) -> bytes:
@@ -174,7 +166,6 @@ class FastPrimitivesCoder(_OfAnything, FastCoder):
         return [self.decode_from_stream(stream, True) for _ in range(stream.read_var_int64() * each)]
 
     def is_deterministic(self) -> bool:
-        """Whether the fallback coder is."""
         return self._fallback_coder.is_deterministic()
 
     def as_deterministic_coder(self, step_label: str, error_message: str | None = None) -> Coder:
@@ -200,11 +191,9 @@ class KeyCoder(Coder):
         return encode_key(value)
 
     def decode(self, encoded: bytes) -> Any:
-        """The key of the bytes."""
         return decode_key(encoded)
 
     def is_deterministic(self) -> bool:
-        """Yes."""
         return True
 
 
@@ -250,5 +239,4 @@ class FakeDeterministicFastPrimitivesCoder(FastPrimitivesCoder):
     """
 
     def is_deterministic(self) -> bool:
-        """Yes, it claims."""
         return True

@@ -31,19 +31,15 @@ class StrUtf8Coder(Coder):
     """
 
     def encode(self, value: str) -> bytes:
-        """The UTF-8 of a string."""
         return value.encode("utf-8")
 
     def decode(self, encoded: bytes) -> str:
-        """The string."""
         return encoded.decode("utf-8")
 
     def is_deterministic(self) -> bool:
-        """Yes."""
         return True
 
     def to_type_hint(self) -> type[str]:
-        """The type str."""
         return str
 
 
@@ -66,7 +62,6 @@ class ToBytesCoder(Coder):
         )
 
     def is_deterministic(self) -> bool:
-        """Yes."""
         return True
 
 
@@ -85,7 +80,6 @@ class BytesCoder(_Primitive):
         stream.write(value, nested)
 
     def decode_from_stream(self, stream: InputStream, nested: bool) -> bytes:
-        """Reads the bytes."""
         return stream.read_all(nested)
 
 
@@ -123,7 +117,6 @@ class VarIntCoder(_Primitive):
         return super().encode(value)
 
     def decode(self, encoded: bytes) -> int:
-        """The number of the bytes."""
         if len(encoded) == 1 and encoded[0] < 128:
             return encoded[0]
         result = shift = 0
@@ -150,7 +143,6 @@ class VarIntCoder(_Primitive):
             ) from error
 
     def decode_from_stream(self, stream: InputStream, nested: bool) -> int:
-        """Reads a number."""
         return stream.read_var_int64()
 
 
@@ -166,7 +158,6 @@ class VarInt32Coder(_Primitive):
         stream.write_var_int64(value & 0xFFFFFFFF)
 
     def decode_from_stream(self, stream: InputStream, nested: bool) -> int:
-        """Reads a number."""
         value = stream.read_var_int64()
         return value - (1 << 32) if value >= 1 << 31 else value
 
@@ -228,12 +219,10 @@ class BigIntegerCoder(_Primitive):
     _type = int
 
     def encode_to_stream(self, value: int, stream: OutputStream, nested: bool) -> None:
-        """Writes a number."""
         size = (value + (value < 0)).bit_length() // 8 + 1
         stream.write(value.to_bytes(size, "big", signed=True), nested)
 
     def decode_from_stream(self, stream: InputStream, nested: bool) -> int:
-        """Reads a number."""
         return int.from_bytes(stream.read_all(nested), "big", signed=True)
 
 
@@ -257,7 +246,6 @@ class DecimalCoder(_Primitive):
         BigIntegerCoder().encode_to_stream(-whole if sign else whole, stream, nested)
 
     def decode_from_stream(self, stream: InputStream, nested: bool) -> Decimal:
-        """Reads a number."""
         scale = stream.read_var_int64()
         whole = BigIntegerCoder().decode_from_stream(stream, nested)
         sign, digits, _ = Decimal(whole).as_tuple()
@@ -278,7 +266,6 @@ class SingletonCoder(_Primitive):
         """Writes nothing."""
 
     def decode_from_stream(self, stream: InputStream, nested: bool) -> Any:
-        """The value."""
         return self._value
 
     def to_type_hint(self) -> Any:

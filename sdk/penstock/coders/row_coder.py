@@ -93,7 +93,6 @@ class RowCoder(FastCoder):
         return self if self.is_deterministic() else RowCoder(self.schema, error_message or step_label)
 
     def to_type_hint(self) -> Any:
-        """The type of the records."""
         return self.schema
 
     @classmethod

@@ -33,19 +33,15 @@ class TimestampCoder(FastCoder):
     """
 
     def encode_to_stream(self, value: Timestamp, stream: OutputStream, nested: bool) -> None:
-        """Writes the milliseconds."""
         stream.write_packed("Q", value.micros // 1000 + _SHIFT)
 
     def decode_from_stream(self, stream: InputStream, nested: bool) -> Timestamp:
-        """Reads the milliseconds."""
         return Timestamp.from_micros((stream.read_packed("Q") - _SHIFT) * 1000)
 
     def is_deterministic(self) -> bool:
-        """Yes."""
         return True
 
     def to_type_hint(self) -> type:
-        """The type Timestamp."""
         return Timestamp
 
 
@@ -59,12 +55,10 @@ class IntervalWindowCoder(FastCoder):
         stream.write_var_int64(end_millis - value.start_micros // 1000)
 
     def decode_from_stream(self, stream: InputStream, nested: bool) -> IntervalWindow:
-        """Reads a window."""
         end_millis = stream.read_packed("Q") - _SHIFT
         return IntervalWindow.from_micros((end_millis - stream.read_var_int64()) * 1000, end_millis * 1000)
 
     def is_deterministic(self) -> bool:
-        """Yes."""
         return True
 
 
@@ -91,21 +85,17 @@ class TimestampPrefixingWindowCoder(FastCoder):
         self._window_coder = window_coder
 
     def encode_to_stream(self, value: _Bounded, stream: OutputStream, nested: bool) -> None:
-        """Writes a window."""
         TimestampCoder().encode_to_stream(value.max_timestamp(), stream, nested)
         self._window_coder.encode_to_stream(value, stream, nested)
 
     def decode_from_stream(self, stream: InputStream, nested: bool) -> Any:
-        """Reads a window."""
         TimestampCoder().decode_from_stream(stream, nested)
         return self._window_coder.decode_from_stream(stream, nested)
 
     def is_deterministic(self) -> bool:
-        """Whether the window's coder is."""
         return self._window_coder.is_deterministic()
 
     def to_type_hint(self) -> Any:
-        """The type of the windows."""
         return self._window_coder.to_type_hint()
 
     def __repr__(self) -> str:
@@ -118,7 +108,6 @@ class PaneInfoCoder(FastCoder):
     """
 
     def encode_to_stream(self, value: PaneInfo, stream: OutputStream, nested: bool) -> None:
-        """Writes a pane."""
         if value.timing == PaneInfoTiming.UNKNOWN or value.index == value.nonspeculative_index == 0:
             indices: tuple[int, ...] = ()
         elif value.index == value.nonspeculative_index or value.timing == PaneInfoTiming.EARLY:
@@ -146,11 +135,9 @@ class PaneInfoCoder(FastCoder):
         return PaneInfo(pane.is_first, pane.is_last, pane.timing, index, nonspeculative_index)
 
     def is_deterministic(self) -> bool:
-        """Yes."""
         return True
 
     def to_type_hint(self) -> type:
-        """The type PaneInfo."""
         return PaneInfo
 
 
@@ -186,7 +173,6 @@ class WindowedValueCoder(FastCoder):
         self.window_coder = window_coder or _AnyWindowCoder()
 
     def encode_to_stream(self, value: WindowedValue, stream: OutputStream, nested: bool) -> None:
-        """Writes a windowed value."""
         micros = max(value.timestamp_micros, MIN_TIMESTAMP.micros)
         # Beam rounds this timestamp towards zero, unlike those that a TimestampCoder writes.
         stream.write_packed("Q", (micros // 1000 if micros >= 0 else -(-micros // 1000)) + _SHIFT)
@@ -207,7 +193,6 @@ class WindowedValueCoder(FastCoder):
         return self.wrapped_value_coder.is_deterministic() and self.window_coder.is_deterministic()
 
     def is_kv_coder(self) -> bool:
-        """Whether the values are pairs."""
         return self.wrapped_value_coder.is_kv_coder()
 
     def key_coder(self) -> Coder:
@@ -219,7 +204,6 @@ class WindowedValueCoder(FastCoder):
         return self.wrapped_value_coder.value_coder()
 
     def to_type_hint(self) -> Any:
-        """``WindowedValue`` of the values' type."""
         return typehints.WindowedTypeConstraint(self.wrapped_value_coder.to_type_hint())
 
     @classmethod
@@ -245,7 +229,6 @@ class ParamWindowedValueCoder(WindowedValueCoder):
         self.payload = payload
 
     def encode_to_stream(self, value: WindowedValue, stream: OutputStream, nested: bool) -> None:
-        """Writes the value alone."""
         self.wrapped_value_coder.encode_to_stream(value.value, stream, nested)
 
     def decode_from_stream(self, stream: InputStream, nested: bool) -> WindowedValue:

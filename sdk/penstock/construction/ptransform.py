@@ -343,7 +343,6 @@ class _ChainedPTransform(PTransform[Any, Any]):
         return _ChainedPTransform(*self._parts, right) if isinstance(right, PTransform) else NotImplemented
 
     def expand(self, pcoll: Any) -> Any:
-        """Applies the parts in order."""
         return functools.reduce(operator.or_, self._parts, pcoll)
 
 
@@ -381,7 +380,6 @@ class NamedPTransform(PTransform[Any, Any]):
         object.__setattr__(self.transform if name == "annotations" else self, name, value)
 
     def annotations(self) -> dict[str, str | bytes]:
-        """Those of the transform inside."""
         return self.transform.annotations()
 
     def with_resource_hints(self, **kwargs: Any) -> Any:
@@ -405,7 +403,6 @@ class _PTransformFnPTransform(PTransform[Any, Any]):
         self._kwargs = kwargs
 
     def display_data(self) -> dict[str, Any]:
-        """The function's name."""
         return {"fn": getattr(self._fn, "__name__", type(self._fn).__name__)}
 
     def default_type_hints(self) -> Any:

@@ -103,7 +103,6 @@ class CheckedDoFn(DoFn):
         return describe() if describe is not None else type(self.dofn).__name__
 
     def process_signature(self) -> MethodSignature:
-        """That of the DoFn inside."""
         return self.dofn.process_signature()
 
     def timer_owner(self) -> Any:
@@ -111,11 +110,9 @@ class CheckedDoFn(DoFn):
         return self.dofn.timer_owner()
 
     def infer_output_type(self, input_type: Any) -> Any:
-        """What the DoFn inside infers."""
         return self.dofn.infer_output_type(input_type)
 
     def default_type_hints(self) -> Any:
-        """Those of the DoFn inside."""
         return self.dofn.get_type_hints()
 
     def process(self, *args: Any, **kwargs: Any) -> Any:
@@ -180,45 +177,36 @@ class CheckedCombineFn(CombineFn):
         self._output = _value_hint(hints.simple_output_type(label))
 
     def setup(self, *args: Any, **kwargs: Any) -> None:
-        """See `CombineFn.setup`."""
         self.fn.setup(*args, **kwargs)
 
     def create_accumulator(self, *args: Any, **kwargs: Any) -> Any:
-        """See `CombineFn.create_accumulator`."""
         return self.fn.create_accumulator(*args, **kwargs)
 
     def add_input(self, mutable_accumulator: Any, element: Any, *args: Any, **kwargs: Any) -> Any:
-        """See `CombineFn.add_input`; TypeCheckError if the element is not what the hint says."""
         # What stands for no value, where a result of nothing is asked for, is none of the user's.
         if self._input is not None and not isinstance(element, NoValue) and self._sample.takes():
             self._check("Type-hint for argument: 'element' violated", self._input, element)
         return self.fn.add_input(mutable_accumulator, element, *args, **kwargs)
 
     def merge_accumulators(self, accumulators: Iterable[Any], *args: Any, **kwargs: Any) -> Any:
-        """See `CombineFn.merge_accumulators`."""
         return self.fn.merge_accumulators(accumulators, *args, **kwargs)
 
     def compact(self, accumulator: Any, *args: Any, **kwargs: Any) -> Any:
-        """See `CombineFn.compact`."""
         return self.fn.compact(accumulator, *args, **kwargs)
 
     def extract_output(self, accumulator: Any, *args: Any, **kwargs: Any) -> Any:
-        """See `CombineFn.extract_output`; TypeCheckError if the result is not what the hint says."""
         result = self.fn.extract_output(accumulator, *args, **kwargs)
         if self._output is not None:
             self._check("Type-hint for return type violated", self._output, result)
         return result
 
     def teardown(self, *args: Any, **kwargs: Any) -> None:
-        """See `CombineFn.teardown`."""
         self.fn.teardown(*args, **kwargs)
 
     def get_accumulator_coder(self) -> Any:
-        """That of the CombineFn inside."""
         return self.fn.get_accumulator_coder()
 
     def default_type_hints(self) -> Any:
-        """Those of the CombineFn inside."""
         return self.fn.get_type_hints()
 
     def _check(self, what: str, hint: Any, value: Any) -> None:

@@ -160,7 +160,6 @@ class ListBatchConverter(BatchConverter[list[Any], Any]):
         return list(elements)
 
     def explode_batch(self, batch: list[Any]) -> Iterator[Any]:
-        """The elements."""
         return iter(batch)
 
     def combine_batches(self, batches: Sequence[list[Any]]) -> list[Any]:

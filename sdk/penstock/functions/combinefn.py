@@ -181,39 +181,31 @@ class CallableWrapperCombineFn(CombineFn):
         return str(getattr(self.fn, "__name__", type(self.fn).__name__))
 
     def default_label(self) -> str:
-        """The function's name."""
         return label_from_callable(self.fn)
 
     def display_data(self) -> dict[str, Any]:
-        """The function's name."""
         return {"fn": self.describe()}
 
     def create_accumulator(self, *args: Any, **kwargs: Any) -> list[Any]:
-        """No values."""
         return []
 
     def add_input(self, mutable_accumulator: list[Any], element: Any, *args: Any, **kwargs: Any) -> list[Any]:
-        """One more value."""
         mutable_accumulator.append(element)
         return self._reduced(mutable_accumulator, self._buffer_size, args, kwargs)
 
     def add_inputs(
         self, mutable_accumulator: list[Any], elements: Iterable[Any], *args: Any, **kwargs: Any
     ) -> list[Any]:
-        """More values."""
         mutable_accumulator.extend(elements)
         return self._reduced(mutable_accumulator, self._buffer_size, args, kwargs)
 
     def merge_accumulators(self, accumulators: Iterable[list[Any]], *args: Any, **kwargs: Any) -> list[Any]:
-        """The values of all."""
         return [self.fn(_Chain(accumulators), *args, **kwargs)]
 
     def compact(self, accumulator: list[Any], *args: Any, **kwargs: Any) -> list[Any]:
-        """At most one value."""
         return self._reduced(accumulator, 1, args, kwargs)
 
     def extract_output(self, accumulator: list[Any], *args: Any, **kwargs: Any) -> Any:
-        """The function's result."""
         return self.fn(accumulator, *args, **kwargs)
 
     def _reduced(
@@ -282,35 +274,27 @@ class _CurriedFn(CombineFn):
         return self.fn.default_label()
 
     def setup(self, *args: Any, **kwargs: Any) -> None:
-        """See `CombineFn`; so for the others."""
         self.fn.setup(*self.args, **self.kwargs)
 
     def create_accumulator(self, *args: Any, **kwargs: Any) -> Any:
-        """See `CombineFn`."""
         return self.fn.create_accumulator(*self.args, **self.kwargs)
 
     def add_input(self, mutable_accumulator: Any, element: Any, *args: Any, **kwargs: Any) -> Any:
-        """See `CombineFn`."""
         return self.fn.add_input(mutable_accumulator, element, *self.args, **self.kwargs)
 
     def add_inputs(self, mutable_accumulator: Any, elements: Iterable[Any], *args: Any, **kwargs: Any) -> Any:
-        """See `CombineFn`."""
         return self.fn.add_inputs(mutable_accumulator, elements, *self.args, **self.kwargs)
 
     def merge_accumulators(self, accumulators: Iterable[Any], *args: Any, **kwargs: Any) -> Any:
-        """See `CombineFn`."""
         return self.fn.merge_accumulators(accumulators, *self.args, **self.kwargs)
 
     def compact(self, accumulator: Any, *args: Any, **kwargs: Any) -> Any:
-        """See `CombineFn`."""
         return self.fn.compact(accumulator, *self.args, **self.kwargs)
 
     def extract_output(self, accumulator: Any, *args: Any, **kwargs: Any) -> Any:
-        """See `CombineFn`."""
         return self.fn.extract_output(accumulator, *self.args, **self.kwargs)
 
     def teardown(self, *args: Any, **kwargs: Any) -> None:
-        """See `CombineFn`."""
         self.fn.teardown(*self.args, **self.kwargs)
 
     def default_type_hints(self) -> Any:

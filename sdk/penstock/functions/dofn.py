@@ -376,7 +376,6 @@ class ItemsDoFn(FlatMapDoFn):
         super().__init__(identity)
 
     def process(self, element: Any) -> Any:
-        """The items."""
         return iter(element)
 
     def default_type_hints(self) -> Any:
@@ -384,7 +383,6 @@ class ItemsDoFn(FlatMapDoFn):
         return IOTypeHints.empty()
 
     def infer_output_type(self, input_type: Any) -> Any:
-        """The type of the items."""
         return trivial_inference.element_type(input_type)
 
 
@@ -400,7 +398,6 @@ class MapDoFn(FlatMapDoFn):
         return [self.fn(element, *args, **kwargs)]
 
     def default_type_hints(self) -> Any:
-        """The function's type hints."""
         return _without_output_annotations(self._function_hints().extract_tagged_outputs())
 
     def infer_output_type(self, input_type: Any) -> Any:
@@ -416,7 +413,6 @@ class FilterDoFn(FlatMapDoFn):
     """
 
     def process(self, element: Any, *args: Any, **kwargs: Any) -> Iterable[Any]:
-        """The element or nothing."""
         return [element] if self.fn(element, *args, **kwargs) else []
 
     def default_type_hints(self) -> Any:
@@ -449,7 +445,6 @@ class FlatMapTupleDoFn(FlatMapDoFn):
     """
 
     def process(self, element: Any, *args: Any, **kwargs: Any) -> Any:
-        """The function's own result."""
         return self.fn(*element, *args, **kwargs)
 
     def process_signature(self) -> MethodSignature:
@@ -487,7 +482,6 @@ class MapTupleDoFn(FlatMapTupleDoFn):
         return [self.fn(*element, *args, **kwargs)]
 
     def default_type_hints(self) -> Any:
-        """The function's output type."""
         hints = self._function_hints().extract_tagged_outputs().with_input_types_from(IOTypeHints.empty())
         return _without_output_annotations(hints)
 

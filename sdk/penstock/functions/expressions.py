@@ -172,15 +172,12 @@ class Field(Expression):
 
     @property
     def parts(self) -> tuple[Expression, ...]:
-        """None."""
         return ()
 
     def __call__(self, element: Any) -> Any:
-        """Reads it."""
         return element[self.name] if isinstance(element, dict) else getattr(element, self.name)
 
     def fields(self) -> Iterator[str]:
-        """Its name."""
         yield self.name
 
     def type_of(self, input_type: Any) -> Any:
@@ -202,15 +199,12 @@ class Literal(Expression):
 
     @property
     def parts(self) -> tuple[Expression, ...]:
-        """None."""
         return ()
 
     def __call__(self, element: Any) -> Any:
-        """The value."""
         return self.value
 
     def type_of(self, input_type: Any) -> Any:
-        """That of the value."""
         return type(self.value)
 
     def __repr__(self) -> str:
@@ -225,7 +219,6 @@ class _Binary(Expression):
 
     @property
     def parts(self) -> tuple[Expression, ...]:
-        """Left and right."""
         return self.left, self.right
 
     def __repr__(self) -> str:
@@ -236,7 +229,6 @@ class Arithmetic(_Binary):
     """A sum, difference, product, quotient rounded down, or remainder; None if a part is None."""
 
     def __call__(self, element: Any) -> Any:
-        """The result."""
         left, right = self.left(element), self.right(element)
         return None if left is None or right is None else _ARITHMETIC[self.symbol](left, right)
 
@@ -251,7 +243,6 @@ class Comparison(_Binary):
     """Whether two values compare so; None if one is None."""
 
     def __call__(self, element: Any) -> Any:
-        """The comparison."""
         left, right = self.left(element), self.right(element)
         return None if left is None or right is None else self._compare(left, right)
 
@@ -268,7 +259,6 @@ class Connective(_Binary):
     """Whether both are true (``&``), or one of them (``|``); None where a part that is None would decide."""
 
     def __call__(self, element: Any) -> bool | None:
-        """The decision."""
         found = (_truth_value(self.left, element), _truth_value(self.right, element))
         deciding = self.symbol == "|"
         if deciding in found:
@@ -288,11 +278,9 @@ class Not(Expression):
 
     @property
     def parts(self) -> tuple[Expression, ...]:
-        """The operand."""
         return (self.operand,)
 
     def __call__(self, element: Any) -> bool | None:
-        """The opposite."""
         value = _truth_value(self.operand, element)
         return None if value is None else not value
 
@@ -312,15 +300,12 @@ class IsNull(Expression):
 
     @property
     def parts(self) -> tuple[Expression, ...]:
-        """The operand."""
         return (self.operand,)
 
     def __call__(self, element: Any) -> bool:
-        """The answer."""
         return self.operand(element) is None
 
     def type_of(self, input_type: Any) -> Any:
-        """A bool."""
         return bool
 
     def __repr__(self) -> str:

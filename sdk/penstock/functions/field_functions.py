@@ -158,7 +158,6 @@ class WindowBound(Expression):
 
     @property
     def parts(self) -> tuple[Expression, ...]:
-        """None."""
         return ()
 
     def __call__(self, element: Any) -> Any:
@@ -170,7 +169,6 @@ class WindowBound(Expression):
         )
 
     def type_of(self, input_type: Any) -> Any:
-        """An instant."""
         return datetime.datetime
 
     def __repr__(self) -> str:

@@ -100,7 +100,6 @@ class MinRamHint(ResourceHint):
 
     @classmethod
     def get_merged_value(cls, outer_value: bytes, inner_value: bytes) -> bytes:
-        """The larger one."""
         return max(outer_value, inner_value, key=int)
 
 
@@ -111,12 +110,10 @@ class CpuCountHint(ResourceHint):
 
     @classmethod
     def parse(cls, value: Any) -> dict[str, bytes]:
-        """The number, as a text."""
         return {cls.urn: _number(value)}
 
     @classmethod
     def get_merged_value(cls, outer_value: bytes, inner_value: bytes) -> bytes:
-        """The larger one."""
         return max(outer_value, inner_value, key=int)
 
 
@@ -127,12 +124,10 @@ class MaxActiveBundlesPerWorkerHint(ResourceHint):
 
     @classmethod
     def parse(cls, value: Any) -> dict[str, bytes]:
-        """The number, as a text."""
         return {cls.urn: _number(value)}
 
     @classmethod
     def get_merged_value(cls, outer_value: bytes, inner_value: bytes) -> bytes:
-        """The sum."""
         return str(int(outer_value) + int(inner_value)).encode("ascii")
 
 

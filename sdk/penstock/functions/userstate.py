@@ -353,11 +353,9 @@ class RuntimeTimer(BaseTimer):
         self.recordings: dict[str, Timestamp | None] = {}
 
     def clear(self, dynamic_timer_tag: str = "") -> None:
-        """See `BaseTimer`."""
         self.recordings[dynamic_timer_tag] = None
 
     def set(self, timestamp: Any, dynamic_timer_tag: str = "", output_timestamp: Any = None) -> None:
-        """See `BaseTimer`."""
         self.recordings[dynamic_timer_tag] = Timestamp.of(timestamp)
 
 

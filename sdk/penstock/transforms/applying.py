@@ -25,11 +25,9 @@ class Materialize(PTransform[Any, Any]):
         self.into = into
 
     def to_primitive(self) -> graph.Primitive:
-        """A `Write` to the list."""
         return graph.Write(graph.DriverList(self.into))
 
     def expand(self, pcoll: Any) -> pvalue.PDone:
-        """Gives nothing."""
         self._check_pcollection(pcoll)
         return pvalue.PDone(pcoll.pipeline)
 

@@ -254,7 +254,6 @@ class ApproximateQuantilesCombineFn(CombineFn):
         return cls(num_quantiles, buffer_size, levels, key, reverse, weighted, input_batched)
 
     def create_accumulator(self) -> Sketch:
-        """A sketch of nothing."""
         return Sketch()
 
     def add_input(self, accumulator: Sketch, element: Any) -> Sketch:
@@ -276,7 +275,6 @@ class ApproximateQuantilesCombineFn(CombineFn):
         return merged
 
     def extract_output(self, accumulator: Sketch) -> list[Any]:
-        """The quantiles."""
         if not accumulator.bounds:
             return []
         first, last = accumulator.bounds
@@ -338,7 +336,6 @@ class _Quantiles(PTransform[Any, Any]):
         return Any if self._arguments["weighted"] or self._arguments["input_batched"] else input_type
 
     def display_data(self) -> dict[str, Any]:
-        """The arguments."""
         labels = {
             "num_quantiles": "Quantile Count",
             "key": "Record Comparer Key",
@@ -379,7 +376,6 @@ class ApproximateQuantiles:
         """One list of quantiles of all elements; an empty input gives an empty list."""
 
         def expand(self, pcoll: Any) -> Any:
-            """Combines the elements with `ApproximateQuantilesCombineFn`."""
             output_type = List[self.value_type(pcoll.element_type)]
             return pcoll | CombineGlobally(self._fn).with_output_types(output_type)
 
@@ -388,7 +384,6 @@ class ApproximateQuantiles:
         """For each key, a list of quantiles of its values."""
 
         def expand(self, pcoll: Any) -> Any:
-            """Combines the values with `ApproximateQuantilesCombineFn`."""
             key_type, value_type = key_value_types(pcoll.element_type)
             output_type = KV[key_type, List[self.value_type(value_type)]]
             return pcoll | CombinePerKey(self._fn).with_output_types(output_type)

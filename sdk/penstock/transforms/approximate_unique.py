@@ -57,11 +57,9 @@ class ApproximateUniqueCombineFn(CombineFn):
         self._coder = coder.as_deterministic_coder("ApproximateUniqueCombineFn", text)
 
     def display_data(self) -> dict[str, Any]:
-        """The sample's size."""
         return {"sample_size": self.sample_size}
 
     def create_accumulator(self) -> set[int]:
-        """No hashes."""
         return set()
 
     def add_input(self, accumulator: set[int], element: Any) -> set[int]:
@@ -90,7 +88,6 @@ class ApproximateUniqueCombineFn(CombineFn):
         return accumulator
 
     def merge_accumulators(self, accumulators: Iterable[set[int]]) -> set[int]:
-        """The least hashes of all."""
         merged: set[int] = set()
         for accumulator in accumulators:
             merged |= accumulator
@@ -174,7 +171,6 @@ class ApproximateUnique:
             self._sample_size = ApproximateUnique.parse_input_params(size, error)
 
         def expand(self, pcoll: Any) -> Any:
-            """Combines the elements with `ApproximateUniqueCombineFn`."""
             fn = ApproximateUniqueCombineFn(self._sample_size, registry.get_coder(pcoll.element_type))
             return pcoll | "CountGlobalUniqueValues" >> CombineGlobally(fn)
 
@@ -188,7 +184,6 @@ class ApproximateUnique:
             self._sample_size = ApproximateUnique.parse_input_params(size, error)
 
         def expand(self, pcoll: Any) -> Any:
-            """Combines the values with `ApproximateUniqueCombineFn`."""
             _, value_type = key_value_types(pcoll.element_type)
             fn = ApproximateUniqueCombineFn(self._sample_size, registry.get_coder(value_type))
             return pcoll | "CountPerKeyUniqueValues" >> CombinePerKey(fn)

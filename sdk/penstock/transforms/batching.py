@@ -43,7 +43,6 @@ class WithBucket(DoFn):
         self._bucket_of = bucket_of
 
     def process(self, element: Any) -> Iterator[tuple[int, Any]]:
-        """One pair."""
         yield (self._bucket_of(element) if self._bucket_of else 0), element
 
 
@@ -421,7 +420,6 @@ class BatchingDoFn(DoFn):
         self._bucket_of = bucket_of
 
     def start_bundle(self) -> None:
-        """Begins with nothing."""
         self._open: dict[tuple[Any, int | None], tuple[list[Any], int]] = {}
         self._target = self._estimator.next_batch_size()
         self._estimator.ignore_next_timing()
@@ -439,7 +437,6 @@ class BatchingDoFn(DoFn):
             yield from self._send(max(self._open, key=lambda each: self._open[each][1]))
 
     def finish_bundle(self) -> Iterator[Any]:
-        """Sends what is left."""
         for place in list(self._open):
             yield from self._send(place)
 
@@ -518,7 +515,6 @@ class SortAndBatchElements(PTransform[Any, Any]):
         self._fn = SortingBatchDoFn(max_batch_size, max_batch_weight, element_size_fn or LengthOrOne())
 
     def expand(self, pcoll: Any) -> Any:
-        """Collects within each bundle."""
         return pcoll | ParDo(self._fn).with_output_types(List[pcoll.element_type])
 
 
@@ -565,7 +561,6 @@ class SortingBatchDoFn(DoFn):
         self._element_size_fn = element_size_fn
 
     def start_bundle(self) -> None:
-        """Begins with nothing."""
         self._waiting: dict[Any, list[Any]] = {}
 
     def process(self, element: Any, window: Any = DoFn.WindowParam) -> Iterator[Any]:
@@ -575,7 +570,6 @@ class SortingBatchDoFn(DoFn):
             yield from self._send(max(self._waiting, key=lambda each: len(self._waiting[each])))
 
     def finish_bundle(self) -> Iterator[Any]:
-        """Sends what is left."""
         for window in list(self._waiting):
             yield from self._send(window)
 

@@ -37,25 +37,20 @@ class ToListCombineFn(CombineFn):
     """
 
     def create_accumulator(self) -> list[Any]:
-        """An empty list."""
         return []
 
     def add_input(self, accumulator: list[Any], element: Any) -> list[Any]:
-        """Appends."""
         accumulator.append(element)
         return accumulator
 
     def add_inputs(self, accumulator: list[Any], elements: Iterable[Any]) -> list[Any]:
-        """Appends all."""
         accumulator.extend(elements)
         return accumulator
 
     def merge_accumulators(self, accumulators: Iterable[list[Any]]) -> list[Any]:
-        """One list after the other."""
         return list(chain.from_iterable(accumulators))
 
     def extract_output(self, accumulator: list[Any]) -> list[Any]:
-        """The list."""
         return list(accumulator)
 
 
@@ -69,11 +64,9 @@ class ConcatListCombineFn(CombineFn):
     """
 
     def create_accumulator(self) -> list[Any]:
-        """An empty list."""
         return []
 
     def add_input(self, accumulator: list[Any], element: list[Any]) -> list[Any]:
-        """Appends the list's elements."""
         accumulator.extend(element)
         return accumulator
 
@@ -83,11 +76,9 @@ class ConcatListCombineFn(CombineFn):
         return accumulator
 
     def merge_accumulators(self, accumulators: Iterable[list[Any]]) -> list[Any]:
-        """One list after the other."""
         return list(chain.from_iterable(accumulators))
 
     def extract_output(self, accumulator: list[Any]) -> list[Any]:
-        """The list."""
         return list(accumulator)
 
 
@@ -101,29 +92,24 @@ class ToDictCombineFn(CombineFn):
     """
 
     def create_accumulator(self) -> dict[Any, Any]:
-        """An empty dict."""
         return {}
 
     def add_input(self, accumulator: dict[Any, Any], element: tuple[Any, Any]) -> dict[Any, Any]:
-        """Sets the key."""
         key, value = element
         accumulator[key] = value
         return accumulator
 
     def add_inputs(self, accumulator: dict[Any, Any], elements: Iterable[tuple[Any, Any]]) -> dict[Any, Any]:
-        """Sets all keys."""
         accumulator.update(elements)
         return accumulator
 
     def merge_accumulators(self, accumulators: Iterable[dict[Any, Any]]) -> dict[Any, Any]:
-        """One dict over the other."""
         merged: dict[Any, Any] = {}
         for accumulator in accumulators:
             merged.update(accumulator)
         return merged
 
     def extract_output(self, accumulator: dict[Any, Any]) -> dict[Any, Any]:
-        """The dict."""
         return dict(accumulator)
 
 
@@ -137,25 +123,20 @@ class ToSetCombineFn(CombineFn):
     """
 
     def create_accumulator(self) -> set[Any]:
-        """An empty set."""
         return set()
 
     def add_input(self, accumulator: set[Any], element: Any) -> set[Any]:
-        """Adds."""
         accumulator.add(element)
         return accumulator
 
     def add_inputs(self, accumulator: set[Any], elements: Iterable[Any]) -> set[Any]:
-        """Adds all."""
         accumulator.update(elements)
         return accumulator
 
     def merge_accumulators(self, accumulators: Iterable[set[Any]]) -> set[Any]:
-        """The union."""
         return set().union(*accumulators)
 
     def extract_output(self, accumulator: set[Any]) -> set[Any]:
-        """The set."""
         return set(accumulator)
 
 
@@ -169,7 +150,6 @@ class LatestCombineFn(CombineFn):
     """
 
     def create_accumulator(self) -> tuple[Any, Any]:
-        """None, at the minimum timestamp."""
         return (None, MIN_TIMESTAMP)
 
     def add_input(self, accumulator: tuple[Any, Any], element: tuple[Any, Any]) -> tuple[Any, Any]:
@@ -177,20 +157,17 @@ class LatestCombineFn(CombineFn):
         return accumulator if accumulator[1] > element[1] else element
 
     def merge_accumulators(self, accumulators: Iterable[tuple[Any, Any]]) -> tuple[Any, Any]:
-        """The latest."""
         return self.add_inputs(self.create_accumulator(), accumulators)
 
     def add_inputs(
         self, accumulator: tuple[Any, Any], elements: Iterable[tuple[Any, Any]]
     ) -> tuple[Any, Any]:
-        """The latest."""
         for element in elements:
             if not accumulator[1] > element[1]:
                 accumulator = element
         return accumulator
 
     def extract_output(self, accumulator: tuple[Any, Any]) -> Any:
-        """The value."""
         return accumulator[0]
 
 
@@ -204,7 +181,6 @@ class ToList(CombinerWithoutDefaults):
     """
 
     def expand(self, pcoll: PCollection[T]) -> PCollection[list[T]]:
-        """Combines the elements with `ToListCombineFn`."""
         result: PCollection[list[T]] = pcoll | self.label >> self.combined(
             ToListCombineFn(), List[pcoll.element_type]
         )
@@ -221,7 +197,6 @@ class ToDict(CombinerWithoutDefaults):
     """
 
     def expand(self, pcoll: Any) -> Any:
-        """Combines the pairs with `ToDictCombineFn`."""
         key_type, value_type = key_value_types(pcoll.element_type)
         return pcoll | self.label >> self.combined(ToDictCombineFn(), Dict[key_type, value_type])
 
@@ -236,7 +211,6 @@ class ToSet(CombinerWithoutDefaults):
     """
 
     def expand(self, pcoll: Any) -> Any:
-        """Combines the elements with `ToSetCombineFn`."""
         return pcoll | self.label >> self.combined(ToSetCombineFn(), Set[pcoll.element_type])
 
 

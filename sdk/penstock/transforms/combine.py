@@ -42,18 +42,15 @@ class CombineValuesDoFn(DoFn):
         self.combinefn = combinefn
 
     def setup(self) -> None:
-        """See `CombineFn.setup`."""
         self.combinefn.setup()
 
     def process(self, element: Any, *args: Any, **kwargs: Any) -> Iterable[Any]:
-        """The key with the result."""
         key, values = element
         fn = self.combinefn
         accumulator = fn.add_inputs(fn.create_accumulator(*args, **kwargs), values, *args, **kwargs)
         return [(key, fn.extract_output(fn.compact(accumulator, *args, **kwargs), *args, **kwargs))]
 
     def teardown(self) -> None:
-        """See `CombineFn.teardown`."""
         self.combinefn.teardown()
 
     def default_type_hints(self) -> Any:
@@ -97,7 +94,6 @@ class CombinePerKey(PTransformWithSideInputs):
         return CombineFn.maybe_from_callable(fn, has_side_inputs)
 
     def default_label(self) -> str:
-        """The class's name, and the function's in parentheses."""
         return f"CombinePerKey({label_from_callable(self.fn)})"
 
     def display_data(self) -> dict[str, Any]:
@@ -195,7 +191,6 @@ class CombineValues(PTransformWithSideInputs):
         return CombineFn.maybe_from_callable(fn, has_side_inputs)
 
     def default_label(self) -> str:
-        """The class's name, and the function's in parentheses."""
         return f"CombineValues({label_from_callable(self.fn)})"
 
     def default_type_hints(self) -> Any:
@@ -203,7 +198,6 @@ class CombineValues(PTransformWithSideInputs):
         return CombineValuesDoFn(None, self.fn, False).get_type_hints()
 
     def expand(self, pcoll: PCollection[tuple[K, Any]]) -> PCollection[tuple[K, Any]]:
-        """The results."""
         args, kwargs = self.raw_side_inputs
         key_type, _ = key_value_types(self, pcoll.element_type)
         output = typehints.KV[key_type, self.fn.get_type_hints().simple_output_type("") or typehints.Any]
@@ -343,7 +337,6 @@ class _KeyWithNone(DoFn):
     """Pairs each element with the key None."""
 
     def process(self, element: Any) -> Iterable[Any]:
-        """The pair."""
         return [(None, element)]
 
 
@@ -355,7 +348,6 @@ class _Unkey(DoFn):
         self._at_start = at_start
 
     def process(self, element: Any) -> Iterable[Any]:
-        """The value."""
         return [TimestampedValue(element[1], MIN_TIMESTAMP) if self._at_start else element[1]]
 
 
@@ -379,7 +371,6 @@ class CombinePerKeyWithFanout(PTransform[Any, Any]):
         return f"CombinePerKeyWithFanout({label_from_callable(self._combine_fn)}, fanout={fanout})"
 
     def expand(self, pcoll: Any) -> Any:
-        """The results."""
         key_type, _ = key_value_types(self, pcoll.element_type)
         output = self._combine_fn.get_type_hints().simple_output_type("") or typehints.Any
         cold, hot = pcoll | "Split" >> ParDo(_SplitHotKeys(self._fanout)).with_outputs("hot", main="cold")
@@ -407,7 +398,6 @@ class _SplitHotKeys(DoFn):
         self._part = 0
 
     def start_bundle(self) -> None:
-        """Chooses the part."""
         self._part = random.getrandbits(31)
 
     def process(self, element: Any) -> Iterable[Any]:
@@ -449,7 +439,6 @@ class _PreCombineFn(CombineFn):
         return self._label
 
     def extract_output(self, accumulator: Any, *args: Any, **kwargs: Any) -> Any:
-        """The accumulator, marked as one."""
         return True, accumulator
 
 

@@ -65,11 +65,9 @@ class CountCombineFn(CombineFn):
     """
 
     def create_accumulator(self) -> int:
-        """Nothing counted yet."""
         return 0
 
     def add_input(self, accumulator: int, element: Any) -> int:
-        """One more."""
         return accumulator + 1
 
     def add_inputs(self, accumulator: int, elements: Iterable[Any]) -> int:
@@ -81,11 +79,9 @@ class CountCombineFn(CombineFn):
         return accumulator - 1
 
     def merge_accumulators(self, accumulators: Iterable[int]) -> int:
-        """The sum of the counts."""
         return sum(accumulators)
 
     def extract_output(self, accumulator: int) -> int:
-        """The count."""
         return accumulator
 
 
@@ -100,11 +96,9 @@ class MeanCombineFn(CombineFn):
     """
 
     def create_accumulator(self) -> tuple[Any, int]:
-        """No sum, no count."""
         return (0, 0)
 
     def add_input(self, accumulator: tuple[Any, int], element: Any) -> tuple[Any, int]:
-        """Adds one number."""
         return accumulator[0] + element, accumulator[1] + 1
 
     def add_inputs(self, accumulator: tuple[Any, int], elements: Iterable[Any]) -> tuple[Any, int]:
@@ -132,7 +126,6 @@ class MeanCombineFn(CombineFn):
         return total, count
 
     def extract_output(self, accumulator: tuple[Any, int]) -> float:
-        """The sum over the count."""
         total, count = accumulator
         return total / count if count else float("nan")
 
@@ -150,7 +143,6 @@ class Mean:
         """The mean of all elements, as a float; of an empty input NaN, unless ``without_defaults()``."""
 
         def expand(self, pcoll: PCollection[Any]) -> PCollection[float]:
-            """Combines the elements with `MeanCombineFn`."""
             result: PCollection[float] = pcoll | self.combined(MeanCombineFn(), float)
             return result
 
@@ -158,7 +150,6 @@ class Mean:
         """The mean of the values of each key, as a KV of the key and a float."""
 
         def expand(self, pcoll: PCollection[tuple[K, Any]]) -> PCollection[tuple[K, float]]:
-            """Combines the values with `MeanCombineFn`."""
             return pcoll | CombinePerKey(MeanCombineFn())
 
 
@@ -177,7 +168,6 @@ class Count:
         """The number of elements; of an empty input 0, unless ``without_defaults()``."""
 
         def expand(self, pcoll: PCollection[Any]) -> PCollection[int]:
-            """Combines the elements with `CountCombineFn`."""
             result: PCollection[int] = pcoll | self.combined(CountCombineFn(), int)
             return result
 
@@ -187,7 +177,6 @@ class Count:
         """How many values each key has, as KVs of the key and the count."""
 
         def expand(self, pcoll: PCollection[tuple[K, Any]]) -> PCollection[tuple[K, int]]:
-            """Combines the values with `CountCombineFn`."""
             return pcoll | CombinePerKey(CountCombineFn())
 
     @with_input_types(T)

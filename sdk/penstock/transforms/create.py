@@ -64,7 +64,6 @@ class Create(PTransform[Any, PCollection[T]]):
         self.reshuffle = reshuffle
 
     def to_primitive(self) -> graph.Primitive:
-        """A `penstock.graph.Read` of the values."""
         return graph.Read(graph.InlineValues(self.values))
 
     def get_output_type(self) -> Any:
@@ -80,11 +79,9 @@ class Create(PTransform[Any, PCollection[T]]):
         return _union_of_types(self.values)
 
     def get_windowing(self, inputs: Sequence[Any]) -> Windowing:
-        """The default."""
         return default_windowing()
 
     def expand(self, pbegin: Any) -> PCollection[T]:
-        """The PCollection."""
         return _from_begin(self, pbegin)
 
 
@@ -92,19 +89,15 @@ class Impulse(PTransform[Any, Any]):
     """A PCollection of one element, the empty bytes (Beam's ``Impulse``)."""
 
     def to_primitive(self) -> graph.Primitive:
-        """A `penstock.graph.Read` of the element."""
         return graph.Read(graph.InlineValues((b"",)))
 
     def infer_output_type(self, input_type: Any) -> Any:
-        """``bytes``."""
         return bytes
 
     def get_windowing(self, inputs: Sequence[Any]) -> Windowing:
-        """The default."""
         return default_windowing()
 
     def expand(self, pbegin: Any) -> PCollection[bytes]:
-        """The PCollection."""
         return _from_begin(self, pbegin)
 
 

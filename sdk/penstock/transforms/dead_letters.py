@@ -184,7 +184,6 @@ class _One(PTransform[Any, Any]):
         self._windowing = windowing
 
     def expand(self, pcoll: Any) -> Any:
-        """The ones."""
         if self._windowing is not None:
             pcoll = pcoll | WindowInto(self._windowing)
         return pcoll | "One" >> Map(lambda _: 1)
@@ -234,19 +233,15 @@ class ExceptionHandlingDoFn(DoFn):
         return f"with_exception_handling({type(self.dofn).__name__})"
 
     def process_signature(self) -> MethodSignature:
-        """That of the DoFn inside."""
         return self.dofn.process_signature()
 
     def timer_owner(self) -> Any:
-        """The DoFn inside."""
         return self.dofn
 
     def infer_output_type(self, input_type: Any) -> Any:
-        """What the DoFn inside infers."""
         return self.dofn.infer_output_type(input_type)
 
     def default_type_hints(self) -> Any:
-        """Those of the DoFn inside."""
         return self.dofn.get_type_hints()
 
     def process(self, *args: Any, **kwargs: Any) -> Iterator[Any]:

@@ -96,7 +96,6 @@ class Deduplicate(_WithDurations):
     """
 
     def expand(self, pcoll: Any) -> Any:
-        """Makes each element a key."""
         element_type = pcoll.element_type
         per_key = DeduplicatePerKey(self.processing_time_duration, self.event_time_duration)
         return (
@@ -115,15 +114,12 @@ class EarliestCombineFn(CombineFn):
     """
 
     def create_accumulator(self) -> tuple[Any, Any] | None:
-        """Nothing yet."""
         return None
 
     def add_input(self, accumulator: tuple[Any, Any] | None, element: tuple[Any, Any]) -> tuple[Any, Any]:
-        """The earlier one."""
         return element if accumulator is None or element[1] < accumulator[1] else accumulator
 
     def merge_accumulators(self, accumulators: Iterable[tuple[Any, Any] | None]) -> tuple[Any, Any] | None:
-        """The earliest."""
         merged = None
         for accumulator in accumulators:
             if accumulator is not None:
@@ -131,7 +127,6 @@ class EarliestCombineFn(CombineFn):
         return merged
 
     def extract_output(self, accumulator: tuple[Any, Any] | None) -> tuple[Any, Any] | None:
-        """The pair."""
         return accumulator
 
 

@@ -120,7 +120,6 @@ class GroupBy(PTransform[Any, Any]):
         return clone
 
     def default_label(self) -> str:
-        """The names of the fields."""
         return f"GroupBy({', '.join(name for name, _ in self._key_fields)})"
 
     def key_function(self) -> Callable[[Any], Any]:
@@ -150,7 +149,6 @@ class GroupBy(PTransform[Any, Any]):
         )
 
     def expand(self, pcoll: PCollection[T]) -> PCollection[tuple[Any, Iterable[T]]]:
-        """The groups."""
         input_type = pcoll.element_type or typehints.Any
         keyed = Map(KeyedBy(self.key_function())).with_output_types(
             typehints.Tuple[self.key_type(input_type), input_type]
@@ -177,7 +175,6 @@ class _GroupAndAggregate(PTransform[Any, Any]):
         return self._grouping.default_label()
 
     def expand(self, pcoll: Any) -> PCollection[Any]:
-        """The results."""
         key_fields = tuple(self._grouping._key_fields)
         names = (*(name for name, _ in key_fields), *(dest for _, _, dest in self._aggregations))
         self._grouping._check_names(list(names))
@@ -244,17 +241,14 @@ class Select(PTransform[Any, Any]):
         return self
 
     def default_label(self) -> str:
-        """The names of the fields."""
         return f"ToRows({', '.join(name for name, _ in self._fields)})"
 
     def infer_output_type(self, input_type: Any) -> Any:
-        """A row type."""
         return row_type.RowTypeConstraint.from_fields(
             [(name, _type_of(each, input_type)) for name, each in self._fields]
         )
 
     def expand(self, pcoll: Any) -> PCollection[Row]:
-        """The rows."""
         result: PCollection[Row] = self._rows(pcoll)
         return result
 
@@ -307,7 +301,6 @@ class CallableWrapperPartitionFn(PartitionFn):
         self.fn = fn
 
     def partition_for(self, element: Any, num_partitions: int, *args: Any, **kwargs: Any) -> int:
-        """The function's result."""
         return self.fn(element, num_partitions, *args, **kwargs)
 
 

@@ -115,7 +115,6 @@ class GroupIntoBatches(_Batches):
         return KV[key_type, IterableHint[value_type]]
 
     def expand(self, pcoll: Any) -> Any:
-        """Groups, then cuts."""
         return self.grouped(pcoll, self.infer_output_type(pcoll.element_type))
 
     @with_input_types(Tuple[K, V])
@@ -213,7 +212,6 @@ class ShardingDoFn(DoFn):
         self._run_length = run_length
 
     def start_bundle(self) -> None:
-        """Begins to count."""
         self._counts: dict[Any, int] = {}
 
     def process(self, element: tuple[Any, Any]) -> Iterator[tuple[ShardedKey, Any]]:

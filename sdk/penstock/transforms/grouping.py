@@ -47,7 +47,6 @@ class WithLateData(PTransform[Any, Any]):
         self._grouping = grouping
 
     def expand(self, pcoll: Any) -> pvalue.DoOutputsTuple:
-        """Both outputs."""
         late: PCollection[Any] = PCollection(
             pcoll.pipeline, LATE, pcoll.element_type, pcoll.windowing, pcoll.is_bounded
         )
@@ -56,11 +55,9 @@ class WithLateData(PTransform[Any, Any]):
         return outputs
 
     def to_primitive(self) -> graph.Primitive | None:
-        """That of the grouping."""
         return self._grouping.to_primitive()
 
     def type_check_inputs(self, pvalueish: Any) -> None:
-        """That of the grouping."""
         self._grouping.type_check_inputs(pvalueish)
 
     def infer_output_type(self, input_type: Any) -> Any:
@@ -69,7 +66,6 @@ class WithLateData(PTransform[Any, Any]):
         return declared or self._grouping.infer_output_type(input_type)
 
     def get_windowing(self, inputs: Sequence[Any]) -> Windowing:
-        """That of the main output."""
         return self._grouping.get_windowing(inputs)
 
 
@@ -121,7 +117,6 @@ class GroupByKey(PTransform[Any, Any]):
     """
 
     def to_primitive(self) -> graph.Primitive:
-        """A `penstock.graph.GroupByKey`."""
         return graph.GroupByKey()
 
     def type_check_inputs(self, pvalueish: Any) -> None:
@@ -131,7 +126,6 @@ class GroupByKey(PTransform[Any, Any]):
         super().type_check_inputs(pvalueish)
 
     def infer_output_type(self, input_type: Any) -> Any:
-        """Groups of the input's values."""
         return self.get_type_hints().simple_output_type(self.label) or grouped_type(self, input_type)
 
     def get_windowing(self, inputs: Sequence[Any]) -> Windowing:
@@ -148,7 +142,6 @@ class GroupByKey(PTransform[Any, Any]):
         return WithLateData(self)
 
     def expand(self, pcoll: PCollection[tuple[K, V]]) -> PCollection[tuple[K, Iterable[V]]]:
-        """The groups."""
         check_grouping(self, pcoll, gives_lists=True)
         return pvalue.PCollection.from_(pcoll)
 
@@ -169,15 +162,12 @@ class SpreadAnew(PTransform[Any, Any]):
         self._by_key = by_key
 
     def to_primitive(self) -> graph.Primitive:
-        """A `penstock.graph.Reshuffle`."""
         return graph.Reshuffle(self._partitions, self._by_key)
 
     def infer_output_type(self, input_type: Any) -> Any:
-        """The input type."""
         return input_type
 
     def expand(self, pcoll: PCollection[T]) -> PCollection[T]:
-        """The same elements."""
         self._check_pcollection(pcoll)
         return pvalue.PCollection.from_(pcoll)
 
@@ -230,7 +220,6 @@ class Flatten(PTransform[Any, Any]):
         return values, values
 
     def to_primitive(self) -> graph.Primitive:
-        """A `penstock.graph.Flatten`."""
         return graph.Flatten()
 
     def infer_output_type(self, input_type: Any) -> Any:
@@ -248,7 +237,6 @@ class Flatten(PTransform[Any, Any]):
         ) -> PCollection[T]: ...
 
     def expand(self, pcolls: Sequence[PCollection[T]]) -> PCollection[T]:
-        """The union."""
         for pcoll in pcolls:
             self._check_pcollection(pcoll)
         windowing = self.get_windowing(pcolls)

@@ -53,7 +53,6 @@ class LogElements(PTransform[Any, Any]):
         self._fn = LoggingDoFn(prefix, with_timestamp, with_window, level, with_pane_info, use_epoch_time)
 
     def expand(self, input: Any) -> Any:
-        """Logs each element."""
         return input | ParDo(self._fn).with_output_types(input.element_type)
 
 
@@ -128,7 +127,6 @@ class Tee(PTransform[Any, Any]):
         self._consumers = consumers
 
     def expand(self, input: Any) -> Any:
-        """Applies the others."""
         for consumer in self._consumers:
             input | (consumer if isinstance(consumer, PTransform) else ptransform_fn(consumer)())
         return input

@@ -210,7 +210,6 @@ class ParDo(PTransformWithSideInputs[Any, PCollection[ResultT]]):
         return self._dofn_hints
 
     def infer_output_type(self, input_type: Any) -> Any:
-        """What the DoFn infers."""
         return self.fn.infer_output_type(input_type)
 
     def to_primitive(self) -> graph.Primitive:
@@ -226,8 +225,7 @@ class ParDo(PTransformWithSideInputs[Any, PCollection[ResultT]]):
         @overload
         def with_output_types(self, type_hint: Any, **tagged_type_hints: Any) -> ParDo[Any]: ...
 
-        def with_output_types(self, type_hint: Any, **tagged_type_hints: Any) -> Any:  # noqa: D102
-            ...
+        def with_output_types(self, type_hint: Any, **tagged_type_hints: Any) -> Any: ...
 
     def expand(self, pcoll: Any) -> PCollection[ResultT]:
         """The main output.
@@ -382,7 +380,6 @@ class _MultiParDo(ParDo[Any]):
         self._allow_unknown_tags = allow_unknown_tags
 
     def expand(self, pcoll: Any) -> pvalue.DoOutputsTuple:  # type: ignore[override]
-        """The outputs."""
         super().expand(pcoll)
         return pvalue.DoOutputsTuple(
             pcoll.pipeline, self, self._tags, self._main_tag, self._allow_unknown_tags
@@ -391,7 +388,6 @@ class _MultiParDo(ParDo[Any]):
     def with_exception_handling(  # type: ignore[override]
         self, main_tag: str | None = None, **kwargs: Any
     ) -> Any:
-        """See `ParDo.with_exception_handling`; the tagged outputs stay."""
         handling = self._pardo.with_exception_handling(
             main_tag=main_tag or self._main_tag or "good", **kwargs
         )

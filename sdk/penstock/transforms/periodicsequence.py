@@ -83,7 +83,6 @@ class PeriodicSource(graph.Source):
             raise ValueError(three_parts(what, where="at PeriodicImpulse", hint=hint))
 
     def describe(self) -> str:
-        """The interval."""
         return f"PeriodicSource(every {self.interval_micros / 1e6:g} s)"
 
     def starting_at(self, now_micros: int) -> PeriodicSource:

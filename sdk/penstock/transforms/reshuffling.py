@@ -44,7 +44,6 @@ class Reshuffle(PTransform[Any, Any]):
         self.num_buckets = num_buckets
 
     def expand(self, pcoll: PCollection[T]) -> PCollection[T]:
-        """One primitive."""
         _refuse_older(pcoll)
         return pcoll | SpreadAnew(self.num_buckets)
 
@@ -59,7 +58,6 @@ class ReshufflePerKey(PTransform[Any, Any]):
     """
 
     def expand(self, pcoll: PCollection[T]) -> PCollection[T]:
-        """One primitive."""
         _refuse_older(pcoll)
         return pcoll | SpreadAnew(by_key=True)
 

@@ -89,7 +89,6 @@ class JoinRows(PTransform[Any, Any]):
         self.unjoined = unjoined
 
     def default_label(self) -> str:
-        """The name with the kind."""
         return f"JoinRows({getattr(self, 'kind', '')})"
 
     def _extract_input_pvalues(self, pvalueish: Any) -> tuple[Any, tuple[Any, ...]]:

@@ -47,15 +47,12 @@ class SampleCombineFn(CombineFn):
         self._highest = TopCombineFn(n, key=itemgetter(0))
 
     def create_accumulator(self) -> list[tuple[float, Any]]:
-        """Nobody has drawn."""
         return []
 
     def add_input(self, accumulator: list[tuple[float, Any]], element: Any) -> list[tuple[float, Any]]:
-        """One element draws."""
         return self._highest.add_input(accumulator, (random.random(), element))
 
     def add_inputs(self, accumulator: list[tuple[float, Any]], elements: Iterable[Any]) -> list[Any]:
-        """Many elements draw."""
         for chunk in in_chunks(elements):
             accumulator = self._highest.add_inputs(accumulator, [(random.random(), each) for each in chunk])
         return accumulator
@@ -65,11 +62,9 @@ class SampleCombineFn(CombineFn):
         return self._highest.merge_accumulators(accumulators)
 
     def compact(self, accumulator: list[tuple[float, Any]]) -> list[Any]:
-        """Drops the draws that lost."""
         return self._highest.compact(accumulator)
 
     def extract_output(self, accumulator: list[tuple[float, Any]]) -> list[Any]:
-        """The elements that won."""
         return [element for _, element in self._highest.extract_output(accumulator)]
 
 
@@ -87,7 +82,6 @@ class AnySampleCombineFn(CombineFn):
         self.n = n
 
     def create_accumulator(self) -> list[Any]:
-        """Nothing picked."""
         return []
 
     def add_input(self, accumulator: list[Any], element: Any) -> list[Any]:
@@ -129,15 +123,12 @@ class Sample:
             self._n = n
 
         def default_label(self) -> str:
-            """``FixedSizeGlobally(n)``."""
             return f"FixedSizeGlobally({self._n})"
 
         def display_data(self) -> dict[str, Any]:
-            """`n`."""
             return {"n": self._n}
 
         def expand(self, pcoll: Any) -> Any:
-            """Combines the elements with `SampleCombineFn`."""
             return pcoll | self.combined(SampleCombineFn(self._n), List[pcoll.element_type])
 
     @with_input_types(Tuple[K, V])
@@ -150,15 +141,12 @@ class Sample:
             self._n = n
 
         def default_label(self) -> str:
-            """``FixedSizePerKey(n)``."""
             return f"FixedSizePerKey({self._n})"
 
         def display_data(self) -> dict[str, Any]:
-            """`n`."""
             return {"n": self._n}
 
         def expand(self, pcoll: Any) -> Any:
-            """Combines the values with `SampleCombineFn`."""
             return pcoll | CombinePerKey(SampleCombineFn(self._n))
 
     @with_input_types(T)
@@ -181,11 +169,9 @@ class Sample:
             self._n = n
 
         def default_label(self) -> str:
-            """``Any(n)``."""
             return f"Any({self._n})"
 
         def display_data(self) -> dict[str, Any]:
-            """`n`."""
             return {"n": self._n}
 
         def expand(self, pcoll: Any) -> Any:

@@ -53,7 +53,6 @@ class TopCombineFn(CombineFn):
         return {"n": self.n, "compare": "gt" if self.reverse else "lt"}
 
     def create_accumulator(self) -> list[Any]:
-        """No candidates."""
         return []
 
     def add_input(self, accumulator: list[Any], element: Any) -> list[Any]:
@@ -62,7 +61,6 @@ class TopCombineFn(CombineFn):
         return accumulator if len(accumulator) <= self._room() else self._best(accumulator)
 
     def add_inputs(self, accumulator: list[Any], elements: Iterable[Any]) -> list[Any]:
-        """Adds candidates chunk by chunk."""
         for chunk in in_chunks(elements):
             accumulator.extend(chunk)
             if len(accumulator) > self._room():
@@ -70,7 +68,6 @@ class TopCombineFn(CombineFn):
         return accumulator
 
     def merge_accumulators(self, accumulators: Iterable[list[Any]]) -> list[Any]:
-        """The best of all candidates."""
         return self._best(chain.from_iterable(accumulators))
 
     def compact(self, accumulator: list[Any]) -> list[Any]:
@@ -98,7 +95,6 @@ class Largest(TopCombineFn):
     """
 
     def default_label(self) -> str:
-        """``Largest(n)``."""
         return f"Largest({self.n})"
 
 
@@ -113,7 +109,6 @@ class Smallest(TopCombineFn):
         super().__init__(n, reverse=True)
 
     def default_label(self) -> str:
-        """``Smallest(n)``."""
         return f"Smallest({self.n})"
 
 
@@ -143,11 +138,9 @@ class Top:
             self._fn = TopCombineFn(n, key, reverse)
 
         def default_label(self) -> str:
-            """``Top(n)``."""
             return f"Top({self._fn.n})"
 
         def expand(self, pcoll: Any) -> Any:
-            """Combines the elements with `TopCombineFn`."""
             return pcoll | self.combined(self._fn, List[pcoll.element_type])
 
     @with_input_types(Tuple[K, V])
@@ -160,11 +153,9 @@ class Top:
             self._fn = TopCombineFn(n, key, reverse)
 
         def default_label(self) -> str:
-            """``TopPerKey(n)``."""
             return f"TopPerKey({self._fn.n})"
 
         def expand(self, pcoll: Any) -> Any:
-            """Combines the values with `TopCombineFn`."""
             return pcoll | CombinePerKey(self._fn)
 
     @staticmethod

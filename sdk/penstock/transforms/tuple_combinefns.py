@@ -33,12 +33,10 @@ class _SideBySide(CombineFn):
         return {"combiners": str(names), "merge_accumulators_batch_size": self._batch_size}
 
     def setup(self, *args: Any, **kwargs: Any) -> None:
-        """Sets all up, in order."""
         for combiner in self._combiners:
             combiner.setup(*args, **kwargs)
 
     def create_accumulator(self, *args: Any, **kwargs: Any) -> list[Any]:
-        """A list of empty accumulators."""
         return [combiner.create_accumulator(*args, **kwargs) for combiner in self._combiners]
 
     def merge_accumulators(self, accumulators: Iterable[list[Any]], *args: Any, **kwargs: Any) -> list[Any]:
@@ -57,12 +55,10 @@ class _SideBySide(CombineFn):
         return merged
 
     def compact(self, accumulator: list[Any], *args: Any, **kwargs: Any) -> list[Any]:
-        """Compacts each part."""
         pairs = zip(self._combiners, accumulator, strict=True)
         return [combiner.compact(part, *args, **kwargs) for combiner, part in pairs]
 
     def extract_output(self, accumulator: list[Any], *args: Any, **kwargs: Any) -> tuple[Any, ...]:
-        """A tuple of outputs."""
         pairs = zip(self._combiners, accumulator, strict=True)
         return tuple(combiner.extract_output(part, *args, **kwargs) for combiner, part in pairs)
 
@@ -86,7 +82,6 @@ class TupleCombineFn(_SideBySide):
     def add_input(
         self, accumulator: list[Any], element: tuple[Any, ...], *args: Any, **kwargs: Any
     ) -> list[Any]:
-        """Deals the tuple out."""
         trios = zip(self._combiners, accumulator, element, strict=False)
         return [combiner.add_input(part, each, *args, **kwargs) for combiner, part, each in trios]
 
@@ -114,14 +109,12 @@ class SingleInputTupleCombineFn(_SideBySide):
     """
 
     def add_input(self, accumulator: list[Any], element: Any, *args: Any, **kwargs: Any) -> list[Any]:
-        """Gives the element to each."""
         pairs = zip(self._combiners, accumulator, strict=True)
         return [combiner.add_input(part, element, *args, **kwargs) for combiner, part in pairs]
 
     def add_inputs(
         self, accumulator: list[Any], elements: Iterable[Any], *args: Any, **kwargs: Any
     ) -> list[Any]:
-        """Gives many elements to each."""
         for chunk in in_chunks(elements):
             pairs = zip(self._combiners, accumulator, strict=True)
             accumulator = [combiner.add_inputs(part, chunk, *args, **kwargs) for combiner, part in pairs]
@@ -202,5 +195,4 @@ class LiftedCombinePerKey(PTransform[Any, Any]):
         self._combine = CombinePerKey(combine_fn, *args, **kwargs)
 
     def expand(self, pcoll: Any) -> Any:
-        """Combines per key."""
         return pcoll | self._combine

@@ -213,7 +213,6 @@ class UpsertFn(DoFn):
         moment: Any = DoFn.TimerParam(MOMENT),
         window_end: Any = DoFn.TimerParam(WINDOW),
     ) -> None:
-        """Notes a change."""
         key, (order, value) = element
         changes.add((pane.kind.is_retraction, order, value))
         moment.set_relative(0)

@@ -150,7 +150,6 @@ class ValidityJoin(PTransform[Any, Any]):
         self.final = final
 
     def default_label(self) -> str:
-        """The name with the kind."""
         return f"ValidityJoin({getattr(self, 'kind', '')})"
 
     def _extract_input_pvalues(self, pvalueish: Any) -> tuple[Any, tuple[Any, ...]]:
@@ -223,7 +222,6 @@ class ValidFromFn(DoFn):
         pane: Any = DoFn.PaneInfoParam,
         values: Any = DoFn.StateParam(VALUES),
     ) -> Iterable[WindowedValue]:
-        """What a value changes."""
         key, value = element
         first, limit = _around(values, at)
 

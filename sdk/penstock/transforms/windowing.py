@@ -33,7 +33,6 @@ class WindowIntoFn(DoFn):
         yield WindowedValue(element, context.timestamp, tuple(self.windowing.windowfn.assign(context)))
 
     def infer_output_type(self, input_type: Any) -> Any:
-        """The input type."""
         return input_type
 
 
@@ -101,11 +100,9 @@ class WindowInto(PTransform[Any, Any]):
         )
 
     def default_label(self) -> str:
-        """Beam's label."""
         return "WindowInto(WindowIntoFn)"
 
     def display_data(self) -> dict[str, Any]:
-        """The window function's name."""
         return {"window_fn": type(self.windowing.windowfn).__name__}
 
     def to_primitive(self) -> graph.Primitive:
@@ -118,11 +115,9 @@ class WindowInto(PTransform[Any, Any]):
         return pvalue.PCollection.from_(pcoll)
 
     def infer_output_type(self, input_type: Any) -> Any:
-        """The input type."""
         return self.get_type_hints().simple_output_type(self.label) or input_type
 
     def get_windowing(self, inputs: Sequence[Any]) -> Windowing:
-        """The new windowing."""
         return self.windowing
 
 
@@ -174,7 +169,6 @@ class SetTrigger(PTransform[Any, Any]):
         replace(default_windowing(), **self._changes)
 
     def display_data(self) -> dict[str, Any]:
-        """What is set."""
         return {name: str(value) for name, value in self._changes.items()}
 
     def to_primitive(self) -> graph.Primitive:
@@ -187,9 +181,7 @@ class SetTrigger(PTransform[Any, Any]):
         return pvalue.PCollection.from_(pcoll)
 
     def infer_output_type(self, input_type: Any) -> Any:
-        """The input type."""
         return self.get_type_hints().simple_output_type(self.label) or input_type
 
     def get_windowing(self, inputs: Sequence[Any]) -> Windowing:
-        """The input's, with the changes."""
         return replace(super().get_windowing(inputs), **self._changes)

@@ -44,7 +44,6 @@ class WithTimestamps(PTransform[Any, Any]):
         self._moment = Field(moment) if isinstance(moment, str) else moment
 
     def default_label(self) -> str:
-        """The function's name."""
         return f"WithTimestamps({label_from_callable(self._moment)})"
 
     def infer_output_type(self, input_type: Any) -> Any:
@@ -52,5 +51,4 @@ class WithTimestamps(PTransform[Any, Any]):
         return input_type
 
     def expand(self, pcoll: PCollection[T]) -> PCollection[T]:
-        """The elements at their times."""
         return pcoll | "Stamp" >> Map(StampedBy(self._moment)).with_output_types(pcoll.element_type)

@@ -162,7 +162,6 @@ class TupleConstraint(ParameterizedConstraint, IndexableTypeConstraint):
         return None
 
     def match_type_variables(self, concrete_type: Hint) -> dict[typing.Any, Hint]:
-        """The variables at each position."""
         bindings: dict[typing.Any, Hint] = {}
         if isinstance(concrete_type, TupleConstraint):
             for own, other in zip(self.tuple_types, concrete_type.tuple_types, strict=False):

@@ -193,7 +193,6 @@ class RowTypeConstraint(TypeConstraint):
         return hash(self._fields)
 
     def native_class(self) -> typing.Any:
-        """The class of the rows."""
         return self.user_type
 
     def __repr__(self) -> str:

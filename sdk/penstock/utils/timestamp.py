@@ -548,7 +548,6 @@ class PreciseTimestamp(Timestamp):
         )
 
     def seconds(self) -> int:
-        """Whole seconds since the epoch, rounded down."""
         return self._total // _POWERS[self._digits]
 
     def subseconds(self) -> int:
@@ -561,7 +560,6 @@ class PreciseTimestamp(Timestamp):
 
     @property
     def nanos(self) -> int:
-        """Nanoseconds since the epoch."""
         return self._total * _POWERS[self.NANOS_PRECISION - self._digits]
 
     def predecessor(self) -> Timestamp:

@@ -62,19 +62,15 @@ class DayCycle(CalendarCycle):
     offset_days: int = 0
 
     def number_at(self, day: datetime.date) -> int:
-        """The number of the cycle that a day is in."""
         return (day.toordinal() - _EPOCH_ORDINAL - self.offset_days) // self.days
 
     def number_from(self, day: datetime.date) -> int:
-        """The number of the first cycle that starts on a day or after it."""
         return -((_EPOCH_ORDINAL + self.offset_days - day.toordinal()) // self.days)
 
     def first_day(self, number: int) -> datetime.date:
-        """The first day of a cycle."""
         return datetime.date.fromordinal(_EPOCH_ORDINAL + self.offset_days + number * self.days)
 
     def times(self, count: int, starting: datetime.date) -> DayCycle:
-        """Cycles of `count` of these each; one of them starts with the first of these on or after a day."""
         return DayCycle(count * self.days, self.offset_days + self.number_from(starting) % count * self.days)
 
 
@@ -97,22 +93,18 @@ class MonthCycle(CalendarCycle):
     day: int = 1
 
     def number_at(self, day: datetime.date) -> int:
-        """The number of the cycle that a day is in."""
         months = _months_since_epoch(day) - (day.day < self.day)
         return (months - self.offset_months) // self.months
 
     def number_from(self, day: datetime.date) -> int:
-        """The number of the first cycle that starts on a day or after it."""
         months = _months_since_epoch(day) + (day.day > self.day)
         return -((self.offset_months - months) // self.months)
 
     def first_day(self, number: int) -> datetime.date:
-        """The first day of a cycle."""
         years, month = divmod(self.offset_months + number * self.months, 12)
         return datetime.date(_EPOCH.year + years, month + 1, self.day)
 
     def times(self, count: int, starting: datetime.date) -> MonthCycle:
-        """Cycles of `count` of these each; one of them starts with the first of these on or after a day."""
         offset_months = self.offset_months + self.number_from(starting) % count * self.months
         return MonthCycle(count * self.months, offset_months, self.day)
 

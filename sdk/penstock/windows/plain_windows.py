@@ -83,7 +83,6 @@ class GlobalWindows(ByFields, NonMergingWindowFn):
         return cls.windowed_value(value, GlobalWindow().max_timestamp())
 
     def assign(self, assign_context: WindowFn.AssignContext) -> list[GlobalWindow]:
-        """The global window."""
         return [GlobalWindow()]
 
     def get_window_coder(self) -> Coder:

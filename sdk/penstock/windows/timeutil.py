@@ -95,7 +95,6 @@ class OutputAtEarliestInputTimestampImpl(TimestampCombinerImpl):
         return _given(input_timestamp)
 
     def combine(self, output_timestamp: Timestamp, other_output_timestamp: Timestamp) -> Timestamp:
-        """The earlier of the two."""
         return min(output_timestamp, other_output_timestamp)
 
 
@@ -118,7 +117,6 @@ class OutputAtLatestInputTimestampImpl(TimestampCombinerImpl):
         return _given(input_timestamp)
 
     def combine(self, output_timestamp: Timestamp, other_output_timestamp: Timestamp) -> Timestamp:
-        """The later of the two."""
         return max(output_timestamp, other_output_timestamp)
 
 
@@ -126,11 +124,9 @@ class OutputAtEndOfWindowImpl(DependsOnlyOnWindow):
     """The last moment of the window (Beam's name)."""
 
     def assign_output_time(self, window: BoundedWindow, input_timestamp: Timestamp | None) -> Timestamp:
-        """The window's last moment."""
         return window.max_timestamp()
 
     def combine(self, output_timestamp: Timestamp, other_output_timestamp: Timestamp) -> Timestamp:
-        """The later of the two."""
         return max(output_timestamp, other_output_timestamp)
 
 

@@ -113,7 +113,6 @@ class FiresOnce(TriggerFn):
     """A trigger that fires once and is then finished; `penstock.transforms.trigger.Repeatedly` starts it anew."""
 
     def may_lose_data(self, windowing: HasLateness) -> DataLossReason:
-        """It finishes."""
         return DataLossReason.MAY_FINISH
 
 

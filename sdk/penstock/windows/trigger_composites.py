@@ -52,7 +52,6 @@ class _Composite(TriggerFn):
         return [DataLossReason.MAY_FINISH in reason for reason in reasons]
 
     def has_ontime_pane(self) -> bool:
-        """Whether any part has one."""
         return any(trigger.has_ontime_pane() for trigger in self.triggers)
 
     def _continuations(self) -> list[TriggerFn]:

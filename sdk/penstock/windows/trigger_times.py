@@ -115,7 +115,6 @@ class _AfterSynchronizedProcessingTime(TriggerFn):
     """When the steps before have fired by processing time: their continuation (Beam's name)."""
 
     def get_continuation_trigger(self) -> TriggerFn:
-        """The same."""
         return self
 
 
@@ -147,5 +146,4 @@ class AfterWatermarkPercentile(FiresOnce):
             raise ValueError(three_parts(what, hint="write 0.95 for 95 percent"))
 
     def get_continuation_trigger(self) -> TriggerFn:
-        """The same."""
         return self

@@ -21,11 +21,9 @@ class DefaultTrigger(TriggerFn):
     """At the end of the window, and again whenever late data has come (Beam's ``DefaultTrigger``)."""
 
     def has_ontime_pane(self) -> bool:
-        """True."""
         return True
 
     def get_continuation_trigger(self) -> TriggerFn:
-        """The same."""
         return self
 
 
@@ -34,7 +32,6 @@ class Always(TriggerFn):
     """At every element, without end (Beam's ``Always``)."""
 
     def get_continuation_trigger(self) -> TriggerFn:
-        """The same."""
         return self
 
 
@@ -43,7 +40,6 @@ class _Never(TriggerFn):
     """Only when the window is closed for good (Beam's ``_Never``)."""
 
     def get_continuation_trigger(self) -> TriggerFn:
-        """The same."""
         return self
 
 
@@ -83,7 +79,6 @@ class AfterWatermark(TriggerFn):
         return DataLossReason.MAY_FINISH if self.late is None else self.late.may_lose_data(windowing)
 
     def has_ontime_pane(self) -> bool:
-        """True."""
         return True
 
     def get_continuation_trigger(self) -> TriggerFn:

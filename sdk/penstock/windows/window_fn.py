@@ -169,7 +169,6 @@ class NonMergingWindowFn(WindowFn):
     """A WindowFn whose windows stay as they are (Beam's name)."""
 
     def is_merging(self) -> bool:
-        """False."""
         return False
 
     def merge(self, merge_context: WindowFn.MergeContext) -> None:
@@ -190,7 +189,6 @@ class IntervalWindowFn(ByFields, WindowFn):
     """A WindowFn that assigns intervals."""
 
     def get_window_coder(self) -> Coder:
-        """The coder of intervals."""
         return IntervalWindowCoder()
 
 
@@ -202,7 +200,6 @@ class ByTimestamp(IntervalWindowFn):
         """The windows of a timestamp in microseconds (penstock's own)."""
 
     def assign(self, assign_context: WindowFn.AssignContext) -> list[IntervalWindow]:
-        """The windows of an element."""
         return list(self.assign_micros(assign_context.timestamp.micros))
 
 
