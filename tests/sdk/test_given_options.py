@@ -61,7 +61,7 @@ def test_a_mistyped_option_of_ours_is_refused_with_the_nearest_one(flag, meant, 
     if meant is None:
         assert len(warnings_of(PipelineOptions([flag]))) == 1
         return
-    with pytest.raises(ValueError, match="is no option") as caught:
+    with pytest.raises(ValueError, match="is not an option") as caught:
         check_given(PipelineOptions([flag]))
     assert flag.partition("=")[0] in str(caught.value)
     assert meant in str(caught.value)

@@ -72,9 +72,6 @@ def batches_of_the_runner() -> Any:
 def spark_runner(**arguments: Any) -> Any:
     """A new Spark runner.
 
-    Args:
-        arguments: Options by name.
-
     Raises:
         ImportError: If the runner's package cannot be imported.
     """

@@ -61,9 +61,6 @@ class Row:
 def row_class(names: tuple[str, ...]) -> type[Row]:
     """A class of Rows that all have the same fields, and that tells them as the class of a named tuple does.
 
-    Args:
-        names: The fields, in order.
-
     >>> score = row_class(("team", "points"))(team="red", points=3)
     >>> type(score)._fields, score == Row(team="red", points=3), score
     (('team', 'points'), True, Row(team='red', points=3))

@@ -67,10 +67,6 @@ def start_of_day(day: date, zone: tzinfo) -> int:
     That is midnight; where clocks are set forward over midnight, it is when they are; and where they are set back
     so that midnight comes twice, it is the first.
 
-    Args:
-        day: The date.
-        zone: The zone.
-
     Returns:
         Seconds since the epoch.
 

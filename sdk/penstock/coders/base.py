@@ -60,7 +60,7 @@ class Coder:
         raise NotImplementedError(f"{self!r} does not decode")
 
     def encode_to_stream(self, value: Any, stream: OutputStream, nested: bool) -> None:
-        """Writes a value; if `nested`, so that what follows it can be told apart."""
+        """Writes a value; if `nested`, so that the reader can tell where it ends."""
         stream.write(self.encode(value), nested)
 
     def decode_from_stream(self, stream: InputStream, nested: bool) -> Any:
@@ -124,11 +124,11 @@ class Coder:
         return False
 
     def key_coder(self) -> Coder:
-        """The coder of the keys; ValueError if the values are no pairs."""
+        """The coder of the keys; ValueError if the values are not pairs."""
         raise self._not_of_pairs("key_coder")
 
     def value_coder(self) -> Coder:
-        """The coder of the values; ValueError if the values are no pairs."""
+        """The coder of the values; ValueError if the values are not pairs."""
         raise self._not_of_pairs("value_coder")
 
     def _not_of_pairs(self, method: str) -> Exception:

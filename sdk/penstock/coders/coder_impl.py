@@ -40,7 +40,7 @@ class CoderImpl:
     """The base: a subclass defines all four methods, or derives from one of the classes below (Beam's name)."""
 
     def encode_to_stream(self, value: Any, stream: OutputStream, nested: bool) -> None:
-        """Writes a value; if `nested`, so that what follows it can be told apart."""
+        """Writes a value; if `nested`, so that the reader can tell where it ends."""
         raise NotImplementedError(f"{type(self).__name__} does not write to streams")
 
     def decode_from_stream(self, stream: InputStream, nested: bool) -> Any:

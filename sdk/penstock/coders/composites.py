@@ -100,7 +100,6 @@ class _OfOne(FastCoder):
         return self._inner.is_deterministic()
 
     def as_deterministic_coder(self, step_label: str, error_message: str | None = None) -> Coder:
-        """The same kind of coder of the deterministic inner coder; ValueError if it has none."""
         if self.is_deterministic():
             return self
         return type(self)(self._inner.as_deterministic_coder(step_label, error_message))
@@ -339,5 +338,7 @@ class ShardedKeyCoder(_OfOne):
     def from_type_hint(cls, typehint: Any, registry: Registry) -> ShardedKeyCoder:
         """The coder of a ``ShardedKeyType`` hint; ValueError for any other."""
         if not hasattr(typehint, "key_type"):
-            raise ValueError(three_parts(f"{typehint!r} is no ShardedKeyType", hint="use ShardedKeyType[K]"))
+            raise ValueError(
+                three_parts(f"{typehint!r} is not a ShardedKeyType", hint="use ShardedKeyType[K]")
+            )
         return cls(registry.get_coder(typehint.key_type))

@@ -64,7 +64,7 @@ class _Switch:
 
 
 class _Pickler(pickle.Pickler):
-    """Names classes as keys do, so that those of the main program are pickled alike everywhere."""
+    """Names classes as keys do, so that classes of the main program are pickled alike everywhere."""
 
     def persistent_id(self, value: Any) -> bytes | None:
         if not isinstance(value, type) or value.__module__ == "builtins":
@@ -107,9 +107,6 @@ def set_pickling(on: bool) -> bool:
 
 def fallback_coder(kind: type) -> Coder | None:
     """The coder of keys of a class that has no deterministic encoding.
-
-    Args:
-        kind: The class.
 
     Returns:
         The registered fallback coder that takes the class and says that it is deterministic, or one that pickles if
@@ -170,11 +167,8 @@ def decode_key(data: bytes) -> Any:
     Args:
         data: What `encode_key` returned.
 
-    Returns:
-        A key of the same type and the same encoding.
-
     Raises:
-        ValueError: The bytes are no encoded key.
+        ValueError: The bytes are not an encoded key.
         LookupError: The key's class cannot be found in this process; see `register_key_class`.
 
     >>> decode_key(encode_key(("a", 1, None)))
@@ -189,12 +183,6 @@ def decode_key(data: bytes) -> Any:
 
 def encode_keys(values: Sequence[object]) -> list[bytes]:
     """The bytes of many keys; faster than one by one if all are of one type.
-
-    Args:
-        values: The keys.
-
-    Returns:
-        The encodings, in the same order.
 
     Raises:
         TypeError: As `encode_key` does.
@@ -316,7 +304,7 @@ def _registered_coder(kind: type) -> Coder | None:
             raise refusal(
                 kind,
                 f"its registered coder {found!r} is not deterministic",
-                f"let is_deterministic of {type(found).__name__} return True if it encodes equal values "
+                f"have {type(found).__name__}.is_deterministic return True if it encodes equal values "
                 "as equal bytes, or register another coder",
             ) from error
     return found

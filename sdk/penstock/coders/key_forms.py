@@ -34,9 +34,6 @@ def register_key_class(cls: ClassT) -> ClassT:
     Args:
         cls: Any class whose instances are keys.
 
-    Returns:
-        The class itself.
-
     >>> from typing import NamedTuple
     >>> @register_key_class
     ... class Player(NamedTuple):

@@ -38,7 +38,7 @@ class _OfAnything:
 class PickleCoder(_OfAnything, Coder):
     """Anything that can be pickled (Beam's ``PickleCoder``).
 
-    Objects of classes that a worker cannot import, those of the main program, bring their class along.
+    Objects of classes that a worker cannot import, such as classes of the main program, bring their class along.
 
     >>> PickleCoder().decode(PickleCoder().encode({"a": [1]}))
     {'a': [1]}
@@ -200,7 +200,7 @@ class KeyCoder(Coder):
 class DeterministicFastPrimitivesCoder(FastPrimitivesCoder):
     """As `FastPrimitivesCoder`, deterministic, and refusing what cannot be made so (Beam's name).
 
-    Dicts and sets are written in the order of their encoded keys and members; values that are no common
+    Dicts and sets are written in the order of their encoded keys and members; values that are not common
     values are written as keys are.
 
     Args:

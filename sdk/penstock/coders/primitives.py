@@ -138,7 +138,7 @@ class VarIntCoder(_Primitive):
             raise OverflowError(
                 three_parts(
                     "an integer is out of the range of VarIntCoder, -(2**63) to 2**63 - 1",
-                    hint="use BigIntegerCoder, or leave the type hint away",
+                    hint="use BigIntegerCoder, or leave out the type hint",
                 )
             ) from error
 
@@ -163,8 +163,6 @@ class VarInt32Coder(_Primitive):
 
 
 class _Packed(_Primitive):
-    """A number in a fixed size, high byte first."""
-
     _form: ClassVar[str]
 
     def encode_to_stream(self, value: Any, stream: OutputStream, nested: bool) -> None:
@@ -253,11 +251,7 @@ class DecimalCoder(_Primitive):
 
 
 class SingletonCoder(_Primitive):
-    """One value only, in no bytes at all (Beam's ``SingletonCoder``).
-
-    Args:
-        value: The value.
-    """
+    """One value only, in no bytes at all (Beam's ``SingletonCoder``)."""
 
     def __init__(self, value: Any) -> None:
         self._value = value

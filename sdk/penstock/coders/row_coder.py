@@ -36,7 +36,7 @@ class RowCoder(FastCoder):
             none does.
 
     Raises:
-        TypeError: The schema is no type of records.
+        TypeError: The schema is not a type of records.
 
     >>> from typing import NamedTuple
     >>> class Score(NamedTuple):
@@ -108,12 +108,12 @@ def row_hint(schema: Any) -> RowTypeConstraint:
     """A type of records as a row type.
 
     Raises:
-        TypeError: It is no NamedTuple class, dataclass or row type.
+        TypeError: It is not a NamedTuple class, dataclass or row type.
     """
     row = schema if isinstance(schema, RowTypeConstraint) else RowTypeConstraint.from_user_type(schema)
     if row is None:
         hint = "use a NamedTuple, a dataclass, or a row type with named fields"
-        raise TypeError(three_parts(f"{schema!r} is no type of records", hint=hint))
+        raise TypeError(three_parts(f"{schema!r} is not a type of records", hint=hint))
     return row
 
 

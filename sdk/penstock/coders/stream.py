@@ -99,9 +99,6 @@ class OutputStream:
 class InputStream:
     """Bytes being read (Beam's ``InputStream``).
 
-    Args:
-        data: The bytes.
-
     Raises:
         EOFError: In every method that reads, if the bytes end too early.
 

@@ -74,7 +74,7 @@ class _Bounded(Protocol):
 
 
 class TimestampPrefixingWindowCoder(FastCoder):
-    """Windows of any kind: the last moment in them, then the window (Beam's
+    """Windows of any kind: the latest timestamp in them, then the window (Beam's
     ``TimestampPrefixingWindowCoder``).
 
     Args:
@@ -103,7 +103,7 @@ class TimestampPrefixingWindowCoder(FastCoder):
 
 
 class PaneInfoCoder(FastCoder):
-    """Panes: one byte, and the indices as VarInts if they are not those of a first pane (Beam's
+    """Panes: one byte, and the indices as VarInts unless it is a first pane (Beam's
     ``PaneInfoCoder``).
     """
 

@@ -71,13 +71,13 @@ class CoderRegistry:
             typehint_coder_class: A class derived from `Coder`.
 
         Raises:
-            TypeError: The second argument is no class, for instance a coder object.
+            TypeError: The second argument is not a class, for instance a coder object.
         """
         if not isinstance(typehint_coder_class, type):
             raise TypeError(
                 three_parts(
                     f"Coder registration requires a coder class object. Received {typehint_coder_class!r} instead.",
-                    hint="leave the parentheses away: register_coder(MyType, MyCoder)",
+                    hint="leave out the parentheses: register_coder(MyType, MyCoder)",
                 )
             )
         if typehint_type not in self.custom_types:

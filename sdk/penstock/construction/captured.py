@@ -32,9 +32,6 @@ def refuse_captured(node: AppliedPTransform) -> None:
     Closures, default arguments, the global variables that a function reads, and the attributes of DoFns, CombineFns
     and sinks are searched. Transforms may hold PCollections, which they apply transforms to.
 
-    Args:
-        node: The step.
-
     Raises:
         SideInputError: If there is one; the text says where it was found, and how to hand it over.
     """

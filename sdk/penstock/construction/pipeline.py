@@ -37,13 +37,13 @@ from penstock.typehints.decorators import TypeCheckError
 
 
 def check_inputs(pipeline: Any, node: AppliedPTransform) -> None:
-    """Refuses inputs that are no pipeline values, of another pipeline, or that no ParDo can take."""
+    """Refuses inputs that are not pipeline values, of another pipeline, or that no ParDo can take."""
     sides = tuple(side.pvalue for side in node.side_inputs)
     for value in (*node.inputs, *sides):
         if not isinstance(value, pvalue.PValue):
             raise TypeError(
                 three_parts(
-                    f"{node.transform} is applied to a {type(value).__name__}, which is no PCollection",
+                    f"{node.transform} is applied to a {type(value).__name__}, which is not a PCollection",
                     where=node.where,
                     hint="make a PCollection of it with Create",
                 )
@@ -86,7 +86,7 @@ class Pipeline(HasDisplayData, WithoutElements):
 
     Raises:
         ValueError: If `options` or `argv` is of another type.
-        TypeError: If `runner` is no runner, or an option's name is unknown.
+        TypeError: If `runner` is not a runner, or an option's name is unknown.
 
     >>> pipeline = Pipeline()
     >>> pipeline.visit(PipelineVisitor())
@@ -231,11 +231,8 @@ class Pipeline(HasDisplayData, WithoutElements):
             pvalueish: What to apply it to.
             label: The step's label.
 
-        Returns:
-            The transform's result.
-
         Raises:
-            TypeError: If `transform` is no PTransform.
+            TypeError: If `transform` is not a PTransform.
             RuntimeError: If the label is used already.
             TypeCheckError: If the types do not fit.
         """

@@ -93,11 +93,7 @@ class PTransform(WithTypeHints, HasDisplayData, Generic[InputT, OutputT]):
         self._user_label = value
 
     def see_options(self, options: Any) -> None:
-        """Called with the pipeline's options before the transform is applied.
-
-        Args:
-            options: The `penstock.options.pipeline_options.PipelineOptions`.
-        """
+        """Called with the pipeline's options before the transform is applied."""
 
     def default_label(self) -> str:
         """The name of a step that is given none."""
@@ -145,7 +141,7 @@ class PTransform(WithTypeHints, HasDisplayData, Generic[InputT, OutputT]):
             The transform itself.
 
         Raises:
-            TypeError: If it is no type hint.
+            TypeError: If it is not a type hint.
         """
         super().with_input_types(checked_hint(input_type_hint))
         return self
@@ -161,7 +157,7 @@ class PTransform(WithTypeHints, HasDisplayData, Generic[InputT, OutputT]):
             The transform itself.
 
         Raises:
-            TypeError: If one is no type hint.
+            TypeError: If one is not a type hint.
         """
         tagged = {tag: checked_hint(hint) for tag, hint in tagged_type_hints.items()}
         super().with_output_types(checked_hint(type_hint), **tagged)
@@ -234,7 +230,7 @@ class PTransform(WithTypeHints, HasDisplayData, Generic[InputT, OutputT]):
         return self.get_type_hints().simple_output_type(self.label) or typehints.Any
 
     def get_windowing(self, inputs: Sequence[Any]) -> Windowing:
-        """The windowing of the output: that of the first input, or the default."""
+        """The windowing of the output: the first input's, or the default."""
         for value in inputs:
             if isinstance(value, pvalue.PCollection):
                 return value.windowing
@@ -333,8 +329,6 @@ def get_named_nested_pvalues(pvalueish: Any, as_inputs: bool = False) -> Iterato
 
 
 class _ChainedPTransform(PTransform[Any, Any]):
-    """Transforms one after the other, as one composite."""
-
     def __init__(self, *parts: PTransform[Any, Any]) -> None:
         super().__init__("|".join(part.label for part in parts))
         self._parts = parts
@@ -392,8 +386,6 @@ P = ParamSpec("P")
 
 
 class _PTransformFnPTransform(PTransform[Any, Any]):
-    """A composite whose `expand` is a function."""
-
     _cuts_label = True
 
     def __init__(self, fn: Callable[..., Any], *args: Any, **kwargs: Any) -> None:
@@ -406,7 +398,6 @@ class _PTransformFnPTransform(PTransform[Any, Any]):
         return {"fn": getattr(self._fn, "__name__", type(self._fn).__name__)}
 
     def default_type_hints(self) -> Any:
-        """The type hints on the function."""
         hints = IOTypeHints.from_callable(self._fn)
         return get_type_hints(self._fn).with_defaults(hints.strip_pcoll() if hints is not None else None)
 
@@ -523,7 +514,7 @@ class PTransformWithSideInputs(PTransform[InputT, OutputT], Generic[InputT, Outp
             The transform itself.
 
         Raises:
-            TypeError: If one is no type hint.
+            TypeError: If one is not a type hint.
         """
         args = [checked_hint(hint) for hint in (input_type_hint, *side_hints)]
         kwargs = {name: checked_hint(hint) for name, hint in side_keyword_hints.items()}

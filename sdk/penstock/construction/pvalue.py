@@ -65,9 +65,6 @@ class PValue:
         Args:
             arguments: The transform, then, optionally, a label.
             keywords: Passed on to `penstock.pipeline.Pipeline.apply`.
-
-        Returns:
-            What the transform gives.
         """
         transform, *rest = arguments
         return self.pipeline.apply(transform, self, *rest, **keywords)
@@ -90,7 +87,7 @@ class PCollection(PValue, WithElements, Generic[ElementT_co]):
             producer = self.producer
             if producer is None or producer.transform is None:
                 raise ValueError(
-                    three_parts("this PCollection comes out of no transform yet", where=str(self))
+                    three_parts("this PCollection is not the output of any transform yet", where=str(self))
                 )
             self._windowing = producer.transform.get_windowing(producer.inputs)
         return self._windowing
@@ -214,9 +211,6 @@ class DoOutputsTuple:
 
 class AsSideInput:
     """A PCollection handed to another step as a whole, one view per window; use a subclass (Beam's name).
-
-    Args:
-        pcoll: The PCollection.
 
     Raises:
         TypeError: If it is something else.

@@ -76,7 +76,7 @@ def _replace(
 
 
 def _reconnect(node: AppliedPTransform, replaced: dict[int, Any]) -> None:
-    """Lets a node read from, and give, what has come in the place of replaced outputs."""
+    """Has a node read from, and give, what replaces the outputs."""
     node.main_inputs = {name: replaced.get(id(value), value) for name, value in node.main_inputs.items()}
     node.outputs = {tag: replaced.get(id(value), value) for tag, value in node.outputs.items()}
     for side in node.side_inputs:

@@ -55,7 +55,6 @@ class _Sample:
         self._next = 0
 
     def takes(self) -> bool:
-        """Whether the next element is looked at."""
         if self.every == 1:
             return True
         taken = self._next == 0
@@ -125,7 +124,7 @@ class CheckedDoFn(DoFn):
             elif name in kwargs:
                 self._check_argument(name, hint, kwargs[name])
         results = self.dofn.process(*args, **kwargs)
-        # What is no iterable of elements, the runner refuses.
+        # What is not an iterable of elements, the runner refuses.
         if not self._outputs or not isinstance(results, Iterable) or isinstance(results, (str, bytes, dict)):
             return results
         return self._checked(results)
@@ -219,7 +218,7 @@ class CheckedCombineFn(CombineFn):
 def _input_checks(function: Callable[..., Any], hints: IOTypeHints) -> list[tuple[int, str, Any]]:
     """The position, the name and the hint of each argument that is checked: elements and side inputs.
 
-    What the runner passes in by itself, such as a window, is what it is.
+    The runner's own arguments, such as a window, need no check.
     """
     if not hints.input_types or not any(hints.input_types):
         return []

@@ -98,7 +98,7 @@ _STEP_MIN = 0.5
 
 
 def ideal_line(panel: Panel, timeline: Timeline) -> str | None:
-    """The line on which event time is processing time, as a path; None where hardly any of it is to be seen."""
+    """The line on which event time is processing time, as a path; None where hardly any of it is visible."""
     events, clocks = panel.events, panel.clocks
     low = max(events.moment(events.low_edge), clocks.moment(clocks.low_edge))
     high = min(events.moment(events.high_edge), clocks.moment(clocks.high_edge))
@@ -206,9 +206,6 @@ def draw(recording: Recording) -> str:
     Elements are circles with their values; panes are rectangles over the span of their window, with their value at
     the upper edge, which lies at the moment they came; the solid line is the watermark, the dashed one what it would
     be if everything arrived at once. Several keys have a panel each.
-
-    Args:
-        recording: What happened.
 
     Returns:
         An ``<svg>`` element that is complete in itself: with its style, for light and dark, and a description.

@@ -87,12 +87,12 @@ class Section:
                 hint = f"use one of {', '.join(STATUSES)}"
                 raise ValueError(three_parts(f"there is no status {status!r}", where=here(), hint=hint))
             if svg and not svg.startswith("<svg"):
-                what = f"the drawing of {caption!r} is no <svg>"
+                what = f"the drawing of {caption!r} is not an <svg>"
                 raise ValueError(three_parts(what, where=here(), hint="pass what draw(recording) gives"))
 
 
 def page(title: str, sections: Sequence[Section]) -> str:
-    """An HTML page of sections with their figures, and a list of contents with what came of each.
+    """An HTML page of sections with their figures, and a list of contents with the status of each.
 
     Args:
         title: The title of the page.

@@ -240,7 +240,6 @@ def _places_around(area: Area, width: float) -> Iterator[tuple[float, float]]:
 
 
 def _columns(area: Area, width: float) -> list[float]:
-    """In the middle, or at a side."""
     middle = (area.left + area.right - width) / 2
     first, last = area.left + _GAP, area.right - width - _GAP
     sides = [min(area.left + 5, last), max(area.right - width - 5, first)]

@@ -174,11 +174,9 @@ class _Clocks:
         self.end_micros = last + STEP_MICROS if self.are_steps else last
 
     def of_step(self, step: int) -> int:
-        """Processing time at an event."""
         return self._by_step[step] if step < len(self._by_step) else self.end_micros
 
     def of_played(self, one: Played) -> int:
-        """Processing time at which something came out."""
         if self.are_steps or one.step >= len(self._by_step):
             return self.of_step(one.step)
         return max(one.clock_micros, self._first)

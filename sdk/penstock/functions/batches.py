@@ -36,7 +36,7 @@ _SAMPLED = 100
 class BatchConverter(Generic[B, E]):
     """Makes a batch of elements, and elements of a batch (Beam's name).
 
-    Two converters are equal if batches of the one can be given to whoever asks for those of the other.
+    Two converters are equal if batches of the one can be given to whoever asks for batches of the other.
 
     Args:
         batch_type: The type hint of the batch.
@@ -147,7 +147,7 @@ class ListBatchConverter(BatchConverter[list[Any], Any]):
     @staticmethod
     @BatchConverter.register(name="list")
     def from_typehints(element_type: Any, batch_type: Any) -> BatchConverter[Any, Any]:  # type: ignore[override]
-        """The converter; TypeError if the batch type is no list of these elements."""
+        """The converter; TypeError if the batch type is not a list of these elements."""
         if (
             not isinstance(batch_type, typehints.ListConstraint)
             or typehints.normalize(batch_type.inner_type) != element_type

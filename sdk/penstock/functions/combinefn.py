@@ -11,9 +11,14 @@ from penstock.base.labels import label_from_callable
 from penstock.base.where import here
 from penstock.coders.typecoders import registry
 from penstock.error import three_parts
-from penstock.functions.output_hints import strip_output_annotations
 from penstock.typehints import trivial_inference, typehints
-from penstock.typehints.decorators import IOTypeHints, TypeCheckError, WithTypeHints, get_type_hints
+from penstock.typehints.decorators import (
+    IOTypeHints,
+    TypeCheckError,
+    WithTypeHints,
+    get_type_hints,
+    strip_output_annotations,
+)
 
 
 class CombineFn(WithTypeHints, HasDisplayData):
@@ -270,7 +275,6 @@ class _CurriedFn(CombineFn):
         return str(described()) if described else type(self.fn).__name__
 
     def default_label(self) -> str:
-        """The label of the one inside."""
         return self.fn.default_label()
 
     def setup(self, *args: Any, **kwargs: Any) -> None:
@@ -303,8 +307,6 @@ class _CurriedFn(CombineFn):
 
 
 class _CurriedReversibleFn(_CurriedFn):
-    """The same for a CombineFn with ``subtract_input``."""
-
     def __init__(self, fn: CombineFn, args: Sequence[Any], kwargs: Mapping[str, Any]) -> None:
         super().__init__(fn, args, kwargs)
         if hasattr(fn, "subtracts"):
@@ -352,11 +354,7 @@ _PASSED_ON = (
 
 
 class DefaultingCombineFn(CombineFn):
-    """A CombineFn that leaves the marker of an otherwise empty PCollection out.
-
-    Args:
-        fn: The CombineFn inside.
-    """
+    """A CombineFn that leaves the marker of an otherwise empty PCollection out."""
 
     def __init__(self, fn: CombineFn) -> None:
         super().__init__()

@@ -10,7 +10,6 @@ from penstock.base.where import here
 from penstock.error import three_parts
 from penstock.functions import params
 from penstock.functions.batches import annotated_input, annotated_output, element_hints
-from penstock.functions.output_hints import strip_output_annotations
 from penstock.functions.params import (
     DoFnParam,
 )
@@ -20,7 +19,13 @@ from penstock.functions.signature import (
     method_signature,
 )
 from penstock.typehints import trivial_inference, typehints
-from penstock.typehints.decorators import IOTypeHints, TypeCheckError, WithTypeHints, get_type_hints
+from penstock.typehints.decorators import (
+    IOTypeHints,
+    TypeCheckError,
+    WithTypeHints,
+    get_type_hints,
+    strip_output_annotations,
+)
 
 
 def _does_nothing(method: Callable[..., Any]) -> Callable[..., Any]:
@@ -323,7 +328,7 @@ class FlatMapDoFn(DoFn):
         return {"fn": DisplayDataItem(self.describe(), label="Transform Function")}
 
     def _get_display_data_namespace(self) -> str:
-        # The classes that only some functions need are no business of those who read it.
+        # The classes that only some functions need do not matter to those who read it.
         return "penstock.transforms.core.CallableWrapperDoFn"
 
     def process(self, element: Any, *args: Any, **kwargs: Any) -> Any:
@@ -379,7 +384,7 @@ class ItemsDoFn(FlatMapDoFn):
         return iter(element)
 
     def default_type_hints(self) -> Any:
-        """None: the type of the items follows from that of the elements."""
+        """None: the type of the items follows from the type of the elements."""
         return IOTypeHints.empty()
 
     def infer_output_type(self, input_type: Any) -> Any:

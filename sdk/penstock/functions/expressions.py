@@ -323,7 +323,7 @@ def field(name: str) -> Field:
         ``Select("team", double=field("score") * 2)``, ``GroupBy(hour=field("at") // 3600)``.
 
     Raises:
-        TypeError: `name` is no text.
+        TypeError: `name` is not a string.
 
     >>> from penstock.base.row import Row
     >>> (field("score") * 2 + 1)(Row(score=20)), (field("team") == "red")({"team": "blue"})

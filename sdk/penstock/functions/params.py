@@ -253,11 +253,7 @@ class ContextDoFnParam(DoFnParam):
         object.__setattr__(self, "kwargs", dict(kwargs or {}))
 
     def create_and_enter(self) -> tuple[Any, Any]:
-        """Makes the context manager and enters it.
-
-        Returns:
-            The manager, and what its ``__enter__`` gave.
-        """
+        """Makes the context manager and enters it."""
         manager = self.context_manager_constructor(*self.args, **self.kwargs)
         return manager, manager.__enter__()
 

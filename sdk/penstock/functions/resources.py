@@ -69,7 +69,7 @@ class ResourceHint:
         """Makes a kind known under a name, or under a further one.
 
         Raises:
-            TypeError: If the class is no `ResourceHint`, or has no `urn`.
+            TypeError: If the class is not a `ResourceHint`, or has no `urn`.
         """
         if not (isinstance(hint_class, type) and issubclass(hint_class, ResourceHint) and hint_class.urn):
             what = f"the resource hint {hint_name} needs a class of hints with a urn, not {hint_class!r}"
@@ -154,9 +154,6 @@ def parse_resource_hints(hints: Mapping[str, Any]) -> dict[str, bytes]:
         hints: Beam's names (``accelerator``, ``min_ram``, ``cpu_count``, ``max_active_bundles_per_worker``,
             and the camel-case spellings), or those of hints of your own, with values.
 
-    Returns:
-        Values by URN.
-
     Raises:
         ValueError: If a name is unknown, or a value makes no sense.
 
@@ -220,7 +217,6 @@ def _number(value: Any) -> bytes:
 
 
 def _storage_bytes(value: Any) -> int:
-    """A number of bytes from ``"4 GiB"`` or a number."""
     if isinstance(value, int) and not isinstance(value, bool):
         return value
     match = re.fullmatch(r"(\d*\.?\d+)([A-Za-z]+)", _text(value).replace(" ", ""), re.ASCII)

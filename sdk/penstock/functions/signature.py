@@ -90,12 +90,7 @@ class MethodSignature:
 
 @dataclass(frozen=True)
 class Call:
-    """How to call a method: where a `DoFnParam` stands, the runner puts the value it asks for.
-
-    Attributes:
-        args: Positional arguments.
-        kwargs: Keyword arguments, as pairs.
-    """
+    """How to call a method: where a `DoFnParam` stands, the runner puts the value it asks for."""
 
     args: tuple[Any, ...]
     kwargs: tuple[tuple[str, Any], ...] = ()
@@ -193,12 +188,6 @@ def method_signature(name: str, function: Callable[..., Any]) -> MethodSignature
 
 def signature_of(dofn: Any) -> DoFnSignature:
     """What the methods of a DoFn ask for.
-
-    Args:
-        dofn: A `penstock.transforms.core.DoFn`.
-
-    Returns:
-        The signature.
 
     Raises:
         ValueError: If a parameter is asked for twice or where it cannot be had, or state or timers are not right.

@@ -22,6 +22,14 @@ class RuntimeState:
     def finalize(self) -> None:
         """Called when nothing more will be done to it; does nothing."""
 
+    def clear(self) -> None:
+        """Removes everything."""
+        raise NotImplementedError
+
+    def commit(self) -> None:
+        """Stores what was done."""
+        raise NotImplementedError
+
 
 class ReadModifyWriteRuntimeState(RuntimeState):
     """One value."""
@@ -34,14 +42,6 @@ class ReadModifyWriteRuntimeState(RuntimeState):
         """Replaces the value."""
         raise NotImplementedError
 
-    def clear(self) -> None:
-        """Removes the value."""
-        raise NotImplementedError
-
-    def commit(self) -> None:
-        """Stores what was done."""
-        raise NotImplementedError
-
 
 class AccumulatingRuntimeState(RuntimeState):
     """Something that values are added to."""
@@ -52,14 +52,6 @@ class AccumulatingRuntimeState(RuntimeState):
 
     def add(self, value: Any) -> None:
         """Adds a value."""
-        raise NotImplementedError
-
-    def clear(self) -> None:
-        """Removes everything."""
-        raise NotImplementedError
-
-    def commit(self) -> None:
-        """Stores what was done."""
         raise NotImplementedError
 
 
@@ -108,14 +100,6 @@ class MapRuntimeState(RuntimeState):
 
     def entries(self) -> Iterable[tuple[Any, Any]]:
         """Pairs of a key and its value."""
-        raise NotImplementedError
-
-    def clear(self) -> None:
-        """Removes everything."""
-        raise NotImplementedError
-
-    def commit(self) -> None:
-        """Stores what was done."""
         raise NotImplementedError
 
 
@@ -282,11 +266,8 @@ class TimerSpec:
 def on_timer(timer_spec: TimerSpec) -> Callable[[MethodT], MethodT]:
     """Marks the method of a DoFn that is called when a timer fires (Beam's decorator).
 
-    Args:
-        timer_spec: The timer.
-
     Raises:
-        ValueError: If it is no `TimerSpec`, or has such a method already.
+        ValueError: If it is not a `TimerSpec`, or has such a method already.
     """
     if not isinstance(timer_spec, TimerSpec):
         raise ValueError(
@@ -381,10 +362,10 @@ _MARK = "_is_on_window_expiration"
 def on_window_expiration(method: MethodT) -> MethodT:
     """Marks the method of a DoFn that is called before the state of a window goes (Java's ``@OnWindowExpiration``).
 
-    It may ask for states, for the key and for the window, and gives elements at the window's last moment.
+    It may ask for states, for the key and for the window, and gives elements at the end of the window.
 
     Raises:
-        ValueError: If it is no method.
+        ValueError: If it is not a method.
     """
     if not callable(method):
         raise ValueError(three_parts("@on_window_expiration decorator expected callable"))

@@ -165,7 +165,7 @@ class AuditEntries(argparse.Action):
         try:
             return [(key, str(value)) for key, value in json.loads(text).items()]
         except (ValueError, AttributeError):
-            raise argparse.ArgumentError(self, "it is no JSON object") from None
+            raise argparse.ArgumentError(self, "it is not a JSON object") from None
 
     def _check_length(self, kind: str, text: str, characters: int) -> None:
         if len(text) > characters:
@@ -255,9 +255,6 @@ class PipelineOptions(HasDisplayData):
             options: True gives the flag alone; False the flag that switches the option off, if there is one;
                 a list repeats the flag; a dict becomes JSON; None is left out with a warning.
 
-        Returns:
-            An object of this class.
-
         >>> PipelineOptions.from_dictionary({"streaming": True, "label": ["a", "b"]})._flags
         ['--streaming', '--label=a', '--label=b']
         """
@@ -279,9 +276,6 @@ class PipelineOptions(HasDisplayData):
             retain_unknown_options: Keeps flags that no class knows: alone they are True, else strings.
             display_warnings: Logs each unknown flag, with the closest known one.
             current_only: Only the options of this class.
-
-        Returns:
-            A new dictionary.
         """
         parser = parser_of([type(self)] if current_only else all_classes())
         if add_extra_args_fn:
@@ -311,9 +305,6 @@ class PipelineOptions(HasDisplayData):
 
         Args:
             cls: `PipelineOptions` or a subclass.
-
-        Returns:
-            A view.
 
         Raises:
             TypeError: If `cls` is not such a class.
@@ -359,9 +350,6 @@ class OptionsContext:
     """Defaults of the options of pipelines that are made in a block (Beam's ``OptionsContext``).
 
     Also a decorator of functions. Flags do not override it; keyword arguments do.
-
-    Args:
-        **options: Values by option name.
 
     >>> class SizeOptions(PipelineOptions):
     ...     @classmethod
@@ -525,7 +513,7 @@ _LAST_WORDS = (
 
 
 def text_of_help() -> str:
-    """The options by class: those of the program itself come first, those of penstock's runner follow.
+    """The options by class: the program's own come first, the runner's follow.
 
     >>> print(text_of_help())
     usage: ... [options]...SparkOptions: ...

@@ -36,7 +36,7 @@ def check_given(options: PipelineOptions) -> None:
     >>> check_given(PipelineOptions(["--checkpoint_locatoin=/tmp/here"]))
     Traceback (most recent call last):
         ...
-    ValueError: --checkpoint_locatoin is no option
+    ValueError: --checkpoint_locatoin is not an option
       hint: did you mean --checkpoint_location? Run the program with --help to see all options
     """
     parser = parser_of(all_classes())
@@ -75,7 +75,7 @@ def _refuse_ours(flag: str, parser: OptionsParser) -> None:
         hint = f"write --spark_conf={flag[2:]}=value"
     elif close:
         hint = f"did you mean {close}? Run the program with --help to see all options"
-    raise ValueError(three_parts(f"{flag} is no option", hint=hint))
+    raise ValueError(three_parts(f"{flag} is not an option", hint=hint))
 
 
 def _meant(flag: str, parser: OptionsParser) -> str:

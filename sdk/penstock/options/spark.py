@@ -94,7 +94,7 @@ def properties_of_file(path: str | os.PathLike[str]) -> dict[str, str]:
         with open(name, encoding="utf-8") as file:
             text = file.read()
     except (OSError, UnicodeDecodeError) as error:
-        what = f"the file of Spark properties {name} cannot be read: {getattr(error, 'strerror', 'it is no UTF-8')}"
+        what = f"the file of Spark properties {name} cannot be read: {getattr(error, 'strerror', 'it is not UTF-8')}"
         raise ValueError(three_parts(what, hint="name a file like spark-defaults.conf")) from None
     if os.name == "posix" and os.stat(name).st_mode & 0o044:
         _warn_of_readers(name)
@@ -134,7 +134,7 @@ MODES = ("batch", "micro_batch", "streaming")
 _SWITCHES = {
     "fast_start": "Starts a local Spark in half the time, at the cost of long jobs; for tests.",
     "show_elements_in_errors": "Puts the failing element into the error's text.",
-    "drain_on_signal": "Has Ctrl-C and SIGTERM drain a stream, in the place of cancelling it.",
+    "drain_on_signal": "Has Ctrl-C and SIGTERM drain a stream, instead of cancelling it.",
     "take_over": "Ends another run that holds the checkpoint, and goes on from where it was.",
 }
 
@@ -145,9 +145,9 @@ OPTIMISATIONS = {
     "window_columns": "simple groupings of a stream keep windows in columns, in the place of a machine for each key",
     "inline_sinks": "the last step of a stream makes the rows of its only sink, without a step of Spark's between them",
     "native_sums": "Spark adds up sums and counts of known types",
-    "native_columns": "Spark computes with the columns of a source by itself, where it can",
+    "native_columns": "Spark computes with the columns of a source on its own, where it can",
     "column_bounds": "columns whose numbers are small, as footers of files tell, are added up as they are",
-    "driver_rows": "the driver makes rows of a few values of the program by itself, without a task of Python",
+    "driver_rows": "the driver makes rows of a few values of the program on its own, without a task of Python",
     "shortcuts": "workers take the elements of a window, or the sums of all windows, together",
     "whole_batches": "batches go as they are from one `process_batch` to the next, also where there is a `process`",
 }
@@ -173,7 +173,7 @@ class SparkOptions(PipelineOptions):
         without: The names of optimisations to switch off, of `OPTIMISATIONS`, or ``all``.
         record_events: How many elements and panes of each grouping are recorded, for ``result.figure``; None for none.
         drop_state: The labels of groupings whose state in the checkpoint may go, since the pipeline has them no more.
-        drain_on_signal: Has Ctrl-C and SIGTERM drain a stream, in the place of cancelling it.
+        drain_on_signal: Has Ctrl-C and SIGTERM drain a stream, instead of cancelling it.
         take_over: Ends another run that holds the checkpoint, and goes on from where that one was.
         spark_job_server_jar: Beam's; of no effect, as are `spark_rest_url`, `spark_submit_uber_jar` and
             `spark_version`.
@@ -283,23 +283,23 @@ class SparkOptions(PipelineOptions):
 
 
 def _add_those_of_the_job_server(parser: OptionsParser) -> None:
-    """Beam's options for the way to Spark through a job server."""
     instead = "there is no job server here: --master"
     parser.add_without_effect(instead, "--spark_job_server_jar", default=None)
     parser.add_without_effect(instead, "--spark_submit_uber_jar", action="store_true", default=False)
     parser.add_without_effect(instead, "--spark_rest_url", default=None)
     parser.add_without_effect(
-        "the version is that of the installed pyspark", "--spark_version", default="3", choices=["3"]
+        "the installed pyspark has the version", "--spark_version", default="3", choices=["3"]
     )
 
 
 def _wrong_names(without: Any) -> list[str]:
-    """What is wrong with the names of optimisations to switch off."""
     hint = f"use a list of: all, {', '.join(OPTIMISATIONS)}"
     if isinstance(without, str):
         return [three_parts("without is a string", hint=hint)]
     unknown = [name for name in without or () if name != "all" and name not in OPTIMISATIONS]
-    return [three_parts(f"without names {name!r}, which is no optimisation", hint=hint) for name in unknown]
+    return [
+        three_parts(f"without names {name!r}, which is not an optimisation", hint=hint) for name in unknown
+    ]
 
 
 SparkRunnerOptions = SparkOptions

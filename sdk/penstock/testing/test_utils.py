@@ -50,9 +50,6 @@ class TempDir:
         Args:
             suffix: The end of its name.
             lines: What is in it, with the ends of the lines.
-
-        Returns:
-            Its path.
         """
         with tempfile.NamedTemporaryFile(delete=False, dir=self._path, suffix=suffix) as file:
             file.writelines(lines or ())

@@ -214,7 +214,7 @@ class EqualToPerWindow:
         for element in actual:
             if not isinstance(element, TestWindowedValue):
                 raise BeamAssertException(
-                    f"Failed assert: an element of type {type(element).__name__} is no TestWindowedValue; "
+                    f"Failed assert: an element of type {type(element).__name__} is not a TestWindowedValue; "
                     "is reify_windows=True missing?"
                 )
             window = element.windows[0]
@@ -240,11 +240,7 @@ class EqualToPerWindow:
 
 
 def equal_to_per_window(expected_window_to_elements: Mapping[Any, list[Any]]) -> EqualToPerWindow:
-    """Matches the elements of each window in any order (Beam's name); `assert_that` then reifies windows.
-
-    Args:
-        expected_window_to_elements: The elements by window.
-    """
+    """Matches the elements of each window in any order (Beam's name); `assert_that` then reifies windows."""
     return EqualToPerWindow(expected_window_to_elements)
 
 
@@ -363,11 +359,8 @@ def assert_that(
         use_global_window: False calls the matcher for each window, with the pair of its elements and the
             window; and once with no elements and the global window.
 
-    Returns:
-        Nothing of use.
-
     Raises:
-        AssertionError: If `actual` is no PCollection.
+        AssertionError: If `actual` is not a PCollection.
         RuntimeError: If its pipeline has run already.
     """
     if not isinstance(actual, pvalue.PCollection):

@@ -34,8 +34,7 @@ from penstock.transforms.reshuffling import Reshuffle, ReshufflePerKey
 from penstock.transforms.row_joins import JoinRows
 from penstock.transforms.upserts import Upsert, Upserts
 from penstock.transforms.validity import Valid, ValidFrom, ValidityJoin
-from penstock.transforms.windowing import SetTrigger, WindowInto
-from penstock.transforms.with_timestamps import WithTimestamps
+from penstock.transforms.windowing import SetTrigger, WindowInto, WithTimestamps
 from penstock.windows.timeutil import TimeDomain
 from penstock.windows.windowing import Windowing
 

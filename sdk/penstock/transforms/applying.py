@@ -14,11 +14,7 @@ from penstock.transforms.create import Create
 
 
 class Materialize(PTransform[Any, Any]):
-    """Appends every element to a list when the pipeline has run; for what fits into memory.
-
-    Args:
-        into: The list.
-    """
+    """Appends every element to a list when the pipeline has run; for what fits into memory."""
 
     def __init__(self, into: list[Any]) -> None:
         super().__init__()
@@ -75,7 +71,7 @@ def apply_to(transform: Any, left: Any, label: str | None = None) -> Any:
 
 
 def _with_plain_values(pipeline: Any, pvalueish: Any, values: tuple[Any, ...]) -> Any:
-    """The nested input, with a ``Create`` in the place of each plain value."""
+    """The nested input, with a ``Create`` for each plain value."""
     replacements = {
         id(value): pipeline | f"CreatePInput{index}" >> Create(value, reshuffle=False)
         for index, value in enumerate(values)

@@ -288,7 +288,6 @@ class ApproximateQuantilesCombineFn(CombineFn):
         return chain.from_iterable(elements)
 
     def _between(self, sketch: Sketch) -> Iterator[Any]:
-        """The quantiles but for the first and the last."""
         pairs = list(sketch.entries(self._settings))
         replace(self._settings, weighted=True).sort(pairs)
         total = sum(weight for _, weight in pairs)
@@ -332,7 +331,6 @@ class _Quantiles(PTransform[Any, Any]):
         )
 
     def value_type(self, input_type: Any) -> Any:
-        """The type of the quantiles: that of the inputs; unknown for batches or with weights."""
         return Any if self._arguments["weighted"] or self._arguments["input_batched"] else input_type
 
     def display_data(self) -> dict[str, Any]:

@@ -105,9 +105,6 @@ class CombinePerKey(PTransformWithSideInputs):
 
         Args:
             fanout: The number of parts per key, or a function from the key to it; None for one round.
-
-        Returns:
-            A transform.
         """
         if fanout is None:
             return self
@@ -334,8 +331,6 @@ class CombineGlobally(PTransform[Any, Any]):
 
 
 class _KeyWithNone(DoFn):
-    """Pairs each element with the key None."""
-
     def process(self, element: Any) -> Iterable[Any]:
         return [(None, element)]
 
@@ -435,7 +430,6 @@ class _PreCombineFn(CombineFn):
             setattr(self, name, getattr(fn, name))
 
     def default_label(self) -> str:
-        """That of the whole, for messages."""
         return self._label
 
     def extract_output(self, accumulator: Any, *args: Any, **kwargs: Any) -> Any:

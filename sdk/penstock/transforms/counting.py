@@ -156,7 +156,7 @@ class Mean:
 class Count:
     """Counts (Beam's ``combiners.Count``).
 
-    Example: ``words | Count.PerElement()`` gives ``("the", 42)`` and so on.
+    Example: ``words | Count.PerElement()`` gives pairs such as ``("the", 42)``.
 
     >>> Count.Globally().has_defaults
     True

@@ -67,7 +67,7 @@ class Create(PTransform[Any, PCollection[T]]):
         return graph.Read(graph.InlineValues(self.values))
 
     def get_output_type(self) -> Any:
-        """The declared type of the elements, or that of the values."""
+        """The declared type of the elements, or the type of the values."""
         return self.get_type_hints().simple_output_type(self.label) or self.infer_output_type(None)
 
     def infer_output_type(self, input_type: Any) -> Any:

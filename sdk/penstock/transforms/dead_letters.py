@@ -249,7 +249,7 @@ class ExceptionHandlingDoFn(DoFn):
         position = self._element_position
         element = args[position] if isinstance(position, int) else kwargs[position]
         if self._isolated is not None:
-            # What setup and start_bundle raise is no fault of the element.
+            # What setup and start_bundle raise is not the fault of the element.
             self._isolated.begin()
         try:
             outputs = self._call(args, kwargs)

@@ -30,8 +30,6 @@ T = TypeVar("T")
 
 
 class _WithDurations(PTransform[Any, Any]):
-    """What the two transforms share: the arguments and their check."""
-
     def __init__(
         self,
         processing_time_duration: DurationTypes | None = None,
@@ -150,7 +148,6 @@ class _First(DoFn):
         by_clock: Any = DoFn.TimerParam(BY_CLOCK),
         by_watermark: Any = DoFn.TimerParam(BY_WATERMARK),
     ) -> Iterator[Any]:
-        """The KV, unless its key is known."""
         if seen.read():
             return
         seen.write(True)
@@ -162,12 +159,10 @@ class _First(DoFn):
 
     @on_timer(BY_CLOCK)
     def forget_by_the_clock(self, seen: Any = DoFn.StateParam(SEEN)) -> None:
-        """Forgets the key."""
         seen.clear()
 
     @on_timer(BY_WATERMARK)
     def forget_by_the_watermark(self, seen: Any = DoFn.StateParam(SEEN)) -> None:
-        """Forgets the key."""
         seen.clear()
 
 

@@ -34,7 +34,7 @@ def check_fields(function: object, element_type: Any, where: str | None) -> None
 
 
 def check_field_names(names: Sequence[str] | dict[str, Any], element_type: Any, where: str | None) -> None:
-    """Refuses names that are no fields of the elements; see `check_fields`.
+    """Refuses names that are not fields of the elements; see `check_fields`.
 
     >>> check_field_names(["taem"], RowTypeConstraint.from_fields([("team", str)]), "at step 'Select'")
     Traceback (most recent call last):
@@ -80,7 +80,7 @@ def _makes_more(user_type: Any) -> bool:
 
 
 def _is_attribute(name: str, element_type: Any) -> bool:
-    """Whether objects of a type have an attribute that is no field, such as a property."""
+    """Whether objects of a type have an attribute that is not a field, such as a property."""
     if isinstance(element_type, RecordConstraint):
         return False
     if isinstance(element_type, GeneratedClassRowTypeConstraint):

@@ -130,7 +130,6 @@ class GroupBy(PTransform[Any, Any]):
         return KeyOf(tuple(self._key_fields))
 
     def _check_names(self, names: list[str]) -> None:
-        """Refuses what a named tuple cannot have as fields."""
         for at, name in enumerate(names):
             if name in names[:at]:
                 what = f"two fields of the result have the name {name!r}"
@@ -158,15 +157,12 @@ class GroupBy(PTransform[Any, Any]):
 
 
 class _GroupAndAggregate(PTransform[Any, Any]):
-    """Groups elements and combines fields of them."""
-
     def __init__(self, grouping: GroupBy, aggregations: tuple[tuple[Any, Any, str], ...]) -> None:
         super().__init__()
         self._grouping = grouping.force_tuple_keys(True)
         self._aggregations = aggregations
 
     def aggregate_field(self, field: Given, combine_fn: Any, dest: str) -> _GroupAndAggregate:
-        """See `GroupBy.aggregate_field`."""
         more = (*self._aggregations, (_expression(field, 0), combine_fn, dest))
         return _GroupAndAggregate(self._grouping, more)
 
@@ -191,7 +187,6 @@ class _GroupAndAggregate(PTransform[Any, Any]):
         return result
 
     def _result_type(self, names: tuple[str, ...], input_type: Any) -> Any:
-        """The type of the results."""
         kinds = [_type_of(each, input_type) for _, each in self._grouping._key_fields]
         kinds += [_combined_type(fn, _type_of(each, input_type)) for each, fn, _ in self._aggregations]
         return row_type.RowTypeConstraint.from_fields(list(zip(names, kinds, strict=True)))
@@ -305,12 +300,9 @@ class CallableWrapperPartitionFn(PartitionFn):
 
 
 class _ApplyPartitionFn(DoFn):
-    """Sends each element to the output of its part."""
-
     def process(
         self, element: Any, partitionfn: PartitionFn, n: int, *args: Any, **kwargs: Any
     ) -> Iterable[Any]:
-        """The element, tagged with the part's number."""
         partition = partitionfn.partition_for(element, n, *args, **kwargs)
         if isinstance(partition, bool) or not isinstance(partition, numbers.Integral):
             raise ValueError(

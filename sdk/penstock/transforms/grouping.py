@@ -32,11 +32,8 @@ class WithLateData(PTransform[Any, Any]):
 
     Example: ``sums, late = pairs | CombinePerKey(sum).with_late_data()``.
 
-    Args:
-        grouping: The grouping.
-
     Raises:
-        ValueError: It is a combine with side inputs, which is no grouping by itself.
+        ValueError: It is a combine with side inputs, which is not a grouping.
     """
 
     def __init__(self, grouping: PTransform[Any, Any]) -> None:
@@ -110,7 +107,7 @@ class GroupByKey(PTransform[Any, Any]):
     Raises:
         ValueError: When applied to an unbounded PCollection in the global window with a trigger that never fires
             before the end of all time, or with a trigger that may lose data.
-        TypeCheckError: When applied to elements that are no pairs.
+        TypeCheckError: When applied to elements that are not pairs.
 
     >>> GroupByKey().label
     'GroupByKey'
@@ -243,7 +240,7 @@ class Flatten(PTransform[Any, Any]):
         for pcoll in pcolls:
             if pcoll.windowing != windowing:
                 _LOGGER.warning(
-                    "%s: the inputs have different windowings; that of the first one counts: %s, not %s",
+                    "%s: the inputs have different windowings; the first input's counts: %s, not %s",
                     self.label,
                     windowing,
                     pcoll.windowing,

@@ -52,12 +52,7 @@ def check_grouping(transform: PTransform[Any, Any], pcoll: Any, gives_lists: boo
 
 
 def check_keyed(transform: PTransform[Any, Any], pcoll: Any) -> None:
-    """Refuses elements that are no pairs for a stateful DoFn, with a ValueError.
-
-    Args:
-        transform: The ParDo.
-        pcoll: Its input.
-    """
+    """Refuses elements that are not pairs for a stateful DoFn, with a ValueError."""
     try:
         typehints.coerce_to_kv_type(pcoll.element_type or typehints.Any, transform.label)
     except ValueError as error:

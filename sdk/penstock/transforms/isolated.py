@@ -55,7 +55,7 @@ class IsolatedCalls:
             Exception: What they raise.
         """
         if self._child is not None and not self._child.is_alive():
-            # It has ended between two elements, say because memory was short.
+            # It has ended between two elements, for example because memory was short.
             self._drop()
         if self._child is None:
             self._child = ChildProcess(_Server(self._dofn, self._known).answer)

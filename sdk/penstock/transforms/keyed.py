@@ -146,8 +146,6 @@ def fn_takes_side_inputs(fn: Callable[..., Any]) -> bool:
 
 
 class _Constant:
-    """Pairs with one and the same key."""
-
     def __init__(self, key: Any) -> None:
         self._key = key
 
@@ -156,8 +154,6 @@ class _Constant:
 
 
 class _Computed:
-    """Pairs with the key that a callable computes."""
-
     def __init__(self, key_of: Callable[..., Any]) -> None:
         self._key_of = key_of
 

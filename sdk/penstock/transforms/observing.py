@@ -104,7 +104,7 @@ class LoggingDoFn(DoFn):
         try:
             return timestamp.to_rfc3339()
         except (OverflowError, ValueError):
-            # The ends of time, which the global window has, are no years of the calendar.
+            # The ends of time, which the global window has, are not years of the calendar.
             return str(timestamp)
 
 
@@ -136,9 +136,6 @@ class Tee(PTransform[Any, Any]):
 @with_output_types(T)
 class WaitOn(PTransform[Any, Any]):
     """Passes its input on when other PCollections are complete, window by window (Beam's ``WaitOn``).
-
-    Args:
-        *to_be_waited_on: The other PCollections.
 
     Example: ``queries | WaitOn(written_tables) | Map(ask)``.
 

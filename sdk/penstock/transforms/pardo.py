@@ -95,11 +95,7 @@ def check_process(transform: Any) -> None:
 
 
 def warn_of_returns(dofn: Any) -> None:
-    """Logs a warning if ``process`` yields and returns a value, which is lost, or has a ``return None``.
-
-    Args:
-        dofn: A DoFn.
-    """
+    """Logs a warning if ``process`` yields and returns a value, which is lost, or has a ``return None``."""
     function = getattr(dofn.process, "__func__", None)
     if not isinstance(function, types.FunctionType):
         return
@@ -142,7 +138,7 @@ def _says_return_none(function: types.FunctionType) -> bool:
 
 
 def _statements_of(node: ast.AST) -> Iterator[ast.AST]:
-    """What is in a function, but not in those inside of it."""
+    """What is in a function, but not in the functions inside of it."""
     for child in ast.iter_child_nodes(node):
         if not isinstance(child, (ast.FunctionDef, ast.AsyncFunctionDef, ast.Lambda, ast.ClassDef)):
             yield child
@@ -231,7 +227,7 @@ class ParDo(PTransformWithSideInputs[Any, PCollection[ResultT]]):
         """The main output.
 
         Raises:
-            ValueError: If a stateful DoFn is applied to elements that are no key-value pairs, or may be retractions
+            ValueError: If a stateful DoFn is applied to elements that are not key-value pairs, or may be retractions
                 that it does not take.
             TypeError: If the DoFn has neither ``process`` nor ``process_batch``, or has to do with batches, and nothing
                 says how the elements become such batches.
@@ -320,9 +316,6 @@ class ParDo(PTransformWithSideInputs[Any, PCollection[ResultT]]):
             allow_unsafe_userstate_in_process: Whether ``process`` may use state and timers, although what a
                 failing element stored stays stored.
 
-        Returns:
-            A transform that gives both outputs.
-
         Raises:
             ValueError: If arguments exclude each other, or cannot work.
 
@@ -366,8 +359,6 @@ if TYPE_CHECKING:
 
 
 class _MultiParDo(ParDo[Any]):
-    """A ParDo with tagged outputs."""
-
     def __init__(
         self, pardo: ParDo[Any], tags: tuple[str, ...], main_tag: str | None, allow_unknown_tags: bool | None
     ) -> None:
@@ -417,9 +408,6 @@ def FlatMap(fn: Callable[..., Any] = identity, *args: Any, **kwargs: Any) -> Par
         args: Further arguments, which may be side inputs.
         kwargs: Likewise, by name.
 
-    Returns:
-        The transform.
-
     Raises:
         TypeError: If `fn` is not callable, or the arguments do not fit.
 
@@ -438,9 +426,6 @@ def Map(fn: Callable[..., Any], *args: Any, **kwargs: Any) -> ParDo[Any]:
         args: Further arguments, which may be side inputs.
         kwargs: Likewise, by name.
 
-    Returns:
-        The transform.
-
     Raises:
         TypeError: If `fn` is not callable, or the arguments do not fit.
 
@@ -457,9 +442,6 @@ def Filter(fn: Callable[..., Any], *args: Any, **kwargs: Any) -> Keeps:
         fn: A function of an element.
         args: Further arguments, which may be side inputs.
         kwargs: Likewise, by name.
-
-    Returns:
-        The transform.
 
     Raises:
         TypeError: If `fn` is not callable, or the arguments do not fit.
@@ -479,9 +461,6 @@ def MapTuple(fn: Callable[..., Any], *args: Any, **kwargs: Any) -> ParDo[Any]:
         args: Further arguments, which may be side inputs.
         kwargs: Likewise, by name.
 
-    Returns:
-        The transform.
-
     Raises:
         TypeError: If `fn` is not callable, or the arguments do not fit.
 
@@ -499,9 +478,6 @@ def FlatMapTuple(fn: Callable[..., Iterable[ResultT] | None], *args: Any, **kwar
             `kwargs` have default arguments.
         args: Further arguments, which may be side inputs.
         kwargs: Likewise, by name.
-
-    Returns:
-        The transform.
 
     Raises:
         TypeError: If `fn` is not callable, or the arguments do not fit.

@@ -122,11 +122,7 @@ class PeriodicSource(graph.Source):
 
 
 class ImpulseSeqGenDoFn(DoFn):
-    """From ``(start, stop, interval)`` to the elements of that sequence (Beam's name).
-
-    Args:
-        data: As in `PeriodicImpulse`.
-    """
+    """From ``(start, stop, interval)`` to the elements of that sequence (Beam's name)."""
 
     def __init__(self, data: Sequence[Any] | None = None) -> None:
         super().__init__()

@@ -26,7 +26,7 @@ class Reshuffle(PTransform[Any, Any]):
         num_buckets: The number of partitions to spread over; None lets the runner decide.
 
     Raises:
-        ValueError: If `num_buckets` is no integer above 0.
+        ValueError: If `num_buckets` is not an integer above 0.
 
     Example: ``file_names | Reshuffle() | FlatMap(read_lines)`` reads files in parallel.
 

@@ -95,7 +95,7 @@ class JoinRows(PTransform[Any, Any]):
         return checked_sides(self, pvalueish)
 
     def expand(self, pcolls: Any) -> Any:
-        """Marks the rows with their sides, and joins those of each key."""
+        """Marks the rows with their sides, and joins the rows of each key."""
         check_windows(self, pcolls)
         types = [key_value_types(pcoll.element_type) for pcoll in pcolls]
         join = (JoinFn if self.unjoined == AT_ONCE else JoinAtEndFn)(self.kind)
@@ -164,12 +164,7 @@ def _marked(side: int) -> Any:
 
 
 class Row(NamedTuple):
-    """A row of one side, or of the result.
-
-    Attributes:
-        value: The row.
-        micros: Its event time.
-    """
+    """A row of one side, or of the result."""
 
     value: Any
     micros: int
@@ -203,13 +198,12 @@ def _rows_in(counts: Any) -> Iterator[Timed]:
 
 
 def _put(counts: Any, timed: Timed) -> None:
-    """Puts a copy of a row in."""
     if not counts.put_if_absent(timed, 1):
         counts.put(timed, counts.get(timed) + 1)
 
 
 def _take(counts: Any, timed: Timed) -> Timed:
-    """Takes a copy of a row out: that of the same event time, if there is one.
+    """Takes a copy of a row out: the copy with the same event time, if there is one.
 
     Raises:
         ValueError: There is no copy.
@@ -237,9 +231,6 @@ def _of_another_time(counts: Any, value: Any) -> Timed:
 
 class JoinFn(DoFn):
     """Joins the rows of a key and window.
-
-    Args:
-        kind: The kind of join.
 
     Attributes:
         takes_retractions: A row that is taken back is taken out.
@@ -331,7 +322,7 @@ def _effect(
         if not kind.unmatched[1 - side] or not own.is_empty():
             return joined, ()
         return joined, _unmatched(kind, 1 - side, _rows_in(other))
-    # Left rows by themselves: a right row matters only if it is the first, or the last.
+    # Left rows alone: a right row matters only if it is the first, or the last.
     lefts = [timed] if side == LEFT else [*_rows_in(other)] if own.is_empty() else []
     if kind.matched:
         return lefts, ()

@@ -68,7 +68,7 @@ class Upserts(PTransform[Any, Any]):
     Raises:
         ValueError: When it is applied to windows other than the global one without `by_window`; or to windows that
             merge, such as sessions, if nothing takes back what was given for a window that is gone.
-        TypeCheckError: When it is applied to elements that are no pairs.
+        TypeCheckError: When it is applied to elements that are not pairs.
 
     Example: ``totals_by_team | Upserts() | ForEachBatch(write_to_table)``.
 

@@ -156,7 +156,7 @@ class ValidityJoin(PTransform[Any, Any]):
         return checked_sides(self, pvalueish)
 
     def expand(self, pcolls: Any) -> Any:
-        """Marks rows and values, and joins those of each key."""
+        """Marks rows and values, and joins them by key."""
         check_windows(self, pcolls)
         if self.final and any(map(may_retract, pcolls)):
             what = "a final validity join takes nothing back, and its input may hold elements that do"

@@ -24,7 +24,6 @@ from penstock.typehints.containers import (
     TupleSequenceConstraint,
 )
 from penstock.typehints.io_hints import IOTypeHints
-from penstock.typehints.known_returns import FUNCTION_RETURNS, METHOD_RETURNS
 from penstock.typehints.known_values import (
     Bound,
     Closure,
@@ -37,6 +36,7 @@ from penstock.typehints.known_values import (
 )
 from penstock.typehints.operator_inference import attribute, item, one_of
 from penstock.typehints.row_type import RowTypeConstraint
+from penstock.typehints.signatures import FUNCTION_RETURNS, METHOD_RETURNS
 from penstock.typehints.unions import union_of
 from penstock.typehints.value_types import Const, element_type, finalize_hints, instance_to_type
 

@@ -447,7 +447,6 @@ class _Run:
         self._first_local = dict(local)
 
     def result(self) -> Value:
-        """What it returns; Any if it never does."""
         # A cell may be read before the code that gives it another value: again, until that changes nothing.
         for turn in range(_PATIENCE):
             cells = dict(self.own_cells)

@@ -80,7 +80,7 @@ def decimal_of(precision: int, scale: int) -> ValueTypeConstraint:
 
 
 LOCAL_DATETIME = ValueTypeConstraint(datetime.datetime, "LocalDatetime")
-"""A datetime without a time zone, which is no moment: ``timestamp_ntz`` in Spark."""
+"""A datetime without a time zone, which is not an instant: ``timestamp_ntz`` in Spark."""
 
 
 class PairsConstraint(ListConstraint):

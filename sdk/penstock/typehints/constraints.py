@@ -38,8 +38,8 @@ class CompositeTypeHintError(_HintError):
 class NotAHintError(_HintError):
     """What was written as a type hint is none.
 
-    >>> print(NotAHintError("5 is no type.", "write int"))
-    5 is no type.
+    >>> print(NotAHintError("5 is not a type.", "write int"))
+    5 is not a type.
       hint: write int
     """
 
@@ -118,7 +118,7 @@ class AnyTypeConstraint(TypeConstraint):
         return hash(typing.Any)
 
     def __reduce__(self) -> tuple[typing.Any, ...]:
-        # There is one Any in a process, so that it can be told by identity.
+        # There is one Any in a process, so that it can be recognized by identity.
         return _any, ()
 
     def __repr__(self) -> str:
@@ -331,7 +331,7 @@ def normalize(x: Hint, none_as_type: bool = False) -> Hint:
 
 
 def not_an_instance(what: str, expected: str, instance: object) -> str:
-    """That a value is no instance of a container's class.
+    """That a value is not an instance of a container's class.
 
     >>> print(not_an_instance("No list", "list", 1))
     No list. Valid object instance must be of type 'list'. Instead, an instance of 'int' was received.
@@ -373,7 +373,7 @@ def check_constraint(type_constraint: Hint, object_instance: object) -> None:
     """Checks that a value satisfies a hint (Beam's name); None as the hint accepts everything.
 
     Raises:
-        SimpleTypeHintError: If the hint is a class and the value is no instance of it.
+        SimpleTypeHintError: If the hint is a class and the value is not an instance of it.
         CompositeTypeHintError: If the hint is a constraint and the value does not satisfy it.
 
     >>> check_constraint(int, "a")

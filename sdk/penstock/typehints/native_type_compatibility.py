@@ -136,7 +136,7 @@ def convert_to_beam_type(typ: Hint) -> Hint:
     Dict[<class 'str'>, Union[<class 'NoneType'>, List[<class 'int'>]]]
     """
     if isinstance(typ, (TypeConstraint, list, dict, set)) or typ is None or typ is Ellipsis:
-        # A collection of hints is no hint: who asked for one says what is wrong with it.
+        # A collection of hints is not a hint: who asked for one says what is wrong with it.
         return typ
     if isinstance(typ, type) and typ.__module__ not in _NATIVE_MODULES:
         if typ in _BARE_CONTAINERS or typing.get_origin(typ) is not None:

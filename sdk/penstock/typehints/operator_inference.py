@@ -95,7 +95,7 @@ def negative(operand: Value) -> Hint:
 
 
 def comparison(left: Value, right: Value) -> Hint:
-    """The type of ``left < right`` and the like: other classes may answer with something that is no bool.
+    """The type of comparisons such as ``left < right``: other classes may answer with something that is not a bool.
 
     >>> comparison(int, Const(1)), comparison(object, int)
     (<class 'bool'>, Any)
@@ -208,7 +208,7 @@ def _of_class(cls: type, receiver: Value, name: str) -> Value:
 
 
 def _finds_methods_in_class(cls: type, receiver: Value, name: str) -> bool:
-    """Whether an instance surely has no attribute of its own in the place of a method."""
+    """Whether an instance surely has no attribute of its own instead of a method."""
     if not isinstance(inspect.getattr_static(cls, "__getattribute__"), types.WrapperDescriptorType):
         return False
     if isinstance(receiver, Const) and name in getattr(receiver.value, "__dict__", ()):
@@ -222,7 +222,6 @@ def _finds_methods_in_class(cls: type, receiver: Value, name: str) -> bool:
 
 
 def _as_class(hint: Hint) -> Hint:
-    """The user's own class instead of its row hint."""
     if isinstance(hint, RowTypeConstraint) and not isinstance(hint, GeneratedClassRowTypeConstraint):
         return hint.user_type
     return hint

@@ -152,7 +152,6 @@ class RowTypeConstraint(TypeConstraint):
         )
 
     def _is_instance_of_class(self, base: type) -> bool:
-        """Whether a value of this hint is an instance of `base`."""
         if base is Row:
             return True
         return self._user_type is not None and issubclass(self._user_type, base)

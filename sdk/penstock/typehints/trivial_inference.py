@@ -1,4 +1,4 @@
-"""What a callable returns, as far as that can be told without running it (Beam's ``trivial_inference``).
+"""What a callable returns, as far as it can be known without running it (Beam's ``trivial_inference``).
 
 The answer comes from decorators and annotations, from what is known of Python's built-ins, and, for plain
 functions without annotations, from their byte code. Whatever is not certain is ``Any``.

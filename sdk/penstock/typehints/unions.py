@@ -56,7 +56,6 @@ class UnionConstraint(ParameterizedConstraint):
         return self.union_types
 
     def _with_members(self, members: Iterable[Hint]) -> Hint:
-        """The same kind of union of other members."""
         return union_of(members)
 
     def inner_types(self) -> Iterator[Hint]:

@@ -131,7 +131,7 @@ class Duration(Micros):
         micros: Microseconds to add.
 
     Raises:
-        TypeError: An argument is no number.
+        TypeError: An argument is not a number.
 
     >>> Duration(90) - 30, Duration(2) * 1.5, -Duration(micros=250_000), Duration(7) % 4
     (Duration(60), Duration(3), Duration(-0.25), Duration(3))
@@ -229,7 +229,7 @@ class Timestamp(Micros):
         micros: Another name for `subseconds`, where the precision is 6.
 
     Raises:
-        TypeError: An argument is no number.
+        TypeError: An argument is not a number.
         ValueError: The precision is not 0 to 9, or both `subseconds` and `micros` are given.
 
     >>> Timestamp(1.5) + 2, Timestamp(10) - Timestamp(4), Timestamp(-1) % 60
@@ -329,7 +329,7 @@ class Timestamp(Micros):
         A fraction of seven to nine digits gives a Timestamp of that precision, any other one of microseconds.
 
         Raises:
-            ValueError: The string is no such string, lacks an offset (Beam would silently take the machine's
+            ValueError: The string is not such a string, lacks an offset (Beam would silently take the machine's
                 own zone), or is finer than a nanosecond.
 
         >>> Timestamp.from_rfc3339("1970-01-01T01:00:00.25+01:00")
@@ -633,6 +633,6 @@ def _between(later: Timestamp, earlier: Timestamp) -> Duration:
     )
 
 
-# A Timestamp is immutable: its own setters are those of its slots.
+# A Timestamp is immutable: its slots are set through their own descriptors.
 _set_total: Callable[[PreciseTimestamp, int], None] = PreciseTimestamp.__dict__["_total"].__set__
 _set_digits: Callable[[PreciseTimestamp, int], None] = PreciseTimestamp.__dict__["_digits"].__set__

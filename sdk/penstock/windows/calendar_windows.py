@@ -339,7 +339,7 @@ def _weekday(first_day: int | str) -> int:
             return _WEEKDAYS.index(first_day.lower())
         case int() if 0 <= first_day < len(_WEEKDAYS):
             return first_day
-    what = f"the first_day parameter is no day of the week: {first_day!r}"
+    what = f"the first_day parameter is not a day of the week: {first_day!r}"
     hint = "give its name, such as 'sunday', or its number from 0 for Monday to 6 for Sunday"
     raise ValueError(three_parts(what, where=here(), hint=hint))
 

@@ -30,7 +30,7 @@ class UnalignedFixedWindows(IntervalWindowFn, NonMergingWindowFn):
         phase_of: A function from a key to its phase in seconds, in place of the hash.
 
     Raises:
-        TypeError: An argument is of another type; or, when an element is put into a window, it is no pair of key and
+        TypeError: An argument is of another type; or, when an element is put into a window, it is not a pair of key and
             value, or the key has no deterministic encoding.
         ValueError: `size` is less than a microsecond, or a number of seconds is not finite.
 
@@ -69,7 +69,7 @@ class UnalignedFixedWindows(IntervalWindowFn, NonMergingWindowFn):
                 return [fixed_window(assign_context.timestamp.micros, self.size_micros, start_micros)]
             case element:
                 kind = type(element).__name__
-                what = f"an element of type {kind} is no (key, value) pair, so its window has no phase"
+                what = f"an element of type {kind} is not a (key, value) pair, so its window has no phase"
                 hint = "map the elements to 2-tuples first, for example with beam.WithKeys"
                 raise TypeError(three_parts(what, where=f"in {self}", hint=hint))
 
@@ -95,7 +95,7 @@ class PerElementFixedWindows(IntervalWindowFn, NonMergingWindowFn):
             must give the same size whenever it is called with the same element.
 
     Raises:
-        TypeError: `size_of` is no function; or, when an element is put into a window, its size is no length.
+        TypeError: `size_of` is not a function; or, when an element is put into a window, its size is not a length.
         ValueError: When an element is put into a window, its size is less than a microsecond, or not finite.
 
     >>> def size_by_plan(element):

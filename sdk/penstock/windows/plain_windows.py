@@ -79,7 +79,7 @@ class GlobalWindows(ByFields, NonMergingWindowFn):
 
     @classmethod
     def windowed_value_at_end_of_window(cls, value: Any) -> WindowedValue:
-        """An element in the global window, at its last moment."""
+        """An element in the global window, at its end."""
         return cls.windowed_value(value, GlobalWindow().max_timestamp())
 
     def assign(self, assign_context: WindowFn.AssignContext) -> list[GlobalWindow]:
@@ -102,7 +102,7 @@ class FixedWindows(ByTimestamp, NonMergingWindowFn):
         offset: When the windows start, counted from the epoch, in seconds; taken modulo `size`.
 
     Raises:
-        TypeError: An argument is no number of seconds.
+        TypeError: An argument is not a number of seconds.
         ValueError: `size` is less than a microsecond, or an argument is not finite.
 
     >>> FixedWindows(60, offset=5).assign_micros(-1)
@@ -145,7 +145,7 @@ class SlidingWindows(ByTimestamp, NonMergingWindowFn):
         offset: When the windows start, counted from the epoch, in seconds; taken modulo `period`.
 
     Raises:
-        TypeError: An argument is no number of seconds.
+        TypeError: An argument is not a number of seconds.
         ValueError: `size` or `period` is less than a microsecond, or an argument is not finite.
 
     >>> SlidingWindows(60, 30).assign_micros(0)

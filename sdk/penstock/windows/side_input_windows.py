@@ -49,7 +49,7 @@ def get_sideinput_index(tag: str) -> int:
     """The number in the name of a side input.
 
     Raises:
-        RuntimeError: If it is no such name.
+        RuntimeError: If it is not such a name.
 
     >>> get_sideinput_index("python_side_input2-total")
     2

@@ -1,4 +1,4 @@
-"""The clocks that timers run on, and how the timestamp of a group comes from those of its elements."""
+"""The clocks that timers run on, and how the timestamp of a group follows from its elements' timestamps."""
 
 from __future__ import annotations
 
@@ -47,7 +47,7 @@ class TimeDomain:
 
 
 class TimestampCombinerImpl(ABC):
-    """How the timestamp of a group's output comes from those of its elements (Beam's name).
+    """How the timestamp of a group's output follows from its elements' timestamps (Beam's name).
 
     >>> at_latest = OutputAtLatestInputTimestampImpl()
     >>> at_latest.combine_all([Timestamp(1), None, Timestamp(3)]), at_latest.combine_all([])
@@ -121,7 +121,7 @@ class OutputAtLatestInputTimestampImpl(TimestampCombinerImpl):
 
 
 class OutputAtEndOfWindowImpl(DependsOnlyOnWindow):
-    """The last moment of the window (Beam's name)."""
+    """The latest timestamp in the window (Beam's name)."""
 
     def assign_output_time(self, window: BoundedWindow, input_timestamp: Timestamp | None) -> Timestamp:
         return window.max_timestamp()

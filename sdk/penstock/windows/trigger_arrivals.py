@@ -48,7 +48,7 @@ class AfterBytes(_FiresOnceOnArrival):
         size_of: From a value to its size in bytes; by default the size of its pickled form.
 
     Raises:
-        ValueError: `size_bytes` is no such number.
+        ValueError: `size_bytes` is not such a number.
         TypeError: `size_of` cannot be called.
 
     >>> AfterBytes(1_000_000, len)
@@ -89,7 +89,7 @@ class AfterPunctuation(_FiresOnceOnArrival):
 
 @dataclass(frozen=True, init=False, repr=False)
 class AfterPattern(_FiresOnceOnArrival):
-    """Once, when values have arrived that fulfil the first predicate, then the second, and so on to the last.
+    """Once, when values have arrived that fulfil each predicate in turn to the last.
 
     One value counts for one predicate. (The paper names pattern matching in its section 2.3.)
 
@@ -136,7 +136,7 @@ class AfterDelta(TriggerFn):
             absolute value of their difference.
 
     Raises:
-        ValueError: `threshold` is no such number.
+        ValueError: `threshold` is not such a number.
         TypeError: `distance` cannot be called.
 
     >>> AfterDelta(10).measure(3, -4)
@@ -172,12 +172,9 @@ class AfterDelta(TriggerFn):
 class AfterSignal(_FiresOnceOnArrival):
     """Once, when a signal of that name comes from outside of the pipeline (the paper's section 2.3).
 
-    Args:
-        name: The name.
-
     Raises:
         ValueError: `name` is empty.
-        TypeError: `name` is no string.
+        TypeError: `name` is not a string.
 
     >>> AfterSignal("the auditors are here")
     AfterSignal('the auditors are here')

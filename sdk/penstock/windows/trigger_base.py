@@ -117,14 +117,14 @@ class FiresOnce(TriggerFn):
 
 
 def check_triggers(owner: str, triggers: tuple[Any, ...]) -> None:
-    """Refuses parts of a trigger that are no triggers.
+    """Refuses parts of a trigger that are not triggers.
 
     Args:
         owner: The name of the trigger whose parts they are.
         triggers: The parts.
 
     Raises:
-        TypeError: One of them is no trigger.
+        TypeError: One of them is not a trigger.
     """
     for trigger in triggers:
         if not isinstance(trigger, TriggerFn):

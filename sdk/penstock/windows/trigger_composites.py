@@ -12,11 +12,8 @@ from penstock.windows.trigger_base import DataLossReason, HasLateness, TriggerFn
 class Repeatedly(TriggerFn):
     """Another trigger over and over, without end (Beam's ``Repeatedly``).
 
-    Args:
-        underlying: That trigger.
-
     Raises:
-        TypeError: `underlying` is no trigger.
+        TypeError: `underlying` is not a trigger.
     """
 
     underlying: TriggerFn
@@ -35,8 +32,6 @@ class Repeatedly(TriggerFn):
 
 @dataclass(frozen=True, init=False, repr=False)
 class _Composite(TriggerFn):
-    """A trigger of several others."""
-
     triggers: tuple[TriggerFn, ...]
 
     def __init__(self, *triggers: TriggerFn) -> None:
@@ -71,7 +66,7 @@ class AfterAny(_Composite):
 
     Raises:
         ValueError: It has no parts.
-        TypeError: A part is no trigger.
+        TypeError: A part is not a trigger.
 
     >>> from penstock.transforms.trigger import AfterCount, AfterProcessingTime
     >>> AfterAny(AfterCount(5), AfterProcessingTime(60))
@@ -89,7 +84,7 @@ class AfterAll(_Composite):
 
     Raises:
         ValueError: It has no parts.
-        TypeError: A part is no trigger.
+        TypeError: A part is not a trigger.
     """
 
     def may_lose_data(self, windowing: HasLateness) -> DataLossReason:
@@ -103,7 +98,7 @@ class AfterEach(_Composite):
 
     Raises:
         ValueError: It has no parts.
-        TypeError: A part is no trigger.
+        TypeError: A part is not a trigger.
     """
 
     def may_lose_data(self, windowing: HasLateness) -> DataLossReason:
@@ -121,7 +116,7 @@ class OrFinally(AfterAny):
 
     Raises:
         ValueError: There are not exactly two parts.
-        TypeError: A part is no trigger.
+        TypeError: A part is not a trigger.
 
     >>> from penstock.transforms.trigger import AfterCount, AfterProcessingTime
     >>> OrFinally(Repeatedly(AfterCount(5)), AfterProcessingTime(3600)).has_ontime_pane()

@@ -19,7 +19,7 @@ class AfterProcessingTime(FiresOnce):
 
     Raises:
         ValueError: `delay` is negative.
-        TypeError: `delay` is no length of time.
+        TypeError: `delay` is not a length of time.
 
     >>> AfterProcessingTime(1.5).delay_micros
     1500000
@@ -45,7 +45,7 @@ class AfterProcessingTime(FiresOnce):
 
         Raises:
             ValueError: `period` is 0 or less.
-            TypeError: `period` or `offset` is no time.
+            TypeError: `period` or `offset` is not a time.
 
         >>> AfterProcessingTime.aligned_to(3600)
         AfterAlignedProcessingTime(3600)
@@ -66,7 +66,7 @@ class AfterProcessingTime(FiresOnce):
 class AfterAlignedProcessingTime(FiresOnce):
     """Once, at the next full period of the machine's clock, such as the next full hour (the paper's ``AtPeriod``).
 
-    An element that comes at that very moment is still in the pane.
+    An element that comes at exactly that time is still in the pane.
 
     Args:
         period: The time from one full period to the next, in seconds.
@@ -74,7 +74,7 @@ class AfterAlignedProcessingTime(FiresOnce):
 
     Raises:
         ValueError: `period` is 0 or less.
-        TypeError: `period` or `offset` is no time.
+        TypeError: `period` or `offset` is not a time.
 
     >>> daily_at_eight = AfterAlignedProcessingTime(86400, offset=8 * 3600)
     >>> daily_at_eight.period_micros, daily_at_eight.offset_micros
@@ -131,7 +131,7 @@ class AfterWatermarkPercentile(FiresOnce):
         percentile: The share, more than 0 and at most 1; 1 means the watermark itself.
 
     Raises:
-        ValueError: `percentile` is no such number.
+        ValueError: `percentile` is not such a number.
 
     >>> AfterWatermarkPercentile(0.95).get_continuation_trigger()
     AfterWatermarkPercentile(0.95)

@@ -55,7 +55,7 @@ class AfterWatermark(TriggerFn):
         late: Repeated from then on; None for no late panes.
 
     Raises:
-        TypeError: `early` or `late` is no trigger.
+        TypeError: `early` or `late` is not a trigger.
 
     >>> from penstock.transforms.trigger import AfterCount
     >>> AfterWatermark(late=AfterCount(1)) == AfterWatermark(late=Repeatedly(AfterCount(1)))

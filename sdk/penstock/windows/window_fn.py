@@ -176,7 +176,7 @@ class NonMergingWindowFn(WindowFn):
 
 
 class ByFields:
-    """Equality by exact class and all attributes, those of a user's subclass included."""
+    """Equality by exact class and all attributes, including the attributes of a user's subclass."""
 
     def __eq__(self, other: object) -> bool:
         return type(self) is type(other) and vars(self) == vars(other)

@@ -94,7 +94,11 @@ class Windowing:
 def _check_is(value: Any, expected: type, name: str, example: str) -> None:
     if not isinstance(value, expected):
         raise TypeError(
-            three_parts(f"{name} is no {expected.__name__}: {value!r}", where=here(), hint=f"write {example}")
+            three_parts(
+                f"{name} must be of type {expected.__name__}, not {value!r}",
+                where=here(),
+                hint=f"write {example}",
+            )
         )
 
 
