@@ -244,7 +244,7 @@ def known(fn: CombineFn) -> str | None:
     ('sum', None)
     """
     from penstock.functions.combinefn import CallableWrapperCombineFn
-    from penstock.transforms.counting import CountCombineFn, MeanCombineFn
+    from penstock.transforms.ready_combiners import CountCombineFn, MeanCombineFn
 
     if type(fn) is CountCombineFn:
         return "count"

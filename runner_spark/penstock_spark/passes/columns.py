@@ -21,8 +21,8 @@ from penstock.graph import (
     Write,
     describe,
 )
-from penstock.transforms.tuple_combinefns import TupleCombineFn
-from penstock.windows.plain_windows import FixedWindows, GlobalWindows, TimestampCombiner
+from penstock.transforms.ready_combiners import TupleCombineFn
+from penstock.windows.window_fn import FixedWindows, GlobalWindows, TimestampCombiner
 from penstock_spark.column_kinds import NotInColumns, is_flat, kind
 from penstock_spark.column_plan import (
     COLUMNAR,

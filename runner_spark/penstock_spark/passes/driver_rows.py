@@ -13,8 +13,7 @@ from itertools import chain, islice
 from typing import Any
 
 from penstock.graph import AssignWindows, CombinePerKey, Flatten, Graph, Step, Write
-from penstock.windows.plain_windows import FixedWindows, GlobalWindows, SlidingWindows
-from penstock.windows.sessions import Sessions
+from penstock.windows.window_fn import FixedWindows, GlobalWindows, Sessions, SlidingWindows
 from penstock_spark.operators.tables import known, without_default
 from penstock_spark.plan import Inline, Stage, ViewNode, WriteNode, Writing
 from penstock_spark.windowing import windowing_of

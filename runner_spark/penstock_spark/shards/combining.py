@@ -11,7 +11,7 @@ from penstock.coders.deterministic import encode_keys
 from penstock.machines.arrivals import runs
 from penstock.machines.program import OutputTimes, output_times_of, program_of
 from penstock.metrics.execution import MetricsContainer
-from penstock.windows.sessions import Sessions
+from penstock.windows.window_fn import Sessions
 from penstock_spark.operators.batch import Batch, Windows, by_windows
 from penstock_spark.operators.failure import guarded, step_failed
 from penstock_spark.operators.group_write import split_pairs, unexpected_retraction

@@ -9,31 +9,30 @@ from __future__ import annotations
 from collections.abc import Callable, Iterable, Iterator
 from typing import Any
 
-from penstock.coders.composites import (
-    IterableCoder,
-    LengthPrefixCoder,
-    ListCoder,
-    MapCoder,
-    NullableCoder,
-    TupleCoder,
-    TupleSequenceCoder,
-)
-from penstock.coders.pickles import FastPrimitivesCoder
-from penstock.coders.primitives import (
+from penstock.coders.coders import (
     BigEndianShortCoder,
     BigIntegerCoder,
     BooleanCoder,
     ByteCoder,
     BytesCoder,
     DecimalCoder,
+    FastPrimitivesCoder,
     FloatCoder,
+    IntervalWindowCoder,
+    IterableCoder,
+    LengthPrefixCoder,
+    ListCoder,
+    MapCoder,
+    NullableCoder,
     SinglePrecisionFloatCoder,
     SingletonCoder,
+    TimestampCoder,
+    TupleCoder,
+    TupleSequenceCoder,
     VarInt32Coder,
     VarIntCoder,
 )
 from penstock.coders.stream import InputStream, OutputStream
-from penstock.coders.times import IntervalWindowCoder, TimestampCoder
 
 
 class CoderImpl:

@@ -6,8 +6,7 @@ from decimal import Decimal
 from typing import TYPE_CHECKING, Any
 
 from penstock.coders.base import Coder, FastCoder, Registry, registry_in_use
-from penstock.coders.composites import IterableCoder, MapCoder, NullableCoder
-from penstock.coders.primitives import DecimalCoder
+from penstock.coders.coders import DecimalCoder, IterableCoder, MapCoder, NullableCoder
 from penstock.coders.stream import InputStream, OutputStream
 from penstock.error import three_parts
 from penstock.typehints import typehints

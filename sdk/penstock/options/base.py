@@ -87,7 +87,29 @@ class Help(argparse.Action):
         parser.exit()
 
 
-class CommaSeparatedList(argparse.Action):
+class MergingAction(argparse.Action):
+    """An argument that can be repeated: each time it is merged into the value so far."""
+
+    def merged(self, so_far: Any, value: Any, flag: str) -> Any:
+        """The value with another one, which came with a flag.
+
+        Raises:
+            argparse.ArgumentError: If it makes no sense; argparse prints why, and ends the program.
+        """
+        raise NotImplementedError
+
+    def __call__(
+        self,
+        parser: argparse.ArgumentParser,
+        namespace: argparse.Namespace,
+        values: Any,
+        option_string: str | None = None,
+    ) -> None:
+        """Merges the value into those so far."""
+        setattr(namespace, self.dest, self.merged(getattr(namespace, self.dest), values, str(option_string)))
+
+
+class CommaSeparatedList(MergingAction):
     """Repeated flags and commas both make one list; a value with several ``=`` stays whole.
 
     >>> parser = argparse.ArgumentParser()
@@ -96,33 +118,18 @@ class CommaSeparatedList(argparse.Action):
     ['a', 'b=1', 'c=d=1,e=2']
     """
 
-    def __call__(
-        self,
-        parser: argparse.ArgumentParser,
-        namespace: argparse.Namespace,
-        values: Any,
-        option_string: str | None = None,
-    ) -> None:
-        """Adds the items to the list so far."""
-        so_far = getattr(namespace, self.dest) or []
-        setattr(namespace, self.dest, [*so_far, *_split(str(values))])
+    def merged(self, so_far: Any, value: Any, flag: str) -> list[str]:
+        return [*(so_far or ()), *_split(str(value))]
 
 
-class MergedObjects(argparse.Action):
+class MergedObjects(MergingAction):
     """Repeated JSON objects make one; of a name that comes twice the later value counts (with ``type=json.loads``)."""
 
-    def __call__(
-        self,
-        parser: argparse.ArgumentParser,
-        namespace: argparse.Namespace,
-        values: Any,
-        option_string: str | None = None,
-    ) -> None:
-        """Adds an object's members to those so far."""
-        setattr(namespace, self.dest, {**(getattr(namespace, self.dest) or {}), **values})
+    def merged(self, so_far: Any, value: Any, flag: str) -> dict[str, Any]:
+        return {**(so_far or {}), **value}
 
 
-class AuditEntries(argparse.Action):
+class AuditEntries(MergingAction):
     """What Google's log of accesses to files is to note: ``key=value``, or JSON where the flag's name is a plural.
 
     >>> parser = argparse.ArgumentParser()
@@ -137,26 +144,19 @@ class AuditEntries(argparse.Action):
     ENTRIES = 4
     """With the entry ``job``, which the service adds where it is missing."""
 
-    def __call__(
-        self,
-        parser: argparse.ArgumentParser,
-        namespace: argparse.Namespace,
-        values: Any,
-        option_string: str | None = None,
-    ) -> None:
-        """Adds the entries to those so far; argparse prints what is wrong, and ends the program."""
-        entries = dict(getattr(namespace, self.dest) or {})
-        for key, value in self._pairs(values, is_json=str(option_string).endswith("entries")):
+    def merged(self, so_far: Any, value: Any, flag: str) -> dict[str, str]:
+        entries = dict(so_far or {})
+        for key, text in self._pairs(value, is_json=flag.endswith("entries")):
             self._check_length("key", key, self.KEY_CHARACTERS)
-            self._check_length("value", value, self.VALUE_CHARACTERS)
-            entries[key if key.startswith(self.PREFIX) else self.PREFIX + key] = value
+            self._check_length("value", text, self.VALUE_CHARACTERS)
+            entries[key if key.startswith(self.PREFIX) else self.PREFIX + key] = text
         if len({*entries, f"{self.PREFIX}job"}) > self.ENTRIES:
             raise argparse.ArgumentError(
                 None,
                 "The maximum allowed number of GCS custom audit entries "
                 f"(including the default {self.PREFIX}job) is {self.ENTRIES}",
             )
-        setattr(namespace, self.dest, entries)
+        return entries
 
     def _pairs(self, text: str, *, is_json: bool) -> list[tuple[str, str]]:
         if not is_json:

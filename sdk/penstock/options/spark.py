@@ -12,7 +12,7 @@ from collections.abc import Iterable, Mapping
 from typing import Any
 
 from penstock.error import three_parts
-from penstock.options.base import OptionsParser, PipelineOptions
+from penstock.options.base import MergingAction, OptionsParser, PipelineOptions
 
 _LOGGER = logging.getLogger(__name__)
 
@@ -21,22 +21,14 @@ _ESCAPE = re.compile(r"\\(u[0-9a-fA-F]{4}|.)", re.DOTALL)
 _ESCAPED = {"n": "\n", "r": "\r", "t": "\t", "f": "\f"}
 
 
-class SparkProperties(argparse.Action):
+class SparkProperties(MergingAction):
     """Collects ``key=value`` texts, and JSON objects, into one dictionary; a later value wins."""
 
-    def __call__(
-        self,
-        parser: argparse.ArgumentParser,
-        namespace: argparse.Namespace,
-        values: Any,
-        option_string: str | None = None,
-    ) -> None:
-        """Adds what one text says."""
+    def merged(self, so_far: Any, value: Any, flag: str) -> dict[str, str]:
         try:
-            properties = spark_properties([str(values)])
+            return {**(so_far or {}), **spark_properties([str(value)])}
         except ValueError as error:
-            parser.error(f"argument {option_string}: {error}")
-        setattr(namespace, self.dest, {**(getattr(namespace, self.dest) or {}), **properties})
+            raise argparse.ArgumentError(self, str(error)) from None
 
 
 def spark_properties(given: Mapping[str, Any] | Iterable[str] | None) -> dict[str, str]:

@@ -24,8 +24,8 @@ from penstock.transforms.grouping import Flatten, GroupByKey
 from penstock.transforms.pardo import Map, ParDo
 from penstock.transforms.windowing import WindowInto
 from penstock.utils.windowed_value import PANE_INFO_UNKNOWN, PaneInfo
-from penstock.windows.plain_windows import GlobalWindows
-from penstock.windows.trigger_base import AccumulationMode, ClosingBehavior
+from penstock.windows.triggers import AccumulationMode, ClosingBehavior
+from penstock.windows.window_fn import GlobalWindows
 
 __all__ = [
     "AssertThat",

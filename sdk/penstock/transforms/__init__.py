@@ -14,8 +14,6 @@ from penstock.functions.params import ProcessContinuation, RestrictionProvider, 
 from penstock.transforms import applying as applying
 from penstock.transforms import combiners, trigger, window
 from penstock.transforms import dead_letters as dead_letters
-from penstock.transforms.approximate_quantiles import ApproximateQuantiles
-from penstock.transforms.approximate_unique import ApproximateUnique
 from penstock.transforms.batching import BatchElements, SortAndBatchElements
 from penstock.transforms.changelog import Changelog
 from penstock.transforms.combine import CombineGlobally, CombinePerKey, CombineValues
@@ -32,6 +30,7 @@ from penstock.transforms.regex import Regex
 from penstock.transforms.reify import Reify, ToString
 from penstock.transforms.reshuffling import Reshuffle, ReshufflePerKey
 from penstock.transforms.row_joins import JoinRows
+from penstock.transforms.stats import ApproximateQuantiles, ApproximateUnique
 from penstock.transforms.upserts import Upsert, Upserts
 from penstock.transforms.validity import Valid, ValidFrom, ValidityJoin
 from penstock.transforms.windowing import SetTrigger, WindowInto, WithTimestamps

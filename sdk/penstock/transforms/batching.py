@@ -11,8 +11,7 @@ from collections.abc import Callable, Iterator, Sequence
 from dataclasses import dataclass
 from typing import Any, TypeVar
 
-from penstock.coders.pickles import FastPrimitivesCoder
-from penstock.coders.primitives import VarIntCoder
+from penstock.coders.coders import FastPrimitivesCoder, VarIntCoder
 from penstock.construction.ptransform import PTransform
 from penstock.construction.pvalue import PCollection
 from penstock.error import UnsupportedByRunner, three_parts

@@ -28,9 +28,8 @@ from penstock.transforms.windowing import WindowInto
 from penstock.typehints import typehints
 from penstock.typehints.unions import without_none
 from penstock.utils.timestamp import MIN_TIMESTAMP
-from penstock.windows.plain_windows import GlobalWindows
-from penstock.windows.trigger_base import AccumulationMode
-from penstock.windows.trigger_walks import can_fire_early
+from penstock.windows.triggers import AccumulationMode, can_fire_early
+from penstock.windows.window_fn import GlobalWindows
 from penstock.windows.windowing import Windowing
 
 

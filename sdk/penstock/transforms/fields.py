@@ -28,10 +28,9 @@ from penstock.functions.field_functions import (
     reads_window,
 )
 from penstock.transforms.combine import CombinePerKey
-from penstock.transforms.counting import CountCombineFn, MeanCombineFn
 from penstock.transforms.grouping import GroupByKey
 from penstock.transforms.pardo import Map, ParDo
-from penstock.transforms.tuple_combinefns import TupleCombineFn
+from penstock.transforms.ready_combiners import CountCombineFn, MeanCombineFn, TupleCombineFn
 from penstock.typehints import row_type, trivial_inference, typehints
 from penstock.typehints.decorators import WithTypeHints, get_type_hints
 from penstock.typehints.unions import without_none

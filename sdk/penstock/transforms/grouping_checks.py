@@ -10,12 +10,8 @@ from penstock.error import three_parts
 from penstock.machines.merging import InventedWindowError, Merging
 from penstock.typehints import typehints
 from penstock.windows.custom_trigger import CustomTrigger
-from penstock.windows.plain_windows import GlobalWindows
-from penstock.windows.trigger_arrivals import AfterDelta
-from penstock.windows.trigger_base import DataLossReason
-from penstock.windows.trigger_walks import can_fire_early, every_part
-from penstock.windows.watermark_triggers import DefaultTrigger
-from penstock.windows.window_fn import WindowFn
+from penstock.windows.triggers import AfterDelta, DataLossReason, DefaultTrigger, can_fire_early, every_part
+from penstock.windows.window_fn import GlobalWindows, WindowFn
 
 if TYPE_CHECKING:
     from penstock.construction.ptransform import PTransform

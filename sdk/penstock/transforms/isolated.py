@@ -7,7 +7,7 @@ import traceback
 from collections.abc import Callable, Mapping, Sequence
 from typing import Any
 
-from penstock.coders.pickles import CloudpickleCoder
+from penstock.coders.coders import CloudpickleCoder
 from penstock.error import three_parts
 from penstock.metrics.execution import MetricsContainer, current_container, note_current_in, set_current
 from penstock.utils.child_process import ChildProcess, ProcessEnded

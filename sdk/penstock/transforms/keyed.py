@@ -8,8 +8,8 @@ from typing import Any, TypeVar
 
 from penstock.construction.ptransform import ptransform_fn
 from penstock.transforms.combine import CombinePerKey
-from penstock.transforms.counting import CountCombineFn
 from penstock.transforms.pardo import Map, MapTuple
+from penstock.transforms.ready_combiners import CountCombineFn
 from penstock.typehints import KV, Tuple, with_input_types, with_output_types
 from penstock.typehints.trivial_inference import infer_return_type, instance_to_type, key_value_types
 

@@ -405,11 +405,8 @@ def FlatMap(fn: Callable[..., Any] = identity, *args: Any, **kwargs: Any) -> Par
 
     Args:
         fn: A function that returns an iterable; without it, the items of each element.
-        args: Further arguments, which may be side inputs.
+        args: These, and the errors, are as in `Map`.
         kwargs: Likewise, by name.
-
-    Raises:
-        TypeError: If `fn` is not callable, or the arguments do not fit.
 
     >>> FlatMap(str.split).label
     'FlatMap(split)'
@@ -440,11 +437,8 @@ def Filter(fn: Callable[..., Any], *args: Any, **kwargs: Any) -> Keeps:
 
     Args:
         fn: A function of an element.
-        args: Further arguments, which may be side inputs.
+        args: These, and the errors, are as in `Map`.
         kwargs: Likewise, by name.
-
-    Raises:
-        TypeError: If `fn` is not callable, or the arguments do not fit.
 
     >>> Filter(str.isdigit).label
     'Filter(isdigit)'
@@ -458,11 +452,8 @@ def MapTuple(fn: Callable[..., Any], *args: Any, **kwargs: Any) -> ParDo[Any]:
 
     Args:
         fn: A function of the parts of a tuple; its parameters for `args` and `kwargs` have default arguments.
-        args: Further arguments, which may be side inputs.
+        args: These, and the errors, are as in `Map`.
         kwargs: Likewise, by name.
-
-    Raises:
-        TypeError: If `fn` is not callable, or the arguments do not fit.
 
     >>> MapTuple(max).label
     'MapTuple(max)'
@@ -476,11 +467,8 @@ def FlatMapTuple(fn: Callable[..., Iterable[ResultT] | None], *args: Any, **kwar
     Args:
         fn: A function of the parts of a tuple that returns an iterable; its parameters for `args` and
             `kwargs` have default arguments.
-        args: Further arguments, which may be side inputs.
+        args: These, and the errors, are as in `Map`.
         kwargs: Likewise, by name.
-
-    Raises:
-        TypeError: If `fn` is not callable, or the arguments do not fit.
 
     >>> FlatMapTuple(range).label
     'FlatMapTuple(range)'

@@ -25,7 +25,7 @@ from penstock.transforms.windowing import WindowInto
 from penstock.typehints import Any as AnyHint
 from penstock.typehints import Union
 from penstock.utils.timestamp import MAX_TIMESTAMP, Duration, Timestamp, TimestampTypes
-from penstock.windows.plain_windows import FixedWindows
+from penstock.windows.window_fn import FixedWindows
 
 _SECONDS = Union[float, int]
 

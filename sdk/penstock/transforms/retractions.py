@@ -12,7 +12,7 @@ from typing import TYPE_CHECKING, Any
 from penstock import graph
 from penstock.construction import pvalue
 from penstock.error import three_parts
-from penstock.windows.trigger_base import AccumulationMode
+from penstock.windows.triggers import AccumulationMode
 
 if TYPE_CHECKING:
     from penstock.construction.applied import AppliedPTransform

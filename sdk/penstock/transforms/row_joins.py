@@ -7,7 +7,7 @@ from itertools import repeat
 from typing import Any, Final, NamedTuple
 
 from penstock.coders import VarIntCoder
-from penstock.coders.pickles import KeyCoder
+from penstock.coders.coders import KeyCoder
 from penstock.construction import pvalue
 from penstock.construction.ptransform import PTransform
 from penstock.error import three_parts

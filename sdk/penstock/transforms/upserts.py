@@ -26,8 +26,8 @@ from penstock.transforms.windowing import WindowInto
 from penstock.typehints import KV, Tuple
 from penstock.typehints import Any as AnyHint
 from penstock.utils.timestamp import MAX_TIMESTAMP, Timestamp
-from penstock.windows.plain_windows import GlobalWindows
 from penstock.windows.timeutil import TimeDomain
+from penstock.windows.window_fn import GlobalWindows
 
 
 class Upsert(NamedTuple):

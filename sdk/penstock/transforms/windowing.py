@@ -19,7 +19,7 @@ from penstock.functions.expressions import Field
 from penstock.functions.field_functions import StampedBy
 from penstock.transforms.pardo import Map
 from penstock.utils.windowed_value import WindowedValue
-from penstock.windows.trigger_base import ClosingBehavior, OnTimeBehavior, TriggerFn
+from penstock.windows.triggers import ClosingBehavior, OnTimeBehavior, TriggerFn
 from penstock.windows.window_fn import WindowFn
 from penstock.windows.windowing import Windowing, default_windowing
 

@@ -26,29 +26,27 @@ from penstock.typehints.containers import (
     TupleSequenceConstraint,
 )
 from penstock.typehints.known_values import (
+    NOTHING,
     NULL,
     UNBOUND,
     Closure,
+    Const,
     Exact,
     Method,
     Spread,
     Value,
+    element_type,
+    finalize_hints,
     fixed,
     hint_of,
     joined,
+    key_value_types,
     loosened,
     same,
+    union,
 )
 from penstock.typehints.operator_inference import arithmetic, attribute, comparison, item, negative, unpacked
 from penstock.typehints.unions import union_of
-from penstock.typehints.value_types import (
-    NOTHING,
-    Const,
-    element_type,
-    finalize_hints,
-    key_value_types,
-    union,
-)
 
 # The numbers since Python 3.12 of what were operations of their own before.
 _UNARY_POSITIVE, _LIST_TO_TUPLE = 5, 6

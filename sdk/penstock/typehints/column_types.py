@@ -7,12 +7,12 @@ import decimal
 import typing
 from collections.abc import Iterable
 
-from penstock.typehints.consistency import is_consistent_with
 from penstock.typehints.constraints import (
     Any,
     Hint,
     TypeConstraint,
     check_constraint,
+    is_consistent_with,
     mismatch,
     normalize,
     show_type,

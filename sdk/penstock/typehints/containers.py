@@ -6,13 +6,13 @@ import typing
 from collections import abc
 from collections.abc import Mapping
 
-from penstock.typehints.consistency import is_consistent_with
 from penstock.typehints.constraints import (
     GetitemConstructor,
     Hint,
     IndexableTypeConstraint,
     ParameterizedConstraint,
     is_composite,
+    is_consistent_with,
     match_type_variables,
     mismatch,
     not_an_instance,

@@ -22,10 +22,9 @@ from penstock.typehints.containers import (
     TupleConstraint,
     TupleSequenceConstraint,
 )
-from penstock.typehints.known_values import BUILT_IN, Bound, Exact, Method, Value, fixed, hint_of
+from penstock.typehints.known_values import BUILT_IN, Bound, Const, Exact, Method, Value, fixed, hint_of
 from penstock.typehints.row_type import GeneratedClassRowTypeConstraint, RowTypeConstraint
 from penstock.typehints.unions import UnionConstraint, union_of
-from penstock.typehints.value_types import Const
 
 _NUMBERS: list[Hint] = [bool, int, float, complex]
 _PLAIN: frozenset[Hint] = frozenset({*_NUMBERS, str, bytes, type(None)})

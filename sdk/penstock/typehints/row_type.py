@@ -10,12 +10,12 @@ from collections.abc import Iterable, Mapping, Sequence
 
 from penstock.base.row import Row
 from penstock.error import three_parts
-from penstock.typehints.consistency import is_consistent_with
 from penstock.typehints.constraints import (
     Any,
     CompositeTypeHintError,
     Hint,
     TypeConstraint,
+    is_consistent_with,
     mismatch,
     normalize,
     show_type,

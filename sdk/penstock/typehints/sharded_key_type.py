@@ -4,11 +4,11 @@ from __future__ import annotations
 
 import typing
 
-from penstock.typehints.consistency import is_consistent_with
 from penstock.typehints.constraints import (
     GetitemConstructor,
     Hint,
     ParameterizedConstraint,
+    is_consistent_with,
     match_type_variables,
     mismatch,
     not_an_instance,

@@ -8,7 +8,6 @@ from collections import abc
 from collections.abc import Iterable as NativeIterable
 
 from penstock.error import three_parts
-from penstock.typehints.consistency import is_consistent_with, regex_consistency
 from penstock.typehints.constraints import (
     DISALLOWED_PRIMITIVE_TYPES,
     Any,
@@ -24,10 +23,12 @@ from penstock.typehints.constraints import (
     bind_type_variables,
     check_constraint,
     is_composite,
+    is_consistent_with,
     is_typing_generic,
     match_type_variables,
     mismatch,
     normalize,
+    regex_consistency,
     show_type,
     validate_composite_type_param,
     visit_inner_types,

@@ -16,6 +16,7 @@ from typing import TYPE_CHECKING, Any, NoReturn, Self, TypeAlias, Union, overloa
 
 from penstock.error import three_parts
 
+# Protobuf is imported where a message is made: a pipeline that has none does not wait for it.
 if TYPE_CHECKING:
     from fractions import Fraction
 

@@ -8,9 +8,7 @@ from typing import Any
 
 from penstock.base.bounded_window import GlobalWindow
 from penstock.error import three_parts
-from penstock.windows.keyed_windows import PerElementFixedWindows, UnalignedFixedWindows
-from penstock.windows.plain_windows import GlobalWindows
-from penstock.windows.window_fn import WindowFn
+from penstock.windows.window_fn import GlobalWindows, PerElementFixedWindows, UnalignedFixedWindows, WindowFn
 
 SIDE_INPUT_PREFIX = "python_side_input"
 SIDE_INPUT_REGEX = SIDE_INPUT_PREFIX + "([0-9]+)(-.*)?$"

@@ -9,10 +9,14 @@ from typing import Any
 from penstock.base.where import here
 from penstock.error import three_parts
 from penstock.utils.timestamp import Duration
-from penstock.windows.plain_windows import GlobalWindows, TimestampCombiner
-from penstock.windows.trigger_base import AccumulationMode, ClosingBehavior, OnTimeBehavior, TriggerFn
-from penstock.windows.watermark_triggers import DefaultTrigger
-from penstock.windows.window_fn import WindowFn
+from penstock.windows.triggers import (
+    AccumulationMode,
+    ClosingBehavior,
+    DefaultTrigger,
+    OnTimeBehavior,
+    TriggerFn,
+)
+from penstock.windows.window_fn import GlobalWindows, TimestampCombiner, WindowFn
 
 
 @dataclass(frozen=True, init=False)
