@@ -222,6 +222,71 @@ def test_the_checkers_are_content(command: str) -> None:
     assert done.returncode == 0, f"\n{done.stdout}{done.stderr}"
 
 
+def undocumented_methods(texts: dict[str, str]) -> list[str]:
+    """Public methods that neither have a docstring nor override one that has (ruff's D102 looks at no base)."""
+    classes: dict[str, list[ast.ClassDef]] = {}
+    public: list[tuple[str, ast.ClassDef]] = []
+
+    def visit(node: ast.AST, place: str, is_public: bool) -> None:
+        for child in ast.iter_child_nodes(node):
+            if isinstance(child, ast.ClassDef):
+                classes.setdefault(child.name, []).append(child)
+                shown = is_public and not child.name.startswith("_")
+                if shown:
+                    public.append((f"{place}.{child.name}", child))
+                visit(child, f"{place}.{child.name}", shown)
+            else:
+                visit(child, place, is_public and not isinstance(child, ast.FunctionDef))
+
+    def methods(cls: ast.ClassDef) -> Iterator[ast.FunctionDef]:
+        for child in cls.body:
+            exempt = r"\w+\.(setter|deleter)|(typing\.)?(overload|override)"
+            if isinstance(child, ast.FunctionDef) and not any(
+                re.fullmatch(exempt, ast.unparse(each)) for each in child.decorator_list
+            ):
+                yield child
+
+    def is_documented(cls: ast.ClassDef, name: str, seen: set[str]) -> bool:
+        if any(each.name == name and ast.get_docstring(each) for each in methods(cls)):
+            return True
+        bases = {ast.unparse(base).partition("[")[0].rpartition(".")[2] for base in cls.bases} - seen
+        return any(is_documented(one, name, seen | bases) for base in bases for one in classes.get(base, ()))
+
+    for place, text in texts.items():
+        visit(ast.parse(text), place, True)
+    return [
+        f"{place}.{method.name}"
+        for place, cls in public
+        for method in methods(cls)
+        if (not method.name.startswith("_") or method.name in ("__call__", "__new__"))
+        and not is_documented(cls, method.name, {cls.name})
+    ]
+
+
+def test_every_public_method_has_a_docstring_or_inherits_one() -> None:
+    files = [path for folder in LAYERS for path in sorted((ROOT / folder).rglob("*.py"))]
+    assert undocumented_methods({str(path): path.read_text(encoding="utf-8") for path in files}) == []
+
+
+@pytest.mark.parametrize(
+    ("text", "found"),
+    [
+        ("class A:\n def f(self): pass\n", ["m.A.f"]),
+        ("class A:\n def f(self): 'Does.'\nclass B(A):\n def f(self): pass\n", []),
+        (
+            "class _A:\n def f(self): 'Does.'\nclass B(x._A[int]):\n def f(self): pass\n def g(self): pass\n",
+            ["m.B.g"],
+        ),
+        (
+            "class _A:\n def f(self): pass\nclass A:\n def _f(self): pass\n def __eq__(self, other): pass\n",
+            [],
+        ),
+    ],
+)
+def test_a_method_without_any_docstring_is_found(text: str, found: list[str]) -> None:
+    assert undocumented_methods({"m": text}) == found
+
+
 def test_every_pass_has_a_golden_file_and_every_golden_file_a_pass() -> None:
     passes = {path.stem for path in (ROOT / "runner_spark/penstock_spark/passes").glob("[!_]*.py")}
     golden = {path.stem for path in (ROOT / "tests/golden/passes").iterdir()}

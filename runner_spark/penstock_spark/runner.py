@@ -6,11 +6,10 @@ import copy
 from typing import Any
 
 from penstock.base.where import caller
-from penstock.construction.pipeline_arguments import checked_arguments
 from penstock.construction.without_effect import refusals, warn_of_hints, warn_of_no_effect
 from penstock.error import UnsupportedByRunner
 from penstock.graph import Graph, Source, Step, Write, show
-from penstock.options.given import check_given
+from penstock.options.given import check_given, checked_arguments
 from penstock.options.pipeline_options import PipelineOptions
 from penstock.options.pipeline_options_validator import PipelineOptionsValidator
 from penstock.options.spark import SparkOptions

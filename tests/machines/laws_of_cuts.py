@@ -39,7 +39,7 @@ from penstock.machines.records import (
     Event,
     Played,
 )
-from penstock.windows.trigger_walks import every_part
+from penstock.windows.triggers import every_part
 
 
 @law(random_case, cases=300)

@@ -13,8 +13,7 @@ from itertools import chain, islice
 from typing import Any
 
 from penstock.graph import AssignWindows, CombinePerKey, Flatten, Graph, Step, Write
-from penstock.windows.plain_windows import FixedWindows, GlobalWindows, SlidingWindows
-from penstock.windows.sessions import Sessions
+from penstock.windows.window_fn import FixedWindows, GlobalWindows, Sessions, SlidingWindows
 from penstock_spark.plan.batch_plan import Inline, Plan, Stage, ViewNode, WriteNode, Writing
 from penstock_spark.plan.windowing import windowing_of
 from penstock_spark.worker.tables import known, without_default

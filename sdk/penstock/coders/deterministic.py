@@ -31,37 +31,106 @@ and zone are the same; two Decimals, if their digits and exponent are.
 
 from __future__ import annotations
 
+import io
+import logging
+import pickle
 import struct
 from collections.abc import Sequence
 from typing import Any
 
 from penstock.coders.base import Coder, registry_in_use
-from penstock.coders.key_classes import class_named, key_classes, name_of, register_key_class
 from penstock.coders.key_forms import (
     SHORT_SIZES,
     Decoder,
     Encoder,
     class_encoder,
+    class_named,
     decoders,
     framed,
     library_encoder,
     long_size,
+    name_of,
     refusal,
+    register_key_class,
     unframed,
 )
-from penstock.coders.pickled_keys import fallback_coder, set_pickling
 from penstock.error import three_parts
 
-__all__ = [
-    "allow_pickled_keys",
-    "as_coders_give_them",
-    "decode_key",
-    "encode_key",
-    "encode_keys",
-    "forget_encoders",
-    "key_classes",
-    "register_key_class",
-]
+_LOGGER = logging.getLogger(__name__)
+
+
+class _Switch:
+    on = False
+
+
+class _Pickler(pickle.Pickler):
+    """Names classes as keys do, so that classes of the main program are pickled alike everywhere."""
+
+    def persistent_id(self, value: Any) -> bytes | None:
+        if not isinstance(value, type) or value.__module__ == "builtins":
+            return None
+        register_key_class(value)
+        return name_of(value)
+
+
+class _Unpickler(pickle.Unpickler):
+    def persistent_load(self, name: Any) -> type:
+        return class_named(name)
+
+
+class PickledKeyCoder(Coder):
+    """Pickles a key; two keys that are equal may have different bytes.
+
+    >>> PickledKeyCoder().decode(PickledKeyCoder().encode({1, 2}))
+    {1, 2}
+    """
+
+    def encode(self, value: Any) -> bytes:
+        file = io.BytesIO()
+        _Pickler(file, 5).dump(value)
+        return file.getvalue()
+
+    def decode(self, encoded: bytes) -> Any:
+        return _Unpickler(io.BytesIO(encoded)).load()
+
+
+def set_pickling(on: bool) -> bool:
+    """Sets whether keys may be pickled in this process: the option ``allow_non_deterministic_key_coders``.
+
+    Returns:
+        Whether it was different before.
+    """
+    changed = _Switch.on != on
+    _Switch.on = on
+    return changed
+
+
+def fallback_coder(kind: type) -> Coder | None:
+    """The coder of keys of a class that has no deterministic encoding.
+
+    Returns:
+        The registered fallback coder that takes the class and says that it is deterministic, or one that pickles if
+        that is allowed; otherwise None.
+    """
+    registry = registry_in_use()
+    for fallback in reversed(registry.custom_fallbacks):
+        try:
+            coder: Coder = fallback.from_type_hint(kind, registry)
+        except Exception:
+            # It passes this class on.
+            continue
+        if coder.is_deterministic():
+            return coder
+        break
+    if not _Switch.on:
+        return None
+    _LOGGER.warning(
+        "keys of type %s.%s are pickled: equal ones whose pickled bytes differ are different keys",
+        kind.__module__,
+        kind.__qualname__,
+    )
+    return PickledKeyCoder()
+
 
 _pack_short = struct.Struct(">ci").pack
 _pack_long = struct.Struct(">cq").pack
@@ -98,11 +167,8 @@ def decode_key(data: bytes) -> Any:
     Args:
         data: What `encode_key` returned.
 
-    Returns:
-        A key of the same type and the same encoding.
-
     Raises:
-        ValueError: The bytes are no encoded key.
+        ValueError: The bytes are not an encoded key.
         LookupError: The key's class cannot be found in this process; see `register_key_class`.
 
     >>> decode_key(encode_key(("a", 1, None)))
@@ -117,12 +183,6 @@ def decode_key(data: bytes) -> Any:
 
 def encode_keys(values: Sequence[object]) -> list[bytes]:
     """The bytes of many keys; faster than one by one if all are of one type.
-
-    Args:
-        values: The keys.
-
-    Returns:
-        The encodings, in the same order.
 
     Raises:
         TypeError: As `encode_key` does.
@@ -244,7 +304,7 @@ def _registered_coder(kind: type) -> Coder | None:
             raise refusal(
                 kind,
                 f"its registered coder {found!r} is not deterministic",
-                f"let is_deterministic of {type(found).__name__} return True if it encodes equal values "
+                f"have {type(found).__name__}.is_deterministic return True if it encodes equal values "
                 "as equal bytes, or register another coder",
             ) from error
     return found

@@ -173,7 +173,7 @@ def _clock_scale(clocks: tuple[int, int], top: float, height: float) -> Scale:
 
 
 def _styles(events: tuple[int, int], clocks: tuple[int, int], recording: Recording) -> tuple[Style, Style]:
-    """How moments are told: alike on both axes, if both are of the same day."""
+    """How times are labelled: alike on both axes, if both are of the same day."""
     event_style = style_of(*events)
     if recording.counts_steps:
         return event_style, Style.STEPS

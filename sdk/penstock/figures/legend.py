@@ -80,7 +80,7 @@ def _radii(found: Sequence[Placed]) -> set[float]:
 
 
 def _circle(radius: float, *classes: str, is_crossed: bool = False) -> Callable[[float, float], str]:
-    """A mark of an element; a circle has a value in it, as those of the drawing have."""
+    """A mark of an element; a circle has a value in it, as in the drawing."""
 
     def sign(x: float, y: float) -> str:
         marks = [

@@ -23,9 +23,6 @@ ARRIVALS, PANES = "Recorded arrivals", "Recorded panes"
 class Figure:
     """A drawing; notebooks show it.
 
-    Attributes:
-        recording: What it shows.
-
     >>> figure = Figure(Recording("nothing", (), (), ()))
     >>> figure.svg[:4]
     '<svg'

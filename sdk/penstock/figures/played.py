@@ -174,11 +174,9 @@ class _Clocks:
         self.end_micros = last + STEP_MICROS if self.are_steps else last
 
     def of_step(self, step: int) -> int:
-        """Processing time at an event."""
         return self._by_step[step] if step < len(self._by_step) else self.end_micros
 
     def of_played(self, one: Played) -> int:
-        """Processing time at which something came out."""
         if self.are_steps or one.step >= len(self._by_step):
             return self.of_step(one.step)
         return max(one.clock_micros, self._first)
@@ -247,7 +245,7 @@ def _panes(results: Iterable[Played], clocks: _Clocks) -> Iterator[RecordedPane]
 
 
 def bounds_of(window: BoundedWindow) -> tuple[int, int]:
-    """Where a window begins and ends; one of the user's that does not say where it begins, begins with time itself."""
+    """Where a window begins and ends; a user's window without a start begins with the earliest timestamp."""
     if isinstance(window, GlobalWindow):
         return MIN_MICROS, MAX_MICROS
     try:

@@ -1,4 +1,4 @@
-"""When things are drawn to happen: as they were recorded, but for a batch, which gives all at its end."""
+"""When things are drawn to happen: as they were recorded, except for a batch, which gives all at its end."""
 
 from __future__ import annotations
 
@@ -86,7 +86,7 @@ def _batch(recording: Recording) -> Timeline:
 
 
 def windows_are_apart(panes: Sequence[RecordedPane]) -> bool:
-    """Whether the window of each pane comes after that of the pane before: then their values need no further room."""
+    """Whether each pane has a later window than the pane before: then their values need no more room."""
     ends: dict[str, int] = {}
     for pane in panes:
         if not pane.is_retraction:
@@ -97,7 +97,7 @@ def windows_are_apart(panes: Sequence[RecordedPane]) -> bool:
 
 
 def _ranks(panes: Sequence[RecordedPane]) -> list[int]:
-    """For each pane its number among those of its key; what it takes back goes with it."""
+    """For each pane its number among the panes of its key; what it takes back goes with it."""
     given: Counter[str] = Counter()
     ranks = []
     for pane in panes:

@@ -17,7 +17,7 @@ from penstock.transforms.grouping import GroupByKey
 from penstock.transforms.pardo import FlatMap, Map, ParDo
 from penstock.transforms.windowing import WindowInto
 from penstock.utils.windowed_value import WindowedValue
-from penstock.windows.plain_windows import GlobalWindows
+from penstock.windows.window_fn import GlobalWindows
 
 
 class Writer:

@@ -3,9 +3,10 @@
 from __future__ import annotations
 
 from collections.abc import Callable
-from typing import TYPE_CHECKING, Any, ClassVar
+from typing import TYPE_CHECKING, Any
 
 from penstock import graph
+from penstock.base.late_binding import LateBinding
 from penstock.construction.applicable import ResultT
 from penstock.construction.ptransform import PTransform
 from penstock.construction.pvalue import PCollection
@@ -16,6 +17,9 @@ from penstock.utils.timestamp import DurationTypes
 if TYPE_CHECKING:
     from penstock.io.watermark_policy import WatermarkPolicy
 
+stream_of: LateBinding[..., Any] = LateBinding("penstock.io.streams")
+"""Makes the transform that reads a source continuously: that needs to know all formats."""
+
 
 class SourceTransform(PTransform[Any, PCollection[ResultT]]):
     """A root of the pipeline that reads `source`.
@@ -24,9 +28,6 @@ class SourceTransform(PTransform[Any, PCollection[ResultT]]):
         source: What is read.
         label: The step's name; by default the class's name.
     """
-
-    _stream_of: ClassVar[Callable[..., Any]]
-    """Makes the transform that reads continuously; `penstock.io.streams` sets it, which knows all formats."""
 
     def __init__(self, source: graph.Source, label: str | None = None) -> None:
         super().__init__(label)
@@ -113,7 +114,7 @@ class SourceTransform(PTransform[Any, PCollection[ResultT]]):
         >>> clicks.source.describe()
         'stream of spark kafka, BoundedDisorder'
         """
-        return self._stream_of(
+        return stream_of(
             self,
             event_time,
             watermark,

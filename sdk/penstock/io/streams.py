@@ -9,7 +9,7 @@ from penstock.construction.pvalue import DoOutputsTuple, PCollection
 from penstock.graph import Source
 from penstock.io.columnar import CsvSource, JsonSource
 from penstock.io.paths import require_files
-from penstock.io.primitive import SourceTransform
+from penstock.io.primitive import SourceTransform, stream_of
 from penstock.io.stream_arguments import (
     check_partition,
     check_selector,
@@ -198,8 +198,6 @@ class ReadStream(SourceTransform):
         return DeadLetter.__class_getitem__(element_type)
 
 
+@stream_of.bind
 def _stream_of(read: SourceTransform, *arguments: Any, **keywords: Any) -> ReadStream:
     return ReadStream(stream_source(read.source, *arguments, **keywords), read)
-
-
-SourceTransform._stream_of = staticmethod(_stream_of)

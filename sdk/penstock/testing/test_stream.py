@@ -105,7 +105,7 @@ class SignalEvent(Event):
         name: Its name, for ``AfterSignal``.
 
     Raises:
-        TypeError: The name is no string.
+        TypeError: The name is not a string.
         ValueError: It is empty.
 
     >>> SignalEvent("flush").name
@@ -115,7 +115,7 @@ class SignalEvent(Event):
     name: str
 
     def __post_init__(self) -> None:
-        hint = "give it that of the AfterSignal that waits for it"
+        hint = "give it the name of the AfterSignal that waits for it"
         if not isinstance(self.name, str):
             what = f"the name of a signal is a string, not {self.name!r}"
             raise TypeError(three_parts(what, where=here(), hint=hint))
@@ -279,7 +279,7 @@ class TestStream(PTransform[Any, Any]):
             name: Its name, for ``AfterSignal``.
 
         Raises:
-            TypeError: If it is no string.
+            TypeError: If it is not a string.
             ValueError: If it is empty.
 
         >>> stream = TestStream().add_elements([("ann", 1)]).send_signal("flush")

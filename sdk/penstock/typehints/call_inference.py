@@ -24,21 +24,24 @@ from penstock.typehints.containers import (
     TupleSequenceConstraint,
 )
 from penstock.typehints.io_hints import IOTypeHints
-from penstock.typehints.known_returns import FUNCTION_RETURNS, METHOD_RETURNS
 from penstock.typehints.known_values import (
     Bound,
     Closure,
+    Const,
     Exact,
     Method,
     Spread,
     Value,
+    element_type,
+    finalize_hints,
     hint_of,
+    instance_to_type,
     loosened,
 )
 from penstock.typehints.operator_inference import attribute, item, one_of
 from penstock.typehints.row_type import RowTypeConstraint
+from penstock.typehints.signatures import FUNCTION_RETURNS, METHOD_RETURNS
 from penstock.typehints.unions import union_of
-from penstock.typehints.value_types import Const, element_type, finalize_hints, instance_to_type
 
 Arguments = Sequence[Value]
 Keywords = Mapping[str, Value]
@@ -63,7 +66,7 @@ class Limits(typing.NamedTuple):
     """Whether all arguments of the call are given, so that other parameters have their defaults."""
 
     def inside(self) -> Limits:
-        """Those for what a function calls."""
+        """The limits for what a function calls."""
         return Limits(self.depth - 1, self.budget, True)
 
 

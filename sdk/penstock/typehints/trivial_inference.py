@@ -1,4 +1,4 @@
-"""What a callable returns, as far as that can be told without running it (Beam's ``trivial_inference``).
+"""What a callable returns, as far as it can be known without running it (Beam's ``trivial_inference``).
 
 The answer comes from decorators and annotations, from what is known of Python's built-ins, and, for plain
 functions without annotations, from their byte code. Whatever is not certain is ``Any``.
@@ -12,8 +12,7 @@ from collections.abc import Callable, Iterable
 
 from penstock.typehints.call_inference import result_of_call
 from penstock.typehints.constraints import Any, Hint, normalize
-from penstock.typehints.native_type_compatibility import convert_to_beam_type
-from penstock.typehints.value_types import (
+from penstock.typehints.known_values import (
     Const,
     element_type,
     finalize_hints,
@@ -21,6 +20,7 @@ from penstock.typehints.value_types import (
     key_value_types,
     union,
 )
+from penstock.typehints.native_type_compatibility import convert_to_beam_type
 
 
 class TypeInferenceError(ValueError):

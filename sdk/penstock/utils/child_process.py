@@ -17,7 +17,6 @@ from penstock.base import clock
 if typing.TYPE_CHECKING:
     from multiprocessing.connection import Connection
 
-__all__ = ["ChildProcess", "ProcessEnded"]
 
 _open: weakref.WeakSet[ChildProcess] = weakref.WeakSet()
 # A process that the child itself has started may keep the connection open after the child has ended.

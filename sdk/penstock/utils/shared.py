@@ -39,9 +39,6 @@ class Shared:
             tag: What the object was made for, such as the version of a model: with another tag than last time it is
                 made anew.
 
-        Returns:
-            The object.
-
         Raises:
             TypeError: If the object cannot be referred to weakly, as a list and a dict cannot.
         """
