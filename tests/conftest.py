@@ -35,6 +35,11 @@ def pytest_collection_modifyitems(config: pytest.Config, items: list[pytest.Item
         for item in items:
             if item.get_closest_marker("beam_suite"):
                 item.add_marker(pytest.mark.skip(reason="only with --beam-suite: it takes long"))
+    if "soak" not in config.getoption("markexpr"):
+        # The long forms of tests that have a short one, which always runs.
+        soaks = [item for item in items if item.get_closest_marker("soak")]
+        config.hook.pytest_deselected(items=soaks)
+        items[:] = [item for item in items if item not in set(soaks)]
     for item in items:
         # A test that uses the session, or a cluster, starts Java, and so has the mark by which it can be left out.
         if "spark" in getattr(item, "fixturenames", ()) or item.get_closest_marker("cluster"):
