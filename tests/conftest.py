@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+import os
+import sys
 from collections.abc import Iterator
 from importlib.metadata import version
 from typing import TYPE_CHECKING
@@ -16,6 +18,10 @@ if TYPE_CHECKING:
 # The same examples in every run, and no time limit for one: a test fails because of the code and not of the machine.
 hypothesis.settings.register_profile("penstock", deadline=None, derandomize=True)
 hypothesis.settings.load_profile("penstock")
+
+# The tests start hundreds of Pythons: each would compile all modules anew if none may keep what it has compiled.
+sys.dont_write_bytecode = False
+os.environ.pop("PYTHONDONTWRITEBYTECODE", None)
 
 
 def pytest_configure(config: pytest.Config) -> None:
