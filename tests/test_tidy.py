@@ -294,11 +294,69 @@ def test_every_pass_has_a_golden_file_and_every_golden_file_a_pass() -> None:
     assert passes == golden
 
 
-def test_every_example_has_a_test() -> None:
-    tests = [path.read_text(encoding="utf-8") for path in (ROOT / "tests").rglob("test_*.py")]
-    examples = [path.stem for path in (ROOT / "examples").rglob("[!_]*.py")]
-    assert examples
-    assert not [name for name in examples if not any(re.search(rf"\b{name}\b", text) for text in tests)]
+def programs_run_by(text: str) -> set[str]:
+    """The examples that a test file runs: by a call of their ``run``, or as programs of the table ``PRINTED``."""
+    found: set[str] = set()
+    tree = ast.parse(text)
+    for function in (node for node in ast.walk(tree) if isinstance(node, ast.FunctionDef)):
+        modules: dict[str, str] = {}
+        for node in ast.walk(function):
+            match node:
+                case ast.Assign([ast.Name(name)], call) if imported_by(call):
+                    modules[name] = imported_by(call)
+        for node in ast.walk(function):
+            match node:
+                case ast.Call(ast.Attribute(ast.Name(name), "run")) if name in modules:
+                    found.add(modules[name])
+                case ast.Call(ast.Attribute(call, "run")) if imported_by(call):
+                    found.add(imported_by(call))
+    for node in tree.body:
+        match node:
+            case ast.Assign([ast.Name("PRINTED")], ast.Dict(names)):
+                found |= {Path(name.value).stem for name in names if isinstance(name, ast.Constant)}
+    return found
+
+
+def imported_by(call: ast.expr) -> str:
+    """The module that a call of ``import_module`` imports, or nothing."""
+    match call:
+        case ast.Call(
+            ast.Name("import_module") | ast.Attribute(_, "import_module"), [ast.Constant(str(module))]
+        ):
+            return module
+    return ""
+
+
+def not_run(examples: Path, tests: Path) -> list[str]:
+    """The programs of a folder that no test of another one runs."""
+    programs = sorted(path.stem for path in examples.rglob("[!_]*.py"))
+    assert programs
+    run = set().union(*(programs_run_by(path.read_text("utf-8")) for path in tests.rglob("test_*.py")))
+    return [program for program in programs if program not in run]
+
+
+def test_a_test_runs_every_example() -> None:
+    assert not_run(ROOT / "examples", ROOT / "tests" / "examples") == []
+
+
+def test_an_example_that_tests_only_speak_of_is_found(tmp_path: Path) -> None:
+    examples, tests = tmp_path / "examples", tmp_path / "tests"
+    for folder in (examples / "more", tests):
+        folder.mkdir(parents=True)
+    for name in ("tested", "more/printed", "planted", "_helper"):
+        (examples / f"{name}.py").touch()
+    (tests / "test_them.py").write_text(
+        """'planted is run'
+PRINTED = {"more/printed.py": []}
+def test_some():
+    tested, planted = 1, 2
+    tested = import_module("tested")
+    tested.run([])
+    other = import_module("planted")
+    other.check(), planted.run()  # other.run()
+"""
+    )
+    assert not_run(examples, tests) == ["planted"]
 
 
 def test_tests_are_files_and_not_packages() -> None:

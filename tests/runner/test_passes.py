@@ -8,7 +8,7 @@ from __future__ import annotations
 import os
 from collections.abc import Callable, Iterable, Iterator
 from dataclasses import replace
-from functools import partial
+from functools import cache, partial
 from pathlib import Path
 from random import Random
 from typing import Any
@@ -42,6 +42,7 @@ RECORDED = replace(BATCH, record_events=100)
 STREAM = Target("streaming")
 
 
+@cache
 def random_graph(seed: int) -> graph.Graph:
     pipeline, made = random_pipeline(seed)
     for number, pcoll in enumerate(made):
@@ -260,8 +261,11 @@ def _sources(node: Any) -> tuple[OutputReference, ...]:
 def plan_meaning_faults(plan: Plan, settings: Settings) -> list[str]:
     """Runs a plan; each list must get the elements that the graph means."""
     expected = meaning(plan.graph)
-    run_plain(plan, settings)
     writes = [step for step in plan.graph.steps if isinstance(step.primitive, graph.Write)]
+    for step in writes:
+        # Plans of one graph share its lists, and a run that failed leaves something there.
+        step.primitive.sink.into.clear()
+    run_plain(plan, settings)
     faults = [s.label for s in writes if sorted(s.primitive.sink.into) != sorted(expected[s.inputs[0]])]
     for step in writes:
         step.primitive.sink.into.clear()
@@ -373,12 +377,13 @@ def test_every_node_of_a_plan_comes_after_what_it_reads():
     assert {seed: plan_faults(plan_of(random_graph(seed))) for seed in SEEDS} == NO_FAULTS
 
 
+@pytest.mark.parametrize("seeds", [SEEDS[:20], pytest.param(SEEDS[20:], marks=pytest.mark.soak)])
 @pytest.mark.parametrize("without", [frozenset(), frozenset(OPTIMISATIONS)])
 @pytest.mark.parametrize("partitions", [1, 3])
-def test_a_plan_gives_what_its_graph_means_with_and_without_optimisations(partitions, without):
-    plans = {seed: plan_of(random_graph(seed), without) for seed in SEEDS}
+def test_a_plan_gives_what_its_graph_means_with_and_without_optimisations(partitions, without, seeds):
+    plans = {seed: plan_of(random_graph(seed), without) for seed in seeds}
     faults = {seed: plan_meaning_faults(plan, Settings(partitions)) for seed, plan in plans.items()}
-    assert faults == NO_FAULTS
+    assert faults == {seed: [] for seed in seeds}
 
 
 # Mutants: each is a pass with a mistake, and some graph on which a law must find it.
@@ -480,4 +485,4 @@ def test_the_laws_of_plans_find_a_mutant(mutant, monkeypatch):
         except Exception as error:
             return [str(error)]
 
-    assert any(faults(seed) for seed in SEEDS)
+    assert any(faults(seed) for seed in SEEDS[:20])
