@@ -122,7 +122,7 @@ class Flatten:
 
 @dataclass(frozen=True, eq=False)
 class Reshuffle:
-    """Spreads elements evenly anew and stops fusion; elements keep windows and timestamps (Beam's ``Reshuffle``).
+    """Redistributes elements evenly and prevents fusion; elements keep windows and timestamps (Beam's ``Reshuffle``).
 
     Attributes:
         partitions: The number of partitions to spread over; None lets the runner decide.

@@ -15,7 +15,7 @@ _DAY_SECONDS = 86_400
 
 
 def time_zone_named(name: str) -> tzinfo:
-    """A time zone of the IANA database; UTC is there also on a machine that has no such database.
+    """A time zone of the IANA database; UTC works even on a machine without such a database.
 
     Raises:
         TypeError: The name is not a text.

@@ -841,7 +841,7 @@ class KeyCoder(Coder):
 
 
 class DeterministicFastPrimitivesCoder(FastPrimitivesCoder):
-    """As `FastPrimitivesCoder`, deterministic, and refusing what cannot be made so (Beam's name).
+    """As `FastPrimitivesCoder`, but deterministic: it refuses values without a deterministic encoding (Beam's name).
 
     Dicts and sets are written in the order of their encoded keys and members; values that are not common
     values are written as keys are.

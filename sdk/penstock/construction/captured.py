@@ -111,7 +111,7 @@ def _in_function(function: FunctionType, seen: set[int]) -> Iterator[tuple[str, 
 
 
 def _in_object(value: Any, seen: set[int]) -> Iterator[tuple[str, str]]:
-    """Those in the attributes of an object with user code, and in the methods of its class."""
+    """The PCollections in the attributes of an object with user code, and in the methods of its class."""
     if isinstance(value, PTransform | type) or value is None:
         return
     holder = type(value).__name__

@@ -52,7 +52,7 @@ class Happenings:
     is_complete: bool = True
 
     def combine(self, other: Happenings | None) -> Happenings:
-        """Both together; of metrics, this is the one that is not shown to queries.
+        """The union of both; queries for metrics do not show it.
 
         >>> one = Happenings(1, watermarks=((At(3), 7),))
         >>> both = one.combine(Happenings(1, watermarks=((At(2), 5),)))
@@ -205,7 +205,7 @@ def _first_steps(watermarks: Iterable[_Row]) -> dict[int, int]:
 
 
 def _moves(rows: Iterable[_Row]) -> Iterator[_Row]:
-    """Those of the watermarks that are not where the one before was."""
+    """The watermarks that differ from the one before."""
     before: int | None = None
     for at, micros in rows:
         if micros != before:

@@ -114,7 +114,7 @@ def _shown(each: RecordedInput) -> str:
 
 
 def _radius(text: str) -> float | None:
-    """That of the smallest circle that the value fits in; None if there is none."""
+    """The radius of the smallest circle that the value fits in; None if it fits in none."""
     width = text_width(text, FONT_SIZES["inside"])
     return next((radius for radius in (_RADIUS, _RADIUS_LARGE) if width <= 2 * radius - 3), None)
 

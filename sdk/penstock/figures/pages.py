@@ -163,7 +163,7 @@ def _marks(section: Section) -> Iterator[str]:
 
 
 def _mark(status: str, text: str = "") -> str:
-    """The sign of a status; its meaning is there for whoever hears the page, and on hovering."""
+    """The sign of a status, with its meaning for screen readers and on hovering."""
     if not text:
         return element("span", STATUSES[status], class_=f"mark {_class(status)}", aria_hidden="true")
     return element(

@@ -79,7 +79,7 @@ def _has_seen(pane: RecordedPane, element: RecordedInput) -> bool:
 
 
 def _taken_back(panes: Sequence[RecordedPane]) -> set[int]:
-    """The numbers of the panes whose value is taken back: each retraction is of the latest that it fits."""
+    """The numbers of the panes whose value is taken back: each retraction takes back the latest pane that it fits."""
     standing: dict[tuple[int, int, str], list[int]] = {}
     found: set[int] = set()
     for number, pane in enumerate(panes):
@@ -118,7 +118,7 @@ def area_of(panel: Panel, box: PaneBox) -> Area:
 
 
 def _across(panel: Panel, pane: RecordedPane) -> tuple[float, float]:
-    """From where to where its window is; a short one is at least to be seen."""
+    """The left and the right edge of its window; a short window stays visible."""
     left, right = panel.events.place(pane.start_micros), panel.events.place(pane.end_micros)
     return left, max(right, min(left + 2, panel.area.right))
 
@@ -224,7 +224,7 @@ def _places_within(area: Area, width: float) -> Iterator[tuple[float, float]]:
 
 
 def _places_below(area: Area, width: float) -> Iterator[tuple[float, float]]:
-    """Likewise near its lower edge."""
+    """Where a text may begin so that all of it is in the rectangle, near its lower edge."""
     if width + 2 * _GAP <= area.right - area.left and area.bottom - 5 - _ASCENT >= area.top:
         yield from ((x, area.bottom - 5) for x in _columns(area, width))
 

@@ -245,7 +245,7 @@ def _panes(results: Iterable[Played], clocks: _Clocks) -> Iterator[RecordedPane]
 
 
 def bounds_of(window: BoundedWindow) -> tuple[int, int]:
-    """Where a window begins and ends; one of the user's that does not say where it begins, begins with time itself."""
+    """Where a window begins and ends; a user's window without a start begins with the earliest timestamp."""
     if isinstance(window, GlobalWindow):
         return MIN_MICROS, MAX_MICROS
     try:

@@ -145,7 +145,7 @@ class _Chain:
 
 
 def is_whole(element: Any) -> bool:
-    """Whether a number is exact, also when it is added and subtracted again: ints are, and what is one of its own kind.
+    """Whether a number stays exact when it is added and subtracted again: ints and bools do.
 
     >>> is_whole(3), is_whole(True), is_whole(3.0)
     (True, True, False)

@@ -359,7 +359,7 @@ def _truth_value(part: Expression, element: Any) -> bool | None:
 
 
 def _truth(whole: Expression, input_type: Any) -> Any:
-    """Of fields whose types are known; objects of other classes may compare in their own way."""
+    """The type of comparisons of fields with known types; objects of other classes may compare in their own way."""
     hints = [part.type_of(input_type) for part in whole.parts]
     return _of_parts(bool, hints) if set(map(without_none, hints)) <= _PLAIN else typehints.Any
 

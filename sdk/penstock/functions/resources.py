@@ -66,7 +66,7 @@ class ResourceHint:
 
     @staticmethod
     def register_resource_hint(hint_name: str, hint_class: type[ResourceHint]) -> None:
-        """Makes a kind known under a name, or under a further one.
+        """Registers a kind of hint under a name; a kind can have several.
 
         Raises:
             TypeError: If the class is not a `ResourceHint`, or has no `urn`.

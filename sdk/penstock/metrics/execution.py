@@ -247,7 +247,7 @@ def note_current_in(place: Any) -> None:
 
 
 def merge_snapshots(first: Snapshot, second: Snapshot) -> Snapshot:
-    """Both snapshots together; associative and commutative, and ``{}`` changes nothing.
+    """The two snapshots merged; associative and commutative, with ``{}`` as the neutral element.
 
     >>> merge_snapshots({("counters", "A", "n", "x"): 2}, {("counters", "A", "n", "x"): 3})
     {('counters', 'A', 'n', 'x'): 5}

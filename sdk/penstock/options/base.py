@@ -44,7 +44,7 @@ class OptionsParser(argparse.ArgumentParser):
         self._without_effect[action] = instead
 
     def without_effect(self) -> dict[argparse.Action, str]:
-        """The arguments that have no effect, each with what has; those that were defined anew are not among them."""
+        """The arguments that have no effect, each with what has one; redefined arguments are not included."""
         return {action: text for action, text in self._without_effect.items() if action in self._actions}
 
     def known_flags(self) -> list[str]:
@@ -301,7 +301,7 @@ class PipelineOptions(HasDisplayData):
         return self.get_all_options(drop_default=True, retain_unknown_options=True)
 
     def view_as(self, cls: type[_ViewT]) -> _ViewT:
-        """The same options seen as another class; a value set in one view shows in all (Beam's ``view_as``).
+        """The same options seen as another class; a value set in one view is visible in all (Beam's ``view_as``).
 
         Args:
             cls: `PipelineOptions` or a subclass.

@@ -47,7 +47,7 @@ class PipelineState:
 
     @classmethod
     def is_terminal(cls, state: str | None) -> bool:
-        """Whether a run in this state has ended for good."""
+        """Whether this state is final."""
         return state in (cls.DONE, cls.FAILED, cls.CANCELLED, cls.UPDATED, cls.DRAINED)
 
 

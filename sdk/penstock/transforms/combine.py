@@ -110,7 +110,7 @@ class CombinePerKey(PTransformWithSideInputs):
         return CombinePerKeyWithFanout(curry_combine_fn(self.fn, self.args, self.kwargs), fanout)
 
     def with_late_data(self) -> PTransform[Any, Any]:
-        """The same with a second output, for elements that come too late (penstock's own).
+        """This transform with a second output, for elements that come too late (penstock's own).
 
         Raises:
             ValueError: The CombineFn has side inputs.
@@ -190,7 +190,7 @@ class CombineValues(PTransformWithSideInputs):
         return f"CombineValues({label_from_callable(self.fn)})"
 
     def default_type_hints(self) -> Any:
-        """Those of the DoFn that does it."""
+        """The type hints of the DoFn that combines."""
         return CombineValuesDoFn(None, self.fn, False).get_type_hints()
 
     def expand(self, pcoll: PCollection[tuple[K, Any]]) -> PCollection[tuple[K, Any]]:
@@ -255,19 +255,19 @@ class CombineGlobally(PTransform[Any, Any]):
         return clone
 
     def with_fanout(self, fanout: int) -> CombineGlobally:
-        """The same, combining in two rounds with `fanout` parts in the first."""
+        """This transform, combining in two rounds with `fanout` parts in the first."""
         return self._with(fanout=fanout)
 
     def with_defaults(self, has_defaults: bool = True) -> CombineGlobally:
-        """The same, with a result for an empty PCollection, or without."""
+        """This transform, with a result for an empty PCollection, or without."""
         return self._with(has_defaults=has_defaults)
 
     def without_defaults(self) -> CombineGlobally:
-        """The same, with no result for an empty PCollection."""
+        """This transform, with no result for an empty PCollection."""
         return self.with_defaults(False)
 
     def as_singleton_view(self) -> PTransform[Any, pvalue.AsSingleton]:
-        """The same, giving a `penstock.pvalue.AsSingleton` for use as a side input."""
+        """This transform, giving a `penstock.pvalue.AsSingleton` for use as a side input."""
         return self._with(as_view=True)
 
     def expand(self, pcoll: Any) -> PCollection[Any]:

@@ -129,7 +129,7 @@ class ExceptionHandlingParDo(PTransform[Any, Any]):
         self._extra_tags = extra_tags
 
     def with_outputs(self, *tags: str, main: str | None = None) -> ExceptionHandlingParDo:
-        """The same with tagged outputs.
+        """This transform with tagged outputs.
 
         Args:
             tags: The tags that the DoFn itself uses.
@@ -143,7 +143,7 @@ class ExceptionHandlingParDo(PTransform[Any, Any]):
         return result
 
     def get_resource_hints(self) -> dict[str, bytes]:
-        """Those of the ParDo inside, which does the work."""
+        """The resource hints of the ParDo inside, which does the work."""
         return self._pardo.get_resource_hints()
 
     def expand(self, pcoll: Any) -> Any:
@@ -177,7 +177,7 @@ class ExceptionHandlingParDo(PTransform[Any, Any]):
 
 
 class _One(PTransform[Any, Any]):
-    """A 1 for each element, in other windows if so asked."""
+    """A 1 for each element, in other windows if a windowing is given."""
 
     def __init__(self, windowing: Any) -> None:
         super().__init__()

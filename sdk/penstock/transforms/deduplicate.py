@@ -105,7 +105,7 @@ class Deduplicate(_WithDurations):
 
 
 class EarliestCombineFn(CombineFn):
-    """Of pairs of a value and its timestamp, one with the earliest timestamp; of none, None.
+    """Combines pairs of a value and its timestamp to a pair with the earliest timestamp; None for no pairs.
 
     >>> EarliestCombineFn().apply([("b", 2), ("a", 1)])
     ('a', 1)

@@ -113,7 +113,7 @@ class GroupBy(PTransform[Any, Any]):
         return _GroupAndAggregate(self, ()).aggregate_field(field, combine_fn, dest)
 
     def force_tuple_keys(self, value: bool = True) -> GroupBy:
-        """The same, with a named tuple as the key even if there is one field."""
+        """This transform, with a named tuple as the key even if there is one field."""
         clone = copy.copy(self)
         clone._force_tuple_keys = value
         return clone

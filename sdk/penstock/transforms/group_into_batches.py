@@ -119,7 +119,7 @@ class GroupIntoBatches(_Batches):
 
     @with_input_types(Tuple[K, V])
     class WithShardedKey(_Batches):
-        """The same under a `ShardedKey` of each key, so that a busy key's values are batched in parallel.
+        """`GroupIntoBatches` under a `ShardedKey` of each key, so that a busy key's values are batched in parallel.
 
         The values of a key within a bundle go to its shards by the batch, so that most batches are full.
         """

@@ -130,7 +130,7 @@ class GroupByKey(PTransform[Any, Any]):
         return super().get_windowing(inputs).after_grouping()
 
     def with_late_data(self) -> PTransform[Any, Any]:
-        """The same with a second output, for elements that come too late (penstock's own).
+        """This transform with a second output, for elements that come too late (penstock's own).
 
         Returns:
             A `penstock.transforms.grouping.WithLateData`, as in
@@ -224,7 +224,7 @@ class Flatten(PTransform[Any, Any]):
         return input_type
 
     def get_windowing(self, inputs: Sequence[Any]) -> Windowing:
-        """That of the first input, or the default."""
+        """The windowing of the first input, or the default."""
         return inputs[0].windowing if inputs else default_windowing()
 
     if TYPE_CHECKING:

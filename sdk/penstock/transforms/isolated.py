@@ -25,7 +25,7 @@ class _Traceback(Exception):
 
 
 class IsolatedCalls:
-    """Calls the methods of a DoFn in a child process, which is started anew after it has ended.
+    """Calls the methods of a DoFn in a child process, which is started again after it has ended.
 
     The child is a copy of the worker at the time of the first element: the DoFn, its modules and its side inputs are
     there without being sent. Elements, later side inputs and outputs are pickled. What the child counts is counted.

@@ -127,7 +127,7 @@ def _returns(function: types.FunctionType, something: bool) -> bool:
 
 
 def _says_return_none(function: types.FunctionType) -> bool:
-    """Whether the source has it in so many words: a bare ``return`` leaves out an element on purpose."""
+    """Whether the source says ``return None``: a bare ``return`` leaves out an element on purpose."""
     try:
         tree = ast.parse(textwrap.dedent(inspect.getsource(function)))
     except (OSError, TypeError, SyntaxError):
@@ -200,7 +200,7 @@ class ParDo(PTransformWithSideInputs[Any, PCollection[ResultT]]):
         return {"fn": DisplayDataItem(type(self.fn), label="Transform Function"), "fn_dd": self.fn}
 
     def default_type_hints(self) -> Any:
-        """Those of the DoFn, as they are when first asked for."""
+        """The type hints of the DoFn, as they are when first asked for."""
         if self._dofn_hints is None:
             self._dofn_hints = self.fn.get_type_hints()
         return self._dofn_hints

@@ -149,7 +149,7 @@ class ImpulseSeqGenDoFn(DoFn):
 
 
 class _PastSequence(ImpulseSeqGenDoFn):
-    """The same for one sequence that is known to have ended: its output is bounded."""
+    """`PeriodicSequence` for one sequence that is known to have ended: its output is bounded."""
 
     def process(self, element: Sequence[Any]) -> Iterable[TimestampedValue[Any]]:
         yield from super().process(element)

@@ -78,7 +78,7 @@ class CountCombineFn(CombineFn):
         return accumulator + 1
 
     def add_inputs(self, accumulator: int, elements: Iterable[Any]) -> int:
-        """As many more as there are elements; one pass, nothing is kept."""
+        """Counts the elements in one pass, without keeping them."""
         return accumulator + sum(map(len, in_chunks(elements)))
 
     def subtract_input(self, accumulator: int, element: Any) -> int:
@@ -665,7 +665,7 @@ class ToSetCombineFn(CombineFn):
 @with_input_types(Tuple[T, Any])
 @with_output_types(T)
 class LatestCombineFn(CombineFn):
-    """Of ``(value, timestamp)`` pairs, the value with the latest timestamp; of nothing, None (Beam's name).
+    """Combines ``(value, timestamp)`` pairs to the value with the latest timestamp; None for no pairs (Beam's name).
 
     >>> LatestCombineFn().apply([("old", Timestamp(1)), ("new", Timestamp(2))])
     'new'

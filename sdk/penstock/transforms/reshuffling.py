@@ -18,7 +18,7 @@ V = TypeVar("V")
 @with_input_types(T)
 @with_output_types(T)
 class Reshuffle(PTransform[Any, Any]):
-    """Its input, spread evenly anew; the steps before and after it are not fused (Beam's ``Reshuffle``).
+    """Redistributes its input evenly; the steps before and after it are not fused (Beam's ``Reshuffle``).
 
     Elements keep their windows, timestamps and panes.
 
@@ -51,7 +51,7 @@ class Reshuffle(PTransform[Any, Any]):
 @with_input_types(Tuple[K, V])
 @with_output_types(Tuple[K, V])
 class ReshufflePerKey(PTransform[Any, Any]):
-    """The same for KVs, which stay together by key (Beam's ``ReshufflePerKey``).
+    """`Reshuffle` for KVs, which stay together by key (Beam's ``ReshufflePerKey``).
 
     >>> ReshufflePerKey().label
     'ReshufflePerKey'

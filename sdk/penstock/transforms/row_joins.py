@@ -30,7 +30,7 @@ class _Kind(NamedTuple):
     """What a kind of join gives.
 
     Attributes:
-        pairs: Whether it gives pairs of a left and a right row, or else left rows by themselves.
+        pairs: Whether it gives pairs of a left and a right row, or else left rows alone.
         matched: Whether it gives rows that have a match.
         unmatched: Whether it gives rows that have none, of the left and of the right side.
     """
@@ -113,7 +113,7 @@ class JoinRows(PTransform[Any, Any]):
 
 
 def check_kind(transform: Any, name: str, kind: str, kinds: Iterable[str]) -> None:
-    """Refuses a kind of join that there is not, with a ValueError."""
+    """Refuses an unknown kind of join, with a ValueError."""
     if kind not in kinds:
         what = f"there is no kind of {name} {kind!r}"
         raise ValueError(three_parts(what, where=transform._where(), hint=f"one of {', '.join(kinds)}"))
@@ -256,7 +256,7 @@ class JoinFn(DoFn):
         lefts: Any = DoFn.StateParam(LEFTS),
         rights: Any = DoFn.StateParam(RIGHTS),
     ) -> Iterable[WindowedValue]:
-        """What a row that comes, or is taken back, changes."""
+        """The changes of the result when a row comes or is taken back."""
         key, (side, value) = element
         if value is None:
             self._check(side)
@@ -281,7 +281,7 @@ class JoinFn(DoFn):
 
 
 class JoinAtEndFn(JoinFn):
-    """The same, but that rows without a match are given when their window ends."""
+    """`JoinFn`, but rows without a match are given when their window ends."""
 
     def __init__(self, kind: str) -> None:
         super().__init__(kind)

@@ -66,7 +66,7 @@ class Limits(typing.NamedTuple):
     """Whether all arguments of the call are given, so that other parameters have their defaults."""
 
     def inside(self) -> Limits:
-        """Those for what a function calls."""
+        """The limits for what a function calls."""
         return Limits(self.depth - 1, self.budget, True)
 
 

@@ -221,6 +221,17 @@ class ParameterizedConstraint(TypeConstraint):
     def _with_parameters(self, parameters: tuple[Hint, ...]) -> Hint:
         return _rebuild(type(self), parameters)
 
+    def _matches(self, other: Hint) -> bool:
+        return isinstance(other, type(self))
+
+    def match_type_variables(self, concrete_type: Hint) -> dict[typing.Any, Hint]:
+        """The variables in the parameters, from the parameters of a constraint of the same kind."""
+        bindings: dict[typing.Any, Hint] = {}
+        if self._matches(concrete_type):
+            for own, other in zip(self.parameters, concrete_type.parameters, strict=False):
+                bindings.update(match_type_variables(own, other))
+        return bindings
+
     def bind_type_variables(self, bindings: Mapping[typing.Any, Hint]) -> Hint:
         """This constraint with type variables replaced in all its parameters."""
         bound = tuple(bind_type_variables(item, bindings) for item in self.parameters)
@@ -333,7 +344,7 @@ def normalize(x: Hint, none_as_type: bool = False) -> Hint:
 
 
 def not_an_instance(what: str, expected: str, instance: object) -> str:
-    """That a value is not an instance of a container's class.
+    """The sentence that a value is not an instance of a container's class.
 
     >>> print(not_an_instance("No list", "list", 1))
     No list. Valid object instance must be of type 'list'. Instead, an instance of 'int' was received.

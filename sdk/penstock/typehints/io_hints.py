@@ -48,7 +48,7 @@ def no_annotations(fn: T) -> T:
 
 
 def disable_type_annotations() -> None:
-    """From now on, in the whole process, annotations are not type hints (Beam's name)."""
+    """Ignores annotations as type hints in this process from now on (Beam's name)."""
     _settings["annotations"] = False
 
 

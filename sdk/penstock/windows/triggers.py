@@ -114,7 +114,7 @@ class TriggerFn(ABC):
 
 
 class FiresOnce(TriggerFn):
-    """A trigger that fires once and is then finished; `penstock.transforms.trigger.Repeatedly` starts it anew."""
+    """A trigger that fires once and is then finished; `penstock.transforms.trigger.Repeatedly` restarts it."""
 
     def may_lose_data(self, windowing: HasLateness) -> DataLossReason:
         return DataLossReason.MAY_FINISH
@@ -206,7 +206,7 @@ class _Composite(TriggerFn):
         return [trigger.get_continuation_trigger() for trigger in self.triggers]
 
     def get_continuation_trigger(self) -> TriggerFn:
-        """The same with the continuations of its parts."""
+        """This trigger with the continuations of its parts."""
         return type(self)(*self._continuations())
 
     def __repr__(self) -> str:
@@ -353,7 +353,7 @@ class AfterWatermark(TriggerFn):
         return True
 
     def get_continuation_trigger(self) -> TriggerFn:
-        """The same with the continuations of its parts."""
+        """This trigger with the continuations of its parts."""
         return AfterWatermark(
             self.early and self.early.get_continuation_trigger(),
             self.late and self.late.get_continuation_trigger(),
