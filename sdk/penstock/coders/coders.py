@@ -12,8 +12,7 @@ from typing import TYPE_CHECKING, Any, ClassVar, Protocol, Self
 
 from penstock.base.bounded_window import GlobalWindow, IntervalWindow
 from penstock.coders.base import Coder, FastCoder, Registry
-from penstock.coders.deterministic import decode_key, encode_key
-from penstock.coders.key_forms import SHORT_SIZES, long_size
+from penstock.coders.deterministic import SHORT_SIZES, decode_key, encode_key, long_size
 from penstock.coders.stream import InputStream, OutputStream
 from penstock.error import three_parts
 from penstock.typehints import typehints

@@ -7,16 +7,14 @@ from dataclasses import replace
 from math import ceil
 
 from penstock.figures.input_marks import are_many, circles, crowd, placed
-from penstock.figures.layout import KEYS_MAX, WIDTH, Layout, Panel, layout_of
+from penstock.figures.layout import KEYS_MAX, WIDTH, Layout, Panel, Scale, Timeline, layout_of, timeline_of
 from penstock.figures.legend import ROW_HEIGHT, entries, legend, notes
 from penstock.figures.markup import element, escaped, number_text, shortened, text_width
 from penstock.figures.moments import LABEL_SIZE, Style
 from penstock.figures.pane_marks import PaneBox, area_of, boxes_of, edges, fills, pane_title, values
 from penstock.figures.recording import Recording
 from penstock.figures.room import Area
-from penstock.figures.scales import Scale
 from penstock.figures.style import STYLE
-from penstock.figures.timeline import Timeline, timeline_of
 from penstock.machines.records import MIN_MICROS
 
 EVENT_AXIS_HEIGHT = 40.0

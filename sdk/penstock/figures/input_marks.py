@@ -7,12 +7,11 @@ from collections.abc import Iterator, Sequence
 from dataclasses import dataclass
 from math import hypot
 
-from penstock.figures.layout import Layout, Panel
+from penstock.figures.layout import Layout, Panel, Timeline
 from penstock.figures.markup import MINUS, element, escaped, number_text, shortened, text_width
 from penstock.figures.recording import RecordedInput
 from penstock.figures.room import Area
 from penstock.figures.style import FONT_SIZES
-from penstock.figures.timeline import Timeline
 
 _RADIUS = 10.0
 _RADIUS_LARGE = 13.0

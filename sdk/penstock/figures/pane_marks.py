@@ -5,11 +5,10 @@ from __future__ import annotations
 from collections.abc import Iterator, Sequence
 from dataclasses import dataclass
 
-from penstock.figures.layout import Layout, Panel
+from penstock.figures.layout import Layout, Panel, is_finite
 from penstock.figures.markup import MINUS, element, escaped, number_text, shortened, text_width
 from penstock.figures.recording import RecordedInput, RecordedPane
 from penstock.figures.room import Area, Room
-from penstock.figures.scales import is_finite
 from penstock.figures.style import FONT_SIZES, WORD_SHARE
 from penstock.utils.windowed_value import PaneInfoTiming
 

@@ -45,9 +45,7 @@ class Upsert(NamedTuple):
 
 
 def last_of_each(upserts: Iterable[Upsert]) -> list[Upsert]:
-    """The last upsert of each key, for tables that take a key once per write.
-
-    It combines the changes of several timestamps.
+    """The last upsert of each key: several changes as one, for tables that take a key once per write.
 
     >>> last_of_each([Upsert("amy", 1), Upsert("bob", 2), Upsert("amy", None, is_deleted=True)])
     [Upsert(key='amy', value=None, is_deleted=True), Upsert(key='bob', value=2, is_deleted=False)]
