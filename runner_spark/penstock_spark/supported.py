@@ -9,10 +9,10 @@ from penstock.error import UnsupportedByRunner
 from penstock.functions.signature import DoFnSignature, signature_of
 from penstock.graph import CombinePerKey, Graph, GroupByKey, ParDo, Read, StatefulParDo, Step, Write
 from penstock.io.external.generate_sequence import SequenceSource
+from penstock.io.recorded_stream import RecordedStream
 from penstock.io.streams import StreamSource
 from penstock.io.window_files import windowing_of_files
 from penstock.machines.triggers import machine_of
-from penstock.testing.test_stream import RecordedStream
 from penstock.transforms.periodicsequence import PeriodicSource
 from penstock.windows.triggers import DefaultTrigger, TriggerFn
 from penstock.windows.window_fn import GlobalWindows

@@ -208,7 +208,7 @@ def draw(recording: Recording) -> str:
     Returns:
         An ``<svg>`` element that is complete in itself: with its style, for light and dark, and a description.
 
-    >>> from penstock.figures.recording import RecordedInput
+    >>> from penstock.machines.recorder import RecordedInput
     >>> draw(Recording("one element", (RecordedInput(3_000_000, 5_000_000, "", "7"),), (), ()))[:38]
     '<svg xmlns="http://www.w3.org/2000/svg'
     """

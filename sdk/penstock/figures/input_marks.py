@@ -9,9 +9,9 @@ from math import hypot
 
 from penstock.figures.layout import Layout, Panel, Timeline
 from penstock.figures.markup import MINUS, element, escaped, number_text, shortened, text_width
-from penstock.figures.recording import RecordedInput
 from penstock.figures.room import Area
 from penstock.figures.style import FONT_SIZES
+from penstock.machines.recorder import RecordedInput
 
 _RADIUS = 10.0
 _RADIUS_LARGE = 13.0

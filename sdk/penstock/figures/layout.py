@@ -18,8 +18,9 @@ from penstock.figures.moments import (
     moment_text,
     style_of,
 )
-from penstock.figures.recording import RecordedPane, Recording
+from penstock.figures.recording import Recording
 from penstock.figures.room import Area, Room
+from penstock.machines.recorder import RecordedPane
 from penstock.machines.records import MAX_MICROS, MIN_MICROS
 from penstock.utils.windowed_value import PaneInfoTiming
 

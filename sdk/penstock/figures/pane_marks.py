@@ -7,9 +7,9 @@ from dataclasses import dataclass
 
 from penstock.figures.layout import Layout, Panel, is_finite
 from penstock.figures.markup import MINUS, element, escaped, number_text, shortened, text_width
-from penstock.figures.recording import RecordedInput, RecordedPane
 from penstock.figures.room import Area, Room
 from penstock.figures.style import FONT_SIZES, WORD_SHARE
+from penstock.machines.recorder import RecordedInput, RecordedPane
 from penstock.utils.windowed_value import PaneInfoTiming
 
 
