@@ -20,6 +20,7 @@ import penstock as beam
 from penstock import graph
 from penstock.options.spark import OPTIMISATIONS
 from penstock.transforms.core import CombineValuesDoFn
+from penstock_spark.formats.registry import table_of_schema
 from penstock_spark.passes import GRAPH_PASSES, choose, fuse, lift_combiners, optimise
 from penstock_spark.passes.columns import columns
 from penstock_spark.passes.levels import levels
@@ -30,7 +31,6 @@ from penstock_spark.passes.stream_views import stream_views
 from penstock_spark.passes.windowed_writes import windowed_writes
 from penstock_spark.plan.batch_plan import OutputReference, Plan, Stage, ViewNode, WriteNode, show_plan
 from penstock_spark.plan.stream_plan import show_stream_plan
-from penstock_spark.sources.known_columns import table_of_schema
 
 GOLDEN = Path(__file__).parents[1] / "golden" / "passes"
 STATELESS = (graph.ParDo, graph.AssignWindows, graph.Flatten)

@@ -20,9 +20,12 @@ from penstock.io import ReadFromText
 from penstock.io.external.generate_sequence import SequenceSource
 from penstock.transforms.periodicsequence import PeriodicSource, RebaseMode
 from penstock_spark.files.hadoop import HadoopFolder
+from penstock_spark.formats.registry import open_source
 from penstock_spark.reports.failure import find_failure
-from penstock_spark.sources import Scan, open_source
-from penstock_spark.stream_sources import open_heartbeats, open_staged, stage_bounded, staging
+from penstock_spark.sources import staging
+from penstock_spark.sources.heartbeats import open_heartbeats
+from penstock_spark.sources.scan import Scan
+from penstock_spark.sources.staging import open_staged, stage_bounded
 from penstock_spark.worker.batch import decode_page
 
 WHERE = "at step 'Read' (game.py:41)"

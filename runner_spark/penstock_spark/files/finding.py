@@ -142,6 +142,19 @@ def find_files(spark: SparkSession, path: Any, where: str, *, validate: bool = T
     return Files(pattern, visible)
 
 
+def local_paths(path: Any) -> tuple[str, ...]:
+    """The files of a pattern, without a session; none if they are not on a local disk.
+
+    Raises:
+        OSError: No file matches.
+    """
+    pattern = known_path(path)
+    if pattern is None or FileSystems.get_scheme(pattern) is not None:
+        return ()
+    # A local pattern needs no session.
+    return find_files(None, pattern, "").paths  # type: ignore[arg-type]
+
+
 def _is_hidden(path: str) -> bool:
     name = path.rpartition("/")[2]
     return name.startswith(".") or (name.startswith("_") and "=" not in name)

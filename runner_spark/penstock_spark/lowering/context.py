@@ -16,7 +16,7 @@ from penstock_spark.plan.batch_plan import OutputReference
 from penstock_spark.reports.reporting import Reporting
 from penstock_spark.reports.spark_errors import Surroundings
 from penstock_spark.sinks import SinkPlan, plan_sink
-from penstock_spark.sources import Scan as Source
+from penstock_spark.sources.scan import Scan as Source
 
 _LOGGER = logging.getLogger(__name__)
 

@@ -16,9 +16,9 @@ from penstock.io.filesystems import FileSystems
 from penstock.io.text_sink import Shards, TextSink
 from penstock_spark.files.hadoop import write_files
 from penstock_spark.files.naming import Naming
+from penstock_spark.formats.text.scan import decompress
 from penstock_spark.sinks.plan import Encoder, SinkPlan, plan_sink
 from penstock_spark.sinks.shard_files import ShardWriter, local_plan
-from penstock_spark.sources.text import decompress
 
 # Spark's names of the compressions that it writes.
 _SPARK_CODECS = {

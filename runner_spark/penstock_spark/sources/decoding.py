@@ -10,8 +10,8 @@ import pyarrow as pa
 import pyarrow.compute as pc
 
 from penstock_spark.reports.failure import step_failed
-from penstock_spark.stream_sources.files import FILE, Naming
-from penstock_spark.stream_sources.scan import Rejected
+from penstock_spark.sources.scan import Rejected
+from penstock_spark.sources.stream_files import FILE, Naming
 from penstock_spark.worker.messages import Place
 
 PartDecoder = Callable[[pa.RecordBatch, str], list[Any]]
@@ -25,7 +25,7 @@ class ByFile:
         decode: Decodes the other columns, for some rows of one file.
         naming: What is known of the files by their names; the rows of those that are not meant are left out.
 
-    >>> from penstock_spark.stream_sources.files import CHANGED, START
+    >>> from penstock_spark.sources.stream_files import CHANGED, START
     >>> decode = ByFile(lambda batch, file: batch.column(0).to_pylist(), Naming())
     >>> rows = {"value": [1, 2, 3], FILE: ["file:/a", "file:/a", "file:/b"], START: [0, 0, 0]}
     >>> decode(pa.RecordBatch.from_pydict(rows))

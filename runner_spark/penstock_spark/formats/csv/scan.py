@@ -16,8 +16,8 @@ from penstock.error import three_parts
 from penstock.io.columnar import CsvSource
 from penstock.typehints import typehints
 from penstock_spark.files.finding import Files, Namer, find_files
-from penstock_spark.sources.charsets import java_charset
-from penstock_spark.sources.scan import Scan, open_source
+from penstock_spark.formats.csv.charsets import java_charset
+from penstock_spark.sources.scan import Scan
 
 # The texts that pandas takes for a missing value unless keep_default_na=False.
 _MISSING = [
@@ -48,7 +48,6 @@ _KINDS = {int: "int", float: "float", bool: "bool", str: "str", object: "str"}
 _NAMES = {"int": "int", "int64": "int", "float": "float", "float64": "float", "bool": "bool", "str": "str"}
 
 
-@open_source.register
 def open_csv(source: CsvSource, spark: SparkSession, where: str) -> Scan:
     """Rows; finding the types and the malformed lines reads the data once."""
     options = dict(source.options)

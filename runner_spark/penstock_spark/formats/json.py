@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import json
-from collections.abc import Iterator
+from collections.abc import Iterable, Iterator, Sequence
 from dataclasses import dataclass
 from typing import Any
 
@@ -14,18 +14,26 @@ from pyspark.sql import functions as F
 from penstock.base.row import Row, row_class
 from penstock.error import three_parts
 from penstock.io.columnar import JsonSource
+from penstock.io.streams import StreamSource
+from penstock.typehints import typehints
+from penstock.typehints.column_types import RecordConstraint
+from penstock.typehints.row_type import RowTypeConstraint
+from penstock.typehints.unions import column_of
 from penstock_spark.files.finding import Files, Namer, find_files
+from penstock_spark.formats.format import Format
 from penstock_spark.session.worker_socket import promptly
 from penstock_spark.session.workers_python import map_in_arrow
-from penstock_spark.sources.scan import Scan, open_source
+from penstock_spark.sources.beginnings import all_content, told_by_files
+from penstock_spark.sources.decoding import ByFile, Careful
+from penstock_spark.sources.scan import Scan, StreamScan
+from penstock_spark.sources.stream_files import no_schema, place_columns, stream_files
 
-LINES = {"lineSep": "\n"}
+_LINES = {"lineSep": "\n"}
 """Options of Spark's line reader."""
 
 _FOUND = "number long, name string, file string, problem string"
 
 
-@open_source.register
 def open_json(source: JsonSource, spark: SparkSession, where: str) -> Scan:
     """Rows that all have every field of the data; finding the fields reads the data once."""
     files = find_files(spark, source.file_pattern, where)
@@ -35,27 +43,27 @@ def open_json(source: JsonSource, spark: SparkSession, where: str) -> Scan:
     if problems:
         file, problem = problems[0]
         more = f", and more of this in {len(problems)} places" if problems[1:] else ""
-        raise malformed_text(problem, file + more, where)
+        raise _malformed_text(problem, file + more, where)
     known = fields if source.found is None else [name for name, _ in source.found.fields]
     new = [name for name in fields if name not in known]
     if new:
         what = f"since the pipeline was built, {source.describe()} has got the fields {', '.join(new)}"
         raise ValueError(three_parts(what, where=where, hint="build the pipeline again"))
-    return Scan(frame, lambda: JsonDecoder(source, fields), check=check)
+    return Scan(frame, lambda: _JsonDecoder(source, fields), check=check)
 
 
-def fields_of(spark: SparkSession, source: JsonSource, files: Files) -> tuple[str, ...]:
+def _fields_of(spark: SparkSession, source: JsonSource, files: Files) -> tuple[str, ...]:
     """The fields of the objects in some files; texts that are no objects are passed over."""
     return _surveyed(_texts(spark, files, source), source, files)[0] if files.paths else ()
 
 
-def malformed_text(problem: str, file: str, where: str) -> ValueError:
+def _malformed_text(problem: str, file: str, where: str) -> ValueError:
     """The error of texts that are no JSON objects."""
     hint = "each line is one JSON object; with lines=False each file is a list of objects"
     return ValueError(three_parts(f"{problem} in {file}", where=where, hint=hint))
 
 
-def text_of(source: JsonSource) -> tuple[str, Column]:
+def _text_of(source: JsonSource) -> tuple[str, Column]:
     """The format that has one text a row, a line or a whole file, and the column of its bytes."""
     if source.lines:
         return "text", F.col("value").cast("binary").alias("text")
@@ -63,8 +71,8 @@ def text_of(source: JsonSource) -> tuple[str, Column]:
 
 
 def _texts(spark: SparkSession, files: Files, source: JsonSource) -> DataFrame:
-    format, text = text_of(source)
-    frame = files.load(spark.read.options(**LINES), format)
+    format, text = _text_of(source)
+    frame = files.load(spark.read.options(**_LINES), format)
     return frame.select(text, F.col("_metadata.file_path").alias("file"))
 
 
@@ -79,7 +87,7 @@ def _surveyed(
     return tuple(dict.fromkeys(row.name for row in named)), problems
 
 
-def objects_in(text: bytes, source: JsonSource) -> list[dict[str, Any]]:
+def _objects_in(text: bytes, source: JsonSource) -> list[dict[str, Any]]:
     """The objects of a text; ValueError if it holds anything else."""
     plain = text.decode(source.encoding)
     if source.lines and not plain.strip():
@@ -105,11 +113,11 @@ class _Survey:
             texts, files = batch.column(0).to_pylist(), batch.column(1).to_pylist()
             for text, file in zip(texts, files, strict=True):
                 try:
-                    for each in objects_in(text, self.source):
+                    for each in _objects_in(text, self.source):
                         for name in each:
                             names.setdefault(name, (len(names), file))
                 except ValueError as error:
-                    problems.setdefault(file, what_is_wrong(error))
+                    problems.setdefault(file, _what_is_wrong(error))
         found: list[tuple[int, str | None, str, str | None]]
         found = [(number, name, self.namer(file), None) for name, (number, file) in names.items()]
         found += [(0, None, self.namer(file), problem) for file, problem in problems.items()]
@@ -121,7 +129,7 @@ class _Survey:
         )
 
 
-def what_is_wrong(error: ValueError) -> str:
+def _what_is_wrong(error: ValueError) -> str:
     """What is wrong with a text, without the text."""
     if isinstance(error, json.JSONDecodeError):
         return f"a text is not JSON ({error.msg} at column {error.colno})"
@@ -131,7 +139,7 @@ def what_is_wrong(error: ValueError) -> str:
 
 
 @dataclass(frozen=True)
-class JsonDecoder:
+class _JsonDecoder:
     """Makes Rows of the texts in the first column. A field that no file had before comes after the others."""
 
     source: JsonSource
@@ -139,7 +147,85 @@ class JsonDecoder:
 
     def __call__(self, batch: pa.RecordBatch) -> list[Row]:
         """The elements."""
-        objects = (each for text in batch.column(0).to_pylist() for each in objects_in(text, self.source))
+        objects = (each for text in batch.column(0).to_pylist() for each in _objects_in(text, self.source))
         absent = dict.fromkeys(self.fields)
         records = ({**absent, **each} for each in objects)
         return [row_class(tuple(record))(**record) for record in records]
+
+
+def type_of_json(source: JsonSource, paths: Sequence[str]) -> RowTypeConstraint | None:
+    """The type of the rows; None if the files are larger: any object may have a field that no other has.
+
+    Args:
+        source: What is read.
+        paths: The files.
+
+    Raises:
+        OSError: A file cannot be read.
+        ValueError: A text is no JSON object.
+    """
+    contents = all_content(paths)
+    if contents is None:
+        return None
+    found: list[dict[str, Any]] = []
+    for content in contents:
+        for text in content.split(b"\n") if source.lines else [content]:
+            found += _objects_in(text, source)
+    return RowTypeConstraint.from_fields(_fields(found)) if found else None
+
+
+def _fields(objects: Sequence[dict[str, Any]]) -> list[tuple[str, Any]]:
+    values: dict[str, list[Any]] = {}
+    for each in objects:
+        for name, value in each.items():
+            values.setdefault(name, []).append(value)
+    return [(name, _type_of(of_name)) for name, of_name in values.items()]
+
+
+def _type_of(values: Iterable[Any]) -> Any:
+    """The type of values of one field, which may also be absent; text where there is none."""
+    some = [value for value in values if value is not None]
+    objects = [value for value in some if isinstance(value, dict)]
+    lists = [value for value in some if isinstance(value, list)]
+    kinds = {type(value) for value in some} - {dict, list}
+    hints: list[Any] = [*kinds]
+    if objects:
+        hints.append(RecordConstraint(_fields(objects)))
+    if lists:
+        hints.append(typehints.List[_type_of(value for each in lists for value in each)])
+    return column_of(typehints.Union[tuple(hints or [str])])
+
+
+def open_json_stream(source: JsonSource, stream: StreamSource, spark: SparkSession, where: str) -> StreamScan:
+    """Rows that all have every field of the files that are there now; a field that comes later is a further one.
+
+    What is no JSON object may be rejected.
+    """
+    files = stream_files(stream, source.file_pattern, where)
+    fields = _fields_of(spark, source, files.present(spark))
+    if not fields:
+        hint = "put a file there before the pipeline starts, or read lines with ReadFromText and parse them"
+        raise no_schema("fields", files, hint)
+    format, text = _text_of(source)
+    frame = files.load(spark.readStream.options(**_LINES), format).select(text, *place_columns(stream))
+    naming, has_rejects = files.naming(), stream.has_rejects
+    decode = _Objects(_JsonDecoder(source, fields), where)
+    return StreamScan(frame, lambda: ByFile(Careful(decode, "text", has_rejects, where), naming))
+
+
+@dataclass(frozen=True)
+class _Objects:
+    """Decodes texts of a file, and says which file is wrong."""
+
+    decode: _JsonDecoder
+    where: str
+
+    def __call__(self, batch: pa.RecordBatch, file: str) -> list[Row]:
+        """The elements."""
+        try:
+            return self.decode(batch)
+        except ValueError as error:
+            raise _malformed_text(_what_is_wrong(error), file, self.where) from error
+
+
+JSON = Format(open_json, open_json_stream, told_by_files(type_of_json))

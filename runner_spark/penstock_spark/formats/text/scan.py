@@ -27,7 +27,8 @@ from penstock_spark.files.splits import Split, blocks_of, leaves_files_out, spli
 from penstock_spark.reports.failure import step_failed
 from penstock_spark.session.session import empty_frame
 from penstock_spark.session.spark_versions import unpacks_zstandard
-from penstock_spark.sources.scan import Scan, open_source
+from penstock_spark.sources.headers import Headers, head_column
+from penstock_spark.sources.scan import Scan
 
 # Hadoop reads these by the ending of the file's name.
 _READ_BY_SPARK = frozenset(
@@ -45,7 +46,6 @@ _SPLITS_MAX = 2_000
 _NOT_UTF8 = "pass a coder whose decode() knows the encoding, e.g. a subclass of coders.Coder"
 
 
-@open_source.register
 def open_text(source: TextSource, spark: SparkSession, where: str) -> Scan:
     """Lines, or (file name, line) pairs."""
     files = find_files(spark, source.file_pattern, where, validate=source.validate)
@@ -179,50 +179,6 @@ def line_columns(source: TextSource) -> list[Column]:
     if source.with_filename:
         columns.append(F.col("_metadata.file_path").alias("file"))
     return columns
-
-
-def head_column() -> Column:
-    """A number that stands for the file, in rows of its first split; null in all others."""
-    return F.when(F.col("_metadata.file_block_start") == 0, F.xxhash64("_metadata.file_path"))
-
-
-class Headers:
-    """Finds the header lines of files among the rows of a task.
-
-    They are the first rows that carry a file's number. Spark gives the rows of a split in order and one split after the
-    other, and only a file's first split carries a number, so a change of the number is a new file. (A header must fit
-    into the first split: ``spark.sql.files.maxPartitionBytes``, 128 MB unless set.)
-
-    Args:
-        count: The number of header lines of each file.
-
-    >>> headers = Headers(1)
-    >>> headers.rest(pa.array([7, 7, 8])).to_pylist(), headers.rest(pa.array([8, None])) is None
-    ([False, True, False], True)
-    """
-
-    def __init__(self, count: int) -> None:
-        self._count = count
-        self._file: int | None = None
-        self._left = 0
-
-    def rest(self, heads: pa.Array) -> pa.Array | None:
-        """Which of the next rows, with these numbers, are no header lines; None if all of them are not."""
-        if heads.null_count == len(heads) or (
-            not self._left and pc.all(pc.equal(heads, self._file or 0)).as_py()
-        ):
-            return None
-        return pa.array([self._is_rest(head) for head in heads.to_pylist()], pa.bool_())
-
-    def _is_rest(self, head: int | None) -> bool:
-        if head is None:
-            return True
-        if head != self._file:
-            self._file, self._left = head, self._count
-        if self._left:
-            self._left -= 1
-            return False
-        return True
 
 
 class LineDecoder:

@@ -13,8 +13,7 @@ from pyspark.sql import functions as F
 from penstock.error import three_parts
 from penstock.io.columnar import CsvSource
 from penstock.io.streams import StreamSource
-from penstock_spark.reports.failure import step_failed
-from penstock_spark.sources.csv_files import (
+from penstock_spark.formats.csv.scan import (
     MALFORMED,
     CsvDecoder,
     asked_kinds,
@@ -32,9 +31,12 @@ from penstock_spark.sources.csv_files import (
     text_schema,
     typed,
 )
-from penstock_spark.sources.text import Headers, head_column
-from penstock_spark.stream_sources.decoding import ByFile, text_or_bytes
-from penstock_spark.stream_sources.files import (
+from penstock_spark.reports.failure import step_failed
+from penstock_spark.sources.decoding import ByFile, text_or_bytes
+from penstock_spark.sources.headers import Headers, head_column
+from penstock_spark.sources.refusals import refusals
+from penstock_spark.sources.scan import Rejected, StreamScan
+from penstock_spark.sources.stream_files import (
     FILE,
     PLACE,
     StreamFiles,
@@ -42,8 +44,6 @@ from penstock_spark.stream_sources.files import (
     place_columns,
     stream_files,
 )
-from penstock_spark.stream_sources.refusals import refusals
-from penstock_spark.stream_sources.scan import Rejected, StreamScan, open_stream_of
 
 # Columns beside those of the data: what is wrong with a record (nothing is null, a malformed line is empty, otherwise
 # the column whose value is of another kind), its text, the file as long as it may be a header, and whether it then is.
@@ -52,7 +52,6 @@ _WRONG, _RAW, _HEAD, _IS_HEADER = "__wrong", "__raw", "__head", "__is_header"
 _TESTS = {"long int": "whole", "float": "float", "bool": "bool"}
 
 
-@open_stream_of.register
 def open_csv_stream(source: CsvSource, stream: StreamSource, spark: SparkSession, where: str) -> StreamScan:
     """Rows. Lines that are malformed, and values of another type than the column's, may be rejected.
 

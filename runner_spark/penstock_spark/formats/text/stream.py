@@ -13,8 +13,7 @@ from penstock.io.compression import CompressionTypes
 from penstock.io.streams import StreamSource
 from penstock.io.text_source import TextSource
 from penstock_spark.files.finding import Namer
-from penstock_spark.reports.failure import step_failed
-from penstock_spark.sources.text import (
+from penstock_spark.formats.text.scan import (
     FileDecoder,
     LineDecoder,
     content_columns,
@@ -23,15 +22,15 @@ from penstock_spark.sources.text import (
     line_end,
     spark_unpacks,
 )
-from penstock_spark.stream_sources.decoding import ByFile, Careful
-from penstock_spark.stream_sources.files import place_columns, stream_files
-from penstock_spark.stream_sources.scan import StreamScan, open_stream_of
+from penstock_spark.reports.failure import step_failed
+from penstock_spark.sources.decoding import ByFile, Careful
+from penstock_spark.sources.scan import StreamScan
+from penstock_spark.sources.stream_files import place_columns, stream_files
 
 _CONTENTS = "path string, modificationTime timestamp, length long, content binary"
 """The columns of Spark's reader of whole files."""
 
 
-@open_stream_of.register
 def open_text_stream(source: TextSource, stream: StreamSource, spark: SparkSession, where: str) -> StreamScan:
     """Lines, or (file name, line) pairs. What no coder decodes may be rejected."""
     files = stream_files(stream, source.file_pattern, where)

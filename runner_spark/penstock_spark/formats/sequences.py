@@ -11,10 +11,10 @@ from pyspark.sql import SparkSession
 
 from penstock.io.external.generate_sequence import SequenceSource
 from penstock.io.schedules import Schedule
-from penstock_spark.sources.scan import Decoder, Scan, open_source
+from penstock_spark.formats.format import Format
+from penstock_spark.sources.scan import Decoder, Scan
 
 
-@open_source.register
 def open_sequence(source: SequenceSource, spark: SparkSession, where: str) -> Scan:
     """The numbers of a sequence that ends, as TimestampedValue objects, spread over Spark's default parallelism."""
     schedule = source.schedule_from(time.time_ns() // 1_000)
@@ -36,3 +36,6 @@ class _Numbers:
     def _decode(self, batch: pa.RecordBatch) -> list[Any]:
         schedule, element = self.schedule, self.source.element
         return [element(number, schedule.due_micros(number)) for number in batch.column(0).to_pylist()]
+
+
+SEQUENCES = Format(open_sequence)

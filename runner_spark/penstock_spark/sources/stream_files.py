@@ -16,8 +16,8 @@ from penstock.io.filesystems import FileSystems
 from penstock.io.paths import known_path
 from penstock.io.streams import StreamSource
 from penstock_spark.files.finding import Files, Namer, find_files
-from penstock_spark.stream_sources.options import check_file_options, file_options
-from penstock_spark.stream_sources.refusals import refusals
+from penstock_spark.sources.reader_options import check_file_options, file_options
+from penstock_spark.sources.refusals import refusals
 
 FILE, START, CHANGED = "__penstock_file", "__penstock_start", "__penstock_changed"
 PLACE = (FILE, START, CHANGED)

@@ -20,8 +20,8 @@ from penstock_spark.reports.reporting import Reporting, report_with, reporting_n
 from penstock_spark.session.worker_socket import promptly
 from penstock_spark.session.workers_python import map_in_arrow
 from penstock_spark.shipping.import_paths import import_like_driver
+from penstock_spark.sources.reader_options import check_file_options, file_options
 from penstock_spark.sources.scan import Reader, Scan, with_plain_names
-from penstock_spark.stream_sources.options import check_file_options, file_options
 from penstock_spark.worker.batch import Batch, dumps_with_code, encode_page, loads
 
 PAGES = "value binary, last boolean"

@@ -12,8 +12,8 @@ from penstock.io.columnar import CsvSource
 from penstock.typehints import typehints
 from penstock.typehints.row_type import RowTypeConstraint
 from penstock.typehints.unions import column_of
+from penstock_spark.formats.csv.scan import BOOL, FLOAT, INT, VALUES, asked_kinds, has_header, missing_texts
 from penstock_spark.sources.beginnings import Beginning, beginnings
-from penstock_spark.sources.csv_files import BOOL, FLOAT, INT, VALUES, asked_kinds, has_header, missing_texts
 
 _Matches = Callable[[str], Any]
 _TESTS: tuple[tuple[str, _Matches], ...] = tuple(

@@ -1,37 +1,84 @@
-"""Any of Spark's streaming sources, by the name of its format."""
+"""Tables that Spark reads, at once or as a stream, by the name of their format."""
 
 from __future__ import annotations
 
+import contextlib
 from dataclasses import dataclass
 from typing import Any
 
 import pyarrow as pa
-from pyspark.sql import SparkSession
+from pyspark.sql import DataFrame, SparkSession
 
 from penstock.base.row import Row
 from penstock.error import three_parts
 from penstock.io.sparkio import SparkSource
 from penstock.io.streams import StreamSource
 from penstock_spark.arrow.values import to_rows
+from penstock_spark.formats.tables.schema_text import schema_of_text
 from penstock_spark.reports.failure import step_failed
-from penstock_spark.sources.tables import check_names
-from penstock_spark.stream_sources.decoding import ByFile, ByOffset
-from penstock_spark.stream_sources.files import Naming, place_columns
-from penstock_spark.stream_sources.options import (
+from penstock_spark.sources.column_hints import hint_of_schema
+from penstock_spark.sources.decoding import ByFile, ByOffset
+from penstock_spark.sources.reader_options import (
     FILE_FORMATS,
     check_file_options,
     check_format_options,
     file_options,
 )
-from penstock_spark.stream_sources.refusals import refusals
-from penstock_spark.stream_sources.scan import StreamScan, open_stream_of
+from penstock_spark.sources.refusals import refusals
+from penstock_spark.sources.scan import Scan, StreamScan
+from penstock_spark.sources.stream_files import Naming, place_columns
 from penstock_spark.worker.messages import Place
 
 _OFFSETS = {"topic": "string", "partition": "int", "offset": "bigint"}
 """The columns, with their types, by which Kafka's rows tell where they stand."""
 
 
-@open_stream_of.register
+def open_table(source: SparkSource, spark: SparkSession, where: str) -> Scan:
+    """Rows of ``spark.read.format(...)``."""
+    reader = spark.read.format(source.format).options(**dict(source.options))
+    if source.schema is not None:
+        reader = reader.schema(source.schema)
+    return rows_of(reader.load() if source.path is None else reader.load(source.path), where)
+
+
+def rows_of(frame: DataFrame, where: str) -> Scan:
+    """The rows of a frame; ValueError if they are not fields of Rows, or never end."""
+    if frame.isStreaming:
+        raise ValueError(
+            three_parts(
+                "the DataFrame is a streaming one",
+                where=where,
+                hint="read it with spark.read, not readStream",
+            )
+        )
+    check_names(frame, where)
+    return Scan(frame, lambda: to_rows)
+
+
+def check_names(frame: DataFrame, where: str) -> None:
+    """Raises ValueError if two columns have one name: they cannot both be fields of a Row."""
+    twice = sorted({name for name in frame.columns if frame.columns.count(name) > 1})
+    if twice:
+        raise ValueError(
+            three_parts(
+                f"the columns {', '.join(twice)} are there twice",
+                where=where,
+                hint="rename them, e.g. with toDF()",
+            )
+        )
+
+
+def type_of_table(source: SparkSource, spark: SparkSession | None, where: str) -> Any:
+    """By the given schema, or by Spark."""
+    schema = source.schema
+    if isinstance(schema, str):
+        schema = schema_of_text(schema)
+    if schema is None and spark is not None:
+        with contextlib.suppress(Exception):
+            schema = open_table(source, spark, where).frame.schema
+    return None if schema is None else hint_of_schema(schema, "row")
+
+
 def open_table_stream(
     source: SparkSource, stream: StreamSource, spark: SparkSession, where: str
 ) -> StreamScan:
