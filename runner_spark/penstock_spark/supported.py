@@ -17,11 +17,11 @@ from penstock.transforms.periodicsequence import PeriodicSource
 from penstock.windows.plain_windows import GlobalWindows
 from penstock.windows.trigger_base import TriggerFn
 from penstock.windows.watermark_triggers import DefaultTrigger
+from penstock_spark.formats.registry import format_of
 from penstock_spark.passes.side_views import unending_edges
 from penstock_spark.passes.windowed_writes import writes_by_window
 from penstock_spark.plan.retractions import retracting_edges
 from penstock_spark.plan.windowing import windowing_of
-from penstock_spark.sinks.window_files import FILE_SINKS
 
 _STREAMS = (RecordedStream, StreamSource, PeriodicSource, SequenceSource)
 
@@ -93,7 +93,7 @@ def _streaming(graph: Graph, step: Step) -> Iterator[tuple[str, str]]:
                 f"nothing says how {source.describe()} is read as a stream",
                 "use a source of penstock.io, with as_stream()",
             )
-        case Write(sink) if isinstance(sink, FILE_SINKS) and writes_by_window(graph, step):
+        case Write(sink) if format_of(sink).files and writes_by_window(graph, step):
             edge = graph.edge(step.inputs[0])
             windowing = windowing_of_files(windowing_of(graph, edge.id), edge.is_bounded, sink)
             is_never = isinstance(windowing.windowfn, GlobalWindows) and isinstance(

@@ -10,6 +10,8 @@ from pyspark.sql import SparkSession
 from pyspark.sql.types import StructType
 
 from penstock.io.streams import StreamSource
+from penstock_spark.sinks.files import FileSink
+from penstock_spark.sinks.plan import SinkPlan
 from penstock_spark.sources.scan import Scan, StreamScan
 
 
@@ -30,6 +32,11 @@ class Format:
             session that is running, tell; None if it is not known. It starts nothing.
         records: Tells what an element is, ``"dict"`` or ``"row"``, if elements are the rows of the source's frame.
         schema: Tells the columns of such a source without Spark; None if they are known only when it is opened.
+        files: How a sink of files is written, given the step for errors: `plan`, `prepare` and the files of windows
+            follow from it.
+        plan: Plans any other sink, given whether it takes micro-batches, and the step; nothing is written yet.
+        takes_streams: Whether it may take micro-batches.
+        prepare: Looks at what is there already, given a session, the step, and the stream as in `MicroBatch`.
     """
 
     open: Callable[[Any, SparkSession, str], Scan] | None = None
@@ -37,3 +44,7 @@ class Format:
     element_type: Callable[[Any, SparkSession | None, str], Any] = _not_known
     records: Callable[[Any], str | None] | None = None
     schema: Callable[[Any], StructType | None] | None = None
+    files: Callable[[Any, str], FileSink] | None = None
+    plan: Callable[[Any, bool, str], SinkPlan] | None = None
+    takes_streams: bool = True
+    prepare: Callable[[Any, SparkSession, str, str], None] | None = None

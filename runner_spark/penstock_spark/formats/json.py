@@ -5,7 +5,7 @@ from __future__ import annotations
 import json
 from collections.abc import Iterable, Iterator, Sequence
 from dataclasses import dataclass
-from typing import Any
+from typing import TYPE_CHECKING, Any
 
 import pyarrow as pa
 from pyspark.sql import Column, DataFrame, SparkSession
@@ -13,7 +13,7 @@ from pyspark.sql import functions as F
 
 from penstock.base.row import Row, row_class
 from penstock.error import three_parts
-from penstock.io.columnar import JsonSource
+from penstock.io.columnar import JsonSink, JsonSource
 from penstock.io.streams import StreamSource
 from penstock.typehints import typehints
 from penstock.typehints.column_types import RecordConstraint
@@ -23,10 +23,15 @@ from penstock_spark.files.finding import Files, Namer, find_files
 from penstock_spark.formats.format import Format
 from penstock_spark.session.worker_socket import promptly
 from penstock_spark.session.workers_python import map_in_arrow
+from penstock_spark.sinks.files import FileSink
+from penstock_spark.sinks.record_text import RecordText, record_files
 from penstock_spark.sources.beginnings import all_content, told_by_files
 from penstock_spark.sources.decoding import ByFile, Careful
 from penstock_spark.sources.scan import Scan, StreamScan
 from penstock_spark.sources.stream_files import no_schema, place_columns, stream_files
+
+if TYPE_CHECKING:
+    import pandas as pd
 
 _LINES = {"lineSep": "\n"}
 """Options of Spark's line reader."""
@@ -228,4 +233,16 @@ class _Objects:
             raise _malformed_text(_what_is_wrong(error), file, self.where) from error
 
 
-JSON = Format(open_json, open_json_stream, told_by_files(type_of_json))
+def json_files(sink: JsonSink, where: str) -> FileSink:
+    """An object a line, or files that are one list each."""
+    options = dict(sink.options)
+    is_list = not options.get("lines", True)
+
+    def write(table: pd.DataFrame, first: bool) -> bytes:
+        text: str = table.to_json(orient="records", **options)
+        return (text if text.endswith("\n") or is_list else text + "\n").encode("utf-8")
+
+    return record_files(sink, RecordText(write, sink.columns, where, is_list=is_list), 0, where)
+
+
+JSON = Format(open_json, open_json_stream, told_by_files(type_of_json), files=json_files)

@@ -8,23 +8,30 @@ from pyspark.sql import SparkSession
 from pyspark.sql.types import StructType
 
 from penstock.error import UnsupportedByRunner
-from penstock.graph import Sink, Source, Step
-from penstock.io.columnar import CsvSource, JsonSource
+from penstock.graph import DriverList, Sink, Source, Step
+from penstock.io.columnar import CsvSink, CsvSource, JsonSink, JsonSource
+from penstock.io.console import ConsoleSink
+from penstock.io.each_batch import EachBatchSink
 from penstock.io.external.generate_sequence import SequenceSource
-from penstock.io.parquetio import ParquetSource
-from penstock.io.sparkio import DataFrameSource, SparkSource
+from penstock.io.parquetio import ParquetSink, ParquetSource
+from penstock.io.sparkio import DataFrameSource, FrameSink, SparkSink, SparkSource
 from penstock.io.streams import StreamSource
+from penstock.io.text_sink import TextSink
 from penstock.io.text_source import TextSource
 from penstock_spark.formats.csv import CSV
 from penstock_spark.formats.format import Format
 from penstock_spark.formats.frames import FRAMES
 from penstock_spark.formats.json import JSON
 from penstock_spark.formats.parquet import PARQUET
+from penstock_spark.formats.program import CONSOLE, FUNCTIONS, LISTS
 from penstock_spark.formats.sequences import SEQUENCES
 from penstock_spark.formats.tables import TABLES
 from penstock_spark.formats.text import TEXT
 from penstock_spark.plan.column_kinds import NotInColumns
 from penstock_spark.plan.column_plan import Table
+from penstock_spark.sinks.files import plan_files, prepare_files
+from penstock_spark.sinks.plan import SinkPlan
+from penstock_spark.sinks.window_files import WindowFiles, files_of_windows
 from penstock_spark.sources.scan import Scan, StreamScan
 
 FORMATS: dict[type[Source | Sink], Format] = {
@@ -35,6 +42,15 @@ FORMATS: dict[type[Source | Sink], Format] = {
     SparkSource: TABLES,
     DataFrameSource: FRAMES,
     SequenceSource: SEQUENCES,
+    TextSink: TEXT,
+    CsvSink: CSV,
+    JsonSink: JSON,
+    ParquetSink: PARQUET,
+    SparkSink: TABLES,
+    FrameSink: FRAMES,
+    DriverList: LISTS,
+    ConsoleSink: CONSOLE,
+    EachBatchSink: FUNCTIONS,
 }
 """The only place that lists them."""
 
@@ -140,3 +156,68 @@ def table_before_opening(step: Step, source: Source) -> Table:
     if schema is None:
         raise NotInColumns(f"the columns of {source.describe()} are only known when it is opened")
     return table_of_schema(schema, records)
+
+
+def plan_sink(sink: Sink, where: str, *, is_stream: bool = False) -> SinkPlan:
+    """Plans a sink; nothing is written or looked at yet.
+
+    Args:
+        sink: A description from `penstock.io`.
+        where: The step, for errors.
+        is_stream: Whether it takes micro-batches.
+
+    Raises:
+        UnsupportedByRunner: The runner knows no such sink, or not all that is asked of it; or it takes no stream.
+        ValueError: The description does not fit together.
+    """
+    format = format_of(sink)
+    is_known = format.files is not None or format.plan is not None
+    if is_stream and not (is_known and format.takes_streams):
+        raise UnsupportedByRunner(
+            f"the sink {sink.describe()} takes no stream",
+            where=where,
+            hint="use a sink of files, WriteToSpark or ForEachBatch, or mode='batch'",
+        )
+    if format.files is not None:
+        return plan_files(sink, format.files(sink, where), is_stream, where)
+    if format.plan is not None:
+        return format.plan(sink, is_stream, where)
+    raise UnsupportedByRunner(
+        f"the sink {sink.describe()} has no writer", where=where, hint="use a sink from penstock.io"
+    )
+
+
+def prepare_sink(sink: Sink, spark: SparkSession, where: str, stream: str) -> None:
+    """Looks at what is there already; called before a stream starts for the first time, not when it goes on.
+
+    Args:
+        sink: A description from `penstock.io`.
+        spark: A session.
+        where: The step, for errors.
+        stream: As in `MicroBatch`.
+
+    Raises:
+        FileExistsError: Something is there that the sink must not write over.
+        RunnerError: Spark says so.
+    """
+    format = format_of(sink)
+    if format.files is not None:
+        prepare_files(format.files(sink, where), spark, where)
+    elif format.prepare is not None:
+        format.prepare(sink, spark, where, stream)
+
+
+def window_files(sink: Sink, where: str) -> WindowFiles:
+    """How a sink of files is written window by window.
+
+    Raises:
+        UnsupportedByRunner: The sink cannot be, or not all that is asked of it.
+    """
+    format = format_of(sink)
+    if format.files is None:
+        raise UnsupportedByRunner(
+            "what a stream has written cannot be read in the same pipeline, except the names of files",
+            where=where,
+            hint="end the pipeline with the write",
+        )
+    return files_of_windows(format.files(sink, where), where)

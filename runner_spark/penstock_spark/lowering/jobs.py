@@ -14,6 +14,7 @@ from penstock_spark.lowering.stage import lower_stage
 from penstock_spark.plan.batch_plan import Plan, Query, Scan, Stage, ViewNode, WriteNode
 from penstock_spark.plan.column_plan import ColumnsSource
 from penstock_spark.session.workers_python import map_in_arrow
+from penstock_spark.sinks.plan import MicroBatch
 from penstock_spark.worker.program import PageRoot, SinkWriterSpec, StageProgram
 from penstock_spark.worker.stage import stage_function
 from penstock_spark.worker.unwritable import unwritable
@@ -91,6 +92,6 @@ def _write(node: WriteNode, context: Context) -> None:
             sink = sink.columns
         frame = reduce(DataFrame.unionAll, [context.frames[reference.stage] for reference in node.sources])
     try:
-        context.written[step.label] = tuple(sink.commit(frame))
+        context.written[step.label] = tuple(sink.commit(frame, MicroBatch()))
     except OSError as error:
         raise unwritable(error, step.where) from None

@@ -8,9 +8,6 @@ from typing import Any
 
 from penstock.error import three_parts
 
-FILE_FORMATS = frozenset({"avro", "binaryfile", "csv", "json", "orc", "parquet", "text", "xml"})
-"""The formats of Spark's that are read from files, in lower case."""
-
 _DEFAULTS = {"maxFileAge": "36500d", "recursiveFileLookup": True}
 _NUMBERS = ("maxFilesPerTrigger", "maxBytesPerTrigger", "maxOffsetsPerTrigger", "minOffsetsPerTrigger")
 _OF_FILES = (

@@ -14,7 +14,7 @@ import pyarrow.parquet as pq
 from pyspark.sql import DataFrame, SparkSession
 
 from penstock.error import RunnerError
-from penstock_spark.files.hadoop import HadoopFolder, escaped
+from penstock_spark.files.file_system import HadoopFiles, escaped
 from penstock_spark.reports.failure import step_failed
 from penstock_spark.reports.reporting import Reporting, report_with, reporting_now
 from penstock_spark.session.worker_socket import promptly
@@ -37,7 +37,6 @@ _WRITER = {
     "parquet.block.row.count.limit": 8,
 }
 _SCHEMA = pa.schema([("value", pa.binary()), ("last", pa.bool_())])
-_COMPLETE = "_complete"
 _CLOCK_TRIES = 100
 _CLOCK_PAUSE_SECONDS = 0.1
 
@@ -65,21 +64,21 @@ def stage_bounded(
         Exception: Whatever reading raises.
     """
     spark = scan.frame.sparkSession
-    place = HadoopFolder(spark, folder, make=False)
-    if place.exists(_COMPLETE):
+    files, complete = HadoopFiles(spark, folder), f"{folder}/_complete"
+    if files.exists(complete):
         return
-    place.delete(folder)
-    place.make(folder)
+    files.delete(folder)
+    files.make(folder)
     # What a task of a run that was cut off may still write goes to another folder than what this run writes.
-    staged, pages = place.child(f"_staged-{uuid.uuid4().hex}"), place.child("pages")
+    staged, pages = f"{folder}/_staged-{uuid.uuid4().hex}", f"{folder}/pages"
     plain, make_reader = with_plain_names(scan.frame, scan.make_reader)
     program = dumps(_Paging(make_reader, where))
     frame = map_in_arrow(plain, _paging_function(program, sys_path), PAGES)
     frame.write.options(**_WRITER).parquet(staged)
     scan.check()
-    place.rename(staged, pages)
-    _write_end(spark, place, pages, where)
-    place.write(place.child(_COMPLETE), b"")
+    files.rename(staged, pages)
+    _write_end(files, pages, where)
+    files.write(complete, b"")
 
 
 def open_staged(spark: SparkSession, folder: str, options: Iterable[tuple[str, Any]] = ()) -> DataFrame:
@@ -99,15 +98,15 @@ def open_staged(spark: SparkSession, folder: str, options: Iterable[tuple[str, A
     return pages.select("value", "last", "_metadata.file_name", "_metadata.file_block_start")
 
 
-def _write_end(spark: SparkSession, place: HadoopFolder, pages: str, where: str) -> None:
+def _write_end(files: HadoopFiles, pages: str, where: str) -> None:
     """Adds the file with the mark of the end, which must be the latest: streams read files by when they changed."""
     content = io.BytesIO()
     pq.write_table(pa.table({"value": [None], "last": [True]}, _SCHEMA), content)
-    latest_millis = max(_changed_millis(spark, pages).values(), default=0)
+    latest_millis = max(files.changed_millis(pages).values(), default=0)
     name = "end.parquet"
     for _ in range(_CLOCK_TRIES):
-        place.write(f"{pages}/{name}", content.getvalue())
-        if _changed_millis(spark, pages)[name] > latest_millis:
+        files.write(f"{pages}/{name}", content.getvalue())
+        if files.changed_millis(pages)[name] > latest_millis:
             return
         time.sleep(_CLOCK_PAUSE_SECONDS)
     raise RunnerError(
@@ -115,13 +114,6 @@ def _write_end(spark: SparkSession, place: HadoopFolder, pages: str, where: str)
         where=where,
         hint="correct the clock of that file system, or name another checkpoint_location",
     )
-
-
-def _changed_millis(spark: SparkSession, folder: str) -> dict[str, int]:
-    """When each file of a folder has changed, in milliseconds."""
-    path: Any = spark._jvm.org.apache.hadoop.fs.Path(folder)  # type: ignore[union-attr]
-    statuses = path.getFileSystem(spark._jsc.hadoopConfiguration()).listStatus(path)
-    return {status.getPath().getName(): int(status.getModificationTime()) for status in statuses}
 
 
 @dataclass(frozen=True)

@@ -7,6 +7,7 @@ from pyspark.sql.types import StructType
 from penstock.io.sparkio import SparkSource
 from penstock_spark.formats.format import Format
 from penstock_spark.formats.tables.scan import open_table, open_table_stream, type_of_table
+from penstock_spark.formats.tables.writer import plan_table, prepare_table
 
 
 def _given_schema(source: SparkSource) -> StructType | None:
@@ -19,4 +20,6 @@ TABLES = Format(
     type_of_table,
     records=lambda source: "row",
     schema=_given_schema,
+    plan=plan_table,
+    prepare=prepare_table,
 )

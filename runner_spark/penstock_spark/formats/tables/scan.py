@@ -11,15 +11,15 @@ from pyspark.sql import DataFrame, SparkSession
 
 from penstock.base.row import Row
 from penstock.error import three_parts
-from penstock.io.sparkio import SparkSource
+from penstock.io.sparkio import FILE_FORMATS, SparkSource
 from penstock.io.streams import StreamSource
 from penstock_spark.arrow.values import to_rows
+from penstock_spark.files.file_system import HadoopFiles
 from penstock_spark.formats.tables.schema_text import schema_of_text
 from penstock_spark.reports.failure import step_failed
 from penstock_spark.sources.column_hints import hint_of_schema
 from penstock_spark.sources.decoding import ByFile, ByOffset
 from penstock_spark.sources.reader_options import (
-    FILE_FORMATS,
     check_file_options,
     check_format_options,
     file_options,
@@ -142,10 +142,8 @@ def _found_schema(source: SparkSource, spark: SparkSession, where: str) -> Any:
         raise ValueError(
             three_parts(f"{source.describe()} has no path", where=where, hint="pass the path of a folder")
         )
-    hadoop: Any = spark._jvm.org.apache.hadoop.fs  # type: ignore[union-attr]
-    path = hadoop.Path(source.path)
-    system = path.getFileSystem(spark._jsc.hadoopConfiguration())
-    if system.exists(path) and not system.getFileStatus(path).isDirectory():
+    files = HadoopFiles(spark, source.path)
+    if files.exists(source.path) and not files.is_folder(source.path):
         what = f"{source.describe()} is one file, and a stream watches a folder"
         raise ValueError(three_parts(what, where=where, hint="give its folder, or a pattern such as /logs/*"))
     if source.schema is not None:

@@ -4,9 +4,6 @@ the same as Beam's, and as whole files where it does not.
 
 from __future__ import annotations
 
-import bz2
-import lzma
-import zlib
 from collections.abc import Callable, Iterator
 from dataclasses import dataclass
 from typing import Any
@@ -18,10 +15,11 @@ from pyspark.sql import functions as F
 from pyspark.sql.types import StructType
 
 from penstock.error import three_parts
-from penstock.io.compression import CompressionTypes, inflate, resolve_compression
+from penstock.io.compression import CompressionTypes, resolve_compression
 from penstock.io.filesystems import FileSystems
 from penstock.io.records import records
 from penstock.io.text_source import TextSource
+from penstock_spark.files.compressed import decompress
 from penstock_spark.files.finding import Namer, find_files, unreadable
 from penstock_spark.files.splits import Split, blocks_of, leaves_files_out, splits_of
 from penstock_spark.reports.failure import step_failed
@@ -272,34 +270,3 @@ class FileDecoder:
             return record.decode("utf-8")
         except UnicodeDecodeError as error:
             raise not_utf8(error, self.where) from None
-
-
-def decompress(content: bytes, compression: str, name: str, where: str) -> bytes:
-    """The bytes of a whole file without its compression; several compressed pieces in a row are one content.
-
-    Raises:
-        ValueError: The content is not of that compression.
-
-    >>> decompress(zlib.compress(b"a"), "deflate", "a.deflate", "at step 'Read'")
-    b'a'
-    """
-    try:
-        match compression:
-            case CompressionTypes.BZIP2:
-                return bz2.decompress(content)
-            case CompressionTypes.LZMA:
-                return lzma.decompress(content)
-            case CompressionTypes.DEFLATE:
-                return inflate(content)
-            case CompressionTypes.GZIP | CompressionTypes.ZSTD:
-                with pa.input_stream(pa.py_buffer(content), compression=compression) as stream:
-                    return bytes(stream.read())
-        return content
-    except (OSError, EOFError, zlib.error, lzma.LZMAError, ValueError) as error:
-        raise ValueError(
-            three_parts(
-                f"{name} is not a whole {compression} file",
-                where=where,
-                hint="check the file, or compression_type",
-            )
-        ) from error

@@ -1,12 +1,13 @@
-"""A sink of a streaming plan, and the plan of each of its micro-batches."""
+"""A sink of a streaming plan, and how its micro-batches are written."""
 
 from __future__ import annotations
 
+import functools
 from dataclasses import dataclass
 
 from penstock.graph import Sink, Step, Write
-from penstock_spark.sinks.micro_batch import MicroBatch, of_batch
-from penstock_spark.sinks.plan import SinkPlan, plan_sink
+from penstock_spark.formats.registry import plan_sink
+from penstock_spark.sinks.plan import SinkPlan
 
 
 @dataclass(frozen=True, eq=False)
@@ -27,12 +28,12 @@ class StreamSink:
         assert isinstance(self.step.primitive, Write)
         return self.step.primitive.sink
 
-    def planned(self, batch: MicroBatch) -> SinkPlan:
-        """How a micro-batch is written; the encoders are the same for all of them.
+    @functools.cached_property
+    def plan(self) -> SinkPlan:
+        """How all of its micro-batches are written.
 
         Raises:
             UnsupportedByRunner: The sink takes no stream, or not all that is asked of it.
             ValueError: The description does not fit together.
         """
-        where = self.step.where
-        return plan_sink(of_batch(self.sink, batch, where), where)
+        return plan_sink(self.sink, self.step.where, is_stream=True)

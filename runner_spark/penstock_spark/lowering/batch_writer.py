@@ -12,14 +12,14 @@ from pyspark.sql import functions as F
 
 from penstock.graph import Graph
 from penstock_spark.files.whole_files import WholeFiles
+from penstock_spark.formats.registry import prepare_sink
+from penstock_spark.lowering.sinks_inside import rows_inside
+from penstock_spark.lowering.stream_sink import StreamSink
 from penstock_spark.reports.failure import find_failure, step_failed
 from penstock_spark.reports.reporting import reporting_now, reports_of
 from penstock_spark.reports.spark_errors import Surroundings, translated
 from penstock_spark.session.workers_python import map_in_arrow
-from penstock_spark.sinks.inside import rows_inside
-from penstock_spark.sinks.micro_batch import MicroBatch, prepare
-from penstock_spark.sinks.plan import SinkPlan
-from penstock_spark.sinks.stream_sink import StreamSink
+from penstock_spark.sinks.plan import MicroBatch
 from penstock_spark.worker.program import PageRoot, SinkWriterSpec, StageProgram
 from penstock_spark.worker.stage import stage_function
 from penstock_spark.worker.unwritable import unwritable
@@ -94,7 +94,8 @@ class BatchWriter:
         self._last_begun: int | None = None
         self._reporting = reporting_now()
         for sink in self._sinks:
-            self._plan(sink, 0, may_be_again=True)
+            # What cannot be planned is refused now.
+            _ = sink.plan
 
     def prepare(self, spark: SparkSession, labels: Collection[str] | None = None) -> None:
         """Has sinks look at what is there, before the query starts for the first time with them.
@@ -110,7 +111,7 @@ class BatchWriter:
         for sink in self._sinks:
             if labels is None or sink.step.label in labels:
                 try:
-                    prepare(sink.sink, spark, sink.step.where, self._streams[sink.level])
+                    prepare_sink(sink.sink, spark, sink.step.where, self._streams[sink.level])
                 except OSError as error:
                     raise unwritable(error, sink.step.where) from None
 
@@ -132,53 +133,51 @@ class BatchWriter:
                 self._fail(error, tuple(sink.step.where for sink in self._sinks))
 
     def _write(self, frame: DataFrame, batch_id: int, may_be_again: bool) -> None:
-        plans = [(sink, self._plan(sink, batch_id, may_be_again)) for sink in self._sinks]
-        match plans:
-            case []:
+        match self._sinks:
+            case ():
                 frame.write.format("noop").mode("overwrite").save()
-            case [(sink, plan)] if plan.is_one_job:
+            case (sink,) if sink.plan.is_one_job:
+                batch = self._batch(sink, batch_id, may_be_again)
                 if sink.level in self._inside:
-                    self._commit(sink, plan, rows_inside(frame, plan))
+                    self._commit(sink, batch, rows_inside(frame, sink.plan))
                     return
                 rows = _pages_in(frame)
-                if plan.partitions is not None:
+                if sink.plan.partitions is not None:
                     # With a shuffle: without one, the levels would run in so few tasks too.
-                    rows = rows.repartition(plan.partitions)
-                self._encode(sink, plan, rows)
+                    rows = rows.repartition(sink.plan.partitions)
+                self._encode(sink, batch, rows)
             case _:
                 kept = frame.persist(StorageLevel.MEMORY_AND_DISK)
                 try:
-                    self._write_each(kept, plans, may_be_again)
+                    self._write_each(kept, batch_id, may_be_again)
                 finally:
                     kept.unpersist()
 
-    def _write_each(
-        self, kept: DataFrame, plans: list[tuple[StreamSink, SinkPlan]], may_be_again: bool
-    ) -> None:
+    def _write_each(self, kept: DataFrame, batch_id: int, may_be_again: bool) -> None:
         tasks = _tasks_by_level(kept)
-        for sink, plan in plans:
-            rows = _rows_of(sink, kept)
+        for sink in self._sinks:
+            rows, batch = _rows_of(sink, kept), self._batch(sink, batch_id, may_be_again)
             if sink.level in tasks:
-                self._encode(sink, plan, rows.coalesce(plan.partitions or tasks[sink.level]))
+                self._encode(sink, batch, rows.coalesce(sink.plan.partitions or tasks[sink.level]))
             elif may_be_again:
                 # An earlier try may have left something that has to go.
-                self._encode(sink, plan, rows.limit(0))
+                self._encode(sink, batch, rows.limit(0))
 
-    def _plan(self, sink: StreamSink, batch_id: int, may_be_again: bool) -> SinkPlan:
-        return sink.planned(MicroBatch(batch_id, self._streams[sink.level], may_be_again))
+    def _batch(self, sink: StreamSink, batch_id: int, may_be_again: bool) -> MicroBatch:
+        return MicroBatch(batch_id, self._streams[sink.level], may_be_again)
 
-    def _encode(self, sink: StreamSink, plan: SinkPlan, pages: DataFrame) -> None:
+    def _encode(self, sink: StreamSink, batch: MicroBatch, pages: DataFrame) -> None:
         """Writes the pages of one sink."""
         (edge,) = sink.step.inputs
-        writer = SinkWriterSpec(edge, plan.make_encoder, sink.step.where)
+        writer = SinkWriterSpec(edge, sink.plan.make_encoder, sink.step.where)
         program = StageProgram(self._run, sink.level, (PageRoot(edge),), (), (writer,))
         function = stage_function(self._dumps(program), {}, self._metrics, self._sys_path)
-        self._commit(sink, plan, map_in_arrow(pages, function, plan.schema))
+        self._commit(sink, batch, map_in_arrow(pages, function, sink.plan.schema))
 
-    def _commit(self, sink: StreamSink, plan: SinkPlan, rows: DataFrame) -> None:
+    def _commit(self, sink: StreamSink, batch: MicroBatch, rows: DataFrame) -> None:
         """Writes the rows of one sink; an error that no step has made names the sink's."""
         try:
-            plan.commit(rows)
+            sink.plan.commit(rows, batch)
         except Exception as error:
             if _is_stop(str(error)):
                 raise

@@ -7,10 +7,9 @@ from collections.abc import Callable, Sequence, Set
 from pyspark.sql import DataFrame
 from pyspark.sql import functions as F
 
+from penstock_spark.lowering.stream_sink import StreamSink
 from penstock_spark.plan.stream_plan import StreamPlan
-from penstock_spark.sinks.micro_batch import MicroBatch
 from penstock_spark.sinks.plan import Encoder, SinkPlan
-from penstock_spark.sinks.stream_sink import StreamSink
 
 _CARRIED = frozenset({"value binary", "file string"})
 """The schemas of rows that the payload of a row between levels can hold."""
@@ -33,7 +32,7 @@ def encoders_inside(
         return {}
     (sink,) = sinks
     parts = [part for part in plan.parts for _, step in part.sinks if step.label == sink.step.label]
-    planned = sink.planned(MicroBatch(0))
+    planned = sink.plan
     fits = planned.is_one_job and planned.partitions is None and planned.schema in _CARRIED
     return {sink.level: planned.make_encoder} if fits and len(parts) == 1 else {}
 

@@ -1,12 +1,9 @@
-"""Parquet files: pyarrow writes them on a local disk, Spark on any other file system."""
+"""Records as Parquet files: pyarrow writes them on a local disk, Spark on any other file system."""
 
 from __future__ import annotations
 
 import io
-import os
-from collections.abc import Callable, Sequence
-from dataclasses import replace
-from pathlib import Path
+from collections.abc import Sequence
 from typing import Any
 
 import pyarrow as pa
@@ -17,80 +14,42 @@ from pyspark.sql.pandas.types import from_arrow_schema
 from pyspark.sql.types import StructType
 
 from penstock.error import UnsupportedByRunner, three_parts
-from penstock.io.filesystems import FileSystems
 from penstock.io.parquetio import ParquetSink
 from penstock_spark.arrow.records import schema_of, to_batch
-from penstock_spark.files.hadoop import write_files
-from penstock_spark.files.naming import Naming
 from penstock_spark.session.spark_versions import to_arrow_schema
-from penstock_spark.sinks.plan import Encoder, SinkPlan, plan_sink
-from penstock_spark.sinks.shard_files import ShardWriter, local_plan
-from penstock_spark.sinks.tables import RecordRows
-from penstock_spark.sinks.text import refuse_streaming, shard_naming
+from penstock_spark.sinks.file_names import TemplateNames
+from penstock_spark.sinks.files import FileSink, SparkFiles
+from penstock_spark.sinks.records import RecordRows
 
 _TIMESTAMP_SETTING = "spark.sql.parquet.outputTimestampType"
 
 
-@plan_sink.register
-def plan_parquet(sink: ParquetSink, where: str) -> SinkPlan:
+def parquet_files(sink: ParquetSink, where: str) -> FileSink:
     """Dicts, rows or tables as Parquet files."""
-    refuse_streaming(sink.triggering_frequency, sink.shards, where)
-    naming, empty = shard_naming(sink.shards), max(sink.shards.count, 1)
-    plan = parquet_plan(sink, naming, empty, where)
-    if sink.batched:
-        return plan
-    if FileSystems.get_scheme(sink.shards.prefix) is not None:
-        return replace(plan, columns=plan)
-    return replace(plan, columns=_of_columns(sink, naming, empty, where))
+    schema = sink.schema
+    if schema is None and not sink.batched:
+        schema = schema_of(sink.element_type, where)
+    names = TemplateNames(sink.shards)
 
+    def columns() -> SparkFiles | None:
+        if sink.batched or schema is None:
+            return None
+        try:
+            # What Spark has no type of its own for, such as milliseconds, pyarrow writes as it is.
+            has_types = to_arrow_schema(_spark_schema(schema, where)).types == schema.types
+            return _by_spark(sink, schema, where) if has_types or not names.is_local else None
+        except UnsupportedByRunner:
+            return None
 
-def parquet_plan(sink: ParquetSink, naming: Naming, empty: int, where: str) -> SinkPlan:
-    """A plan for files with the names of a `Naming`; `empty` is how many files an empty collection gives."""
-    schema = _schema_of(sink, where)
-    if schema is None:
-        empty = 0  # Without a schema there is no file that has no records.
-    shards = sink.shards
-    if FileSystems.get_scheme(shards.prefix) is None:
-        folder = os.path.dirname(shards.prefix) or "."
-        return local_plan(
-            folder, parquet_shards(sink, where), naming, shards=shards.count, empty_shards=empty
-        )
-    return _plan_on_hadoop(sink, schema, naming, empty, where)
-
-
-def parquet_shards(sink: ParquetSink, where: str) -> Callable[[str], ShardWriter]:
-    """What opens a local file of a sink."""
-    schema = _schema_of(sink, where)
-    return lambda path: _ParquetShard(path, sink, schema, where)
-
-
-def _schema_of(sink: ParquetSink, where: str) -> pa.Schema | None:
-    if sink.schema is None and not sink.batched:
-        return schema_of(sink.element_type, where)
-    return sink.schema
-
-
-def _of_columns(sink: ParquetSink, naming: Naming, empty: int, where: str) -> SinkPlan | None:
-    """How Spark writes columns to a local disk; None where it has no such columns."""
-    schema = _schema_of(sink, where)
-    if schema is None or sink.use_deprecated_int96_timestamps:
-        return None
-    # Hadoop takes the path as it is: a URI's escapes would be part of it.
-    folder = f"file://{Path(sink.shards.prefix).absolute().parent}"
-
-    def absolute(shard: int, count: int) -> str:
-        return os.path.abspath(naming.path_of(shard, count))
-
-    def result(paths: list[str]) -> list[Any]:
-        return naming.result(naming.names(len(paths)))
-
-    own = replace(naming, path_of=absolute, result=result)
-    try:
-        # What Spark has no type of its own for, such as milliseconds, pyarrow writes as it is.
-        has_types = to_arrow_schema(_spark_schema(schema, where)).types == schema.types
-        return _plan_on_hadoop(sink, schema, own, empty, where, folder) if has_types else None
-    except UnsupportedByRunner:
-        return None
+    return FileSink(
+        names,
+        sink.shards.count,
+        # Without a schema there is no file that has no records.
+        0 if schema is None else max(sink.shards.count, 1),
+        lambda path: _ParquetShard(path, sink, schema, where),
+        lambda: _by_spark(sink, schema, where),
+        columns,
+    )
 
 
 class _ParquetShard:
@@ -164,14 +123,7 @@ class _ParquetShard:
             self._batches, self._bytes = [], 0
 
 
-def _plan_on_hadoop(
-    sink: ParquetSink,
-    schema: pa.Schema | None,
-    naming: Naming,
-    empty: int,
-    where: str,
-    folder: str | None = None,
-) -> SinkPlan:
+def _by_spark(sink: ParquetSink, schema: pa.Schema | None, where: str) -> SparkFiles:
     if schema is None or sink.use_deprecated_int96_timestamps:
         missing = "without a schema" if schema is None else "with INT96 timestamps"
         raise UnsupportedByRunner(
@@ -199,22 +151,13 @@ def _plan_on_hadoop(
         finally:
             settings.set(_TIMESTAMP_SETTING, before or "INT96")
 
-    def commit(rows: DataFrame) -> list[Any]:
-        return write_files(
-            rows,
-            folder or sink.shards.prefix.rpartition("/")[0],
-            write,
-            naming,
-            shards=sink.shards.count,
-            empty_shards=empty,
-            has_elements=lambda content: pq.ParquetFile(io.BytesIO(content)).metadata.num_rows > 0,
-            empty_file=empty_file.getvalue(),
-        )
-
-    def make_encoder() -> Encoder:
-        return RecordRows(columns, where, batched=sink.batched)
-
-    return SinkPlan(kind, make_encoder, sink.shards.count or None, commit)
+    return SparkFiles(
+        kind,
+        lambda: RecordRows(columns, where, batched=sink.batched),
+        write,
+        lambda content: pq.ParquetFile(io.BytesIO(content)).metadata.num_rows > 0,
+        empty_file.getvalue(),
+    )
 
 
 def _spark_schema(schema: pa.Schema, where: str) -> StructType:

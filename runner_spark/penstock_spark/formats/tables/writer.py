@@ -1,4 +1,4 @@
-"""Tables of a stream that Spark writes: each micro-batch is added to what is there.
+"""Tables that Spark writes; in a stream, each micro-batch is added to what is there.
 
 The save mode says what becomes of what is there when the stream starts for the first time. How often the rows of a
 micro-batch are there after a crash depends on the format:
@@ -13,65 +13,61 @@ micro-batch are there after a crash depends on the format:
 from __future__ import annotations
 
 import hashlib
-from dataclasses import dataclass, replace
+from dataclasses import replace
 from typing import Any
 
 from pyspark.errors import PySparkException
 from pyspark.sql import DataFrame, SparkSession
 from pyspark.sql.functions import lit
+from pyspark.sql.pandas.types import from_arrow_schema
 
 from penstock.error import UnsupportedByRunner, three_parts
-from penstock.graph import Sink
-from penstock.io.sparkio import SparkSink
-from penstock_spark.files.hadoop import HadoopFolder
-from penstock_spark.files.temporary import MARK, PREFIX
-from penstock_spark.process.identity import this_process
+from penstock.io.sparkio import FILE_FORMATS, SparkSink
+from penstock_spark.arrow.records import schema_of
+from penstock_spark.files.file_system import HadoopFiles, escaped
+from penstock_spark.files.temporary import PREFIX, begin, remove_abandoned
 from penstock_spark.reports.spark_errors import Surroundings, raise_translated
 from penstock_spark.session.session import empty_frame
-from penstock_spark.sinks.as_columns import schema_of
-from penstock_spark.sinks.micro_batch import MicroBatch, of_batch, prepare
-from penstock_spark.sinks.plan import SinkPlan, plan_sink
-
-_FILE_FORMATS = frozenset({"avro", "csv", "json", "orc", "parquet", "text", "xml"})
-
-
-@dataclass(frozen=True, eq=False)
-class TableBatch(Sink):
-    """One micro-batch of a table.
-
-    Attributes:
-        sink: The table.
-        batch: Which micro-batch.
-    """
-
-    sink: SparkSink
-    batch: MicroBatch
-
-    def describe(self) -> str:
-        """One line."""
-        return f"{self.sink.describe()}, {self.batch.name}"
+from penstock_spark.session.spark_versions import to_arrow_schema
+from penstock_spark.sinks import as_columns
+from penstock_spark.sinks.plan import MicroBatch, SinkPlan
+from penstock_spark.sinks.records import RecordRows
 
 
-@of_batch.register
-def table_batch(sink: SparkSink, batch: MicroBatch, where: str) -> Sink:
-    """Its rows are added; the module tells how often after a crash."""
-    return TableBatch(sink, batch)
+def plan_table(sink: SparkSink, is_stream: bool, where: str) -> SinkPlan:
+    """Rows as a table that Spark writes; the step's output is empty."""
+    if sink.schema is None:
+        schema = from_arrow_schema(schema_of(sink.element_type, where))
+    else:
+        schema = as_columns.schema_of(sink.schema)
+    columns = to_arrow_schema(schema)
 
+    def commit(rows: DataFrame, batch: MicroBatch) -> list[Any]:
+        if not batch.stream:
+            _save(rows, sink)
+        elif _is_of_files(sink):
+            _add_files(rows, sink, batch)
+        else:
+            marks = {"txnAppId": batch.stream, "txnVersion": batch.number}
+            added = marks.items() if sink.format.lower() == "delta" else ()
+            _save(rows, replace(sink, mode="append", options=(*sink.options, *added)))
+        return []
 
-@plan_sink.register
-def plan_table_batch(sink: TableBatch, where: str) -> SinkPlan:
-    """The rows are those of batch mode."""
-    table = sink.sink
-    plan = plan_sink(table, where)
-    if _is_of_files(table):
-        return replace(plan, commit=lambda rows: _add_files(rows, table, sink.batch))
-    marks = {"txnAppId": sink.batch.stream, "txnVersion": sink.batch.number}
-    options = (*table.options, *marks.items()) if table.format.lower() == "delta" else table.options
     # Nobody knows how many jobs a format of somebody else's runs.
-    return replace(plan_sink(replace(table, mode="append", options=options), where), is_one_job=False)
+    plan = SinkPlan(schema, lambda: RecordRows(columns, where), None, commit, is_one_job=_is_of_files(sink))
+    return plan if is_stream else replace(plan, columns=plan)
 
 
-@prepare.register
+def _save(rows: DataFrame, sink: SparkSink) -> None:
+    writer = rows.write.format(sink.format).mode(sink.mode).options(**dict(sink.options))
+    if sink.partition_by:
+        writer = writer.partitionBy(*sink.partition_by)
+    if sink.path is None:
+        writer.save()
+    else:
+        writer.save(sink.path)
+
+
 def prepare_table(sink: SparkSink, spark: SparkSession, where: str, stream: str) -> None:
     """Does what the save mode says with what is there; ``append`` is content with anything."""
     if _is_of_files(sink):
@@ -84,22 +80,23 @@ def prepare_table(sink: SparkSink, spark: SparkSession, where: str, stream: str)
         )
     elif sink.mode != "append":
         # Spark knows what there is: it refuses, or deletes, when it writes nothing in that mode.
-        plan = plan_sink(sink, where)
+        plan = plan_table(sink, False, where)
         try:
-            plan.commit(empty_frame(spark, schema_of(plan.schema)))
+            plan.commit(empty_frame(spark, as_columns.schema_of(plan.schema)), MicroBatch())
         except PySparkException as error:
             raise_translated(error, Surroundings(places=(where,)))
 
 
 def _prepare_files(sink: SparkSink, spark: SparkSession, where: str, stream: str) -> None:
-    place = HadoopFolder(spark, _path(sink), make=False)
-    is_there = place.exists()
-    place.remove_abandoned()
+    path = _path(sink)
+    files = HadoopFiles(spark, path)
+    is_there = files.exists(path)
+    remove_abandoned(files, path)
     match sink.mode:
         case "error" | "errorifexists" if is_there:
             raise FileExistsError(
                 three_parts(
-                    f"{_path(sink)} is there already",
+                    f"{path} is there already",
                     where=where,
                     hint="write elsewhere, or pass mode='append' or mode='overwrite'",
                 )
@@ -111,9 +108,9 @@ def _prepare_files(sink: SparkSink, spark: SparkSession, where: str, stream: str
                     where=where,
                     hint="pass mode='append', or partitionOverwriteMode='static' to delete what is there",
                 )
-            place.delete(_path(sink))
+            files.delete(path)
         case "ignore" if not is_there:
-            HadoopFolder(spark, _path(sink)).write(place.child(_mark(stream)), b"")
+            files.write(f"{path}/{_mark(stream)}", b"")
 
 
 def _keeps_other_partitions(sink: SparkSink, spark: SparkSession) -> bool:
@@ -122,33 +119,33 @@ def _keeps_other_partitions(sink: SparkSink, spark: SparkSession) -> bool:
     return str(setting).lower() == "dynamic"
 
 
-def _add_files(rows: DataFrame, sink: SparkSink, batch: MicroBatch) -> list[Any]:
+def _add_files(rows: DataFrame, sink: SparkSink, batch: MicroBatch) -> None:
     """Has Spark write files beside, and moves them to their place under names of the micro-batch."""
-    place = HadoopFolder(rows.sparkSession, _path(sink), make=sink.mode != "ignore")
-    if sink.mode == "ignore" and not place.exists(_mark(batch.stream)):
+    path = _path(sink).rstrip("/")
+    files = HadoopFiles(rows.sparkSession, path)
+    if sink.mode == "ignore" and not files.exists(f"{path}/{_mark(batch.stream)}"):
         rows.write.format("noop").mode("overwrite").save()
-        return []
+        return
     names = f"part-{batch.name}-{_digest(batch.stream)}"
-    temporary = place.child(f"{PREFIX}{names}")
+    temporary = f"{path}/{PREFIX}{names}"
     unnamed = f"{temporary}/files"
     try:
-        place.delete(temporary)
-        place.write(f"{temporary}/{MARK}", this_process().to_json())
+        begin(files, temporary)
         _write_beside(rows, sink, unnamed)
         if batch.may_be_again:
-            for old in place.matching(*["*"] * len(sink.partition_by), f"{names}-*"):
-                place.delete(old)
-        for number, (inside, name) in enumerate(place.tree(unnamed)):
+            pattern = "/".join([escaped(path), *["*"] * len(sink.partition_by), f"{names}-*"])
+            for old in files.matching(pattern):
+                files.remove(old)
+        for number, (inside, name) in enumerate(files.below(unnamed)):
             # Below the temporary folder is one more, that of the column which all rows have alike.
             _, _, partition = inside.partition("/")
-            folder = place.child(partition) if partition else _path(sink)
-            place.make(folder)
-            place.rename(
+            folder = f"{path}/{partition}" if partition else path
+            files.make(folder)
+            files.rename(
                 f"{unnamed}/{inside}/{name}", f"{folder}/{names}-{number:05d}{name[name.index('.') :]}"
             )
     finally:
-        place.delete(temporary)
-    return []
+        files.delete(temporary)
 
 
 def _write_beside(rows: DataFrame, sink: SparkSink, folder: str) -> None:
@@ -164,7 +161,7 @@ def _write_beside(rows: DataFrame, sink: SparkSink, folder: str) -> None:
 
 
 def _is_of_files(sink: SparkSink) -> bool:
-    return sink.format.lower() in _FILE_FORMATS and _path(sink) is not None
+    return sink.format.lower() in FILE_FORMATS and _path(sink) is not None
 
 
 def _path(sink: SparkSink) -> Any:
