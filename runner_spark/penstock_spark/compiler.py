@@ -6,6 +6,7 @@ from collections.abc import Callable, Iterable
 from dataclasses import dataclass, replace
 
 from penstock.graph import Graph, Step, describe
+from penstock_spark.formats.registry import table_before_opening
 from penstock_spark.passes.choose import choose
 from penstock_spark.passes.columns import TableOf, columns
 from penstock_spark.passes.driver_rows import driver_rows
@@ -22,7 +23,6 @@ from penstock_spark.passes.stream_views import stream_views
 from penstock_spark.passes.windowed_writes import windowed_writes
 from penstock_spark.plan.batch_plan import Plan, show_plan
 from penstock_spark.plan.stream_plan import StreamPlan, show_stream_plan
-from penstock_spark.sources.known_columns import table_before_opening
 
 
 @dataclass(frozen=True)

@@ -15,9 +15,9 @@ from penstock.options.pipeline_options_validator import PipelineOptionsValidator
 from penstock.options.spark import SparkOptions
 from penstock.runners.runner import PipelineResult, PipelineRunner
 from penstock_spark.compiler import Compiled, Target, compiled
+from penstock_spark.formats.registry import table_before_opening
 from penstock_spark.passes.columns import TableOf
 from penstock_spark.plan.stream_plan import StreamPlan
-from penstock_spark.sources.known_columns import table_before_opening
 from penstock_spark.supported import check, default_mode
 
 
@@ -89,8 +89,8 @@ class SparkRunner(PipelineRunner):
 
     def element_type_of(self, source: Source, options: PipelineOptions, where: str) -> Any:
         """The type of a source's elements, by its files or by a session that is there already; starts nothing."""
+        from penstock_spark.formats.registry import element_type_of
         from penstock_spark.session.session import existing_session
-        from penstock_spark.sources.element_types import element_type_of
 
         given = self.arguments.get("spark", getattr(options.view_as(SparkOptions), "spark", None))
         return element_type_of(source, existing_session() if given is None else given, where)

@@ -16,11 +16,11 @@ from penstock.machines.triggers import machine_of
 from penstock.transforms.periodicsequence import PeriodicSource
 from penstock.windows.triggers import DefaultTrigger, TriggerFn
 from penstock.windows.window_fn import GlobalWindows
+from penstock_spark.formats.registry import format_of
 from penstock_spark.passes.side_views import unending_edges
 from penstock_spark.passes.windowed_writes import writes_by_window
 from penstock_spark.plan.retractions import retracting_edges
 from penstock_spark.plan.windowing import windowing_of
-from penstock_spark.sinks.window_files import FILE_SINKS
 
 _STREAMS = (RecordedStream, StreamSource, PeriodicSource, SequenceSource)
 
@@ -92,7 +92,7 @@ def _streaming(graph: Graph, step: Step) -> Iterator[tuple[str, str]]:
                 f"nothing says how {source.describe()} is read as a stream",
                 "use a source of penstock.io, with as_stream()",
             )
-        case Write(sink) if isinstance(sink, FILE_SINKS) and writes_by_window(graph, step):
+        case Write(sink) if format_of(sink).files and writes_by_window(graph, step):
             edge = graph.edge(step.inputs[0])
             windowing = windowing_of_files(windowing_of(graph, edge.id), edge.is_bounded, sink)
             is_never = isinstance(windowing.windowfn, GlobalWindows) and isinstance(

@@ -11,8 +11,8 @@ import pytest
 from pyspark.sql.types import StructType
 
 from penstock.functions.expressions import Expression, Literal, field
+from penstock_spark.formats.parquet.footers import read_footers
 from penstock_spark.plan.column_bounds import Bounds, Range
-from penstock_spark.sources.parquet_footers import read_footers
 
 LARGEST = (1 << 63) - 1
 

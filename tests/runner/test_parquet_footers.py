@@ -10,7 +10,7 @@ import pyarrow.parquet as pq
 import pytest
 from pyspark.sql.types import StringType, StructType
 
-from penstock_spark.sources.parquet_footers import read_footers
+from penstock_spark.formats.parquet.footers import read_footers
 
 FLAT = {
     "byte": pa.array([1], pa.int8()),

@@ -23,6 +23,7 @@ from penstock import graph
 from penstock.options.spark import OPTIMISATIONS
 from penstock.transforms.core import CombineValuesDoFn
 from penstock_spark.compiler import PASSES, STREAM_PASSES, Pass, Target, batch_plan, optimise, rewritten
+from penstock_spark.formats.registry import table_of_schema
 from penstock_spark.passes import choose, fuse, lift_combiners
 from penstock_spark.passes.levels import levels
 from penstock_spark.passes.native import hosted_groupings
@@ -30,7 +31,6 @@ from penstock_spark.passes.side_views import side_views
 from penstock_spark.plan.batch_plan import OutputReference, Plan, Stage, ViewNode, WriteNode, show_plan
 from penstock_spark.plan.column_plan import ColumnsSource
 from penstock_spark.plan.stream_plan import show_stream_plan
-from penstock_spark.sources.known_columns import table_of_schema
 
 GOLDEN = Path(__file__).parents[1] / "golden" / "passes"
 STATELESS = (graph.ParDo, graph.AssignWindows, graph.Flatten)

@@ -15,7 +15,9 @@ from penstock.io.primitive import SinkTransform, SourceTransform
 from penstock.pvalue import AsIter
 from penstock.transforms.userstate import CombiningValueStateSpec
 from penstock.transforms.window import FixedWindows, IntervalWindow
-from penstock_spark.sources import Scan, open_source
+from penstock_spark.formats.format import Format
+from penstock_spark.formats.registry import FORMATS
+from penstock_spark.sources.scan import Scan
 
 SECONDS_MAX = 2.0
 """Generous: each takes less than half a second on a small machine."""
@@ -28,10 +30,12 @@ class Squares(graph.Source):
     count: int
 
 
-@open_source.register
 def open_squares(source: Squares, spark: Any, where: str) -> Scan:
     frame = spark.range(0, source.count, 1, source.count)
     return Scan(frame, lambda: lambda batch: [row**2 for row in batch.column(0).to_pylist()])
+
+
+FORMATS[Squares] = Format(open_squares)
 
 
 def reads_a_source(p):

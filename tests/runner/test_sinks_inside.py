@@ -11,9 +11,10 @@ import penstock as beam
 from penstock.io import WriteToMemory, WriteToSpark, WriteToText
 from penstock.options.pipeline_options import PipelineOptions
 from penstock.options.spark import SparkOptions
+from penstock_spark.lowering.sinks_inside import encoders_inside
+from penstock_spark.lowering.stream_sink import StreamSink
 from penstock_spark.plan.stream_plan import StreamPlan
 from penstock_spark.runner import SparkRunner
-from penstock_spark.sinks import StreamSink, encoders_inside
 
 
 class Line(NamedTuple):

@@ -6,7 +6,7 @@ import pytest
 
 from penstock.io.streams import stream_source
 from penstock.io.text_source import TextSource
-from penstock_spark.stream_sources.files import stream_files
+from penstock_spark.sources.stream_files import stream_files
 
 
 @pytest.mark.parametrize(

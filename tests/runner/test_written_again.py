@@ -13,8 +13,9 @@ import pytest
 
 from penstock.io.fileio import default_file_naming, single_file_naming
 from penstock.io.text_sink import Shards
+from penstock_spark.files.file_system import LocalFiles
 from penstock_spark.files.naming import Naming
-from penstock_spark.files.temporary import ABANDONED_SECONDS, MARK, PREFIX, new_name, remove_abandoned_local
+from penstock_spark.files.temporary import ABANDONED_SECONDS, MARK, PREFIX, new_name, remove_abandoned
 from penstock_spark.process.identity import this_process
 
 
@@ -108,7 +109,7 @@ def test_only_what_a_dead_run_has_left_is_removed(tmp_path: Path, caplog: pytest
     (tmp_path / f"{PREFIX}file").write_text("keep")
     for old in (*gone[2:], *kept[3:]):
         _age(old)
-    remove_abandoned_local(str(tmp_path))
+    remove_abandoned(LocalFiles(), str(tmp_path))
     assert {path.name for path in tmp_path.iterdir()} == {*(path.name for path in kept), f"{PREFIX}file"}
     assert sorted(record.args[0] for record in caplog.records if isinstance(record.args, tuple)) == sorted(
         map(str, gone)
@@ -116,5 +117,5 @@ def test_only_what_a_dead_run_has_left_is_removed(tmp_path: Path, caplog: pytest
 
 
 def test_a_folder_that_is_not_there_has_nothing_to_remove(tmp_path: Path) -> None:
-    remove_abandoned_local(str(tmp_path / "new"))
+    remove_abandoned(LocalFiles(), str(tmp_path / "new"))
     assert list(tmp_path.iterdir()) == []

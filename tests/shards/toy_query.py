@@ -17,10 +17,11 @@ from penstock.options.spark import SparkOptions
 from penstock_spark.lowering.level_programs import level_program
 from penstock_spark.lowering.readings import reading_spec
 from penstock_spark.lowering.recorded import recorded_input
+from penstock_spark.lowering.sinks_inside import encoders_inside
+from penstock_spark.lowering.stream_sink import StreamSink
 from penstock_spark.plan.stream_plan import Clock
 from penstock_spark.reports.metrics import Watermarks
 from penstock_spark.runner import SparkRunner
-from penstock_spark.sinks import StreamSink, encoders_inside
 from penstock_spark.stream.control import Command, heartbeat
 from penstock_spark.stream.header import Header
 from penstock_spark.stream.levels import play_shard

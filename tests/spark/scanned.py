@@ -9,7 +9,7 @@ from typing import Any
 import cloudpickle
 import pyarrow as pa
 
-from penstock_spark.sources import Scan
+from penstock_spark.sources.scan import Scan
 
 WHERE = "at step 'Read' (game.py:41)"
 """The step that reads, in errors."""

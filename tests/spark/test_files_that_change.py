@@ -10,7 +10,7 @@ from readable import assert_readable, failure_of
 
 import penstock as beam
 from penstock.pipeline import Pipeline
-from penstock_spark.sinks.batches import BatchWriter
+from penstock_spark.lowering.batch_writer import BatchWriter
 
 HERE = Path(__file__).name
 

@@ -20,7 +20,7 @@ from penstock.io import ReadFromParquet, WriteToParquet, from_dataframe, to_data
 from penstock.io.primitive import SinkTransform
 from penstock.testing.test_pipeline import TestPipeline
 from penstock.transforms.window import FixedWindows
-from penstock_spark.sources.parquet_footers import read_footers
+from penstock_spark.formats.parquet.footers import read_footers
 
 pytestmark = pytest.mark.spark
 

@@ -34,7 +34,8 @@ from penstock.io.fileio import FileResult, default_file_naming
 from penstock.pvalue import Row
 from penstock.transforms.window import GlobalWindow
 from penstock.utils.timestamp import Timestamp
-from penstock_spark.sinks import SinkPlan, plan_sink
+from penstock_spark.formats.registry import plan_sink
+from penstock_spark.sinks.plan import MicroBatch, SinkPlan
 
 WHERE = "at step 'Write' (game.py:41)"
 SCHEMES = pytest.mark.parametrize("scheme", ["", "file://"])
@@ -54,7 +55,8 @@ def write(spark: SparkSession) -> Callable[..., list[Any]]:
             else None
         )
         frame = spark.createDataFrame([], "n int, v binary").repartition(parts) if frame is None else frame
-        return plan.commit(frame.sortWithinPartitions("n").mapInArrow(_stage(plan, batch), plan.schema))
+        rows = frame.sortWithinPartitions("n").mapInArrow(_stage(plan, batch), plan.schema)
+        return plan.commit(rows, MicroBatch())
 
     return run
 

@@ -29,7 +29,7 @@ from penstock.io import (
     ReadFromTextWithFilename,
 )
 from penstock.io.sparkio import DataFrameSource
-from penstock_spark.sources import open_source
+from penstock_spark.formats.registry import open_source
 
 
 @pytest.fixture

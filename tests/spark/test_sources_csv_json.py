@@ -15,7 +15,7 @@ from penstock.io import (
     ReadFromJson,
 )
 from penstock.pvalue import Row
-from penstock_spark.sources import open_source
+from penstock_spark.formats.registry import open_source
 
 
 @pytest.fixture

@@ -19,10 +19,13 @@ from penstock.error import RunnerError
 from penstock.io import ReadFromText
 from penstock.io.external.generate_sequence import SequenceSource
 from penstock.transforms.periodicsequence import PeriodicSource, RebaseMode
-from penstock_spark.files.hadoop import HadoopFolder
+from penstock_spark.files.file_system import HadoopFiles
+from penstock_spark.formats.registry import open_source
 from penstock_spark.reports.failure import find_failure
-from penstock_spark.sources import Scan, open_source
-from penstock_spark.stream_sources import open_heartbeats, open_staged, stage_bounded, staging
+from penstock_spark.sources import staging
+from penstock_spark.sources.heartbeats import open_heartbeats
+from penstock_spark.sources.scan import Scan
+from penstock_spark.sources.staging import open_staged, stage_bounded
 from penstock_spark.worker.batch import decode_page
 
 WHERE = "at step 'Read' (game.py:41)"
@@ -95,7 +98,7 @@ def test_staging_that_was_cut_off_begins_anew(
 
     for step in ("rename", "write"):
         with monkeypatch.context() as patched:
-            patched.setattr(HadoopFolder, step, cut_off)
+            patched.setattr(HadoopFiles, step, cut_off)
             with pytest.raises(KeyboardInterrupt):
                 stage_bounded(numbers(spark, 9, 2), str(folder), WHERE)
         assert any(folder.iterdir())
@@ -107,15 +110,15 @@ def test_staging_that_was_cut_off_begins_anew(
 def test_the_end_is_later_than_everything_by_the_clock_of_the_file_system_or_staging_fails(
     spark: SparkSession, tmp_path: Path, monkeypatch: pytest.MonkeyPatch, ahead_seconds: float
 ) -> None:
-    rename = HadoopFolder.rename
+    rename = HadoopFiles.rename
 
-    def rename_ahead(place: HadoopFolder, source: str, target: str) -> None:
+    def rename_ahead(place: HadoopFiles, source: str, target: str) -> None:
         rename(place, source, target)
         now = time.time() + ahead_seconds
         for file in (tmp_path / "staged/pages").iterdir():
             os.utime(file, (now, now))
 
-    monkeypatch.setattr(HadoopFolder, "rename", rename_ahead)
+    monkeypatch.setattr(HadoopFiles, "rename", rename_ahead)
     monkeypatch.setattr(staging, "_CLOCK_TRIES", 20)
     if ahead_seconds > 60:
         with pytest.raises(RunnerError, match="counts as older"):
@@ -175,10 +178,10 @@ def decoded(source: Any, spark: SparkSession) -> DataFrame:
         decoder = make_decoder()
         for batch in batches:
             yield pa.RecordBatch.from_pydict(
-                {"beat": [cloudpickle.dumps(heartbeat) for heartbeat in decoder(batch)]}
+                {"heartbeat": [cloudpickle.dumps(heartbeat) for heartbeat in decoder(batch)]}
             )
 
-    return scan.frame.mapInArrow(decode, "beat binary")
+    return scan.frame.mapInArrow(decode, "heartbeat binary")
 
 
 def heartbeats_until(source: Any, spark: SparkSession, checkpoint: Path, count: int) -> list[Any]:

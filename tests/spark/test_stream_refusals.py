@@ -15,7 +15,8 @@ from penstock.io import ReadFromCsv, ReadFromJson, ReadFromParquet, ReadFromSpar
 from penstock.io.primitive import SourceTransform
 from penstock.io.streams import StreamSource
 from penstock.io.watermarks import IngressTime
-from penstock_spark.stream_sources import StreamScan, open_stream
+from penstock_spark.formats.registry import open_stream
+from penstock_spark.sources.scan import StreamScan
 
 WHERE = "at step 'Read' (game.py:41)"
 

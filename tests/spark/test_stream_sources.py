@@ -29,10 +29,11 @@ from penstock.io import (
 )
 from penstock.io.streams import StreamSource
 from penstock.io.watermarks import IngressTime
+from penstock_spark.formats.registry import open_stream
 from penstock_spark.reports.failure import find_failure, to_exception
 from penstock_spark.reports.reporting import report_with, reporting_now
 from penstock_spark.session.session import runner_session
-from penstock_spark.stream_sources import Rejected, StreamScan, open_stream
+from penstock_spark.sources.scan import Rejected, StreamScan
 
 WHERE = "at step 'Read' (game.py:41)"
 Parts = list[tuple[str, list[Any]]]

@@ -18,7 +18,7 @@ import penstock as beam
 from penstock.base.row import Row
 from penstock.io import WriteToCsv, WriteToJson, WriteToParquet, WriteToText
 from penstock.io.fileio import WriteToFiles, destination_prefix_naming
-from penstock_spark.files.hadoop import HadoopFolder
+from penstock_spark.files.file_system import HadoopFiles
 from penstock_spark.files.temporary import MARK, PREFIX
 
 SCHEMES = pytest.mark.parametrize("scheme", ["", "file://"])
@@ -78,12 +78,12 @@ def test_a_run_that_dies_between_renames_and_deletions_loses_nothing_and_the_nex
 
     write(4, "old")
     with monkeypatch.context() as patch:
-        remove, delete = os.remove, HadoopFolder.delete
+        remove, remove_far = os.remove, HadoopFiles.remove
         patch.setattr(os, "remove", lambda path: die() if "of-00004" in str(path) else remove(path))
         patch.setattr(
-            HadoopFolder,
-            "delete",
-            lambda place, path: die() if "of-00004" in path else delete(place, path),
+            HadoopFiles,
+            "remove",
+            lambda files, path: die() if "of-00004" in path else remove_far(files, path),
         )
         with pytest.raises(Killed):
             write(2, "new")

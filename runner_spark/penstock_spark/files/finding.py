@@ -16,6 +16,7 @@ from penstock.error import three_parts
 from penstock.io.filesystem import translate_pattern
 from penstock.io.filesystems import FileSystems
 from penstock.io.paths import known_path
+from penstock_spark.files.file_system import HadoopFiles, is_hidden
 from penstock_spark.files.splits import SHORTER
 
 _WILDCARD = re.compile(r"[*?\[]")
@@ -124,7 +125,7 @@ def find_files(spark: SparkSession, path: Any, where: str, *, validate: bool = T
         raise ValueError(three_parts(f"the path {path} has no value", where=where, hint="give its option"))
     pattern = pattern + "*" if pattern.endswith("/") else pattern
     found = _on_hadoop(spark, pattern) if FileSystems.get_scheme(pattern) else _on_disk(pattern, where)
-    visible = tuple(sorted(each for each in dict.fromkeys(found) if not _is_hidden(each)))
+    visible = tuple(sorted(each for each in dict.fromkeys(found) if not is_hidden(each.rpartition("/")[2])))
     if found and not visible and not _WILDCARD.search(pattern):
         raise OSError(
             three_parts(
@@ -142,9 +143,17 @@ def find_files(spark: SparkSession, path: Any, where: str, *, validate: bool = T
     return Files(pattern, visible)
 
 
-def _is_hidden(path: str) -> bool:
-    name = path.rpartition("/")[2]
-    return name.startswith(".") or (name.startswith("_") and "=" not in name)
+def local_paths(path: Any) -> tuple[str, ...]:
+    """The files of a pattern, without a session; none if they are not on a local disk.
+
+    Raises:
+        OSError: No file matches.
+    """
+    pattern = known_path(path)
+    if pattern is None or FileSystems.get_scheme(pattern) is not None:
+        return ()
+    # A local pattern needs no session.
+    return find_files(None, pattern, "").paths  # type: ignore[arg-type]
 
 
 def _on_disk(pattern: str, where: str) -> list[str]:
@@ -160,24 +169,15 @@ def _on_disk(pattern: str, where: str) -> list[str]:
 
 
 def _on_hadoop(spark: SparkSession, pattern: str) -> list[str]:
-    """The files on any file system that Spark reaches; Hadoop's own globs where they mean the same as
-    Beam's.
-    """
-    hadoop = spark._jvm.org.apache.hadoop.fs  # type: ignore[union-attr]
-    base = hadoop.Path(_WILDCARD.split(pattern, maxsplit=1)[0].rpartition("/")[0] + "/")
-    system = base.getFileSystem(spark._jsc.hadoopConfiguration())
+    """The files on any file system that Spark reaches; Hadoop's own globs where they mean the same as Beam's."""
+    base = _WILDCARD.split(pattern, maxsplit=1)[0].rpartition("/")[0] + "/"
+    files = HadoopFiles(spark, base)
     if "**" not in pattern and "[" not in pattern:
-        statuses = system.globStatus(hadoop.Path(re.sub(r"([\\{}])", r"\\\1", pattern))) or []
-        return [_with_authority(each.getPath().toString()) for each in statuses if each.isFile()]
-    if not system.exists(base):
+        return list(map(_with_authority, files.matching(re.sub(r"([\\{}])", r"\\\1", pattern))))
+    if not files.exists(base):
         return []
-    found, matches = [], re.compile(translate_pattern(_with_authority(pattern))).match
-    listing = system.listFiles(base, True)
-    while listing.hasNext():
-        path = _with_authority(listing.next().getPath().toString())
-        if matches(path):
-            found.append(path)
-    return found
+    matches = re.compile(translate_pattern(_with_authority(pattern))).match
+    return list(filter(matches, map(_with_authority, files.all_below(base))))
 
 
 def _with_authority(path: str) -> str:

@@ -2,19 +2,15 @@
 
 from __future__ import annotations
 
-import logging
 import os
 import re
 from collections.abc import Callable, Iterable
 from dataclasses import dataclass
-from typing import Any
 
-from penstock_spark.files.temporary import new_name
+from penstock_spark.files.file_system import folder_of
 
 # Numbers that stand for those of a shard and of all shards where a pattern is made of a name.
 SHARD, SHARDS = 777_777_778, 888_888_889
-
-_LOGGER = logging.getLogger(__name__)
 
 
 @dataclass(frozen=True)
@@ -23,26 +19,14 @@ class Naming:
 
     Attributes:
         path_of: From the number of a file and that of all files to its path.
-        result: From the paths to the elements of the step's output.
-        replaces: Whether earlier files with such names go, however many there were.
-        temporary: The name of the folder that files are written to first, where it is always the same: what an
-            earlier try has left in it is deleted. "" means a new name each time.
     """
 
     path_of: Callable[[int, int], str]
-    result: Callable[[list[str]], list[Any]] = list
-    replaces: bool = True
-    temporary: str = ""
-
-    @property
-    def temporary_folder(self) -> str:
-        """The name of the folder that files are written to first."""
-        return self.temporary or new_name()
 
     @property
     def folder(self) -> str:
         """The folder that the names are in."""
-        return os.path.dirname(self.example())
+        return folder_of(self.example())
 
     @property
     def beginning(self) -> str:
@@ -114,9 +98,3 @@ def _pattern(example: str) -> re.Pattern[str]:
         if found:
             pattern = f"{before}(?P<{name}>[0-9]+){after.replace(found, f'(?P={name})')}"
     return re.compile(pattern + r"\Z")
-
-
-def report_stale(folder: str, names: list[str]) -> None:
-    """Says that files of an earlier run were deleted."""
-    if names:
-        _LOGGER.warning("%s: deleted %d files of an earlier run, such as %s", folder, len(names), names[0])

@@ -2,15 +2,16 @@
 
 from __future__ import annotations
 
+import errno
 import os
-from pathlib import Path
-from typing import Any, Protocol
+from typing import Protocol
 
 from pyspark.sql import SparkSession
 
 from penstock.base.identifiers import identifier
 from penstock.error import three_parts
 from penstock.io.filesystems import FileSystems
+from penstock_spark.files.file_system import HadoopFiles
 
 
 class Place(Protocol):
@@ -24,35 +25,27 @@ class Place(Protocol):
 
     def names(self) -> list[str]:
         """What is directly in it, sorted; nothing if it is not there."""
-        ...
 
     def make(self) -> None:
         """Makes it, and what leads to it, if need be."""
-        ...
 
     def read(self, name: str) -> bytes:
         """The bytes of a small file."""
-        ...
 
     def write(self, name: str, content: bytes) -> None:
         """Makes a small file that was not there: under a hidden name first, then renamed."""
-        ...
 
     def rename(self, old: str, new: str) -> None:
         """Gives a file a name that no other has."""
-        ...
 
     def claim(self, name: str, content: bytes) -> bool:
         """Makes a small file; whether this caller made it, and nobody else had. It may be seen before it is whole."""
-        ...
 
     def delete(self, name: str) -> None:
         """Deletes a file, or a folder with all that it has; nothing if it is not there."""
-        ...
 
     def inside(self, name: str) -> Place:
         """A folder in it."""
-        ...
 
 
 class HadoopPlace:
@@ -70,18 +63,12 @@ class HadoopPlace:
         text = os.fspath(location)
         self.location = text if FileSystems.get_scheme(text) else f"file://{os.path.abspath(text)}"
         self._spark = spark
-        jvm: Any = spark._jvm
-        self._path = jvm.org.apache.hadoop.fs.Path
         try:
-            self._folder = self._path(self.location)
-            system = self._folder.getFileSystem(spark._jsc.hadoopConfiguration())
+            self._files = HadoopFiles(spark, self.location)
         except Exception as error:
             what = f"Spark does not reach the folder {text}: {_cause(error)}"
             hint = "write a local path, or a URI whose file system Spark is set up for"
             raise ValueError(three_parts(what, hint=hint)) from error
-        # On a local disk, Hadoop keeps a file of checksums beside each file; files with names of ours have none.
-        self._is_local = system.getScheme() == "file"
-        self._system = system.getRawFileSystem() if self._is_local else system
 
     def names(self) -> list[str]:
         """What is directly in it, sorted; nothing if it is not there.
@@ -89,33 +76,30 @@ class HadoopPlace:
         Raises:
             ValueError: It is a file.
         """
-        if not self._system.exists(self._folder):
-            return []
-        if self._system.getFileStatus(self._folder).isFile():
+        if self._files.exists(self.location) and not self._files.is_folder(self.location):
             what = f"{self.location} is a file"
             raise ValueError(three_parts(what, hint="name a folder, or one that is not there yet"))
-        return sorted(str(each.getPath().getName()) for each in self._system.listStatus(self._folder))
+        return self._files.names(self.location)
 
     def make(self) -> None:
         """Makes it, and what leads to it, if need be."""
-        self._system.mkdirs(self._folder)
+        self._files.make(self.location)
 
     def read(self, name: str) -> bytes:
-        """The bytes of a small file."""
-        stream = self._system.open(self._child(name))
-        try:
-            return bytes(stream.readAllBytes())
-        finally:
-            stream.close()
+        """The bytes of a small file.
+
+        Raises:
+            FileNotFoundError: It is not there.
+        """
+        content = self._files.read(self._child(name))
+        if content is None:
+            raise FileNotFoundError(errno.ENOENT, os.strerror(errno.ENOENT), self._child(name))
+        return content
 
     def write(self, name: str, content: bytes) -> None:
         """Makes a small file that was not there: under a hidden name first, then renamed."""
         hidden = f".{name}.{identifier()}"
-        stream = self._system.create(self._child(hidden), False)
-        try:
-            stream.write(bytearray(content))
-        finally:
-            stream.close()
+        self._files.write(self._child(hidden), content, replaces=False)
         self.rename(hidden, name)
 
     def rename(self, old: str, new: str) -> None:
@@ -124,45 +108,22 @@ class HadoopPlace:
         Raises:
             OSError: The file system will not.
         """
-        if not self._system.rename(self._child(old), self._child(new)):
-            raise OSError(f"{self.location}/{old} cannot be renamed to {new}")
+        self._files.rename(self._child(old), self._child(new))
 
     def claim(self, name: str, content: bytes) -> bool:
         """Makes a small file; whether this caller made it, and nobody else had. It may be seen before it is whole."""
-        if self._is_local:
-            # Hadoop's local file system looks first and writes then: two callers could both make it.
-            return _claimed(Path(str(self._child(name).toUri().getPath())), content)
-        try:
-            stream = self._system.create(self._child(name), False)
-        except Exception as error:
-            if "FileAlreadyExistsException" in str(error):
-                return False
-            raise
-        try:
-            stream.write(bytearray(content))
-        finally:
-            stream.close()
-        return True
+        return self._files.claim(self._child(name), content)
 
     def delete(self, name: str) -> None:
         """Deletes a file, or a folder with all that it has; nothing if it is not there."""
-        self._system.delete(self._child(name), True)
+        self._files.delete(self._child(name))
 
     def inside(self, name: str) -> HadoopPlace:
         """A folder in it."""
-        return HadoopPlace(self._spark, f"{self.location.rstrip('/')}/{name}")
+        return HadoopPlace(self._spark, self._child(name))
 
-    def _child(self, name: str) -> Any:
-        return self._path(self._folder, name)
-
-
-def _claimed(path: Path, content: bytes) -> bool:
-    try:
-        with path.open("xb") as file:
-            file.write(content)
-    except FileExistsError:
-        return False
-    return True
+    def _child(self, name: str) -> str:
+        return f"{self.location.rstrip('/')}/{name}"
 
 
 def _cause(error: Exception) -> str:

@@ -7,13 +7,12 @@ has changed for `ABANDONED_SECONDS`.
 
 from __future__ import annotations
 
+import contextlib
 import logging
-import os
 import re
-import shutil
 
-from penstock.base import clock
 from penstock.base.identifiers import identifier
+from penstock_spark.files.file_system import FileSystem
 from penstock_spark.process.identity import Process, this_process
 
 PREFIX = "_penstock-temp-"
@@ -23,7 +22,7 @@ MARK = "owner.json"
 ABANDONED_SECONDS = 30 * 24 * 3600.0
 """So long nothing changes in a folder of a run that is not at work any more."""
 
-NAMES = re.compile(r"_?penstock-temp-")
+BEGINNINGS = (PREFIX, "penstock-temp-")
 """What the names begin with, also those of earlier versions."""
 _RANDOM = re.compile(r"_?penstock-temp-[0-9a-f]{32}\Z")
 _LOGGER = logging.getLogger(__name__)
@@ -60,43 +59,22 @@ def is_abandoned(name: str, mark: bytes | None, idle_seconds: float) -> bool:
     return has_ended
 
 
-def make_local(path: str) -> None:
-    """Makes a temporary folder on a local disk, without what an earlier try has left in it."""
-    shutil.rmtree(path, ignore_errors=True)
-    os.makedirs(path)
-    with open(os.path.join(path, MARK), "wb") as file:
-        file.write(this_process().to_json())
+def begin(files: FileSystem, folder: str) -> None:
+    """Makes a temporary folder, without what an earlier try has left in it."""
+    files.delete(folder)
+    files.write(f"{folder}/{MARK}", this_process().to_json())
 
 
-def remove_abandoned_local(folder: str) -> None:
-    """Removes the temporary folders that dead runs have left in a folder on a local disk."""
-    try:
-        names = [name for name in os.listdir(folder or ".") if NAMES.match(name)]
-    except OSError:
-        return  # The folder is not there yet, or may not be read.
+def remove_abandoned(files: FileSystem, folder: str) -> None:
+    """Removes the temporary folders that dead runs have left in a folder."""
+    names: list[str] = []
+    # A folder that may not be read is nobody's to tidy.
+    with contextlib.suppress(OSError):
+        names = files.names(folder, *BEGINNINGS)
     for name in names:
-        path = os.path.join(folder or ".", name)
-        if os.path.isdir(path) and is_abandoned(name, _mark(path), _idle_seconds(path)):
-            shutil.rmtree(path, ignore_errors=True)
-            report_removed(path)
-
-
-def report_removed(path: str) -> None:
-    """Says that a folder was removed."""
-    _LOGGER.warning("%s was removed: a run that has died had left it", path)
-
-
-def _mark(path: str) -> bytes | None:
-    try:
-        with open(os.path.join(path, MARK), "rb") as file:
-            return file.read()
-    except OSError:
-        return None
-
-
-def _idle_seconds(path: str) -> float:
-    try:
-        changes = [each.stat().st_mtime for each in os.scandir(path)]
-        return clock.seconds() - max([os.stat(path).st_mtime, *changes])
-    except OSError:
-        return 0.0  # It goes away as we look.
+        path = f"{folder.rstrip('/')}/{name}" if folder else name
+        if not files.is_folder(path):
+            continue
+        if is_abandoned(name, files.read(f"{path}/{MARK}"), files.idle_seconds(path)):
+            files.delete(path)
+            _LOGGER.warning("%s was removed: a run that has died had left it", path)

@@ -11,12 +11,13 @@ from pyspark import StorageLevel
 from pyspark.sql import DataFrame, SparkSession
 
 from penstock.graph import Graph, Step, Write
+from penstock_spark.formats.registry import plan_sink
 from penstock_spark.lowering.frames import select
 from penstock_spark.plan.batch_plan import OutputReference
 from penstock_spark.reports.reporting import Reporting
 from penstock_spark.reports.spark_errors import Surroundings
-from penstock_spark.sinks import SinkPlan, plan_sink
-from penstock_spark.sources import Scan as Source
+from penstock_spark.sinks.plan import SinkPlan
+from penstock_spark.sources.scan import Scan as Source
 
 _LOGGER = logging.getLogger(__name__)
 

@@ -7,13 +7,14 @@ from functools import reduce
 from pyspark.sql import DataFrame
 
 from penstock.graph import Read
+from penstock_spark.formats.registry import open_source
 from penstock_spark.lowering.context import Context
 from penstock_spark.lowering.descriptions import cut, described, description
 from penstock_spark.lowering.stage import lower_stage
 from penstock_spark.plan.batch_plan import Plan, Query, Scan, Stage, ViewNode, WriteNode
 from penstock_spark.plan.column_plan import ColumnsSource
 from penstock_spark.session.workers_python import map_in_arrow
-from penstock_spark.sources import open_source
+from penstock_spark.sinks.plan import MicroBatch
 from penstock_spark.worker.program import PageRoot, SinkWriterSpec, StageProgram
 from penstock_spark.worker.stage import stage_function
 from penstock_spark.worker.unwritable import unwritable
@@ -91,6 +92,6 @@ def _write(node: WriteNode, context: Context) -> None:
             sink = sink.columns
         frame = reduce(DataFrame.unionAll, [context.frames[reference.stage] for reference in node.sources])
     try:
-        context.written[step.label] = tuple(sink.commit(frame))
+        context.written[step.label] = tuple(sink.commit(frame, MicroBatch()))
     except OSError as error:
         raise unwritable(error, step.where) from None

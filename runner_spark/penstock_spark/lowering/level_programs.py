@@ -13,7 +13,7 @@ from penstock_spark.lowering.stage import step_spec
 from penstock_spark.plan.retractions import retracting_edges
 from penstock_spark.plan.stream_plan import Clock, Level, StreamPlan, WaitingParDo, WatermarkDependency
 from penstock_spark.plan.windowing import windowing_of
-from penstock_spark.sinks import Encoder
+from penstock_spark.sinks.plan import Encoder
 from penstock_spark.stream.combining import may_combine_early
 from penstock_spark.stream.program import (
     GroupingSpec,

@@ -23,7 +23,7 @@ from penstock_spark.plan.stream_plan import Clock, StreamPlan
 from penstock_spark.session.shard_keys import shard_keys
 from penstock_spark.session.spark_versions import transform_with_state
 from penstock_spark.session.workers_python import map_in_arrow, workers_python
-from penstock_spark.sinks import Encoder
+from penstock_spark.sinks.plan import Encoder
 from penstock_spark.stream.control import COMMAND, HEARTBEAT
 from penstock_spark.stream.level_processor import ROWS, LevelProcessor
 from penstock_spark.stream.tasks import played_function, reading_function
@@ -75,7 +75,7 @@ def build_query(
         checkpoint: Where bounded sources are staged, and commands arrive.
         events_per_batch: How many events of recorded input make a micro-batch; None makes one of all.
         heartbeat: What `heartbeat_of` says.
-        encoders: What `penstock_spark.sinks.encoders_inside` says.
+        encoders: What `penstock_spark.lowering.sinks_inside.encoders_inside` says.
 
     Raises:
         ValueError: A source cannot be streamed as described.

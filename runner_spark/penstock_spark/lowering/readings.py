@@ -15,13 +15,14 @@ from penstock.io.external.generate_sequence import SequenceSource
 from penstock.io.sparkio import SparkSource
 from penstock.io.streams import StreamSource
 from penstock.transforms.periodicsequence import PeriodicSource
+from penstock_spark.formats.registry import open_source, open_stream
 from penstock_spark.lowering.context import Context
 from penstock_spark.plan.stream_plan import Level
-from penstock_spark.sources import Scan, open_source
-from penstock_spark.sources.scan import with_plain_names
+from penstock_spark.sources.heartbeats import open_heartbeats
+from penstock_spark.sources.scan import Scan, with_plain_names
+from penstock_spark.sources.staging import open_staged, stage_bounded
 from penstock_spark.stream.program import ReadingSpec
 from penstock_spark.stream.reading import ScheduledReading, StagedReading, StreamReading
-from penstock_spark.stream_sources import open_heartbeats, open_staged, open_stream, stage_bounded
 
 _LIMITS = {"maxfilespertrigger", "maxbytespertrigger", "maxoffsetspertrigger"}
 _Clocked = PeriodicSource | SequenceSource

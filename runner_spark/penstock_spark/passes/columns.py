@@ -23,6 +23,7 @@ from penstock.graph import (
 )
 from penstock.transforms.ready_combiners import TupleCombineFn
 from penstock.windows.window_fn import FixedWindows, GlobalWindows, TimestampCombiner
+from penstock_spark.formats.registry import plan_sink
 from penstock_spark.plan.column_kinds import NotInColumns, is_flat, kind
 from penstock_spark.plan.column_plan import (
     COLUMNAR,
@@ -150,7 +151,7 @@ def _written(graph: Graph, step: Step, table: Table) -> tuple[tuple[Spread, ...]
             raise NotInColumns(f"{spread[0].step.label!r} spreads elements")
     if not isinstance(step.primitive, Write):
         return None
-    check_fit(step.primitive.sink, step, table.fields)
+    check_fit(plan_sink(step.primitive.sink, step.where).columns, step, table.fields)
     return spread, step
 
 

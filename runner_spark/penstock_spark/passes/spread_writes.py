@@ -5,7 +5,7 @@ from __future__ import annotations
 from dataclasses import replace
 
 from penstock.graph import Graph, Output, Reshuffle, Step, Write
-from penstock_spark.sinks import plan_sink
+from penstock_spark.formats.registry import plan_sink
 
 
 def spread_writes(graph: Graph) -> Graph:

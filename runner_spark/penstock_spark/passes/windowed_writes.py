@@ -8,8 +8,9 @@ from typing import Any
 from penstock.graph import AssignWindows, Edge, Graph, GroupByKey, Output, ParDo, Step, Write
 from penstock.io.window_files import windowing_of_files
 from penstock.typehints import Tuple
+from penstock_spark.formats.registry import window_files
 from penstock_spark.plan.windowing import windowing_of
-from penstock_spark.sinks.window_files import Deal, WriteWindow, window_files
+from penstock_spark.sinks.window_files import Deal, WriteWindow
 
 
 def windowed_writes(graph: Graph) -> Graph:

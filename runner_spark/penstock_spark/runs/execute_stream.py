@@ -13,8 +13,11 @@ from penstock.io.filesystems import FileSystems
 from penstock.options.spark import SparkOptions
 from penstock_spark.checkpoints import Checkpoint, open_checkpoint, signature_of
 from penstock_spark.files.whole_files import WholeFiles
+from penstock_spark.lowering.batch_writer import BatchWriter
 from penstock_spark.lowering.context import Context
 from penstock_spark.lowering.query import build_query, heartbeat_of
+from penstock_spark.lowering.sinks_inside import encoders_inside
+from penstock_spark.lowering.stream_sink import StreamSink
 from penstock_spark.plan.stream_plan import Clock, StreamPlan
 from penstock_spark.process.interrupts import put_off_signals
 from penstock_spark.reports.lineage import report_lineage
@@ -27,7 +30,7 @@ from penstock_spark.runs.result import StreamResult
 from penstock_spark.runs.running import Running
 from penstock_spark.session.session import is_local_session
 from penstock_spark.session.spark_versions import checkpoint_file_manager
-from penstock_spark.sinks import BatchWriter, Encoder, StreamSink, encoders_inside
+from penstock_spark.sinks.plan import Encoder
 from penstock_spark.worker.unwritable import unwritable
 
 _CHANGELOG = "spark.sql.streaming.stateStore.rocksdb.changelogCheckpointing.enabled"

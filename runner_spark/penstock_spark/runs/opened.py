@@ -10,6 +10,7 @@ from pyspark.sql import SparkSession
 from penstock.error import UnsupportedByRunner
 from penstock.graph import Source, Step
 from penstock.options.spark import SparkOptions
+from penstock_spark.formats.registry import open_source, records_of, table_of_schema
 from penstock_spark.plan.column_bounds import UNBOUNDED
 from penstock_spark.plan.column_plan import Table
 from penstock_spark.process.progress import tell
@@ -18,8 +19,7 @@ from penstock_spark.reports.spark_errors import Surroundings, raise_translated
 from penstock_spark.session.session import SessionOptions, is_local_session, runner_session, session_for
 from penstock_spark.session.spark_versions import check_version
 from penstock_spark.session.workers_python import check_workers_python
-from penstock_spark.sources import Scan, open_source
-from penstock_spark.sources.known_columns import records_of, table_of_schema
+from penstock_spark.sources.scan import Scan
 
 _SQL_CONF = {
     # Plans here have a fixed number of partitions; adaptive planning would only add a job for each exchange.

@@ -15,16 +15,21 @@ from pyspark.sql.types import (
     StructType,
 )
 
-from penstock.graph import Sink, Step
+from penstock.graph import Step
 from penstock_spark.plan.column_kinds import Fields, NotInColumns, is_flat
-from penstock_spark.sinks.plan import plan_sink
+from penstock_spark.sinks.plan import SinkPlan
 
 _WHOLE: tuple[type[DataType], ...] = (ByteType, ShortType, IntegerType, LongType)
 
 
-def check_fit(sink: Sink, step: Step, fields: Fields) -> None:
-    """Raises NotInColumns unless a sink takes these columns as they are, and Python would write the same."""
-    plan = plan_sink(sink, step.where).columns
+def check_fit(plan: SinkPlan | None, step: Step, fields: Fields) -> None:
+    """Raises NotInColumns unless a sink takes these columns as they are, and Python would write the same.
+
+    Args:
+        plan: How it writes columns; None if it writes none.
+        step: Its step.
+        fields: The columns.
+    """
     if plan is None:
         raise NotInColumns(f"{step.label!r} is encoded in Python")
     wanted = schema_of(plan.schema)

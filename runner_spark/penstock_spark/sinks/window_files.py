@@ -7,9 +7,7 @@ only when it is whole; so its name can be an element of the same pipeline.
 
 from __future__ import annotations
 
-import functools
 import os
-import shutil
 from collections.abc import Callable, Iterable, Iterator
 from dataclasses import dataclass
 from itertools import chain
@@ -19,20 +17,11 @@ from zlib import crc32
 from penstock.base.chunks import in_chunks
 from penstock.error import UnsupportedByRunner
 from penstock.functions.dofn import DoFn
-from penstock.graph import Sink
-from penstock.io.columnar import ColumnSink
-from penstock.io.file_naming import default_file_naming
 from penstock.io.filesystems import FileSystems
-from penstock.io.parquetio import ParquetSink
-from penstock.io.text_sink import TextSink
-from penstock.io.write_files import FileResult
-from penstock_spark.files.temporary import make_local, new_name, remove_abandoned_local
-from penstock_spark.sinks.columns import column_shards, folder_and_prefix
-from penstock_spark.sinks.parquet import parquet_shards
-from penstock_spark.sinks.shard_files import ShardWriter
-from penstock_spark.sinks.text import refuse_letters, text_shards
-
-FILE_SINKS = (TextSink, ColumnSink, ParquetSink)
+from penstock_spark.files.file_system import LocalFiles
+from penstock_spark.files.temporary import begin, new_name, remove_abandoned
+from penstock_spark.sinks.file_names import Names
+from penstock_spark.sinks.files import FileSink, ShardWriter
 
 
 @dataclass(frozen=True)
@@ -41,73 +30,35 @@ class WindowFiles:
 
     Attributes:
         open_shard: Opens a file for writing, given its path.
-        result_of: From the window, the pane, and the numbers of a shard and of all shards to the file's path, and
-            to the element that tells of it.
+        names: The names of the files.
         shards: How many files there are for a window; all of them are written if it has an element.
     """
 
     open_shard: Callable[[str], ShardWriter]
-    result_of: Callable[[Any, Any, int, int], tuple[str, Any]]
+    names: Names
     shards: int
 
 
-def window_files(sink: Sink, where: str) -> WindowFiles:
+def files_of_windows(files: FileSink, where: str) -> WindowFiles:
     """How a sink of files is written window by window.
 
     Raises:
         UnsupportedByRunner: The sink cannot be, or not all that is asked of it.
     """
-    if not isinstance(sink, FILE_SINKS):
+    files.names.refuse("U", where)
+    if not files.names.is_local:
         raise UnsupportedByRunner(
-            "what a stream has written cannot be read in the same pipeline, except the names of files",
-            where=where,
-            hint="end the pipeline with the write",
-        )
-    if isinstance(sink, ColumnSink):
-        folder, prefix = folder_and_prefix(sink, where)
-        _check_local(f"{folder}/", where)
-        name = functools.partial(_named_by_function, folder, sink.file_naming or default_file_naming(prefix))
-        return WindowFiles(column_shards(sink, where), name, sink.num_shards or 1)
-    shards = sink.shards
-    refuse_letters("U", shards, where)
-    _check_local(shards.prefix, where)
-    if isinstance(sink, TextSink):
-        _refuse_limits(sink, where)
-        opener = text_shards(sink, where)
-    else:
-        opener = parquet_shards(sink, where)
-    return WindowFiles(opener, functools.partial(_named_by_template, shards), shards.count or 1)
-
-
-def _refuse_limits(sink: TextSink, where: str) -> None:
-    for limit in ("max_records_per_shard", "max_bytes_per_shard"):
-        if getattr(sink, limit):
-            raise UnsupportedByRunner(
-                f"{limit} is not supported for files of windows, whose names tell how many there are",
-                where=where,
-                hint="write more shards: num_shards",
-            )
-
-
-def _check_local(path: str, where: str) -> None:
-    if FileSystems.get_scheme(path) is not None:
-        raise UnsupportedByRunner(
-            f"files of windows cannot be written to {path}",
+            f"files of windows cannot be written to {files.names.place}",
             where=where,
             hint="write to a path without a scheme, on a disk that all workers share",
         )
-
-
-def _named_by_template(shards: Any, window: Any, pane: Any, shard: int, count: int) -> tuple[str, Any]:
-    path = shards.window_name(window, pane.index, shard, count)
-    return path, path
-
-
-def _named_by_function(
-    folder: str, naming: Any, window: Any, pane: Any, shard: int, count: int
-) -> tuple[str, Any]:
-    name = str(naming(window, pane, shard, count, "", None))
-    return os.path.join(folder, name), FileResult(name, shard, count, window, pane, None)
+    for limit in files.limits:
+        raise UnsupportedByRunner(
+            f"{limit} is not supported for files of windows, whose names tell how many there are",
+            where=where,
+            hint="write more shards: num_shards",
+        )
+    return WindowFiles(files.open_shard, files.names, files.shards or 1)
 
 
 class Deal(DoFn):
@@ -162,21 +113,21 @@ class WriteWindow(DoFn):
     ) -> Iterator[Any]:
         """What tells of the file."""
         shard, values = element
-        path, result = self._files.result_of(window, pane, shard, self._files.shards)
-        folder = os.path.dirname(os.path.abspath(path))
+        path, result = self._files.names.of_window(window, pane, shard, self._files.shards)
+        disk, folder = LocalFiles(), os.path.dirname(os.path.abspath(path))
         if folder not in self._cleaned:
             self._cleaned.add(folder)
-            remove_abandoned_local(folder)
+            remove_abandoned(disk, folder)
         temporary = os.path.join(folder, new_name())
-        make_local(temporary)
         try:
+            begin(disk, temporary)
             whole = os.path.join(temporary, "file")
             writer = self._files.open_shard(whole)
             for some in in_chunks(chain.from_iterable(values)):
                 writer.write(some)
             writer.close()
-            os.replace(whole, path)
+            disk.replace(whole, path)
         finally:
-            shutil.rmtree(temporary, ignore_errors=True)
+            disk.delete(temporary)
         FileSystems.report_sink_lineage(path)
         yield result

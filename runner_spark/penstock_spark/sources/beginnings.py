@@ -2,10 +2,15 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterator, Sequence
+import contextlib
+from collections.abc import Callable, Iterator, Sequence
 from dataclasses import dataclass
+from typing import Any
+
+from pyspark.sql import SparkSession
 
 from penstock.io.filesystems import FileSystems
+from penstock_spark.files.finding import local_paths
 
 SAMPLE_BYTES = 4 << 20
 """So much is read of all files together; it takes a few tenths of a second to look at."""
@@ -51,3 +56,22 @@ def all_content(paths: Sequence[str]) -> list[bytes] | None:
         if left < 0:
             return None
     return contents
+
+
+def told_by_files(
+    type_of: Callable[[Any, Sequence[str]], Any],
+) -> Callable[[Any, SparkSession | None, str], Any]:
+    """Tells the type of a source's elements by its files on a local disk.
+
+    Whatever is wrong with a file is said when the pipeline opens it, with the step named; here it only has no types.
+
+    Args:
+        type_of: Tells the type by the source and the paths of its files.
+    """
+
+    def element_type(source: Any, spark: SparkSession | None, where: str) -> Any:
+        with contextlib.suppress(Exception):
+            return type_of(source, local_paths(source.file_pattern))
+        return None
+
+    return element_type

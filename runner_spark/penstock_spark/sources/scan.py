@@ -1,21 +1,22 @@
-"""What a source is once it is open: a DataFrame, and how its batches become elements."""
+"""What a source is once it is open: a DataFrame, streaming or not, and how its batches become elements."""
 
 from __future__ import annotations
 
-import functools
 from collections.abc import Callable, Iterable
 from dataclasses import dataclass
 from typing import Any
 
 import pyarrow as pa
-from pyspark.sql import DataFrame, SparkSession
+from pyspark.sql import DataFrame
 
-from penstock.error import UnsupportedByRunner
-from penstock.graph import Source
 from penstock_spark.plan.column_bounds import UNBOUNDED, Bounds
+from penstock_spark.worker.messages import Place
 
 Decoder = Callable[[pa.RecordBatch], list[Any]]
 Reader = Callable[[pa.RecordBatch], Iterable[list[Any]]]
+StreamDecoder = Callable[[pa.RecordBatch], list[tuple[Place, list[Any]]]]
+"""From an Arrow batch to its elements, in parts: rows of one file, in its order, with their place among all that the
+source gives; or everything, with an empty place, if they come as they are read. It may keep state between batches."""
 
 
 def _nothing_to_check() -> None:
@@ -59,6 +60,32 @@ class _Whole:
         return lambda batch: (decode(batch),)
 
 
+@dataclass(frozen=True)
+class StreamScan:
+    """An open unbounded source.
+
+    Attributes:
+        frame: What Spark reads; its columns, each with a name of its own, are the decoder's business.
+        make_decoder: Called once in each task, which reads batches in the order of the partition.
+    """
+
+    frame: DataFrame
+    make_decoder: Callable[[], StreamDecoder]
+
+
+@dataclass(frozen=True)
+class Rejected:
+    """Stands among the elements for something that could not be parsed, if the source has an output for that.
+
+    Attributes:
+        raw: What was there: a line as text, or bytes where they are not even text.
+        error: Why it is no element.
+    """
+
+    raw: Any
+    error: Exception
+
+
 def with_plain_names(
     frame: DataFrame, make_decoder: Callable[[], Any]
 ) -> tuple[DataFrame, Callable[[], Any]]:
@@ -84,22 +111,3 @@ class _Renamed:
     def __call__(self) -> Callable[[pa.RecordBatch], Any]:
         decode = self.make_decoder()
         return lambda batch: decode(batch.rename_columns(list(self.names)))
-
-
-@functools.singledispatch
-def open_source(source: Source, spark: SparkSession, where: str) -> Scan:
-    """Opens a source. All elements are in the global window, at the minimum timestamp.
-
-    Args:
-        source: A description from `penstock.io`.
-        spark: The session that reads it.
-        where: The step, for errors.
-
-    Raises:
-        OSError: No file matches.
-        ValueError: What is there cannot be read as described.
-        UnsupportedByRunner: The runner knows no such source.
-    """
-    raise UnsupportedByRunner(
-        f"the source {source.describe()} has no reader", where=where, hint="use a source from penstock.io"
-    )

@@ -13,7 +13,7 @@ from penstock.io.streams import StreamSource
 from penstock.io.watermark_policy import Recorded
 from penstock_spark.reports.failure import step_failed
 from penstock_spark.source_watermarks import Estimator, Summary
-from penstock_spark.stream_sources.scan import Rejected
+from penstock_spark.sources.scan import Rejected
 from penstock_spark.worker.batch import Batch, decode_page
 from penstock_spark.worker.inline import inline_batches
 from penstock_spark.worker.messages import Place
@@ -183,7 +183,7 @@ class ScheduledReading:
     """Makes the reader of a source whose elements come when the clock says.
 
     Attributes:
-        make_decoder: From Arrow batches to `penstock_spark.stream_sources.Heartbeat` values.
+        make_decoder: From Arrow batches to `penstock_spark.sources.heartbeats.Heartbeat` values.
     """
 
     make_decoder: Callable[[], Any]

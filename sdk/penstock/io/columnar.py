@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Iterable
 from dataclasses import dataclass, is_dataclass, replace
 from dataclasses import fields as dataclass_fields
-from typing import TYPE_CHECKING, Any
+from typing import TYPE_CHECKING, Any, ClassVar
 
 from penstock.base.row import Row
 from penstock.construction.pvalue import PCollection
@@ -73,7 +73,6 @@ class ColumnSink(Sink):
     """Rows in CSV or JSON files, as pandas writes them.
 
     Attributes:
-        format: ``"csv"`` or ``"json"``.
         path: What the files' paths begin with, or, with a naming, their folder.
         num_shards: How many files; None leaves it to the runner.
         file_naming: A function (window, pane, shard, shards, compression, destination) -> file name, or None.
@@ -82,16 +81,29 @@ class ColumnSink(Sink):
             header.
     """
 
-    format: str
     path: Any
     num_shards: int | None = None
     file_naming: Any = None
     options: tuple[tuple[str, Any], ...] = ()
     columns: tuple[str, ...] | None = None
 
+    format: ClassVar[str]
+
     def describe(self) -> str:
         """One line for `explain`."""
         return f"{self.format} {self.path}"
+
+
+class CsvSink(ColumnSink):
+    """CSV files."""
+
+    format = "csv"
+
+
+class JsonSink(ColumnSink):
+    """JSON files."""
+
+    format = "json"
 
 
 def check_options(transform: str, given: Iterable[str], known: frozenset[str]) -> None:

@@ -6,7 +6,7 @@ from __future__ import annotations
 
 from typing import Any
 
-from penstock.io.columnar import ColumnSink, CsvSource, ReadColumns, WriteColumns, check_options
+from penstock.io.columnar import CsvSink, CsvSource, ReadColumns, WriteColumns, check_options
 
 _READ_OPTIONS = frozenset(
     [
@@ -81,5 +81,5 @@ def WriteToCsv(
     'csv /out/a'
     """
     return WriteColumns(
-        ColumnSink("csv", path, num_shards, file_naming, tuple(sorted(kwargs.items()))), label="WriteToCsv"
+        CsvSink(path, num_shards, file_naming, tuple(sorted(kwargs.items()))), label="WriteToCsv"
     )

@@ -5,7 +5,7 @@ from __future__ import annotations
 from typing import Any
 
 from penstock.error import three_parts
-from penstock.io.columnar import ColumnSink, JsonSource, ReadColumns, WriteColumns, check_options
+from penstock.io.columnar import JsonSink, JsonSource, ReadColumns, WriteColumns, check_options
 
 
 def ReadFromJson(
@@ -78,4 +78,4 @@ def WriteToJson(
             )
         )
     options = tuple(sorted({**kwargs, "lines": lines is not False}.items()))
-    return WriteColumns(ColumnSink("json", path, num_shards, file_naming, options), label="WriteToJson")
+    return WriteColumns(JsonSink(path, num_shards, file_naming, options), label="WriteToJson")

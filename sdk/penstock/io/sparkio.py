@@ -15,6 +15,9 @@ from penstock.transforms.field_checks import check_field_names
 
 __all__ = ["ReadFromSpark", "WriteToSpark", "from_dataframe", "to_dataframe"]
 
+FILE_FORMATS = frozenset({"avro", "binaryfile", "csv", "json", "orc", "parquet", "text", "xml"})
+"""The formats of Spark's that are files, in lower case."""
+
 _MODES = ("append", "overwrite", "error", "errorifexists", "ignore")
 
 

@@ -10,7 +10,7 @@ from penstock.error import three_parts
 from penstock.graph import InlineValues, Source
 from penstock.io.columnar import CsvSource, JsonSource
 from penstock.io.parquetio import ParquetSource
-from penstock.io.sparkio import DataFrameSource, SparkSource
+from penstock.io.sparkio import FILE_FORMATS, DataFrameSource, SparkSource
 from penstock.io.text_source import TextSource
 from penstock.io.watermark_policy import Recorded, WatermarkPolicy
 from penstock.io.watermarks import (
@@ -35,7 +35,6 @@ __all__ = [
     "tick_micros_of",
 ]
 
-_FILE_FORMATS = frozenset({"avro", "binaryfile", "csv", "json", "orc", "parquet", "text", "xml"})
 _BATCH_FORMATS = frozenset({"jdbc"})
 _DEFAULT_TICK_MICROS = 1_000_000
 _POLICIES = "BoundedDisorder(60), EstimationBand(), OrderedPartitions() or a CustomWatermark of your own"
@@ -239,7 +238,7 @@ def _fields(source: Source) -> tuple[str, ...] | None:
 def _reads_files(source: Source) -> bool:
     match source:
         case SparkSource(format=name):
-            return name.lower() in _FILE_FORMATS
+            return name.lower() in FILE_FORMATS
     return isinstance(source, TextSource | CsvSource | JsonSource | ParquetSource)
 
 

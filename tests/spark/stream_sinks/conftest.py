@@ -13,9 +13,10 @@ import pytest
 from pyspark.sql import DataFrame, SparkSession
 
 from penstock.graph import Step, Write
+from penstock_spark.lowering.batch_writer import BatchWriter
+from penstock_spark.lowering.stream_sink import StreamSink
 from penstock_spark.reports.accumulators import accumulator_of
 from penstock_spark.session.session import moved, runner_session
-from penstock_spark.sinks import BatchWriter, StreamSink
 from penstock_spark.worker.batch import Batch, encode_page
 
 sys.path.insert(0, str(Path(__file__).parent))

@@ -16,8 +16,8 @@ from penstock.base.row import Row
 from penstock.io import WriteToCsv, WriteToJson, WriteToParquet, WriteToText
 from penstock.io.console import ConsoleSink
 from penstock.io.fileio import default_file_naming, single_file_naming
-from penstock_spark.files.hadoop import HadoopFolder
-from penstock_spark.sinks import BatchWriter
+from penstock_spark.files.file_system import HadoopFiles
+from penstock_spark.lowering.batch_writer import BatchWriter
 
 Writer = Callable[..., BatchWriter]
 
@@ -118,7 +118,7 @@ def test_a_program_that_dies_while_files_get_their_names_leaves_nothing_twice(
     tmp_path: Path, writer: Writer, rows: Any, monkeypatch: pytest.MonkeyPatch, scheme: str
 ) -> None:
     sink = WriteToText(f"{scheme}{tmp_path}/o")
-    owner, name = (os, "replace") if not scheme else (HadoopFolder, "rename")
+    owner, name = (os, "replace") if not scheme else (HadoopFiles, "rename")
     with monkeypatch.context() as patch:
         patch.setattr(owner, name, dying(getattr(owner, name), 1))
         with pytest.raises(Exception, match="Killed"):

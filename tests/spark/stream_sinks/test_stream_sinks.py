@@ -26,11 +26,14 @@ from penstock.io.console import ConsoleSink, WriteToConsole
 from penstock.io.each_batch import EachBatchSink, ForEachBatch
 from penstock.io.sparkio import FrameSink, SparkSink
 from penstock.testing.test_pipeline import TestPipeline
+from penstock_spark.formats.format import Format
+from penstock_spark.formats.program import PickledRows
+from penstock_spark.formats.registry import FORMATS
+from penstock_spark.lowering.batch_writer import BatchWriter
 from penstock_spark.reports.failure import find_failure, to_exception
 from penstock_spark.session.session import runner_session
 from penstock_spark.session.spark_versions import transform_with_state
-from penstock_spark.sinks import BatchWriter, SinkPlan, of_batch, plan_sink
-from penstock_spark.sinks.driver_list import PickledRows
+from penstock_spark.sinks.plan import MicroBatch, SinkPlan
 from penstock_spark.worker.batch import Batch, encode_page
 
 Writer = Callable[..., BatchWriter]
@@ -172,15 +175,15 @@ class Twice(Sink):
     """Stands for a format of somebody else's, which computes the rows as often as it likes."""
 
 
-def test_rows_for_a_sink_of_unknown_jobs_are_kept(tmp_path: Path, writer: Writer, rows: Any) -> None:
-    def commit(frame: DataFrame) -> list[Any]:
+def test_rows_for_a_sink_of_unknown_jobs_are_kept(
+    tmp_path: Path, writer: Writer, rows: Any, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    def commit(frame: DataFrame, batch: MicroBatch) -> list[Any]:
         assert frame.count() == frame.count() == 1
         return []
 
-    of_batch.register(Twice, lambda sink, batch, where: sink)
-    plan_sink.register(
-        Twice, lambda sink, where: SinkPlan("value binary", PickledRows, None, commit, is_one_job=False)
-    )
+    plan = SinkPlan("value binary", PickledRows, None, commit, is_one_job=False)
+    monkeypatch.setitem(FORMATS, Twice, Format(plan=lambda sink, is_stream, where: plan))
     writer(Twice())(rows(["a"], effects=tmp_path / "effects"), 0)
     assert runs(tmp_path / "effects") == 2
 

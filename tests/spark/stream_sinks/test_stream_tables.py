@@ -15,8 +15,10 @@ from writing import contents, dying, jobs, runs, score
 from penstock.error import RunnerError, UnsupportedByRunner
 from penstock.io import WriteToSpark
 from penstock.io.sparkio import SparkSink
-from penstock_spark.files.hadoop import HadoopFolder
-from penstock_spark.sinks import BatchWriter, MicroBatch, of_batch, plan_sink
+from penstock_spark.files.file_system import HadoopFiles
+from penstock_spark.formats.registry import plan_sink
+from penstock_spark.lowering.batch_writer import BatchWriter
+from penstock_spark.sinks.plan import MicroBatch
 
 Writer = Callable[..., BatchWriter]
 ALL_FORMATS = ("parquet", "orc", "csv", "json")
@@ -56,7 +58,7 @@ def test_tables_of_files_are_written_exactly_once(
     first = writer(sink)
     first(rows([score("red", 0), score("a/b", 1)], partitions=3), 0)
     with monkeypatch.context() as patch:
-        patch.setattr(HadoopFolder, "rename", dying(HadoopFolder.rename, 1))
+        patch.setattr(HadoopFiles, "rename", dying(HadoopFiles.rename, 1))
         with pytest.raises(Exception, match="Killed"):
             first(rows([score("red", 2), score("blue", 3)]), 1)
     assert len(found()) == 3
@@ -174,7 +176,7 @@ def test_a_database_is_added_to_at_least_once(
 def test_delta_learns_which_micro_batch_of_which_stream_it_is() -> None:
     sink = SparkSink("delta", "/t", "error", schema="team string")
     frame = MagicMock()
-    plan_sink(of_batch(sink, MicroBatch(12, "app/Write"), ""), "").commit(frame)
+    plan_sink(sink, "", is_stream=True).commit(frame, MicroBatch(12, "app/Write"))
     writing = frame.write.format.return_value
     assert writing.mode.call_args.args == ("append",)
     assert writing.mode.return_value.options.call_args.kwargs == {"txnAppId": "app/Write", "txnVersion": 12}

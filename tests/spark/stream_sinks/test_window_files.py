@@ -15,7 +15,8 @@ from penstock.testing.util import assert_that, equal_to
 from penstock.transforms.trigger import AccumulationMode, AfterCount, AfterWatermark
 from penstock.transforms.window import FixedWindows, TimestampedValue
 from penstock.utils.windowed_value import PaneInfo
-from penstock_spark.sinks.window_files import Deal, WriteWindow, window_files
+from penstock_spark.formats.registry import window_files
+from penstock_spark.sinks.window_files import Deal, WriteWindow
 
 
 def of(folder: Path) -> dict[str, list[str]]:

@@ -1,0 +1,60 @@
+"""Whole files that are compressed: their content, and files on a local disk that compress what is written to them."""
+
+from __future__ import annotations
+
+import bz2
+import lzma
+import zlib
+from typing import BinaryIO
+
+import pyarrow as pa
+
+from penstock.error import three_parts
+from penstock.io.compression import CompressionTypes, compress, inflate, open_compressed
+
+_ARROW_CODECS = {CompressionTypes.ZSTD: "zstd"}
+
+
+def decompress(content: bytes, compression: str, name: str, where: str) -> bytes:
+    """The bytes of a whole file without its compression; several compressed pieces in a row are one content.
+
+    Raises:
+        ValueError: The content is not of that compression.
+
+    >>> decompress(zlib.compress(b"a"), "deflate", "a.deflate", "at step 'Read'")
+    b'a'
+    """
+    try:
+        match compression:
+            case CompressionTypes.BZIP2:
+                return bz2.decompress(content)
+            case CompressionTypes.LZMA:
+                return lzma.decompress(content)
+            case CompressionTypes.DEFLATE:
+                return inflate(content)
+            case CompressionTypes.GZIP | CompressionTypes.ZSTD:
+                with pa.input_stream(pa.py_buffer(content), compression=compression) as stream:
+                    return bytes(stream.read())
+        return content
+    except (OSError, EOFError, zlib.error, lzma.LZMAError, ValueError) as error:
+        raise ValueError(
+            three_parts(
+                f"{name} is not a whole {compression} file",
+                where=where,
+                hint="check the file, or compression_type",
+            )
+        ) from error
+
+
+def compressed(content: bytes, compression: str) -> bytes:
+    """The content of a whole file with that compression."""
+    data = compress(content, compression)
+    return content if data is None else data
+
+
+def open_for_writing(path: str, compression: str) -> BinaryIO:
+    """A file on a local disk that compresses what is written to it."""
+    if compression in _ARROW_CODECS:
+        stream: BinaryIO = pa.output_stream(path, compression=_ARROW_CODECS[compression])
+        return stream
+    return open_compressed(path, "wb", compression)

@@ -1,0 +1,259 @@
+"""The operations on files by which a run keeps data, on local disks and on what Spark reaches through Hadoop."""
+
+from __future__ import annotations
+
+import contextlib
+import os
+import re
+import shutil
+from collections.abc import Iterator
+from typing import Any, Protocol
+
+from pyspark.sql import SparkSession
+
+from penstock.base import clock
+from penstock.io.filesystems import FileSystems
+
+
+class FileSystem(Protocol):
+    """What sinks need of a file system; paths are whole ones."""
+
+    def names(self, folder: str, *beginnings: str) -> list[str]:
+        """What is directly in a folder and begins with one of the texts, if any; sorted; nothing if it is not there."""
+
+    def is_folder(self, path: str) -> bool:
+        """Whether there is a folder of that name."""
+
+    def idle_seconds(self, folder: str) -> float:
+        """For how long nothing in a folder has changed, as far as the file system tells."""
+
+    def read(self, path: str) -> bytes | None:
+        """The bytes of a small file; None if it is not there."""
+
+    def write(self, path: str, content: bytes) -> None:
+        """Makes a small file, and the folders around it; it may be seen before it is whole."""
+
+    def replace(self, source: str, target: str) -> None:
+        """Gives a file the name of another, which goes if it is there."""
+
+    def remove(self, path: str) -> None:
+        """Deletes a file; nothing if it is not there."""
+
+    def delete(self, path: str) -> None:
+        """Deletes a folder with all that it has; nothing if it is not there."""
+
+
+class LocalFiles:
+    """The disks of this machine."""
+
+    def names(self, folder: str, *beginnings: str) -> list[str]:
+        """What is directly in a folder and begins with one of the texts, sorted; nothing if it is not there."""
+        try:
+            return sorted(filter(lambda name: name.startswith(beginnings or ""), os.listdir(folder or ".")))
+        except (FileNotFoundError, NotADirectoryError):
+            return []
+
+    def is_folder(self, path: str) -> bool:
+        """Whether there is a folder of that name."""
+        return os.path.isdir(path)
+
+    def idle_seconds(self, folder: str) -> float:
+        """For how long neither the folder nor a file in it has changed."""
+        try:
+            changes = [each.stat().st_mtime for each in os.scandir(folder)]
+            return clock.seconds() - max([os.stat(folder).st_mtime, *changes])
+        except OSError:
+            return 0.0  # It goes away as we look.
+
+    def read(self, path: str) -> bytes | None:
+        """The bytes of a small file; None if it cannot be read."""
+        try:
+            with open(path, "rb") as file:
+                return file.read()
+        except OSError:
+            return None
+
+    def write(self, path: str, content: bytes) -> None:
+        """Makes a small file, and the folders around it; it may be seen before it is whole."""
+        os.makedirs(os.path.dirname(path), exist_ok=True)
+        with open(path, "wb") as file:
+            file.write(content)
+
+    def replace(self, source: str, target: str) -> None:
+        """Gives a file the name of another, which goes if it is there."""
+        os.replace(source, target)
+
+    def remove(self, path: str) -> None:
+        """Deletes a file; nothing if it is not there."""
+        with contextlib.suppress(FileNotFoundError):
+            os.remove(path)
+
+    def delete(self, path: str) -> None:
+        """Deletes a folder with all that it has, as far as that is allowed."""
+        shutil.rmtree(path, ignore_errors=True)
+
+
+class HadoopFiles:
+    """One of Hadoop's file systems: the driver's part goes through the JVM, so it works for every scheme of Spark's.
+
+    Args:
+        spark: The session, whose JVM does the work.
+        location: A URI on it.
+    """
+
+    def __init__(self, spark: SparkSession, location: str) -> None:
+        jvm: Any = spark._jvm
+        self._path = jvm.org.apache.hadoop.fs.Path
+        self._checked = self._path(location).getFileSystem(spark._jsc.hadoopConfiguration())
+        self.is_local = self._checked.getScheme() == "file"
+        # On a local disk, Hadoop keeps a file of checksums beside each file; files with names of ours have none.
+        self._system = self._checked.getRawFileSystem() if self.is_local else self._checked
+
+    def exists(self, path: str) -> bool:
+        """Whether there is a file or a folder of that name."""
+        return bool(self._system.exists(self._path(path)))
+
+    def is_folder(self, path: str) -> bool:
+        """Whether there is a folder of that name."""
+        return self.exists(path) and bool(self._system.getFileStatus(self._path(path)).isDirectory())
+
+    def names(self, folder: str, *beginnings: str) -> list[str]:
+        """What is directly in a folder and begins with one of the texts, sorted; nothing if it is not there."""
+        if not beginnings:
+            return sorted(self.changed_millis(folder)) if self.exists(folder) else []
+        # Hadoop looks through the folder itself: telling each file to Python would take a thousand times longer.
+        patterns = [f"{escaped(folder.rstrip('/'))}/{escaped(beginning)}*" for beginning in beginnings]
+        found = [str(each.getPath().getName()) for pattern in patterns for each in self._glob(pattern)]
+        return sorted(found)
+
+    def files(self, folder: str) -> list[tuple[str, int]]:
+        """The names and sizes, in bytes, of the files in a folder, sorted."""
+        statuses = self._system.listStatus(self._path(folder))
+        return sorted(
+            (str(each.getPath().getName()), int(each.getLen())) for each in statuses if each.isFile()
+        )
+
+    def matching(self, pattern: str) -> list[str]:
+        """The paths of the files that match a whole path as one of Hadoop's glob patterns."""
+        return [str(each.getPath().toString()) for each in self._glob(pattern) if each.isFile()]
+
+    def all_below(self, folder: str) -> Iterator[str]:
+        """The paths of all files below a folder."""
+        listing = self._system.listFiles(self._path(folder), True)
+        while listing.hasNext():
+            yield str(listing.next().getPath().toString())
+
+    def below(self, folder: str, inside: str = "") -> list[tuple[str, str]]:
+        """The files below a folder that are not hidden, each as the folder from there and the name."""
+        found: list[tuple[str, str]] = []
+        for status in self._system.listStatus(self._path(folder)):
+            name = str(status.getPath().getName())
+            if is_hidden(name):
+                continue
+            if status.isFile():
+                found.append((inside, name))
+            else:
+                found += self.below(f"{folder}/{name}", f"{inside}/{name}".lstrip("/"))
+        return sorted(found)
+
+    def changed_millis(self, folder: str) -> dict[str, int]:
+        """When each file of a folder has changed, in milliseconds."""
+        statuses = self._system.listStatus(self._path(folder))
+        return {str(each.getPath().getName()): int(each.getModificationTime()) for each in statuses}
+
+    def idle_seconds(self, folder: str) -> float:
+        """For how long no file has come into the folder, or gone."""
+        status = self._system.getFileStatus(self._path(folder))
+        return clock.seconds() - float(status.getModificationTime()) / 1000
+
+    def read(self, path: str) -> bytes | None:
+        """The bytes of a small file; None if it is not there."""
+        if not self.exists(path):
+            return None
+        stream = self._system.open(self._path(path))
+        try:
+            return bytes(stream.readAllBytes())
+        finally:
+            stream.close()
+
+    def write(self, path: str, content: bytes, replaces: bool = True) -> None:
+        """Makes a small file, and the folders around it; it may be seen before it is whole."""
+        stream = self._system.create(self._path(path), replaces)
+        try:
+            stream.write(bytearray(content))
+        finally:
+            stream.close()
+
+    def claim(self, path: str, content: bytes) -> bool:
+        """Makes a small file; whether this caller made it, and nobody else had. It may be seen before it is whole."""
+        try:
+            if self.is_local:
+                # Hadoop's local file system looks first and writes then: two callers could both make it.
+                with open(str(self._path(path).toUri().getPath()), "xb") as file:
+                    file.write(content)
+            else:
+                self.write(path, content, replaces=False)
+        except FileExistsError:
+            return False
+        except Exception as error:
+            if "FileAlreadyExistsException" in str(error):
+                return False
+            raise
+        return True
+
+    def make(self, folder: str) -> None:
+        """Makes a folder, and those around it."""
+        self._system.mkdirs(self._path(folder))
+
+    def rename(self, source: str, target: str) -> None:
+        """Gives a file or a folder a name that no other has; OSError if the file system will not."""
+        if not self._system.rename(self._path(source), self._path(target)):
+            raise OSError(f"{source} cannot be renamed to {target}")
+
+    def replace(self, source: str, target: str) -> None:
+        """Gives a file the name of another, which goes if it is there."""
+        self.remove(target)
+        self.rename(source, target)
+
+    def remove(self, path: str) -> None:
+        """Deletes a file, with its checksums; nothing if it is not there."""
+        self._checked.delete(self._path(path), False)
+
+    def delete(self, path: str) -> None:
+        """Deletes a folder with all that it has, or a file; nothing if it is not there."""
+        self._checked.delete(self._path(path), True)
+
+    def _glob(self, pattern: str) -> Any:
+        return self._system.globStatus(self._path(pattern)) or ()
+
+
+def file_system_of(spark: SparkSession, path: str) -> FileSystem:
+    """What a path is on: without a scheme, this machine's disks."""
+    return LocalFiles() if FileSystems.get_scheme(path) is None else HadoopFiles(spark, path)
+
+
+def folder_of(path: str) -> str:
+    """The folder around a file.
+
+    >>> folder_of("s3://bucket/a"), folder_of("/a"), folder_of("a")
+    ('s3://bucket', '/', '')
+    """
+    return path.rpartition("/")[0] if FileSystems.get_scheme(path) else os.path.dirname(path)
+
+
+def is_hidden(name: str) -> bool:
+    """Whether Spark's readers leave out a file or a folder of that name.
+
+    >>> [is_hidden(name) for name in (".a", "_a", "_a=1", "a")]
+    [True, True, False, False]
+    """
+    return name.startswith(".") or (name.startswith("_") and "=" not in name)
+
+
+def escaped(text: str) -> str:
+    r"""A text as a glob pattern of Hadoop's that matches it and nothing else.
+
+    >>> escaped("logs{1}*")
+    'logs\\{1\\}\\*'
+    """
+    return re.sub(r"([\\*?\[\]{}])", r"\\\1", text)

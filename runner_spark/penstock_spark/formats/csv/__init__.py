@@ -1,0 +1,12 @@
+"""CSV files: rows, with the types and the missing values that pandas would see."""
+
+from __future__ import annotations
+
+from penstock_spark.formats.csv.sample import type_of_csv
+from penstock_spark.formats.csv.scan import open_csv
+from penstock_spark.formats.csv.stream import open_csv_stream
+from penstock_spark.formats.csv.writer import csv_files
+from penstock_spark.formats.format import Format
+from penstock_spark.sources.beginnings import told_by_files
+
+CSV = Format(open_csv, open_csv_stream, told_by_files(type_of_csv), files=csv_files)

@@ -1,0 +1,99 @@
+"""The types of the columns of CSV files by their first megabytes, as a hint for the rows."""
+
+from __future__ import annotations
+
+import csv
+import io
+import re
+from collections.abc import Callable, Iterator, Sequence
+from typing import Any
+
+from penstock.io.columnar import CsvSource
+from penstock.typehints import typehints
+from penstock.typehints.row_type import RowTypeConstraint
+from penstock.typehints.unions import column_of
+from penstock_spark.formats.csv.scan import BOOL, FLOAT, INT, VALUES, asked_kinds, has_header, missing_texts
+from penstock_spark.sources.beginnings import Beginning, beginnings
+
+_Matches = Callable[[str], Any]
+_TESTS: tuple[tuple[str, _Matches], ...] = tuple(
+    (kind, re.compile(pattern, re.ASCII).match)
+    for kind, pattern in (("int", INT), ("float", FLOAT), ("bool", BOOL))
+)
+
+
+def type_of_csv(source: CsvSource, paths: Sequence[str]) -> RowTypeConstraint | None:
+    """The type of the rows; None if a record of the files is not told from the next as here.
+
+    A value of any column may be missing, also where none is so far. A column without values is not known, unless the
+    files have been read to their ends.
+
+    Args:
+        source: What is read.
+        paths: The files.
+
+    Raises:
+        OSError: A file cannot be read.
+        ValueError: A file is not text, or a dtype is not supported.
+    """
+    options = dict(source.options)
+    if not paths or len(str(options.get("sep") or options.get("delimiter") or ",")) != 1:
+        return None
+    begun = list(beginnings(paths))
+    tables = [_records(each, source, options) for each in begun]
+    names = options.get("names") or (_names(tables[0], options) if tables[0] else None)
+    if names is None:
+        return None
+    rows = [row for table in tables for row in table[has_header(options) :] if len(row) == len(names)]
+    is_all = len(begun) == len(paths) and all(each.is_all for each in begun)
+    asked = asked_kinds(list(names), options, "")
+    fields: list[tuple[str, Any]] = []
+    for name in options.get("usecols") or names:
+        missing = missing_texts(name, options)
+        at = list(names).index(name)
+        values = {row[at] for row in rows if row[at] not in missing}
+        kind = asked[name] or _kind(values, "str" if is_all else None)
+        fields.append((name, typehints.Any if kind is None else column_of(VALUES[kind])))
+    if source.filename_column is not None:
+        fields.append((source.filename_column, str))
+    return RowTypeConstraint.from_fields(fields)
+
+
+def _kind(values: set[str], of_nothing: str | None) -> str | None:
+    if not values:
+        return of_nothing
+    return next((kind for kind, matches in _TESTS if all(map(matches, values))), "str")
+
+
+def _records(begun: Beginning, source: CsvSource, options: dict[str, Any]) -> list[list[str]]:
+    text = begun.content.decode(options.get("encoding") or "utf-8", "strict" if begun.is_all else "ignore")
+    escape = options.get("escapechar")
+    reader = csv.reader(
+        _lines(text.removeprefix("\ufeff"), source, options.get("comment")),
+        delimiter=options.get("sep") or options.get("delimiter") or ",",
+        quotechar=options.get("quotechar", '"'),
+        escapechar=escape,
+        doublequote=escape is None,
+        skipinitialspace=bool(options.get("skipinitialspace", False)),
+    )
+    records = [record for record in reader if record]
+    # The last record of a part of a file may be a part of one.
+    return records if begun.is_all else records[:-1]
+
+
+def _lines(text: str, source: CsvSource, comment: str | None) -> Iterator[str]:
+    for line in io.StringIO(text, newline=None if source.splittable else ""):
+        if line.strip() and not (comment and line.startswith(comment)):
+            yield line
+
+
+def _names(records: list[list[str]], options: dict[str, Any]) -> list[str]:
+    """The names that Spark's reader of CSV gives the columns."""
+    first = records[0]
+    if not has_header(options):
+        return [str(number) for number in range(len(first))]
+    lower = [name.lower() for name in first]
+    return [
+        f"_c{at}" if not name else f"{name}{at}" if lower.count(name.lower()) > 1 else name
+        for at, name in enumerate(first)
+    ]

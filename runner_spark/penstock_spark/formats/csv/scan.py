@@ -1,0 +1,321 @@
+"""CSV files: Spark's parser, with the types and the missing values that pandas would see."""
+
+from __future__ import annotations
+
+import re
+from dataclasses import dataclass
+from typing import Any
+
+import pyarrow as pa
+from pyspark.sql import Column, DataFrame, SparkSession
+from pyspark.sql import functions as F
+from pyspark.sql.types import StringType, StructField, StructType
+
+from penstock.base.row import Row, row_class
+from penstock.error import three_parts
+from penstock.io.columnar import CsvSource
+from penstock.typehints import typehints
+from penstock_spark.files.finding import Files, Namer, find_files
+from penstock_spark.formats.csv.charsets import java_charset
+from penstock_spark.sources.scan import Scan
+
+# The texts that pandas takes for a missing value unless keep_default_na=False.
+_MISSING = [
+    "",
+    "#N/A",
+    "#N/A N/A",
+    "#NA",
+    "-1.#IND",
+    "-1.#QNAN",
+    "-NaN",
+    "-nan",
+    "1.#IND",
+    "1.#QNAN",
+    "<NA>",
+] + ["N/A", "NA", "NULL", "NaN", "None", "n/a", "nan", "null"]
+INT = r"^\s*[+-]?[0-9]+\s*$"
+FLOAT = (
+    r"^\s*[+-]?([0-9]+\.?[0-9]*|\.[0-9]+)([eE][+-]?[0-9]+)?\s*$|^\s*[+-]?(inf|Inf|INF|Infinity|infinity)\s*$"
+)
+BOOL = r"^(true|True|TRUE|false|False|FALSE)$"
+MALFORMED = "__malformed"
+"""The column of lines that are not CSV."""
+
+VALUES = {"int": int, "long int": int, "float": float, "bool": bool, "str": str}
+"""The types of values, by the kinds of columns."""
+
+_KINDS = {int: "int", float: "float", bool: "bool", str: "str", object: "str"}
+_NAMES = {"int": "int", "int64": "int", "float": "float", "float64": "float", "bool": "bool", "str": "str"}
+
+
+def open_csv(source: CsvSource, spark: SparkSession, where: str) -> Scan:
+    """Rows; finding the types and the malformed lines reads the data once."""
+    options = dict(source.options)
+    files = find_files(spark, source.file_pattern, where)
+    check = files.unchanged(where)
+    if source.splittable:
+        _check_quotes(spark, files, options, where)
+    names = names_of(spark, files, source, options)
+    texts = _texts(spark, files, source, options, names)
+    kinds = _kinds(texts, names, options, where, files.namer())
+    check_found(source, kinds, where)
+    wanted = options.get("usecols") or names
+    columns = [typed(missing_as_null(name, options), kinds[name]).alias(name) for name in wanted]
+    if source.filename_column is not None:
+        columns.append(F.col("_metadata.file_path").alias(source.filename_column))
+        wanted = [*wanted, source.filename_column]
+    long_ints = frozenset(at for at, name in enumerate(wanted) if kinds.get(name) == "long int")
+    namer = None if source.filename_column is None else files.namer()
+    return Scan(texts.select(*columns), lambda: CsvDecoder(tuple(wanted), long_ints, namer), check=check)
+
+
+def names_of(spark: SparkSession, files: Files, source: CsvSource, options: dict[str, Any]) -> list[str]:
+    """The names of the columns: the user's, those of the files' header, or numbers."""
+    names: list[str] | None = options.get("names")
+    if names is not None:
+        return list(names)
+    reader = spark.read.options(**parser_options(options, not source.splittable))
+    names = files.load(reader.option("header", has_header(options)), "csv").columns
+    return names if has_header(options) else [str(number) for number in range(len(names))]
+
+
+def has_header(options: dict[str, Any]) -> bool:
+    """Whether the first line of each file is no record."""
+    header = options.get("header", "infer")
+    return header == 0 or (header == "infer" and options.get("names") is None)
+
+
+def text_schema(names: list[str]) -> StructType:
+    """Every column as text, and the text of a malformed line in a column of its own, `MALFORMED`."""
+    return StructType([StructField(name, StringType()) for name in [*names, MALFORMED]])
+
+
+def reader_options(options: dict[str, Any], multi_line: bool) -> dict[str, Any]:
+    """The options with which Spark's reader makes columns of `text_schema`."""
+    # Names that the user gives replace the header; otherwise every file must have the same one.
+    enforced = options.get("names") is not None or not has_header(options)
+    own = {"header": has_header(options), "enforceSchema": enforced}
+    return {**parser_options(options, multi_line), **own}
+
+
+def _texts(
+    spark: SparkSession, files: Files, source: CsvSource, options: dict[str, Any], names: list[str]
+) -> DataFrame:
+    reader = spark.read.options(**reader_options(options, not source.splittable))
+    return files.load(reader.schema(text_schema(names)), "csv")
+
+
+def parser_options(options: dict[str, Any], multi_line: bool) -> dict[str, Any]:
+    """The options of Spark's parser that mean what the user's mean in pandas."""
+    quote = options.get("quotechar", '"')
+    chosen = {
+        "sep": options.get("sep") or options.get("delimiter") or ",",
+        "quote": quote,
+        # Within quotes a quote is written twice, unless there is an escape.
+        "escape": options.get("escapechar") or quote,
+        "comment": options.get("comment"),
+        "encoding": java_charset(options.get("encoding")),
+        "ignoreLeadingWhiteSpace": options.get("skipinitialspace", False),
+        "multiLine": multi_line,
+        "mode": "PERMISSIVE",
+        # Text after a closing quote belongs to the field, as in pandas.
+        "unescapedQuoteHandling": "BACK_TO_DELIMITER",
+        # A line with too many fields is only noticed where all of them are parsed.
+        "columnPruning": False,
+        "columnNameOfCorruptRecord": MALFORMED,
+    }
+    return {name: value for name, value in chosen.items() if value is not None}
+
+
+def malformed_lines(count: int, file: str, where: str) -> ValueError:
+    """The error of lines that are not CSV; `file` is the first that has any."""
+    return ValueError(
+        three_parts(
+            f"{count} malformed lines of CSV, the first file with one being {file}",
+            where=where,
+            hint="each line needs as many fields as the header; splittable=False allows line ends in quotes",
+        )
+    )
+
+
+def _check_quotes(spark: SparkSession, files: Files, options: dict[str, Any], where: str) -> None:
+    """Raises ValueError for a quote that is still open at the end of its line; Spark's parser takes it for
+    closed.
+    """
+    if not shows_quotes(options):
+        return
+    lines = (
+        files.load(spark.read, "text")
+        .select("value", F.col("_metadata.file_path").alias("file"))
+        .where(leaves_quote_open(options))
+    )
+    count, file = lines.agg(F.count("*"), F.min("file")).collect()[0]
+    if count:
+        raise malformed_lines(count, files.namer()(file), where)
+
+
+def shows_quotes(options: dict[str, Any]) -> bool:
+    """Whether Spark's lines of text show where quotes begin and end."""
+    encoding = str(options.get("encoding") or "utf-8").lower().replace("_", "-")
+    return not options.get("escapechar") and encoding in {"utf-8", "utf8", "ascii"}
+
+
+def leaves_quote_open(options: dict[str, Any]) -> Column:
+    """Whether the column `value`, a line, has a quote that is still open at its end."""
+    quote, separator = (
+        re.escape(options.get(name) or default)
+        for name, default in (("quotechar", '"'), ("sep", options.get("delimiter") or ","))
+    )
+    quoted = f"{quote}(?:[^{quote}]++|{quote}{quote})*+"
+    rest = f"[^{separator}{quote}][^{separator}]*+"
+    field = f"(?:{quoted}{quote}(?:{rest})?+|{rest}|)"
+    is_open = F.col("value").rlike(f"^(?:{field}{separator})*+{quoted}$")
+    if options.get("comment"):
+        is_open = is_open & ~F.col("value").startswith(options["comment"])
+    return is_open
+
+
+def missing_as_null(name: str, options: dict[str, Any]) -> Column:
+    """A column of texts, with null for what pandas would take for a missing value."""
+    column = F.col(f"`{name}`")
+    missing = missing_texts(name, options)
+    # Spark cannot tell an empty field from a missing one; without the defaults it is an empty text.
+    column = column if options.get("keep_default_na", True) else F.coalesce(column, F.lit(""))
+    return F.when(~column.isin(missing), column) if missing else column
+
+
+def missing_texts(name: str, options: dict[str, Any]) -> list[str]:
+    """The texts of a column that pandas would take for a missing value."""
+    given = options.get("na_values") or []
+    given = given.get(name, []) if isinstance(given, dict) else given
+    added = [str(value) for value in ([given] if isinstance(given, str) else given)]
+    return (_MISSING if options.get("keep_default_na", True) else []) + added
+
+
+def _kinds(
+    texts: DataFrame, names: list[str], options: dict[str, Any], where: str, namer: Namer
+) -> dict[str, str]:
+    """The kind of each column: what the user says if the data agrees, otherwise what the data says."""
+    asked = asked_kinds(names, options, where)
+    found, count, file = _surveyed(texts, names, options)
+    if count:
+        raise malformed_lines(count, namer(file), where)
+    for name, kind in asked.items():
+        if kind is not None and kind != "str" and not _agrees(kind, found[name]):
+            raise ValueError(
+                three_parts(
+                    f"the column {name} holds a value that is no {kind}", where=where, hint="correct dtype"
+                )
+            )
+    return {name: _settled(asked[name], found[name]) for name in names}
+
+
+def check_found(source: CsvSource, kinds: dict[str, str], where: str) -> None:
+    """Raises ValueError for a column that is of another type than what was found when the pipeline was built."""
+    for name, hint in () if source.found is None else source.found.fields:
+        if name not in kinds or not typehints.is_nullable(hint):
+            continue
+        taken = typehints.get_concrete_type_from_nullable(hint)
+        found = VALUES[kinds[name]]
+        if taken is not found:
+            what = f"the column {name} was taken for {taken.__name__} by how {source.describe()} begins"
+            hint = f"pass dtype={{{name!r}: {found.__name__}}}; further on there are values of that type"
+            raise ValueError(three_parts(what, where=where, hint=hint))
+
+
+def _surveyed(texts: DataFrame, names: list[str], options: dict[str, Any]) -> tuple[dict[str, str], int, str]:
+    """The kinds that the data tells, the number of malformed lines, and the first file with one."""
+    values = [F.bool_and(test).alias(f"{at}") for name in names for at, test in tests(name, options).items()]
+    malformed = F.col(MALFORMED).isNotNull()
+    *answers, count, file = texts.agg(
+        *values, F.count_if(malformed), F.min(F.when(malformed, F.col("_metadata.file_path")))
+    ).collect()[0]
+    return {name: _kind(answers[at * 4 : at * 4 + 4]) for at, name in enumerate(names)}, count, file
+
+
+def found_kinds(
+    spark: SparkSession, files: Files, source: CsvSource, options: dict[str, Any], names: list[str]
+) -> dict[str, str]:
+    """The kinds of the columns of some files, by their lines that are not malformed."""
+    texts = _texts(spark, files, source, options, names)
+    found, _, _ = _surveyed(texts.where(F.col(MALFORMED).isNull()), names, options)
+    return {name: _settled(None, kind) for name, kind in found.items()}
+
+
+def asked_kinds(names: list[str], options: dict[str, Any], where: str) -> dict[str, str | None]:
+    """The kinds that the user says; None for a column that nothing is said of."""
+    return {name: _asked(options.get("dtype"), name, where) for name in names}
+
+
+def _settled(asked: str | None, found: str) -> str:
+    if asked is None or (asked == "int" and found == "long int"):
+        return "str" if found == "empty" else found
+    return asked
+
+
+def _agrees(asked: str, found: str) -> bool:
+    return found in {asked, "empty"} or found in {"int": {"long int"}, "float": {"int", "long int"}}.get(
+        asked, set()
+    )
+
+
+def _asked(dtype: Any, name: str, where: str) -> str | None:
+    kind = dtype.get(name) if isinstance(dtype, dict) else dtype
+    if kind is None:
+        return None
+    known = _NAMES.get(kind) if isinstance(kind, str) else _KINDS.get(kind)
+    if known is None:
+        raise ValueError(
+            three_parts(
+                f"the dtype {kind!r} of {name} is not supported",
+                where=where,
+                hint="take int, float, bool or str",
+            )
+        )
+    return known
+
+
+def tests(name: str, options: dict[str, Any]) -> dict[str, Column]:
+    """Whether the text of a column is of a kind, each null where there is none."""
+    value = missing_as_null(name, options)
+    whole = value.rlike(INT)
+    fits = F.when(value.isNotNull(), whole & value.try_cast("bigint").isNotNull())
+    return {"fits": fits, "whole": whole, "float": value.rlike(FLOAT), "bool": value.rlike(BOOL)}
+
+
+def _kind(answers: list[bool | None]) -> str:
+    if answers[0] is None:
+        return "empty"
+    kinds = ["int", "long int", "float", "bool"]
+    return next((kind for kind, answer in zip(kinds, answers, strict=True) if answer), "str")
+
+
+def typed(column: Column, kind: str) -> Column:
+    """A column of texts as values of a kind; long ints are for the decoder."""
+    match kind:
+        case "int":
+            return F.trim(column).cast("bigint")
+        case "float":
+            return F.trim(column).cast("double")
+        case "bool":
+            return F.lower(column) == "true"
+    return column
+
+
+@dataclass(frozen=True)
+class CsvDecoder:
+    """Makes Rows of typed columns."""
+
+    names: tuple[str, ...]
+    long_ints: frozenset[int]
+    namer: Namer | None
+
+    def __call__(self, batch: pa.RecordBatch) -> list[Row]:
+        """The elements."""
+        columns = [column.to_pylist() for column in batch.columns]
+        for at in self.long_ints:
+            columns[at] = [None if value is None else int(value) for value in columns[at]]
+        if self.namer is not None:
+            columns[-1] = [self.namer(file) for file in columns[-1]]
+        row = row_class(self.names)
+        return [row(**dict(zip(self.names, record, strict=True))) for record in zip(*columns, strict=True)]

@@ -1,0 +1,209 @@
+"""CSV files as a stream: Spark's parser, and the types that the files have which are there when it is opened."""
+
+from __future__ import annotations
+
+from functools import reduce
+from operator import and_
+from typing import Any
+
+import pyarrow as pa
+from pyspark.sql import Column, DataFrame, SparkSession
+from pyspark.sql import functions as F
+
+from penstock.error import three_parts
+from penstock.io.columnar import CsvSource
+from penstock.io.streams import StreamSource
+from penstock_spark.formats.csv.scan import (
+    MALFORMED,
+    CsvDecoder,
+    asked_kinds,
+    check_found,
+    found_kinds,
+    has_header,
+    leaves_quote_open,
+    malformed_lines,
+    missing_as_null,
+    names_of,
+    parser_options,
+    reader_options,
+    shows_quotes,
+    tests,
+    text_schema,
+    typed,
+)
+from penstock_spark.reports.failure import step_failed
+from penstock_spark.sources.decoding import ByFile, text_or_bytes
+from penstock_spark.sources.headers import Headers, head_column
+from penstock_spark.sources.refusals import refusals
+from penstock_spark.sources.scan import Rejected, StreamScan
+from penstock_spark.sources.stream_files import (
+    FILE,
+    PLACE,
+    StreamFiles,
+    no_schema,
+    place_columns,
+    stream_files,
+)
+
+# Columns beside those of the data: what is wrong with a record (nothing is null, a malformed line is empty, otherwise
+# the column whose value is of another kind), its text, the file as long as it may be a header, and whether it then is.
+_WRONG, _RAW, _HEAD, _IS_HEADER = "__wrong", "__raw", "__head", "__is_header"
+# Which test a value must pass; whole numbers of a stream may become longer than what Spark's own type holds.
+_TESTS = {"long int": "whole", "float": "float", "bool": "bool"}
+
+
+def open_csv_stream(source: CsvSource, stream: StreamSource, spark: SparkSession, where: str) -> StreamScan:
+    """Rows. Lines that are malformed, and values of another type than the column's, may be rejected.
+
+    The types are the user's, or those of the files that are there now.
+    """
+    options = dict(source.options)
+    files = stream_files(stream, source.file_pattern, where)
+    with refusals(source.describe(), where):
+        kinds = _kinds(spark, source, options, files)
+        check_found(source, kinds, where)
+        by_lines = source.splittable and shows_quotes(options)
+        read = _lines if by_lines else _records
+        texts = read(spark, files, options, list(kinds), place_columns(stream))
+        wanted = {name: kinds[name] for name in options.get("usecols") or kinds}
+        columns = [_value(name, kind, options).alias(name) for name, kind in wanted.items()]
+        if source.filename_column is not None:
+            columns.append(F.col(FILE).alias(source.filename_column))
+        names = (*wanted, *([source.filename_column] if source.filename_column is not None else []))
+        wrong = _wrong(wanted, options)
+        beside = [wrong.alias(_WRONG), F.when(wrong.isNotNull(), F.col(_RAW)).alias(_RAW)]
+        beside += [F.col(name) for name in (_HEAD, _IS_HEADER, *PLACE) if name in texts.columns]
+        frame = texts.select(*columns, *beside)
+    naming, has_rejects = files.naming(), stream.has_rejects
+    long_ints = frozenset(at for at, kind in enumerate(wanted.values()) if kind == "long int")
+    decoder = CsvDecoder(names, long_ints, naming.namer if source.filename_column is not None else None)
+    return StreamScan(frame, lambda: ByFile(_Records(decoder, kinds, has_rejects, where), naming))
+
+
+def _kinds(
+    spark: SparkSession, source: CsvSource, options: dict[str, Any], files: StreamFiles
+) -> dict[str, str]:
+    """The columns and their kinds."""
+    names = list(options.get("names") or ())
+    asked = asked_kinds(names, options, files.where)
+    if not names or None in asked.values():
+        present = files.present(spark)
+        names = names_of(spark, present, source, options) if present.paths else []
+        if not names:
+            hint = "pass names=[...] and dtype={...}, or put a file there before the pipeline starts"
+            raise no_schema("columns", files, hint)
+        asked = asked_kinds(names, options, files.where)
+        found = found_kinds(spark, present, source, options, names)
+        asked = {name: kind or found[name] for name, kind in asked.items()}
+    return {name: "long int" if kind == "int" else str(kind) for name, kind in asked.items()}
+
+
+def _lines(
+    spark: SparkSession, files: StreamFiles, options: dict[str, Any], names: list[str], place: list[Column]
+) -> DataFrame:
+    """The columns as text, by lines: each is parsed by itself, so that an open quote can be seen."""
+    lines = files.load(spark.readStream, "text")
+    # What Spark's reader of CSV leaves out: lines of nothing but blanks, and comments.
+    lines = lines.where(F.col("value").rlike(r"[^\x00-\x20]"))
+    if options.get("comment"):
+        lines = lines.where(~F.col("value").startswith(options["comment"]))
+    schema = ", ".join(f"`{name.replace('`', '``')}` string" for name in text_schema(names).names)
+    parsed = lines.select(
+        F.from_csv("value", schema, parser_options(options, False)).alias("parsed"),
+        F.when(leaves_quote_open(options), F.col("value")).alias("open"),
+        F.col("value").alias(_RAW),
+        head_column().alias(_HEAD),
+        *place,
+    )
+    texts = [F.col("parsed").getField(name).alias(name) for name in names]
+    malformed = F.coalesce(F.col("parsed").getField(MALFORMED), F.col("open"))
+    beside = [malformed.alias(MALFORMED), F.col(_RAW)]
+    beside += [F.col(name) for name in PLACE if name in parsed.columns]
+    if has_header(options):
+        # Names that the user gives replace the header.
+        is_header = F.lit(True) if options.get("names") else _is_header(texts, names)
+        beside += [F.col(_HEAD), F.when(F.col(_HEAD).isNotNull(), is_header).alias(_IS_HEADER)]
+    return parsed.select(*texts, *beside)
+
+
+def _is_header(texts: list[Column], names: list[str]) -> Column:
+    same = [F.lower(text).eqNullSafe(name.lower()) for text, name in zip(texts, names, strict=True)]
+    return reduce(and_, same)
+
+
+def _records(
+    spark: SparkSession, files: StreamFiles, options: dict[str, Any], names: list[str], place: list[Column]
+) -> DataFrame:
+    """The columns as text, by Spark's reader of CSV, which also checks the header."""
+    reader = spark.readStream.options(**reader_options(options, True)).schema(text_schema(names))
+    frame = files.load(reader, "csv")
+    columns = [F.col(f"`{name}`") for name in names]
+    separator = {"sep": str(parser_options(options, True)["sep"])}
+    raw = F.coalesce(F.col(MALFORMED), F.to_csv(F.struct(*columns), separator))
+    return frame.select(*columns, MALFORMED, raw.alias(_RAW), *place)
+
+
+def _value(name: str, kind: str, options: dict[str, Any]) -> Column:
+    """The value of a column; null where it is of another kind."""
+    value = missing_as_null(name, options)
+    return typed(F.when(_fits(name, kind, options), value), kind) if kind in _TESTS else value
+
+
+def _fits(name: str, kind: str, options: dict[str, Any]) -> Column:
+    return tests(name, options)[_TESTS[kind]]
+
+
+def _wrong(kinds: dict[str, str], options: dict[str, Any]) -> Column:
+    misfits = [
+        F.when(~_fits(name, kind, options), F.lit(name)) for name, kind in kinds.items() if kind in _TESTS
+    ]
+    return F.coalesce(F.when(F.col(MALFORMED).isNotNull(), F.lit("")), *misfits)
+
+
+class _Records:
+    """Decodes records of one file after the other."""
+
+    def __init__(self, decoder: CsvDecoder, kinds: dict[str, str], has_rejects: bool, where: str) -> None:
+        self._decoder = decoder
+        self._kinds = kinds
+        self._has_rejects = has_rejects
+        self._where = where
+        self._headers = Headers(1)
+
+    def __call__(self, batch: pa.RecordBatch, file: str) -> list[Any]:
+        """The elements."""
+        if _HEAD in batch.schema.names:
+            batch = self._without_headers(batch, file)
+        rows: list[Any] = list(self._decoder(batch.select(range(len(self._decoder.names)))))
+        wrong = batch.column(_WRONG)
+        if wrong.null_count == len(wrong):
+            return rows
+        raws = batch.column(_RAW).cast(pa.binary()).to_pylist()
+        for place, (what, raw) in enumerate(zip(wrong.to_pylist(), raws, strict=True)):
+            if what is not None:
+                error = self._error(what, file)
+                if not self._has_rejects:
+                    step_failed(error, self._where)
+                rows[place] = Rejected(text_or_bytes(raw), error)
+        return rows
+
+    def _error(self, wrong: str, file: str) -> ValueError:
+        """What is wrong with a record; see `_WRONG`."""
+        if not wrong:
+            return malformed_lines(1, file, self._where)
+        kind = self._kinds[wrong].rpartition(" ")[2]
+        hint = f"pass dtype={{{wrong!r}: str}}, or put such lines aside with rejects=True"
+        what = f"the column {wrong} of {file} holds a value that is no {kind}"
+        return ValueError(three_parts(what, where=self._where, hint=hint))
+
+    def _without_headers(self, batch: pa.RecordBatch, file: str) -> pa.RecordBatch:
+        """The records; a header that names other columns is an error, since all of its file would be wrong."""
+        rest = self._headers.rest(batch.column(_HEAD))
+        if rest is None:
+            return batch
+        are_headers = zip(rest.to_pylist(), batch.column(_IS_HEADER).to_pylist(), strict=True)
+        if not all(is_rest or is_header for is_rest, is_header in are_headers):
+            what = f"the header of {file} names other columns than the files before it"
+            hint = "give files of another kind a pattern of their own, or name the columns with names= and header=0"
+            step_failed(ValueError(three_parts(what, where=self._where, hint=hint)), self._where)
+        return batch.filter(rest)

@@ -1,0 +1,26 @@
+"""Records as CSV files."""
+
+from __future__ import annotations
+
+from typing import TYPE_CHECKING
+
+from penstock.io.columnar import CsvSink
+from penstock_spark.sinks.files import FileSink
+from penstock_spark.sinks.record_text import RecordText, record_files
+
+if TYPE_CHECKING:
+    import pandas as pd
+
+
+def csv_files(sink: CsvSink, where: str) -> FileSink:
+    """Rows below a header, as the options of pandas have it."""
+    options = {**dict(sink.options), "index": False}
+    encoding = options.pop("encoding", None) or "utf-8"
+
+    def write(table: pd.DataFrame, first: bool) -> bytes:
+        text = table.to_csv(**(options if first else {**options, "header": False}))
+        return str(text).encode(encoding)
+
+    text = RecordText(write, sink.columns, where, has_header=True)
+    # A collection of nothing still makes a file if it is known what the header says.
+    return record_files(sink, text, 1 if sink.columns else 0, where)

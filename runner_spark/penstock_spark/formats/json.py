@@ -1,0 +1,248 @@
+"""JSON files: Spark finds and splits them, Python's own parser gives the values."""
+
+from __future__ import annotations
+
+import json
+from collections.abc import Iterable, Iterator, Sequence
+from dataclasses import dataclass
+from typing import TYPE_CHECKING, Any
+
+import pyarrow as pa
+from pyspark.sql import Column, DataFrame, SparkSession
+from pyspark.sql import functions as F
+
+from penstock.base.row import Row, row_class
+from penstock.error import three_parts
+from penstock.io.columnar import JsonSink, JsonSource
+from penstock.io.streams import StreamSource
+from penstock.typehints import typehints
+from penstock.typehints.column_types import RecordConstraint
+from penstock.typehints.row_type import RowTypeConstraint
+from penstock.typehints.unions import column_of
+from penstock_spark.files.finding import Files, Namer, find_files
+from penstock_spark.formats.format import Format
+from penstock_spark.session.worker_socket import promptly
+from penstock_spark.session.workers_python import map_in_arrow
+from penstock_spark.sinks.files import FileSink
+from penstock_spark.sinks.record_text import RecordText, record_files
+from penstock_spark.sources.beginnings import all_content, told_by_files
+from penstock_spark.sources.decoding import ByFile, Careful
+from penstock_spark.sources.scan import Scan, StreamScan
+from penstock_spark.sources.stream_files import no_schema, place_columns, stream_files
+
+if TYPE_CHECKING:
+    import pandas as pd
+
+_LINES = {"lineSep": "\n"}
+"""Options of Spark's line reader."""
+
+_FOUND = "number long, name string, file string, problem string"
+
+
+def open_json(source: JsonSource, spark: SparkSession, where: str) -> Scan:
+    """Rows that all have every field of the data; finding the fields reads the data once."""
+    files = find_files(spark, source.file_pattern, where)
+    check = files.unchanged(where)
+    frame = _texts(spark, files, source)
+    fields, problems = _surveyed(frame, source, files)
+    if problems:
+        file, problem = problems[0]
+        more = f", and more of this in {len(problems)} places" if problems[1:] else ""
+        raise _malformed_text(problem, file + more, where)
+    known = fields if source.found is None else [name for name, _ in source.found.fields]
+    new = [name for name in fields if name not in known]
+    if new:
+        what = f"since the pipeline was built, {source.describe()} has got the fields {', '.join(new)}"
+        raise ValueError(three_parts(what, where=where, hint="build the pipeline again"))
+    return Scan(frame, lambda: _JsonDecoder(source, fields), check=check)
+
+
+def _fields_of(spark: SparkSession, source: JsonSource, files: Files) -> tuple[str, ...]:
+    """The fields of the objects in some files; texts that are no objects are passed over."""
+    return _surveyed(_texts(spark, files, source), source, files)[0] if files.paths else ()
+
+
+def _malformed_text(problem: str, file: str, where: str) -> ValueError:
+    """The error of texts that are no JSON objects."""
+    hint = "each line is one JSON object; with lines=False each file is a list of objects"
+    return ValueError(three_parts(f"{problem} in {file}", where=where, hint=hint))
+
+
+def _text_of(source: JsonSource) -> tuple[str, Column]:
+    """The format that has one text a row, a line or a whole file, and the column of its bytes."""
+    if source.lines:
+        return "text", F.col("value").cast("binary").alias("text")
+    return "binaryFile", F.col("content").alias("text")
+
+
+def _texts(spark: SparkSession, files: Files, source: JsonSource) -> DataFrame:
+    format, text = _text_of(source)
+    frame = files.load(spark.read.options(**_LINES), format)
+    return frame.select(text, F.col("_metadata.file_path").alias("file"))
+
+
+def _surveyed(
+    frame: DataFrame, source: JsonSource, files: Files
+) -> tuple[tuple[str, ...], list[tuple[str, str]]]:
+    """The fields of all objects, and what is wrong with which file."""
+    found = map_in_arrow(frame, _Survey(source, files.namer()), _FOUND).collect()
+    # The order in which the first file has them; a field that only other files have comes after.
+    named = sorted((row for row in found if row.name), key=lambda row: (row.file, row.number))
+    problems = sorted((row.file, row.problem) for row in found if row.problem)
+    return tuple(dict.fromkeys(row.name for row in named)), problems
+
+
+def _objects_in(text: bytes, source: JsonSource) -> list[dict[str, Any]]:
+    """The objects of a text; ValueError if it holds anything else."""
+    plain = text.decode(source.encoding)
+    if source.lines and not plain.strip():
+        return []
+    parsed = json.loads(plain)
+    objects = parsed if isinstance(parsed, list) and not source.lines else [parsed]
+    if not all(isinstance(each, dict) for each in objects):
+        raise ValueError("there is a JSON value that is no object")
+    return objects
+
+
+@dataclass(frozen=True)
+class _Survey:
+    """Collects, in each task, the names of the fields, and the first text of each file that is wrong."""
+
+    source: JsonSource
+    namer: Namer
+
+    def __call__(self, batches: Iterator[pa.RecordBatch]) -> Iterator[pa.RecordBatch]:
+        names: dict[str, tuple[int, str]] = {}
+        problems: dict[str, str] = {}
+        for batch in promptly(batches):
+            texts, files = batch.column(0).to_pylist(), batch.column(1).to_pylist()
+            for text, file in zip(texts, files, strict=True):
+                try:
+                    for each in _objects_in(text, self.source):
+                        for name in each:
+                            names.setdefault(name, (len(names), file))
+                except ValueError as error:
+                    problems.setdefault(file, _what_is_wrong(error))
+        found: list[tuple[int, str | None, str, str | None]]
+        found = [(number, name, self.namer(file), None) for name, (number, file) in names.items()]
+        found += [(0, None, self.namer(file), problem) for file, problem in problems.items()]
+        columns = list(zip(*found, strict=True)) or [(), (), (), ()]
+        types = [pa.int64(), pa.string(), pa.string(), pa.string()]
+        yield pa.RecordBatch.from_arrays(
+            [pa.array(column, kind) for column, kind in zip(columns, types, strict=True)],
+            names=["number", "name", "file", "problem"],
+        )
+
+
+def _what_is_wrong(error: ValueError) -> str:
+    """What is wrong with a text, without the text."""
+    if isinstance(error, json.JSONDecodeError):
+        return f"a text is not JSON ({error.msg} at column {error.colno})"
+    if isinstance(error, UnicodeDecodeError):
+        return f"a text is not {error.encoding} (byte {error.start})"
+    return str(error)
+
+
+@dataclass(frozen=True)
+class _JsonDecoder:
+    """Makes Rows of the texts in the first column. A field that no file had before comes after the others."""
+
+    source: JsonSource
+    fields: tuple[str, ...]
+
+    def __call__(self, batch: pa.RecordBatch) -> list[Row]:
+        """The elements."""
+        objects = (each for text in batch.column(0).to_pylist() for each in _objects_in(text, self.source))
+        absent = dict.fromkeys(self.fields)
+        records = ({**absent, **each} for each in objects)
+        return [row_class(tuple(record))(**record) for record in records]
+
+
+def type_of_json(source: JsonSource, paths: Sequence[str]) -> RowTypeConstraint | None:
+    """The type of the rows; None if the files are larger: any object may have a field that no other has.
+
+    Args:
+        source: What is read.
+        paths: The files.
+
+    Raises:
+        OSError: A file cannot be read.
+        ValueError: A text is no JSON object.
+    """
+    contents = all_content(paths)
+    if contents is None:
+        return None
+    found: list[dict[str, Any]] = []
+    for content in contents:
+        for text in content.split(b"\n") if source.lines else [content]:
+            found += _objects_in(text, source)
+    return RowTypeConstraint.from_fields(_fields(found)) if found else None
+
+
+def _fields(objects: Sequence[dict[str, Any]]) -> list[tuple[str, Any]]:
+    values: dict[str, list[Any]] = {}
+    for each in objects:
+        for name, value in each.items():
+            values.setdefault(name, []).append(value)
+    return [(name, _type_of(of_name)) for name, of_name in values.items()]
+
+
+def _type_of(values: Iterable[Any]) -> Any:
+    """The type of values of one field, which may also be absent; text where there is none."""
+    some = [value for value in values if value is not None]
+    objects = [value for value in some if isinstance(value, dict)]
+    lists = [value for value in some if isinstance(value, list)]
+    kinds = {type(value) for value in some} - {dict, list}
+    hints: list[Any] = [*kinds]
+    if objects:
+        hints.append(RecordConstraint(_fields(objects)))
+    if lists:
+        hints.append(typehints.List[_type_of(value for each in lists for value in each)])
+    return column_of(typehints.Union[tuple(hints or [str])])
+
+
+def open_json_stream(source: JsonSource, stream: StreamSource, spark: SparkSession, where: str) -> StreamScan:
+    """Rows that all have every field of the files that are there now; a field that comes later is a further one.
+
+    What is no JSON object may be rejected.
+    """
+    files = stream_files(stream, source.file_pattern, where)
+    fields = _fields_of(spark, source, files.present(spark))
+    if not fields:
+        hint = "put a file there before the pipeline starts, or read lines with ReadFromText and parse them"
+        raise no_schema("fields", files, hint)
+    format, text = _text_of(source)
+    frame = files.load(spark.readStream.options(**_LINES), format).select(text, *place_columns(stream))
+    naming, has_rejects = files.naming(), stream.has_rejects
+    decode = _Objects(_JsonDecoder(source, fields), where)
+    return StreamScan(frame, lambda: ByFile(Careful(decode, "text", has_rejects, where), naming))
+
+
+@dataclass(frozen=True)
+class _Objects:
+    """Decodes texts of a file, and says which file is wrong."""
+
+    decode: _JsonDecoder
+    where: str
+
+    def __call__(self, batch: pa.RecordBatch, file: str) -> list[Row]:
+        """The elements."""
+        try:
+            return self.decode(batch)
+        except ValueError as error:
+            raise _malformed_text(_what_is_wrong(error), file, self.where) from error
+
+
+def json_files(sink: JsonSink, where: str) -> FileSink:
+    """An object a line, or files that are one list each."""
+    options = dict(sink.options)
+    is_list = not options.get("lines", True)
+
+    def write(table: pd.DataFrame, first: bool) -> bytes:
+        text: str = table.to_json(orient="records", **options)
+        return (text if text.endswith("\n") or is_list else text + "\n").encode("utf-8")
+
+    return record_files(sink, RecordText(write, sink.columns, where, is_list=is_list), 0, where)
+
+
+JSON = Format(open_json, open_json_stream, told_by_files(type_of_json), files=json_files)

@@ -1,0 +1,226 @@
+"""What the footers of Parquet files on a local disk tell: Spark runs a job for their columns alone."""
+
+from __future__ import annotations
+
+import glob
+import json
+from collections.abc import Sequence
+from dataclasses import dataclass
+from functools import reduce
+
+import pyarrow as pa
+import pyarrow.parquet as pq
+from pyspark.errors import PySparkException
+from pyspark.sql.pandas.types import from_arrow_schema
+from pyspark.sql.types import (
+    ArrayType,
+    BinaryType,
+    BooleanType,
+    ByteType,
+    DataType,
+    DateType,
+    DecimalType,
+    DoubleType,
+    FloatType,
+    IntegerType,
+    IntegralType,
+    LongType,
+    MapType,
+    ShortType,
+    StringType,
+    StructField,
+    StructType,
+    TimestampNTZType,
+    TimestampType,
+)
+
+from penstock.io.filesystems import FileSystems
+from penstock.io.parquetio import ParquetSource
+from penstock_spark.plan.column_bounds import UNBOUNDED, Bounds, Range
+
+UNKNOWN = DataType()
+"""The type of a column that is not listed here."""
+
+_FILES_MAX = 16
+"""With more files, a job that reads their footers side by side is no slower."""
+
+_STATISTICS_MAX = 10_000
+"""Each takes microseconds, and some files have thousands of columns."""
+
+_NOTED = b"org.apache.spark.sql.parquet.row.metadata"
+"""Where Spark notes its own schema in a file."""
+
+_DIGITS_MAX = 38
+_SIMPLE: dict[pa.DataType, DataType] = {
+    pa.bool_(): BooleanType(),
+    pa.int8(): ByteType(),
+    pa.int16(): ShortType(),
+    pa.int32(): IntegerType(),
+    pa.int64(): LongType(),
+    pa.uint8(): ShortType(),
+    pa.uint16(): IntegerType(),
+    pa.uint32(): LongType(),
+    pa.uint64(): DecimalType(20, 0),
+    pa.float32(): FloatType(),
+    pa.float64(): DoubleType(),
+    pa.string(): StringType(),
+    pa.large_string(): StringType(),
+    pa.binary(): BinaryType(),
+    pa.large_binary(): BinaryType(),
+    pa.date32(): DateType(),
+    pa.date64(): DateType(),
+}
+
+_CERTAIN = (
+    *(BooleanType(), ByteType(), ShortType(), IntegerType(), LongType(), FloatType(), DoubleType()),
+    *(DateType(), TimestampType(), StringType()),
+)
+"""The types that no setting of Spark's changes."""
+
+
+@dataclass(frozen=True, eq=False)
+class Footers:
+    """What the footers of some files tell.
+
+    Attributes:
+        schema: The schema that all files have, as Spark would find it.
+        bounds: How many rows they have, and how large the numbers in their columns are.
+    """
+
+    schema: StructType
+    bounds: Bounds
+
+
+def read_footers(paths: Sequence[str]) -> Footers | None:
+    """What the footers of files tell; None if that is left to Spark.
+
+    Args:
+        paths: The files.
+    """
+    if len(paths) > _FILES_MAX:
+        return None
+    try:
+        footers = [pq.read_metadata(path) for path in paths]
+        first, *others = map(_certain_schema_of, footers)
+    except (OSError, pa.ArrowException, ValueError, KeyError):
+        return None
+    if first is None or any(other != first for other in others):
+        return None
+    return Footers(first, _bounds(footers, first))
+
+
+def merged_schema(paths: Sequence[str]) -> StructType:
+    """The columns of all files; a column that files have with other types is `UNKNOWN`.
+
+    Args:
+        paths: The files, at least one.
+
+    Raises:
+        OSError: One cannot be read.
+        ArrowException: One is no Parquet file.
+    """
+    return reduce(_merged, map(_schema_of, map(pq.read_metadata, paths)))
+
+
+def schema_before_opening(source: ParquetSource) -> StructType | None:
+    """The schema of the first file on a local disk, which the others will have too; None if it is not known."""
+    pattern = str(source.file_pattern)
+    if source.columns is not None or FileSystems.get_scheme(pattern) is not None:
+        return None
+    for path in sorted(glob.iglob(pattern)):
+        try:
+            return from_arrow_schema(pq.read_schema(path))
+        except (OSError, pa.ArrowException, PySparkException, TypeError):
+            return None
+    return None
+
+
+def _bounds(footers: Sequence[pq.FileMetaData], schema: StructType) -> Bounds:
+    whole = [field.name for field in schema if isinstance(field.dataType, IntegralType)]
+    if len(whole) * sum(footer.num_row_groups for footer in footers) > _STATISTICS_MAX:
+        return UNBOUNDED
+    ranges = {name: _range(name, footers) for name in whole}
+    rows = sum(footer.num_rows for footer in footers)
+    return Bounds(rows, {name: found for name, found in ranges.items() if found is not None})
+
+
+def _range(name: str, footers: Sequence[pq.FileMetaData]) -> Range | None:
+    """The range of a column in all row groups that have rows; None if one of them does not tell."""
+    ends: list[int] = []
+    for footer in footers:
+        # Who renamed the columns of a file of Spark's may have left Spark's note as it was.
+        if name not in footer.schema.names:
+            return None
+        place = footer.schema.names.index(name)
+        for group in map(footer.row_group, range(footer.num_row_groups)):
+            found = group.column(place).statistics
+            if found is not None and found.has_min_max:
+                ends += (found.min, found.max)
+            elif found is None or not found.has_null_count or found.null_count < group.num_rows:
+                return None
+    # Values of a type that is no whole number to everybody are not believed.
+    return Range(min(ends), max(ends)) if ends and all(type(end) is int for end in ends) else None
+
+
+def _certain_schema_of(footer: pq.FileMetaData) -> StructType | None:
+    """A file's schema if it is certain that Spark finds the same."""
+    schema = _schema_of(footer)
+    # A type that is not known calls itself equal to any other, and is not asked for that reason.
+    is_certain = all(
+        any(kind == field.dataType for kind in _CERTAIN) and not field.metadata for field in schema
+    )
+    # Spark reads some numbers without a sign as larger numbers, others as what their bits would be with one.
+    logical = [str(footer.schema.column(place).logical_type) for place in range(len(footer.schema))]
+    if not is_certain or any("isSigned=false" in each for each in logical):
+        return None
+    return StructType([StructField(field.name, field.dataType) for field in schema])
+
+
+def _schema_of(footer: pq.FileMetaData) -> StructType:
+    """The schema of a file. Spark notes its own in each file that it writes, and believes that."""
+    noted = (footer.metadata or {}).get(_NOTED)
+    if noted is None:
+        return _struct_of(footer.schema.to_arrow_schema())
+    parsed = StructType.fromJson(json.loads(noted))
+    assert isinstance(parsed, StructType)
+    return parsed
+
+
+def _merged(one: StructType, other: StructType) -> StructType:
+    others = {field.name: field for field in other}
+    fields = [
+        StructField(field.name, _common(field.dataType, others[field.name].dataType))
+        if field.name in others
+        else field
+        for field in one
+    ]
+    return StructType([*fields, *(field for field in other if field.name not in one.names)])
+
+
+def _common(one: DataType, other: DataType) -> DataType:
+    if isinstance(one, StructType) and isinstance(other, StructType):
+        return _merged(one, other)
+    return one if one == other else UNKNOWN
+
+
+def _struct_of(fields: pa.Schema | pa.StructType) -> StructType:
+    return StructType([StructField(field.name, _type_of(field.type)) for field in fields])
+
+
+def _type_of(kind: pa.DataType) -> DataType:
+    if kind in _SIMPLE:
+        return _SIMPLE[kind]
+    if pa.types.is_dictionary(kind):
+        return _type_of(kind.value_type)
+    if pa.types.is_struct(kind):
+        return _struct_of(kind)
+    if pa.types.is_list(kind) or pa.types.is_large_list(kind) or pa.types.is_fixed_size_list(kind):
+        return ArrayType(_type_of(kind.value_type))
+    if pa.types.is_map(kind):
+        return MapType(_type_of(kind.key_type), _type_of(kind.item_type))
+    if pa.types.is_decimal(kind) and kind.precision <= _DIGITS_MAX:
+        return DecimalType(kind.precision, kind.scale)
+    if pa.types.is_timestamp(kind) and kind.unit != "ns":
+        return TimestampNTZType() if kind.tz is None else TimestampType()
+    # The file holds a length of time as a plain number.
+    return LongType() if pa.types.is_duration(kind) else UNKNOWN

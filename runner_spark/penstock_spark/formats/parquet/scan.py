@@ -1,0 +1,136 @@
+"""Parquet files through Spark's readers."""
+
+from __future__ import annotations
+
+import contextlib
+from collections.abc import Iterator
+from typing import Any, BinaryIO
+
+import pyarrow as pa
+import pyarrow.parquet as pq
+from pyspark.sql import SparkSession
+from pyspark.sql import functions as F
+from pyspark.sql.types import StructField, StructType
+
+from penstock.error import three_parts
+from penstock.io.filesystems import FileSystems
+from penstock.io.parquetio import ParquetSource, provide_row_groups
+from penstock.io.streams import StreamSource
+from penstock_spark.arrow.values import to_dicts, to_rows, to_tables
+from penstock_spark.files.finding import find_files, local_paths
+from penstock_spark.formats.parquet.footers import Footers, merged_schema, read_footers
+from penstock_spark.plan.column_bounds import UNBOUNDED
+from penstock_spark.session.session import empty_frame
+from penstock_spark.sources.column_hints import hint_of_schema
+from penstock_spark.sources.decoding import ByFile
+from penstock_spark.sources.refusals import refusals
+from penstock_spark.sources.scan import Decoder, Scan, StreamScan
+from penstock_spark.sources.stream_files import no_schema, place_columns, stream_files
+
+_DECODERS: dict[str, Decoder] = {"dict": to_dicts, "row": to_rows, "table": to_tables}
+"""What makes elements of batches, by what an element is."""
+
+
+def row_groups(file: BinaryIO, columns: list[str] | None) -> Iterator[pa.Table]:
+    """One table for each row group of an open Parquet file, for ``ReadAllFromParquet``.
+
+    Args:
+        file: The file.
+        columns: The wanted columns; None means all.
+    """
+    opened = pq.ParquetFile(file)
+    for number in range(opened.num_row_groups):
+        yield opened.read_row_group(number, columns)
+
+
+provide_row_groups(row_groups)
+
+
+def open_parquet(source: ParquetSource, spark: SparkSession, where: str) -> Scan:
+    """Dicts, Rows or tables. A column that only some files have is None in the others."""
+    files = find_files(spark, source.file_pattern, where, validate=source.validate)
+    decoder = _DECODERS[source.elements]
+    if not files.paths:
+        return Scan(empty_frame(spark, StructType().add("nothing", "integer")), lambda: decoder)
+    footers = read_footers(files.paths) if FileSystems.get_scheme(files.pattern) is None else None
+    frame = None
+    if footers is None:
+        frame = files.load(spark.read.option("mergeSchema", True), "parquet")
+        footers = Footers(frame.schema, UNBOUNDED)
+    schema = footers.schema
+    if source.columns is not None:
+        frame, schema = None, _pruned(schema, source.columns, where)
+    frame = frame or files.load(spark.read.schema(schema), "parquet")
+    return Scan(frame, lambda: decoder, bounds=footers.bounds)
+
+
+def open_parquet_stream(
+    source: ParquetSource, stream: StreamSource, spark: SparkSession, where: str
+) -> StreamScan:
+    """Dicts, Rows or tables, with the columns of the files that are there now; a file may lack some of them."""
+    files = stream_files(stream, source.file_pattern, where)
+    present = files.present(spark)
+    if not present.paths:
+        hint = (
+            "put a file there before the pipeline starts, or use ReadFromSpark('parquet', path, schema=...)"
+        )
+        raise no_schema("columns", files, hint)
+    with refusals(source.describe(), where):
+        schema = present.load(spark.read.option("mergeSchema", True), "parquet").schema
+    if source.columns is not None:
+        schema = _pruned(schema, source.columns, where)
+    frame = files.load(spark.readStream.schema(schema), "parquet")
+    columns = [F.col(f"`{name}`") for name in schema.names]
+    decode, naming = _DECODERS[source.elements], files.naming()
+    return StreamScan(
+        frame.select(*columns, *place_columns(stream)),
+        lambda: ByFile(lambda batch, file: decode(batch), naming),
+    )
+
+
+def type_of_parquet(source: ParquetSource, spark: SparkSession | None, where: str) -> Any:
+    """By the footers, or by Spark where the files are not on a local disk."""
+    with contextlib.suppress(Exception):
+        schema = None
+        paths = local_paths(source.file_pattern)
+        if paths:
+            schema = merged_schema(paths)
+            if source.columns is not None:
+                schema = _pruned(schema, source.columns, where)
+        elif spark is not None:
+            schema = open_parquet(source, spark, where).frame.schema
+        return None if schema is None else hint_of_schema(schema, source.elements, is_file=True)
+    return None
+
+
+def _pruned(schema: StructType, columns: tuple[str, ...], where: str) -> StructType:
+    """The schema with the wanted columns only, in the order of the file; a name stands for all that is below
+    it.
+    """
+    missing = [name for name in columns if not _has(schema, name.split("."))]
+    if missing:
+        raise ValueError(
+            three_parts(
+                f"the files have no columns {', '.join(missing)}",
+                where=where,
+                hint=f"they have {', '.join(schema.names)}",
+            )
+        )
+    return _keep(schema, [name.split(".") for name in columns])
+
+
+def _has(kind: Any, path: list[str]) -> bool:
+    if not path:
+        return True
+    return isinstance(kind, StructType) and path[0] in kind.names and _has(kind[path[0]].dataType, path[1:])
+
+
+def _keep(schema: StructType, paths: list[list[str]]) -> StructType:
+    kept = StructType()
+    for field in schema:
+        rests = [path[1:] for path in paths if path[0] == field.name]
+        if rests and all(rests) and isinstance(field.dataType, StructType):
+            kept.add(StructField(field.name, _keep(field.dataType, rests), field.nullable))
+        elif rests:
+            kept.add(field)
+    return kept

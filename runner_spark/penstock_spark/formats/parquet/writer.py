@@ -1,0 +1,171 @@
+"""Records as Parquet files: pyarrow writes them on a local disk, Spark on any other file system."""
+
+from __future__ import annotations
+
+import io
+from collections.abc import Sequence
+from typing import Any
+
+import pyarrow as pa
+import pyarrow.parquet as pq
+from pyspark.errors import PySparkException
+from pyspark.sql import DataFrame
+from pyspark.sql.pandas.types import from_arrow_schema
+from pyspark.sql.types import StructType
+
+from penstock.error import UnsupportedByRunner, three_parts
+from penstock.io.parquetio import ParquetSink
+from penstock_spark.arrow.records import schema_of, to_batch
+from penstock_spark.session.spark_versions import to_arrow_schema
+from penstock_spark.sinks.file_names import TemplateNames
+from penstock_spark.sinks.files import FileSink, SparkFiles
+from penstock_spark.sinks.records import RecordRows
+
+_TIMESTAMP_SETTING = "spark.sql.parquet.outputTimestampType"
+
+
+def parquet_files(sink: ParquetSink, where: str) -> FileSink:
+    """Dicts, rows or tables as Parquet files."""
+    schema = sink.schema
+    if schema is None and not sink.batched:
+        schema = schema_of(sink.element_type, where)
+    names = TemplateNames(sink.shards)
+
+    def columns() -> SparkFiles | None:
+        if sink.batched or schema is None:
+            return None
+        try:
+            # What Spark has no type of its own for, such as milliseconds, pyarrow writes as it is.
+            has_types = to_arrow_schema(_spark_schema(schema, where)).types == schema.types
+            return _by_spark(sink, schema, where) if has_types or not names.is_local else None
+        except UnsupportedByRunner:
+            return None
+
+    return FileSink(
+        names,
+        sink.shards.count,
+        # Without a schema there is no file that has no records.
+        0 if schema is None else max(sink.shards.count, 1),
+        lambda path: _ParquetShard(path, sink, schema, where),
+        lambda: _by_spark(sink, schema, where),
+        columns,
+    )
+
+
+class _ParquetShard:
+    """One Parquet file on a local disk, with row groups of the size that was asked for."""
+
+    def __init__(self, path: str, sink: ParquetSink, schema: pa.Schema | None, where: str) -> None:
+        self._path = path
+        self._sink = sink
+        self._where = where
+        self._writer = None if schema is None else self._open(schema)
+        self._schema = schema
+        self._records: list[Any] = []
+        self._batches: list[pa.RecordBatch] = []
+        self._bytes = 0
+
+    def write(self, values: Sequence[Any]) -> int:
+        """Takes all of the elements."""
+        if self._sink.batched:
+            for table in values:
+                self._write_table(table)
+            return len(values)
+        self._records += values
+        size = self._sink.record_batch_size
+        while len(self._records) >= size:
+            self._add_batch(self._records[:size])
+            self._records = self._records[size:]
+        return len(values)
+
+    def close(self) -> None:
+        """Writes what is left."""
+        if self._records:
+            self._add_batch(self._records)
+        self._flush()
+        if self._writer is not None:
+            self._writer.close()
+
+    def _open(self, schema: pa.Schema) -> pq.ParquetWriter:
+        return pq.ParquetWriter(
+            self._path,
+            schema,
+            compression=self._sink.codec,
+            use_deprecated_int96_timestamps=self._sink.use_deprecated_int96_timestamps,
+            use_compliant_nested_type=self._sink.use_compliant_nested_type,
+        )
+
+    def _write_table(self, table: pa.Table) -> None:
+        if self._writer is None:
+            self._schema = table.schema
+            self._writer = self._open(table.schema)
+        if table.schema != self._schema:
+            raise ValueError(
+                three_parts(
+                    f"a table of {', '.join(table.column_names)} has a schema other than the file's",
+                    where=self._where,
+                    hint="cast the tables to the schema that you pass",
+                )
+            )
+        self._writer.write_table(table)
+
+    def _add_batch(self, records: list[Any]) -> None:
+        if self._schema is None:
+            raise ValueError(three_parts("records need a schema", where=self._where, hint="pass schema="))
+        self._batches.append(to_batch(records, self._schema, self._where))
+        self._bytes += self._batches[-1].nbytes
+        if self._bytes >= self._sink.row_group_buffer_size:
+            self._flush()
+
+    def _flush(self) -> None:
+        if self._batches and self._writer is not None:
+            self._writer.write_table(pa.Table.from_batches(self._batches))
+            self._batches, self._bytes = [], 0
+
+
+def _by_spark(sink: ParquetSink, schema: pa.Schema | None, where: str) -> SparkFiles:
+    if schema is None or sink.use_deprecated_int96_timestamps:
+        missing = "without a schema" if schema is None else "with INT96 timestamps"
+        raise UnsupportedByRunner(
+            f"Parquet files {missing} cannot be written to {sink.shards.prefix}",
+            where=where,
+            hint="write to a path without a scheme, on a disk that all workers share",
+        )
+    kind = _spark_schema(schema, where)
+    # The columns as Spark has them, e.g. text with 32-bit offsets and instants in UTC.
+    columns = to_arrow_schema(kind)
+    empty_file = io.BytesIO()
+    pq.write_table(columns.empty_table(), empty_file, compression=sink.codec)
+
+    def write(rows: DataFrame, target: str) -> None:
+        options: dict[str, Any] = {
+            "compression": sink.codec,
+            "parquet.block.size": sink.row_group_buffer_size,
+        }
+        settings = rows.sparkSession.conf
+        before = settings.get(_TIMESTAMP_SETTING)
+        # Spark's default is INT96, which does not say that it is an instant; the writer has no option for it.
+        settings.set(_TIMESTAMP_SETTING, "TIMESTAMP_MICROS")
+        try:
+            rows.write.format("parquet").options(**options).save(target)
+        finally:
+            settings.set(_TIMESTAMP_SETTING, before or "INT96")
+
+    return SparkFiles(
+        kind,
+        lambda: RecordRows(columns, where, batched=sink.batched),
+        write,
+        lambda content: pq.ParquetFile(io.BytesIO(content)).metadata.num_rows > 0,
+        empty_file.getvalue(),
+    )
+
+
+def _spark_schema(schema: pa.Schema, where: str) -> StructType:
+    try:
+        return from_arrow_schema(schema)
+    except (PySparkException, TypeError) as error:
+        raise UnsupportedByRunner(
+            f"Spark has no type for a column of the schema ({error})",
+            where=where,
+            hint="change the schema, or write to a path without a scheme",
+        ) from error

@@ -1,0 +1,144 @@
+"""Sinks that are the program itself: a list of it, lines on its console, and a function that it calls."""
+
+from __future__ import annotations
+
+import pickle
+from collections import deque
+from collections.abc import Iterator
+from dataclasses import dataclass
+from typing import Any
+
+import pyarrow as pa
+from pyspark.sql import DataFrame
+
+from penstock.graph import DriverList
+from penstock.io.console import ConsoleSink
+from penstock.io.each_batch import EachBatchSink
+from penstock_spark.formats.format import Format
+from penstock_spark.reports.failure import step_failed
+from penstock_spark.sinks.plan import Encoder, MicroBatch, SinkPlan
+from penstock_spark.worker.batch import dumps
+
+_PICKLED = "value binary"
+
+
+class PickledRows(Encoder):
+    """One pickled row for each batch of elements."""
+
+    def encode(self, values: list[Any]) -> pa.RecordBatch:
+        """The elements as one row."""
+        return _pickled_row(values)
+
+
+def _pickled_row(value: Any) -> pa.RecordBatch:
+    """A row that brings something to the driver."""
+    return pa.RecordBatch.from_arrays([pa.array([dumps(value)], pa.binary())], names=["value"])
+
+
+def _pickled_rows(frame: DataFrame) -> Iterator[Any]:
+    """What was brought to the driver, in the order of the partitions; one job."""
+    return map(pickle.loads, frame.toArrow().column("value").to_pylist())
+
+
+def _elements_of(frame: DataFrame) -> list[Any]:
+    return [element for row in _pickled_rows(frame) for element in row]
+
+
+@dataclass
+class _Appended:
+    """The last micro-batch that a list of the program has."""
+
+    stream: str
+    into: list[Any]
+    number: int = -1
+
+
+# A query that starts again in the same program may find its list as it was when it failed. The last lists are enough:
+# what comes again is the last micro-batch.
+_appended: deque[_Appended] = deque(maxlen=64)
+
+
+def plan_list(sink: DriverList, is_stream: bool, where: str) -> SinkPlan:
+    """The driver appends the elements: exactly once for as long as the program runs."""
+
+    def commit(frame: DataFrame, batch: MicroBatch) -> list[Any]:
+        elements = _elements_of(frame)
+        last = _last_appended(batch.stream, sink.into) if batch.stream else _Appended("", sink.into)
+        if elements and batch.number > last.number:
+            sink.into.extend(elements)
+            last.number = batch.number
+        return []
+
+    return SinkPlan(_PICKLED, PickledRows, None, commit)
+
+
+def _last_appended(stream: str, into: list[Any]) -> _Appended:
+    for known in _appended:
+        if known.stream == stream and known.into is into:
+            return known
+    _appended.append(_Appended(stream, into))
+    return _appended[-1]
+
+
+def plan_console(sink: ConsoleSink, is_stream: bool, where: str) -> SinkPlan:
+    """The driver prints the lines of a micro-batch, again if it is tried again.
+
+    Beyond the limit of the sink, lines stay where they are, and are counted.
+    """
+
+    def commit(frame: DataFrame, batch: MicroBatch) -> list[Any]:
+        lines, more = [], 0
+        for some, left_out in _pickled_rows(frame):
+            lines += some
+            more += left_out
+        shown = lines[: sink.limit]
+        more += len(lines) - len(shown)
+        if more:
+            shown.append(f"... and {more:,} more")
+        if shown:
+            print("\n".join(shown), flush=True)
+        return []
+
+    return SinkPlan(_PICKLED, lambda: LineRows(sink.limit), None, commit)
+
+
+@dataclass
+class LineRows(Encoder):
+    """Rows of lines, with how many more there are.
+
+    Attributes:
+        room: How many lines may still go to the driver; None lets all go.
+    """
+
+    room: int | None
+
+    def encode(self, values: list[Any]) -> pa.RecordBatch:
+        """The first lines, and the number of the others."""
+        lines = list(map(str, values[: self.room]))
+        if self.room is not None:
+            self.room -= len(lines)
+        return _pickled_row((lines, len(values) - len(lines)))
+
+
+def plan_function(sink: EachBatchSink, is_stream: bool, where: str) -> SinkPlan:
+    """The driver calls the function with the elements of a micro-batch, if it has any, and with its number.
+
+    What is tried again, it gets again.
+    """
+
+    def commit(frame: DataFrame, batch: MicroBatch) -> list[Any]:
+        elements = _elements_of(frame)
+        if elements:
+            try:
+                sink.function(elements, batch.number)
+            except (Exception, SystemExit, GeneratorExit) as error:
+                # KeyboardInterrupt is the user's who stops the program.
+                step_failed(error, where)
+        return []
+
+    return SinkPlan(_PICKLED, PickledRows, None, commit)
+
+
+LISTS = Format(plan=plan_list)
+CONSOLE = Format(plan=plan_console)
+FUNCTIONS = Format(plan=plan_function)

@@ -1,0 +1,157 @@
+"""Tables that Spark reads, at once or as a stream, by the name of their format."""
+
+from __future__ import annotations
+
+import contextlib
+from dataclasses import dataclass
+from typing import Any
+
+import pyarrow as pa
+from pyspark.sql import DataFrame, SparkSession
+
+from penstock.base.row import Row
+from penstock.error import three_parts
+from penstock.io.sparkio import FILE_FORMATS, SparkSource
+from penstock.io.streams import StreamSource
+from penstock_spark.arrow.values import to_rows
+from penstock_spark.files.file_system import HadoopFiles
+from penstock_spark.formats.tables.schema_text import schema_of_text
+from penstock_spark.reports.failure import step_failed
+from penstock_spark.sources.column_hints import hint_of_schema
+from penstock_spark.sources.decoding import ByFile, ByOffset
+from penstock_spark.sources.reader_options import (
+    check_file_options,
+    check_format_options,
+    file_options,
+)
+from penstock_spark.sources.refusals import refusals
+from penstock_spark.sources.scan import Scan, StreamScan
+from penstock_spark.sources.stream_files import Naming, place_columns
+from penstock_spark.worker.messages import Place
+
+_OFFSETS = {"topic": "string", "partition": "int", "offset": "bigint"}
+"""The columns, with their types, by which Kafka's rows tell where they stand."""
+
+
+def open_table(source: SparkSource, spark: SparkSession, where: str) -> Scan:
+    """Rows of ``spark.read.format(...)``."""
+    reader = spark.read.format(source.format).options(**dict(source.options))
+    if source.schema is not None:
+        reader = reader.schema(source.schema)
+    return rows_of(reader.load() if source.path is None else reader.load(source.path), where)
+
+
+def rows_of(frame: DataFrame, where: str) -> Scan:
+    """The rows of a frame; ValueError if they are not fields of Rows, or never end."""
+    if frame.isStreaming:
+        raise ValueError(
+            three_parts(
+                "the DataFrame is a streaming one",
+                where=where,
+                hint="read it with spark.read, not readStream",
+            )
+        )
+    check_names(frame, where)
+    return Scan(frame, lambda: to_rows)
+
+
+def check_names(frame: DataFrame, where: str) -> None:
+    """Raises ValueError if two columns have one name: they cannot both be fields of a Row."""
+    twice = sorted({name for name in frame.columns if frame.columns.count(name) > 1})
+    if twice:
+        raise ValueError(
+            three_parts(
+                f"the columns {', '.join(twice)} are there twice",
+                where=where,
+                hint="rename them, e.g. with toDF()",
+            )
+        )
+
+
+def type_of_table(source: SparkSource, spark: SparkSession | None, where: str) -> Any:
+    """By the given schema, or by Spark."""
+    schema = source.schema
+    if isinstance(schema, str):
+        schema = schema_of_text(schema)
+    if schema is None and spark is not None:
+        with contextlib.suppress(Exception):
+            schema = open_table(source, spark, where).frame.schema
+    return None if schema is None else hint_of_schema(schema, "row")
+
+
+def open_table_stream(
+    source: SparkSource, stream: StreamSource, spark: SparkSession, where: str
+) -> StreamScan:
+    """Rows of ``spark.readStream.format(...)``."""
+    is_files = source.format.lower() in FILE_FORMATS
+    options = (*source.options, *stream.options)
+    looks_deep = ("recursivefilelookup", "true") in {
+        (name.lower(), str(value).lower()) for name, value in options
+    }
+    check_format_options(source.format, options, where)
+    if is_files:
+        check_file_options(stream.options, where)
+    if source.path is not None and not isinstance(source.path, str):
+        what = f"{source.describe()} has several paths, and a stream watches one"
+        raise ValueError(
+            three_parts(what, where=where, hint="give a pattern such as /logs/*, or flatten streams")
+        )
+    with refusals(source.describe(), where):
+        schema = _found_schema(source, spark, where) if is_files else source.schema
+        reader = spark.readStream.format(source.format)
+        reader = reader.options(**_file_options(options, looks_deep) if is_files else dict(options))
+        if schema is not None:
+            reader = reader.schema(schema)
+        frame = reader.load() if source.path is None else reader.load(source.path)
+        check_names(frame, where)
+    if not is_files:
+        has_offsets = _OFFSETS.items() <= dict(frame.dtypes).items()
+        return StreamScan(frame, lambda: ByOffset(to_rows) if has_offsets else _all)
+    rows = _Rows(looks_deep, where)
+    return StreamScan(frame.select("*", *place_columns(stream)), lambda: ByFile(rows, Naming()))
+
+
+def _file_options(options: tuple[tuple[str, Any], ...], looks_deep: bool) -> dict[str, Any]:
+    # Folders such as day=7 are columns, as where Spark reads a table at once, unless the user says otherwise.
+    return file_options(options) | ({} if looks_deep else {"recursiveFileLookup": False})
+
+
+@dataclass(frozen=True)
+class _Rows:
+    """Decodes rows of a file, unless Spark has read it several times; see `options.file_options`."""
+
+    looks_deep: bool
+    where: str
+
+    def __call__(self, batch: pa.RecordBatch, file: str) -> list[Row]:
+        """The elements."""
+        if not self.looks_deep and not frozenset(file).isdisjoint("[]{}*?\\"):
+            what = f"because of a special character in the path, Spark would read {file} more than once"
+            hint = "rename it, or pass recursiveFileLookup=True to ReadFromSpark"
+            step_failed(ValueError(three_parts(what, where=self.where, hint=hint)), self.where)
+        return to_rows(batch)
+
+
+def _all(batch: pa.RecordBatch) -> list[tuple[Place, list[Any]]]:
+    return [((), list(to_rows(batch)))]
+
+
+def _found_schema(source: SparkSource, spark: SparkSession, where: str) -> Any:
+    """The schema of files: the user's, or that of the files that are there now."""
+    if source.path is None:
+        raise ValueError(
+            three_parts(f"{source.describe()} has no path", where=where, hint="pass the path of a folder")
+        )
+    files = HadoopFiles(spark, source.path)
+    if files.exists(source.path) and not files.is_folder(source.path):
+        what = f"{source.describe()} is one file, and a stream watches a folder"
+        raise ValueError(three_parts(what, where=where, hint="give its folder, or a pattern such as /logs/*"))
+    if source.schema is not None:
+        return source.schema
+    reader = spark.read.format(source.format).options(**dict(source.options))
+    schema = reader.load(source.path).schema
+    if not schema.names:
+        what = f"nothing tells the columns of {source.describe()}: no file there has any yet"
+        hint = "pass a schema to ReadFromSpark, such as schema='name string, points int'"
+        raise ValueError(three_parts(what, where=where, hint=hint))
+    return schema

@@ -1,0 +1,183 @@
+"""Tables that Spark writes; in a stream, each micro-batch is added to what is there.
+
+The save mode says what becomes of what is there when the stream starts for the first time. How often the rows of a
+micro-batch are there after a crash depends on the format:
+
+- Files (``parquet``, ``orc``, ``csv``, ``json``, ``text``, ``avro``, ``xml``): exactly once. Spark writes them to a
+  folder beside, and they get names that carry the micro-batch's number. A second try replaces the files of the first.
+- ``delta``: exactly once, by the options ``txnAppId`` and ``txnVersion`` of its writer.
+- All others (``jdbc``, ``kafka`` and so on): at least once. A micro-batch that was written, but not noted in the
+  checkpoint when the program died, is written once more.
+"""
+
+from __future__ import annotations
+
+import hashlib
+from dataclasses import replace
+from typing import Any
+
+from pyspark.errors import PySparkException
+from pyspark.sql import DataFrame, SparkSession
+from pyspark.sql.functions import lit
+from pyspark.sql.pandas.types import from_arrow_schema
+
+from penstock.error import UnsupportedByRunner, three_parts
+from penstock.io.sparkio import FILE_FORMATS, SparkSink
+from penstock_spark.arrow.records import schema_of
+from penstock_spark.files.file_system import HadoopFiles, escaped
+from penstock_spark.files.temporary import PREFIX, begin, remove_abandoned
+from penstock_spark.reports.spark_errors import Surroundings, raise_translated
+from penstock_spark.session.session import empty_frame
+from penstock_spark.session.spark_versions import to_arrow_schema
+from penstock_spark.sinks import as_columns
+from penstock_spark.sinks.plan import MicroBatch, SinkPlan
+from penstock_spark.sinks.records import RecordRows
+
+
+def plan_table(sink: SparkSink, is_stream: bool, where: str) -> SinkPlan:
+    """Rows as a table that Spark writes; the step's output is empty."""
+    if sink.schema is None:
+        schema = from_arrow_schema(schema_of(sink.element_type, where))
+    else:
+        schema = as_columns.schema_of(sink.schema)
+    columns = to_arrow_schema(schema)
+
+    def commit(rows: DataFrame, batch: MicroBatch) -> list[Any]:
+        if not batch.stream:
+            _save(rows, sink)
+        elif _is_of_files(sink):
+            _add_files(rows, sink, batch)
+        else:
+            marks = {"txnAppId": batch.stream, "txnVersion": batch.number}
+            added = marks.items() if sink.format.lower() == "delta" else ()
+            _save(rows, replace(sink, mode="append", options=(*sink.options, *added)))
+        return []
+
+    # Nobody knows how many jobs a format of somebody else's runs.
+    plan = SinkPlan(schema, lambda: RecordRows(columns, where), None, commit, is_one_job=_is_of_files(sink))
+    return plan if is_stream else replace(plan, columns=plan)
+
+
+def _save(rows: DataFrame, sink: SparkSink) -> None:
+    writer = rows.write.format(sink.format).mode(sink.mode).options(**dict(sink.options))
+    if sink.partition_by:
+        writer = writer.partitionBy(*sink.partition_by)
+    if sink.path is None:
+        writer.save()
+    else:
+        writer.save(sink.path)
+
+
+def prepare_table(sink: SparkSink, spark: SparkSession, where: str, stream: str) -> None:
+    """Does what the save mode says with what is there; ``append`` is content with anything."""
+    if _is_of_files(sink):
+        _prepare_files(sink, spark, where, stream)
+    elif sink.mode == "ignore":
+        raise UnsupportedByRunner(
+            f"the mode 'ignore' is not supported for a stream in the format {sink.format}",
+            where=where,
+            hint="use another mode, or a format of files",
+        )
+    elif sink.mode != "append":
+        # Spark knows what there is: it refuses, or deletes, when it writes nothing in that mode.
+        plan = plan_table(sink, False, where)
+        try:
+            plan.commit(empty_frame(spark, as_columns.schema_of(plan.schema)), MicroBatch())
+        except PySparkException as error:
+            raise_translated(error, Surroundings(places=(where,)))
+
+
+def _prepare_files(sink: SparkSink, spark: SparkSession, where: str, stream: str) -> None:
+    path = _path(sink)
+    files = HadoopFiles(spark, path)
+    is_there = files.exists(path)
+    remove_abandoned(files, path)
+    match sink.mode:
+        case "error" | "errorifexists" if is_there:
+            raise FileExistsError(
+                three_parts(
+                    f"{path} is there already",
+                    where=where,
+                    hint="write elsewhere, or pass mode='append' or mode='overwrite'",
+                )
+            )
+        case "overwrite":
+            if sink.partition_by and _keeps_other_partitions(sink, spark):
+                raise UnsupportedByRunner(
+                    "a stream does not know which partitions it will overwrite (partitionOverwriteMode=dynamic)",
+                    where=where,
+                    hint="pass mode='append', or partitionOverwriteMode='static' to delete what is there",
+                )
+            files.delete(path)
+        case "ignore" if not is_there:
+            files.write(f"{path}/{_mark(stream)}", b"")
+
+
+def _keeps_other_partitions(sink: SparkSink, spark: SparkSession) -> bool:
+    setting: Any = _option(sink, "partitionOverwriteMode")
+    setting = setting or spark.conf.get("spark.sql.sources.partitionOverwriteMode", "static")
+    return str(setting).lower() == "dynamic"
+
+
+def _add_files(rows: DataFrame, sink: SparkSink, batch: MicroBatch) -> None:
+    """Has Spark write files beside, and moves them to their place under names of the micro-batch."""
+    path = _path(sink).rstrip("/")
+    files = HadoopFiles(rows.sparkSession, path)
+    if sink.mode == "ignore" and not files.exists(f"{path}/{_mark(batch.stream)}"):
+        rows.write.format("noop").mode("overwrite").save()
+        return
+    names = f"part-{batch.name}-{_digest(batch.stream)}"
+    temporary = f"{path}/{PREFIX}{names}"
+    unnamed = f"{temporary}/files"
+    try:
+        begin(files, temporary)
+        _write_beside(rows, sink, unnamed)
+        if batch.may_be_again:
+            pattern = "/".join([escaped(path), *["*"] * len(sink.partition_by), f"{names}-*"])
+            for old in files.matching(pattern):
+                files.remove(old)
+        for number, (inside, name) in enumerate(files.below(unnamed)):
+            # Below the temporary folder is one more, that of the column which all rows have alike.
+            _, _, partition = inside.partition("/")
+            folder = f"{path}/{partition}" if partition else path
+            files.make(folder)
+            files.rename(
+                f"{unnamed}/{inside}/{name}", f"{folder}/{names}-{number:05d}{name[name.index('.') :]}"
+            )
+    finally:
+        files.delete(temporary)
+
+
+def _write_beside(rows: DataFrame, sink: SparkSink, folder: str) -> None:
+    """Writes the rows to a folder that is not there yet."""
+    # Where no column makes folders, Spark's first task writes a file even without rows. One that is the same for all
+    # rows prevents that, and is not in the files.
+    column = "penstock_batch"
+    while column in map(str.lower, rows.columns):
+        column += "_"
+    options = {name: value for name, value in sink.options if name.lower() != "path"}
+    writer = rows.withColumn(column, lit(0)).write.format(sink.format).options(**options)
+    writer.partitionBy(column, *sink.partition_by).save(folder)
+
+
+def _is_of_files(sink: SparkSink) -> bool:
+    return sink.format.lower() in FILE_FORMATS and _path(sink) is not None
+
+
+def _path(sink: SparkSink) -> Any:
+    return sink.path if sink.path is not None else _option(sink, "path")
+
+
+def _option(sink: SparkSink, name: str) -> Any:
+    """An option of the writer; Spark does not tell small letters from capital ones."""
+    return next((value for key, value in sink.options if key.lower() == name.lower()), None)
+
+
+def _digest(stream: str) -> str:
+    """Tells the files of one stream from those of another."""
+    return hashlib.sha256(stream.encode()).hexdigest()[:8]
+
+
+def _mark(stream: str) -> str:
+    """The name of a file that says that this stream found nothing, and writes."""
+    return f"_penstock-{_digest(stream)}"

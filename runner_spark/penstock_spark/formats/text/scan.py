@@ -1,0 +1,272 @@
+"""Text files: plain ones on disks of the workers are read by the tasks, others by Spark's line reader where it means
+the same as Beam's, and as whole files where it does not.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Iterator
+from dataclasses import dataclass
+from typing import Any
+
+import pyarrow as pa
+import pyarrow.compute as pc
+from pyspark.sql import Column, SparkSession
+from pyspark.sql import functions as F
+from pyspark.sql.types import StructType
+
+from penstock.error import three_parts
+from penstock.io.compression import CompressionTypes, resolve_compression
+from penstock.io.filesystems import FileSystems
+from penstock.io.records import records
+from penstock.io.text_source import TextSource
+from penstock_spark.files.compressed import decompress
+from penstock_spark.files.finding import Namer, find_files, unreadable
+from penstock_spark.files.splits import Split, blocks_of, leaves_files_out, splits_of
+from penstock_spark.reports.failure import step_failed
+from penstock_spark.session.session import empty_frame
+from penstock_spark.session.spark_versions import unpacks_zstandard
+from penstock_spark.sources.headers import Headers, head_column
+from penstock_spark.sources.scan import Scan
+
+# Hadoop reads these by the ending of the file's name.
+_READ_BY_SPARK = frozenset(
+    {
+        CompressionTypes.UNCOMPRESSED,
+        CompressionTypes.GZIP,
+        CompressionTypes.BZIP2,
+        CompressionTypes.DEFLATE,
+        CompressionTypes.ZSTD,
+    }
+)
+_SPLITS_MAX = 2_000
+"""All tasks get to know all splits: where there are more of them, Spark had better tell each task its own."""
+
+_NOT_UTF8 = "pass a coder whose decode() knows the encoding, e.g. a subclass of coders.Coder"
+
+
+def open_text(source: TextSource, spark: SparkSession, where: str) -> Scan:
+    """Lines, or (file name, line) pairs."""
+    files = find_files(spark, source.file_pattern, where, validate=source.validate)
+    if not files.paths:
+        return Scan(empty_frame(spark, StructType().add("value", "string")), lambda: _nothing)
+    if all(task_reads(source, path) for path in files.paths) and not leaves_files_out(spark):
+        parts = splits_of(spark, files.paths, source.delimiter or b"\n", source.skip_header_lines)
+        if sum(map(len, parts)) <= _SPLITS_MAX:
+            reader = SplitReader(source, tuple(parts), where)
+            return Scan(spark.range(0, len(parts), 1, max(1, len(parts))), lambda: reader, in_parts=True)
+    check = files.unchanged(where)
+    # A relative pattern is relative to the driver's folder, so the driver works the names out.
+    namer = files.namer()
+    if cuts_as_spark(source) and all(spark_unpacks(source, path) for path in files.paths):
+        frame = files.load(spark.read.option("lineSep", line_end(source)), "text")
+        return Scan(
+            frame.select(*line_columns(source)), lambda: LineDecoder(source, namer, where), check=check
+        )
+    frame = files.load(spark.read, "binaryFile").select(*content_columns())
+    return Scan(frame, lambda: FileDecoder(source, namer, where), check=check)
+
+
+def _nothing(batch: pa.RecordBatch) -> list[Any]:
+    return []
+
+
+def task_reads(source: TextSource, path: str) -> bool:
+    """Whether a task can read splits of a file, without Spark."""
+    return (
+        FileSystems.get_scheme(path) is None
+        and resolve_compression(path, source.compression_type) == CompressionTypes.UNCOMPRESSED
+        and source.strip_trailing_newlines
+        and source.escapechar is None
+        and len(source.delimiter or b"\n") == 1
+    )
+
+
+@dataclass(frozen=True)
+class SplitReader:
+    """Reads the splits of the tasks whose numbers are in a batch.
+
+    Attributes:
+        source: The description.
+        parts: The splits of each task.
+        where: The step, for errors.
+    """
+
+    source: TextSource
+    parts: tuple[tuple[Split, ...], ...]
+    where: str
+
+    def __call__(self, batch: pa.RecordBatch) -> Iterator[list[Any]]:
+        """The elements, in lists."""
+        delimiter = self.source.delimiter or b"\n"
+        for number in batch.column(0).to_pylist():
+            for split in self.parts[number]:
+                for block in self._blocks(split, delimiter):
+                    lines = self._lines(block, delimiter)
+                    yield [(split.name, line) for line in lines] if self.source.with_filename else lines
+
+    def _blocks(self, split: Split, delimiter: bytes) -> Iterator[bytes]:
+        try:
+            yield from blocks_of(split, delimiter)
+        except OSError as error:
+            step_failed(unreadable(error, split.name, self.where), self.where)
+
+    def _lines(self, block: bytes, delimiter: bytes) -> list[Any]:
+        """The records of a block, without their ends."""
+        decode = decode_of(self.source)
+        strips = self.source.delimiter is None and b"\r" in block
+        if decode is None and delimiter < b"\x80":
+            lines: list[Any] = self._text(block, delimiter).split(delimiter.decode())
+            end: Any = "\r"
+        else:
+            lines, end = block.split(delimiter), b"\r"
+        if not lines[-1]:
+            lines.pop()
+        if strips:
+            lines = [line[:-1] if line.endswith(end) else line for line in lines]
+        if decode is not None:
+            return list(map(decode, lines))
+        return lines if end == "\r" else [self._text(line, delimiter) for line in lines]
+
+    def _text(self, data: bytes, delimiter: bytes) -> str:
+        try:
+            return data.decode("utf-8")
+        except UnicodeDecodeError as error:
+            record = data[data.rfind(delimiter, 0, error.start) + 1 :].partition(delimiter)[0]
+            try:
+                record.decode("utf-8")
+            except UnicodeDecodeError as own:
+                error = own
+            raise not_utf8(error, self.where) from None
+
+
+def cuts_as_spark(source: TextSource) -> bool:
+    """Whether Spark's line reader cuts plain files into exactly Beam's lines."""
+    if not source.strip_trailing_newlines or source.escapechar is not None:
+        return False
+    return _is_text(source.delimiter or b"\n")
+
+
+def _is_text(delimiter: bytes) -> bool:
+    try:
+        return bool(delimiter.decode("utf-8"))
+    except UnicodeDecodeError:
+        return False
+
+
+def spark_unpacks(source: TextSource, path: str) -> bool:
+    """Whether Spark undoes the compression that a file of this name is said to have."""
+    by_name = CompressionTypes.detect_compression_type(path)
+    # Hadoop has no codec for the longer of the two endings of Zstandard.
+    known = by_name in _READ_BY_SPARK and not path.lower().endswith(".zstd")
+    if by_name == CompressionTypes.ZSTD:
+        known = known and unpacks_zstandard()
+    return known and resolve_compression(path, source.compression_type) == by_name
+
+
+def line_end(source: TextSource) -> str:
+    """What Spark's line reader takes for the end of a line."""
+    return (source.delimiter or b"\n").decode("utf-8")
+
+
+def line_columns(source: TextSource) -> list[Column]:
+    """One row a line: the line, then a number that stands for the file while in its first split, then the file."""
+    value = F.col("value") if source.coder is None else F.col("value").cast("binary")
+    columns = [value.alias("value")]
+    if source.skip_header_lines:
+        columns.append(head_column().alias("head"))
+    if source.with_filename:
+        columns.append(F.col("_metadata.file_path").alias("file"))
+    return columns
+
+
+class LineDecoder:
+    """Decodes batches of the rows of `line_columns`."""
+
+    def __init__(self, source: TextSource, namer: Namer, where: str) -> None:
+        self._headers = Headers(source.skip_header_lines)
+        self._has_headers = bool(source.skip_header_lines)
+        self._namer = namer
+        self._decode = decode_of(source)
+        self._strip = source.delimiter is None
+        self._where = where
+
+    def __call__(self, batch: pa.RecordBatch) -> list[Any]:
+        """The elements."""
+        return self.decode(self.without_headers(batch))
+
+    def without_headers(self, batch: pa.RecordBatch) -> pa.RecordBatch:
+        """The rows that are no header lines; asked once for each batch."""
+        rest = self._headers.rest(batch.column("head")) if self._has_headers else None
+        return batch if rest is None else batch.filter(rest)
+
+    def decode(self, batch: pa.RecordBatch) -> list[Any]:
+        """The elements of rows that are no header lines."""
+        lines = self._decoded(batch.column("value"))
+        if "file" not in batch.schema.names:
+            return lines
+        files = batch.column("file").dictionary_encode()
+        names = [self._namer(name) for name in files.dictionary.to_pylist()]
+        return [(names[at], line) for at, line in zip(files.indices.to_pylist(), lines, strict=True)]
+
+    def _decoded(self, column: pa.Array) -> list[Any]:
+        ends = b"\r" if pa.types.is_binary(column.type) else "\r"
+        try:
+            values: list[Any] = column.to_pylist()
+        except UnicodeDecodeError as error:
+            raise not_utf8(error, self._where) from None
+        if self._strip and pc.any(pc.ends_with(column, "\r")).as_py():
+            values = [value[:-1] if value.endswith(ends) else value for value in values]
+        return values if self._decode is None else [self._decode(value) for value in values]
+
+
+def decode_of(source: TextSource) -> Callable[[bytes], Any] | None:
+    """What decodes the bytes of a record; None if they are UTF-8 text."""
+    return None if source.coder is None else source.coder.decode
+
+
+def not_utf8(error: UnicodeDecodeError, where: str) -> UnicodeDecodeError:
+    """The error of a line that is not UTF-8, as Beam's default coder raises it, with where and what to do."""
+    reason = three_parts(error.reason, where=where, hint=_NOT_UTF8)
+    return UnicodeDecodeError(error.encoding, error.object, error.start, error.end, reason)
+
+
+def content_columns() -> list[Column]:
+    """One row a file: its name and its bytes as stored."""
+    return [F.col("_metadata.file_path").alias("file"), F.col("content")]
+
+
+@dataclass(frozen=True)
+class FileDecoder:
+    """Cuts whole files into records; a file must fit into a task's memory, and Spark's limit is 2 GB."""
+
+    source: TextSource
+    namer: Namer
+    where: str
+
+    def __call__(self, batch: pa.RecordBatch) -> list[Any]:
+        """The elements."""
+        rows = zip(batch.column("file").to_pylist(), batch.column("content").to_pylist(), strict=True)
+        return [element for file, content in rows for element in self._elements(file, content)]
+
+    def _elements(self, file: str, content: bytes) -> Iterator[Any]:
+        name = self.namer(file)
+        source = self.source
+        plain = decompress(content, resolve_compression(name, source.compression_type), name, self.where)
+        for record in records(
+            [plain],
+            delimiter=source.delimiter,
+            escapechar=source.escapechar,
+            strip=source.strip_trailing_newlines,
+            skip=source.skip_header_lines,
+        ):
+            value = self._decoded(record)
+            yield (name, value) if source.with_filename else value
+
+    def _decoded(self, record: bytes) -> Any:
+        decode = decode_of(self.source)
+        if decode is not None:
+            return decode(record)
+        try:
+            return record.decode("utf-8")
+        except UnicodeDecodeError as error:
+            raise not_utf8(error, self.where) from None

@@ -1,0 +1,83 @@
+"""Text files as a stream."""
+
+from __future__ import annotations
+
+import re
+from typing import Any
+
+import pyarrow as pa
+from pyspark.sql import SparkSession
+
+from penstock.error import three_parts
+from penstock.io.compression import CompressionTypes
+from penstock.io.streams import StreamSource
+from penstock.io.text_source import TextSource
+from penstock_spark.files.finding import Namer
+from penstock_spark.formats.text.scan import (
+    FileDecoder,
+    LineDecoder,
+    content_columns,
+    cuts_as_spark,
+    line_columns,
+    line_end,
+    spark_unpacks,
+)
+from penstock_spark.reports.failure import step_failed
+from penstock_spark.sources.decoding import ByFile, Careful
+from penstock_spark.sources.scan import StreamScan
+from penstock_spark.sources.stream_files import place_columns, stream_files
+
+_CONTENTS = "path string, modificationTime timestamp, length long, content binary"
+"""The columns of Spark's reader of whole files."""
+
+
+def open_text_stream(source: TextSource, stream: StreamSource, spark: SparkSession, where: str) -> StreamScan:
+    """Lines, or (file name, line) pairs. What no coder decodes may be rejected."""
+    files = stream_files(stream, source.file_pattern, where)
+    naming, has_rejects = files.naming(), stream.has_rejects
+    if cuts_as_spark(source) and _spark_may_unpack(source, files.pattern):
+        frame = files.load(spark.readStream.option("lineSep", line_end(source)), "text")
+        lines = frame.select(*line_columns(source), *place_columns(stream))
+        return StreamScan(lines, lambda: ByFile(_Lines(source, naming.namer, has_rejects, where), naming))
+    frame = files.load(spark.readStream.schema(_CONTENTS), "binaryFile")
+    contents = frame.select(*content_columns(), *place_columns(stream))
+
+    def make_decoder() -> ByFile:
+        decode = FileDecoder(source, naming.namer, where)
+        return ByFile(Careful(lambda batch, file: decode(batch), "content", has_rejects, where), naming)
+
+    return StreamScan(contents, make_decoder)
+
+
+def _spark_may_unpack(source: TextSource, pattern: str) -> bool:
+    """Whether Spark undoes the compression of files with this ending; where it is open, as far as can be known.
+
+    >>> [_spark_may_unpack(TextSource("", compression_type="auto"), name) for name in ("/a/*.gz", "/a/*.xz", "/a/*")]
+    [True, False, True]
+    """
+    if _has_open_ending(pattern) and source.compression_type != CompressionTypes.AUTO:
+        return False
+    return spark_unpacks(source, pattern)
+
+
+def _has_open_ending(pattern: str) -> bool:
+    """Whether files that match may have one ending or another."""
+    return bool(re.search(r"[*?\]][^.]*\Z", pattern)) or "." not in pattern.rpartition("/")[2]
+
+
+class _Lines:
+    """Decodes lines of a file."""
+
+    def __init__(self, source: TextSource, namer: Namer, has_rejects: bool, where: str) -> None:
+        self._source = source
+        self._decoder = LineDecoder(source, namer, where)
+        self._careful = Careful(lambda batch, file: self._decoder.decode(batch), "value", has_rejects, where)
+        self._where = where
+
+    def __call__(self, batch: pa.RecordBatch, file: str) -> list[Any]:
+        """The elements."""
+        if not spark_unpacks(self._source, file):
+            what = f"{file} is compressed in a way that Spark does not know"
+            hint = "give such files a pattern with their ending, such as *.xz"
+            step_failed(ValueError(three_parts(what, where=self._where, hint=hint)), self._where)
+        return self._careful(self._decoder.without_headers(batch), file)

@@ -1,0 +1,232 @@
+"""The one function that Spark calls with the rows for sinks of each micro-batch."""
+
+from __future__ import annotations
+
+import re
+from collections.abc import Callable, Collection, Sequence
+from typing import Any, NoReturn
+
+from pyspark import StorageLevel
+from pyspark.sql import DataFrame, SparkSession
+from pyspark.sql import functions as F
+
+from penstock.graph import Graph
+from penstock_spark.files.whole_files import WholeFiles
+from penstock_spark.formats.registry import prepare_sink
+from penstock_spark.lowering.sinks_inside import rows_inside
+from penstock_spark.lowering.stream_sink import StreamSink
+from penstock_spark.reports.failure import find_failure, step_failed
+from penstock_spark.reports.reporting import reporting_now, reports_of
+from penstock_spark.reports.spark_errors import Surroundings, translated
+from penstock_spark.session.workers_python import map_in_arrow
+from penstock_spark.sinks.plan import MicroBatch
+from penstock_spark.worker.program import PageRoot, SinkWriterSpec, StageProgram
+from penstock_spark.worker.stage import stage_function
+from penstock_spark.worker.unwritable import unwritable
+
+TASK_BYTES = 4 << 20
+"""So many bytes of elements, at least, are worth a task, and a file, of their own."""
+
+_INTERRUPTED = re.compile(
+    r"java\.\S*Interrupt\w*Exception|cancelled part of cancelled job group|SPARK_JOB_CANCELLED"
+)
+
+# Spark takes an error with this text for the end of a query that was stopped; a stack trace is too long for it.
+_SPARKS_WORDS = (
+    "py4j.protocol.Py4JJavaError: An error occurred while calling Spark: java.lang.InterruptedException"
+)
+
+
+class QueryStopped(Exception):
+    """Somebody has stopped the query while a micro-batch was written."""
+
+
+class BatchWriter:
+    """Writes a micro-batch to all sinks: Spark calls it as ``foreachBatch`` wants.
+
+    Spark computes the rows anew for each job, with all levels of the query: their state would be read, and user code
+    run, more than once. So there is one job, or the rows are kept for those that follow.
+
+    Args:
+        sinks: The sinks; rows have the columns ``level``, ``shard`` and ``payload``, a page of elements.
+        inside: The levels of those whose payloads are rows already: `encoders_inside` has their encoders.
+        dumps: Pickles a program for the workers.
+        metrics: A Spark accumulator that takes snapshots.
+        run: Names the run.
+        sys_path: Folders that the driver imports from and the workers should too.
+        app: Names the checkpoint: the same after a restart, and never that of another checkpoint.
+        check: Called before a micro-batch is written: it raises if another run holds the checkpoint.
+        location: The folder of the checkpoint, for errors.
+        graph: The pipeline, for errors: which step reads a file.
+
+    Attributes:
+        files: What looks whether a micro-batch has read its files as a whole; set once the query has its sources.
+
+    Raises:
+        UnsupportedByRunner: A sink takes no stream, or not all that is asked of it.
+        ValueError: A description does not fit together.
+    """
+
+    def __init__(
+        self,
+        sinks: Sequence[StreamSink],
+        inside: Collection[int],
+        dumps: Callable[[Any], bytes],
+        metrics: Any,
+        run: str,
+        sys_path: tuple[str, ...],
+        app: str,
+        check: Callable[[], None],
+        location: str | None = None,
+        graph: Graph | None = None,
+    ) -> None:
+        self._check = check
+        self._sinks = tuple(sinks)
+        self._inside = frozenset(inside)
+        self._dumps = dumps
+        self._metrics = metrics
+        self._run = run
+        self._sys_path = sys_path
+        self._streams = _streams(self._sinks, app)
+        self._location = location
+        self._graph = graph
+        self.files: WholeFiles | None = None
+        self._last_begun: int | None = None
+        self._reporting = reporting_now()
+        for sink in self._sinks:
+            # What cannot be planned is refused now.
+            _ = sink.plan
+
+    def prepare(self, spark: SparkSession, labels: Collection[str] | None = None) -> None:
+        """Has sinks look at what is there, before the query starts for the first time with them.
+
+        Args:
+            spark: A session.
+            labels: The labels of the sinks that begin now; None means all.
+
+        Raises:
+            FileExistsError: Something is there that a sink must not write over.
+            RunnerError: Spark says so.
+        """
+        for sink in self._sinks:
+            if labels is None or sink.step.label in labels:
+                try:
+                    prepare_sink(sink.sink, spark, sink.step.where, self._streams[sink.level])
+                except OSError as error:
+                    raise unwritable(error, sink.step.where) from None
+
+    def __call__(self, frame: DataFrame, batch_id: int) -> None:
+        """Writes a micro-batch; when it returns, Spark notes in the checkpoint that this is done."""
+        self._check()
+        # After its first micro-batch, this process knows whether it has begun one before.
+        may_be_again = self._last_begun is None or batch_id <= self._last_begun
+        self._last_begun = batch_id
+        # Spark calls from a thread of its own.
+        with reports_of(self._reporting):
+            try:
+                self._write(frame, batch_id, may_be_again)
+                if self.files is not None:
+                    self.files.check(frame)
+            except Exception as error:
+                if _is_stop(str(error)):
+                    raise QueryStopped(_SPARKS_WORDS) from None
+                self._fail(error, tuple(sink.step.where for sink in self._sinks))
+
+    def _write(self, frame: DataFrame, batch_id: int, may_be_again: bool) -> None:
+        match self._sinks:
+            case ():
+                frame.write.format("noop").mode("overwrite").save()
+            case (sink,) if sink.plan.is_one_job:
+                batch = self._batch(sink, batch_id, may_be_again)
+                if sink.level in self._inside:
+                    self._commit(sink, batch, rows_inside(frame, sink.plan))
+                    return
+                rows = _pages_in(frame)
+                if sink.plan.partitions is not None:
+                    # With a shuffle: without one, the levels would run in so few tasks too.
+                    rows = rows.repartition(sink.plan.partitions)
+                self._encode(sink, batch, rows)
+            case _:
+                kept = frame.persist(StorageLevel.MEMORY_AND_DISK)
+                try:
+                    self._write_each(kept, batch_id, may_be_again)
+                finally:
+                    kept.unpersist()
+
+    def _write_each(self, kept: DataFrame, batch_id: int, may_be_again: bool) -> None:
+        tasks = _tasks_by_level(kept)
+        for sink in self._sinks:
+            rows, batch = _rows_of(sink, kept), self._batch(sink, batch_id, may_be_again)
+            if sink.level in tasks:
+                self._encode(sink, batch, rows.coalesce(sink.plan.partitions or tasks[sink.level]))
+            elif may_be_again:
+                # An earlier try may have left something that has to go.
+                self._encode(sink, batch, rows.limit(0))
+
+    def _batch(self, sink: StreamSink, batch_id: int, may_be_again: bool) -> MicroBatch:
+        return MicroBatch(batch_id, self._streams[sink.level], may_be_again)
+
+    def _encode(self, sink: StreamSink, batch: MicroBatch, pages: DataFrame) -> None:
+        """Writes the pages of one sink."""
+        (edge,) = sink.step.inputs
+        writer = SinkWriterSpec(edge, sink.plan.make_encoder, sink.step.where)
+        program = StageProgram(self._run, sink.level, (PageRoot(edge),), (), (writer,))
+        function = stage_function(self._dumps(program), {}, self._metrics, self._sys_path)
+        self._commit(sink, batch, map_in_arrow(pages, function, sink.plan.schema))
+
+    def _commit(self, sink: StreamSink, batch: MicroBatch, rows: DataFrame) -> None:
+        """Writes the rows of one sink; an error that no step has made names the sink's."""
+        try:
+            sink.plan.commit(rows, batch)
+        except Exception as error:
+            if _is_stop(str(error)):
+                raise
+            self._fail(error, (sink.step.where,))
+
+    def _fail(self, error: Exception, places: tuple[str, ...]) -> NoReturn:
+        """Raises an error in the terms of the pipeline; one that a step has made, as it is."""
+        if find_failure(str(error)) is not None:
+            raise error
+        where = places[0] if places else "in a stream without a sink"
+        if isinstance(error, OSError):
+            step_failed(unwritable(error, where), where)
+        known = Surroundings(graph=self._graph, places=places or (where,), checkpoint=self._location)
+        step_failed(translated(error, known), where)
+
+
+def _is_stop(text: str) -> bool:
+    """Whether that is the text of an error that came of stopping the query."""
+    return find_failure(text) is None and _INTERRUPTED.search(text) is not None
+
+
+def _streams(sinks: Sequence[StreamSink], app: str) -> dict[int, str]:
+    """A name for what goes into each sink, by level: where it is written decides, since labels may change."""
+    names: dict[int, str] = {}
+    for sink in sinks:
+        name = f"{app}/{sink.sink.describe()}"
+        while name in names.values():
+            name += " again"
+        names[sink.level] = name
+    return names
+
+
+def _rows_of(sink: StreamSink, frame: DataFrame) -> DataFrame:
+    """The pages of one of several sinks."""
+    return _pages_in(frame.where(frame["level"] == sink.level))
+
+
+def _pages_in(frame: DataFrame) -> DataFrame:
+    """Pages, as a `PageRoot` reads them."""
+    return frame.select(F.lit(0).alias("tag"), frame["payload"].alias("value"))
+
+
+def _tasks_by_level(kept: DataFrame) -> dict[int, int]:
+    """Which sinks have rows, and how many tasks are worth while for each; one job, which computes all rows."""
+    found = kept.select(
+        "level", F.spark_partition_id().alias("partition"), F.length("payload").alias("size")
+    ).toArrow()
+    levels = found.group_by("level").aggregate([("partition", "count_distinct"), ("size", "sum")])
+    return {
+        row["level"]: min(row["partition_count_distinct"], 1 + row["size_sum"] // TASK_BYTES)
+        for row in levels.to_pylist()
+    }

@@ -1,0 +1,163 @@
+"""The names of a sink's files: by Beam's templates, or by a function of the user's."""
+
+from __future__ import annotations
+
+import os
+from dataclasses import dataclass, replace
+from typing import Any, Protocol
+
+from penstock.base.bounded_window import GlobalWindow
+from penstock.error import UnsupportedByRunner, three_parts
+from penstock.io.columnar import ColumnSink
+from penstock.io.file_naming import default_file_naming
+from penstock.io.filesystems import FileSystems
+from penstock.io.paths import known_path
+from penstock.io.text_sink import Shards
+from penstock.io.write_files import FileResult
+from penstock_spark.files.file_system import folder_of
+
+_WINDOW = GlobalWindow()
+
+
+class Names(Protocol):
+    """The names of a sink's files."""
+
+    @property
+    def folder(self) -> str:
+        """Where the files go; "" for the working folder."""
+
+    @property
+    def is_local(self) -> bool:
+        """Whether that is on a local disk."""
+
+    @property
+    def place(self) -> str:
+        """What the user has said of that, for errors."""
+
+    def refuse(self, letters: str, where: str) -> None:
+        """Raises UnsupportedByRunner for names with one of the letters of Beam's templates."""
+
+    def path(self, batch: str, shard: int, count: int) -> str:
+        """The path of a file, from the name of the micro-batch ("" in batch mode), and the numbers of shards."""
+
+    def results(self, paths: list[str], batch: str) -> list[Any]:
+        """The elements that tell of files, from their paths."""
+
+    def of_window(self, window: Any, pane: Any, shard: int, count: int) -> tuple[str, Any]:
+        """The path of a file of a window of a stream, and the element that tells of it."""
+
+
+@dataclass(frozen=True)
+class TemplateNames:
+    """Beam's names, such as ``prefix-batch-000012-00000-of-00003.suffix``; elements are the paths."""
+
+    shards: Shards
+
+    @property
+    def folder(self) -> str:
+        """Where the files go; "" for the working folder."""
+        return folder_of(self.shards.prefix)
+
+    @property
+    def is_local(self) -> bool:
+        """Whether that is on a local disk."""
+        return FileSystems.get_scheme(self.shards.prefix) is None
+
+    @property
+    def place(self) -> str:
+        """What every path begins with."""
+        return self.shards.prefix
+
+    def refuse(self, letters: str, where: str) -> None:
+        """Raises UnsupportedByRunner for a template with one of the letters."""
+        for letter in letters:
+            if letter in self.shards.template:
+                raise UnsupportedByRunner(
+                    f"the letter {letter} in shard_name_template {self.shards.template!r} is not supported",
+                    where=where,
+                    hint="leave it out" if letter == "U" else "files of windows need an unbounded input",
+                )
+
+    def path(self, batch: str, shard: int, count: int) -> str:
+        """The path of a file."""
+        shards = self.shards
+        if batch:
+            shards = replace(shards, file_path_prefix=f"{shards.prefix}-{batch}")
+        return shards.name(shard, count)
+
+    def results(self, paths: list[str], batch: str) -> list[Any]:
+        """The paths."""
+        return paths
+
+    def of_window(self, window: Any, pane: Any, shard: int, count: int) -> tuple[str, Any]:
+        """The path, twice."""
+        path = self.shards.window_name(window, pane.index, shard, count)
+        return path, path
+
+
+@dataclass(frozen=True)
+class FunctionNames:
+    """Names by a function, such as ``default_file_naming``; elements are ``FileResult`` records.
+
+    Attributes:
+        folder: Where the files go; "" for the working folder.
+        prefix: How names begin, unless there is a naming.
+        file_naming: The user's function; None for Beam's own.
+    """
+
+    folder: str
+    prefix: str
+    file_naming: Any
+
+    @property
+    def is_local(self) -> bool:
+        """Whether that is on a local disk."""
+        return FileSystems.get_scheme(self.place) is None
+
+    @property
+    def place(self) -> str:
+        """The folder, as what every path begins with."""
+        return f"{self.folder}/"
+
+    def refuse(self, letters: str, where: str) -> None:
+        """Nothing: what a function makes names of is its own business."""
+
+    def path(self, batch: str, shard: int, count: int) -> str:
+        """The path of a file; names are relative to the folder."""
+        return self._in_folder(self._name(batch, shard, count))
+
+    def results(self, paths: list[str], batch: str) -> list[Any]:
+        """Records, whose names are relative to the folder."""
+        count = len(paths)
+        names = [self._name(batch, shard, count) for shard in range(count)]
+        return [FileResult(name, shard, count, _WINDOW, None, None) for shard, name in enumerate(names)]
+
+    def of_window(self, window: Any, pane: Any, shard: int, count: int) -> tuple[str, Any]:
+        """The path and a record."""
+        naming = self.file_naming or default_file_naming(self.prefix)
+        name = str(naming(window, pane, shard, count, "", None))
+        return os.path.join(self.folder, name), FileResult(name, shard, count, window, pane, None)
+
+    def _name(self, batch: str, shard: int, count: int) -> str:
+        if self.file_naming is None:
+            naming = default_file_naming(f"{self.prefix}-{batch}" if batch else self.prefix)
+            return str(naming(_WINDOW, None, shard, count, "", None))
+        name = str(self.file_naming(_WINDOW, None, shard, count, "", None))
+        inside, slash, last = name.rpartition("/")
+        return f"{inside}{slash}{batch}-{last}" if batch else name
+
+    def _in_folder(self, name: str) -> str:
+        return f"{self.folder}/{name}" if self.folder else name
+
+
+def names_of(sink: ColumnSink, where: str) -> FunctionNames:
+    """The names of a sink of CSV or JSON files; ValueError while its path has no value."""
+    path = known_path(sink.path)
+    if path is None:
+        raise ValueError(
+            three_parts(f"the path {sink.path} has no value", where=where, hint="give its option")
+        )
+    if sink.file_naming:
+        return FunctionNames(path, "", sink.file_naming)
+    folder, _, prefix = path.rpartition("/")
+    return FunctionNames(folder, prefix, None)

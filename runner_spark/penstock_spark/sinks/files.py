@@ -1,0 +1,312 @@
+"""Files as a sink: tasks or Spark write them beside their place, and the driver names them when all are whole.
+
+On a local (or shared) disk the tasks write them, to a temporary folder, under names of their own, and answer with those
+names. A task that is run again, or twice at once, writes other files; the driver takes those that Spark says succeeded,
+and deletes the folder with the rest. On any other file system Spark's own writer does the same.
+
+In batch mode, the files of an earlier run go that have such names, also where there are fewer now. In a stream each
+micro-batch has files of its own, whose names carry its number. Exactly once: one that is written again replaces all the
+files that an earlier try has given names. One without elements writes no file, and header and footer are those of each
+file.
+"""
+
+from __future__ import annotations
+
+import functools
+import logging
+import os
+import re
+from collections.abc import Callable, Iterable, Sequence
+from dataclasses import dataclass, replace
+from typing import Any, Protocol
+
+import pyarrow as pa
+from pyspark import TaskContext
+from pyspark.sql import DataFrame, SparkSession
+from pyspark.sql.types import StructType
+
+from penstock.base.identifiers import identifier
+from penstock.error import UnsupportedByRunner, three_parts
+from penstock.graph import Sink
+from penstock_spark.files.file_system import FileSystem, HadoopFiles, LocalFiles, file_system_of, folder_of
+from penstock_spark.files.naming import SHARD, SHARDS, Naming
+from penstock_spark.files.temporary import PREFIX, begin, new_name, remove_abandoned
+from penstock_spark.sinks.file_names import Names
+from penstock_spark.sinks.plan import Encoder, MicroBatch, SinkPlan
+
+# A file of Spark's that is larger than this has elements in it, whatever its compression.
+_LARGE_BYTES = 8192
+
+# A number that stands for that of a micro-batch where a pattern is made of a name.
+_BATCH = 666_666_667
+_STANDS_FOR_ANY = re.compile(f"{_BATCH}|{SHARD}|{SHARDS}")
+
+_LOGGER = logging.getLogger(__name__)
+
+
+class ShardWriter(Protocol):
+    """Writes the elements of one file."""
+
+    def write(self, values: Sequence[Any]) -> int:
+        """Writes elements until the file is full; how many it took, less than all only if it is full."""
+
+    def close(self) -> None:
+        """Ends the file."""
+
+
+@dataclass(frozen=True)
+class SparkFiles:
+    """How Spark writes the files of a format.
+
+    Attributes:
+        schema: The Spark schema of the encoder's rows.
+        make_encoder: Called once in each task.
+        write: Has Spark write a frame of them to a folder that is not there yet.
+        has_elements: Whether a small file, given its bytes, has any elements in it: Spark writes an empty file where
+            the first task has none.
+        empty_file: The content of a file without elements.
+    """
+
+    schema: str | StructType
+    make_encoder: Callable[[], Encoder]
+    write: Callable[[DataFrame, str], None]
+    has_elements: Callable[[bytes], bool]
+    empty_file: bytes
+
+
+def _not_in_columns() -> SparkFiles | None:
+    """Elements are encoded in Python."""
+
+
+@dataclass(frozen=True)
+class FileSink:
+    """How a sink of files is written, whatever their format.
+
+    Attributes:
+        names: The names of the files.
+        shards: How many files are asked for; 0 means one for each task that has elements.
+        empty_shards: How many files an empty collection gives in batch mode.
+        open_shard: Opens a file on a local disk for writing, given its path.
+        by_spark: How Spark writes the files; UnsupportedByRunner if it does not write all that is asked of it.
+        columns: How Spark writes a frame whose columns are the fields of the elements; None if it does not.
+        limits: The limits of a file that are asked for, so that there may be more files than shards.
+    """
+
+    names: Names
+    shards: int
+    empty_shards: int
+    open_shard: Callable[[str], ShardWriter]
+    by_spark: Callable[[], SparkFiles]
+    columns: Callable[[], SparkFiles | None] = _not_in_columns
+    limits: tuple[str, ...] = ()
+
+
+def plan_files(sink: Sink, files: FileSink, is_stream: bool, where: str) -> SinkPlan:
+    """Plans a sink of files.
+
+    Args:
+        sink: The description.
+        files: How it is written.
+        is_stream: Whether it takes micro-batches.
+        where: The step, for errors.
+
+    Raises:
+        UnsupportedByRunner: The names have windows in them; or Spark does not write what is asked for.
+    """
+    if getattr(sink, "triggering_frequency", None):
+        raise UnsupportedByRunner(
+            "triggering_frequency is for unbounded collections", where=where, hint="leave it out"
+        )
+    files.names.refuse("WVU", where)
+    writing = _Writing(files, _temporary_name(files.names) if is_stream else new_name())
+    plan = writing.by_tasks() if files.names.is_local else writing.by_spark(files.by_spark())
+    columns = None if is_stream else files.columns()
+    return plan if columns is None else replace(plan, columns=writing.by_spark(columns))
+
+
+def _temporary_name(names: Names) -> str:
+    """The name of a stream's temporary folder: always the same, so that what a killed run has left in it goes."""
+    return f"{PREFIX}{os.path.basename(names.path('stream', 0, 1))}"
+
+
+@dataclass(frozen=True)
+class _Writing:
+    """How files get to their place.
+
+    Attributes:
+        files: How they are written.
+        temporary: The name of the folder that they are in first.
+    """
+
+    files: FileSink
+    temporary: str
+
+    def by_tasks(self) -> SinkPlan:
+        """Tasks write the files."""
+        open_shard = self.files.open_shard
+        temporary = os.path.join(os.path.abspath(self.files.names.folder), self.temporary)
+
+        def commit(frame: DataFrame, batch: MicroBatch) -> list[Any]:
+            return self._commit(
+                LocalFiles(),
+                temporary,
+                batch,
+                lambda: sorted(row.file for row in frame.collect()),
+                lambda path: open_shard(path).close(),
+            )
+
+        return SinkPlan(
+            "file string", lambda: _FileEncoder(temporary, open_shard), self.files.shards or None, commit
+        )
+
+    def by_spark(self, spark_files: SparkFiles) -> SinkPlan:
+        """Spark writes the files."""
+        folder = self.files.names.folder
+        if self.files.names.is_local:
+            # Hadoop takes the path as it is: a URI's escapes would be part of it.
+            folder = f"file://{os.path.abspath(folder)}"
+        temporary = f"{folder}/{self.temporary}"
+
+        def commit(frame: DataFrame, batch: MicroBatch) -> list[Any]:
+            system = HadoopFiles(frame.sparkSession, folder)
+
+            def write() -> list[str]:
+                # Spark makes the folder that it writes to.
+                spark_files.write(frame, f"{temporary}/files")
+                found = [
+                    (f"{temporary}/files/{name}", size)
+                    for name, size in system.files(f"{temporary}/files")
+                    if not name.startswith(("_", "."))
+                ]
+                return [
+                    path
+                    for path, size in found
+                    if size > _LARGE_BYTES or spark_files.has_elements(system.read(path) or b"")
+                ]
+
+            make_empty = functools.partial(system.write, content=spark_files.empty_file)
+            return self._commit(system, temporary, batch, write, make_empty)
+
+        return SinkPlan(spark_files.schema, spark_files.make_encoder, self.files.shards or None, commit)
+
+    def _commit(
+        self,
+        system: FileSystem,
+        temporary: str,
+        batch: MicroBatch,
+        write: Callable[[], list[str]],
+        make_empty: Callable[[str], None],
+    ) -> list[Any]:
+        """Has files written to a folder beside their place, gives them their names, and then deletes what is stale.
+
+        Wherever this is cut short, the old files or the new ones are there, or some of each, and the next run, or the
+        next try, replaces all.
+        """
+        files = self.files
+
+        def absolute(path: str) -> str:
+            return os.path.abspath(path) if files.names.is_local else path
+
+        naming = Naming(functools.partial(files.names.path, batch.name))
+        if not batch.stream:
+            remove_abandoned(system, folder_of(temporary))
+        try:
+            begin(system, temporary)
+            written = write()
+            empty_shards = 0 if batch.stream else files.empty_shards
+            wanted = max(files.shards, 1) if written else empty_shards
+            for _ in range(wanted - len(written)):
+                written.append(f"{temporary}/empty-{identifier()}")
+                make_empty(written[-1])
+            names = naming.names(len(written))
+            # Looked at before: two runs that write the same names at once cannot delete each other's new files then.
+            folder = absolute(naming.folder)
+            present = system.names(folder, naming.beginning) if batch.may_be_again else []
+            stale = naming.stale(len(names), present)
+            for source, name in zip(written, names, strict=True):
+                system.replace(source, absolute(name))
+            for name in stale:
+                system.remove(f"{folder}/{name}")
+            if stale:
+                count = len(stale)
+                _LOGGER.warning(
+                    "%s: deleted %d files of an earlier run, such as %s", naming.folder, count, stale[0]
+                )
+            return files.names.results(names, batch.name)
+        finally:
+            system.delete(temporary)
+
+
+def prepare_files(files: FileSink, spark: SparkSession, where: str) -> None:
+    """Refuses to begin where another stream has left files: this one's would replace some, and stand among the rest.
+
+    Raises:
+        FileExistsError: There are some.
+    """
+    naming = Naming(functools.partial(files.names.path, MicroBatch(_BATCH, "any").name))
+    system = file_system_of(spark, naming.folder)
+    remove_abandoned(system, naming.folder)
+    name = os.path.basename(naming.example())
+    present = system.names(naming.folder, _STANDS_FOR_ANY.split(name)[0])
+    found = sorted(filter(names_like(name).match, present))
+    if found:
+        raise FileExistsError(
+            three_parts(
+                f"{naming.folder or 'the working folder'} has files of another stream, such as {found[0]}",
+                where=where,
+                hint="delete them, write elsewhere, or go on with the checkpoint of the stream that wrote them",
+            )
+        )
+
+
+def names_like(example: str) -> re.Pattern[str]:
+    """Matches, as a whole, the names that differ from an example in what the large numbers stand for.
+
+    >>> bool(names_like("o-batch-666666667-777777778-of-888888889").match("o-batch-000012-00001-of-00003"))
+    True
+    """
+    return re.compile(_STANDS_FOR_ANY.sub(r"\\d+", re.escape(example)) + r"\Z")
+
+
+class _FileEncoder(Encoder):
+    """Writes a task's elements to files, and answers with their names; without elements it writes none."""
+
+    def __init__(self, temporary: str, open_shard: Callable[[str], ShardWriter]) -> None:
+        self._temporary = temporary
+        self._open_shard = open_shard
+        self._writer: ShardWriter | None = None
+        self._files: list[str] = []
+
+    def encode(self, values: list[Any]) -> pa.RecordBatch:
+        """Writes the elements, to another file whenever one is full; no rows."""
+        rest: Sequence[Any] = values
+        while rest:
+            taken = self._shard().write(rest)
+            rest = rest[taken:]
+            if rest:
+                self._close()
+        return _rows(())
+
+    def finish(self) -> pa.RecordBatch | None:
+        """The names of the files, in order."""
+        self._close()
+        return _rows(self._files)
+
+    def _shard(self) -> ShardWriter:
+        if self._writer is None:
+            context = TaskContext.get()
+            partition = context.partitionId() if context else 0
+            name = f"{partition:06d}-{len(self._files):06d}-{identifier()}"
+            path = os.path.join(self._temporary, name)
+            self._writer = self._open_shard(path)
+            self._files.append(path)
+        return self._writer
+
+    def _close(self) -> None:
+        if self._writer is not None:
+            self._writer.close()
+            self._writer = None
+
+
+def _rows(files: Iterable[str]) -> pa.RecordBatch:
+    return pa.RecordBatch.from_arrays([pa.array(list(files), pa.string())], names=["file"])

@@ -1,0 +1,137 @@
+"""Records in files of text, as pandas writes them: what CSV and JSON files have in common."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Sequence
+from dataclasses import dataclass
+from typing import TYPE_CHECKING, Any
+
+import pyarrow as pa
+
+from penstock.error import UnsupportedByRunner, three_parts
+from penstock.io.columnar import ColumnSink
+from penstock.io.compression import CompressionTypes
+from penstock.io.paths import known_path
+from penstock_spark.arrow.records import plain
+from penstock_spark.files.compressed import open_for_writing
+from penstock_spark.sinks.file_names import names_of
+from penstock_spark.sinks.files import FileSink, SparkFiles
+from penstock_spark.sinks.plan import Encoder
+from penstock_spark.sinks.text_blocks import spark_text, text_rows
+
+if TYPE_CHECKING:
+    import pandas as pd
+
+
+@dataclass(frozen=True)
+class RecordText:
+    """Makes text of records.
+
+    Attributes:
+        write: From a table, and whether it is the first of a file, to text that ends with a line end.
+        columns: The columns, if they are known before the first record.
+        where: The step, for errors.
+        has_header: Whether a file without records has the names of the columns in it.
+        is_list: Whether the records of a file are one text, which is made at the end.
+    """
+
+    write: Callable[[pd.DataFrame, bool], bytes]
+    columns: tuple[str, ...] | None
+    where: str
+    has_header: bool = False
+    is_list: bool = False
+
+    def head(self) -> bytes:
+        """The content of a file without records."""
+        return self.of([], first=True) if self.has_header else b""
+
+    def of(self, values: Sequence[Any], first: bool) -> bytes:
+        """The text of some records, and of the header if they are the first of a file."""
+        records = [plain(value) for value in values]
+        if not all(isinstance(record, dict) for record in records):
+            raise TypeError(
+                three_parts(
+                    "an element is no record with named fields",
+                    where=self.where,
+                    hint="make it a Row, e.g. with beam.Select, or a NamedTuple",
+                )
+            )
+        # Every program imports this module, and few write such files: pandas takes a fifth of a second.
+        import pandas as pd
+
+        columns = list(self.columns or (records[0] if records else ()))
+        # Columns of Python objects keep whole numbers whole where some are missing.
+        table = pd.DataFrame(
+            [[record.get(name) for name in columns] for record in records], columns=columns, dtype=object
+        )
+        return self.write(table, first)
+
+
+def record_files(sink: ColumnSink, text: RecordText, empty_shards: int, where: str) -> FileSink:
+    """How a sink of records is written.
+
+    Args:
+        sink: The description.
+        text: Makes text of records.
+        empty_shards: How many files a collection of nothing gives.
+        where: The step, for errors.
+    """
+
+    def by_spark() -> SparkFiles:
+        if text.is_list:
+            raise UnsupportedByRunner(
+                f"lines=False is not supported for {known_path(sink.path)}",
+                where=where,
+                hint="write to a path without a scheme",
+            )
+        return spark_text(lambda: _RecordBlocks(text), text.head())
+
+    return FileSink(
+        names_of(sink, where),
+        sink.num_shards or 0,
+        empty_shards,
+        lambda path: _RecordShard(path, text),
+        by_spark,
+    )
+
+
+class _RecordShard:
+    """One file on a local disk."""
+
+    def __init__(self, path: str, text: RecordText) -> None:
+        self._file = open_for_writing(path, CompressionTypes.UNCOMPRESSED)
+        self._text = text
+        self._is_first = True
+        self._held: list[Any] = []
+
+    def write(self, values: Sequence[Any]) -> int:
+        """Takes all of the records; those of a list wait for the end."""
+        if self._text.is_list:
+            self._held += values
+        else:
+            self._file.write(self._text.of(values, self._is_first))
+            self._is_first = False
+        return len(values)
+
+    def close(self) -> None:
+        """Writes what is not written yet."""
+        if self._text.is_list:
+            self._file.write(self._text.of(self._held, first=True))
+        elif self._is_first:
+            self._file.write(self._text.head())
+        self._file.close()
+
+
+@dataclass
+class _RecordBlocks(Encoder):
+    """Rows of text for Spark's text writer; a task without elements writes no file."""
+
+    text: RecordText
+    is_first: bool = True
+
+    def encode(self, values: list[Any]) -> pa.RecordBatch:
+        """One row, without its last line end, which Spark adds."""
+        if not values:
+            return text_rows()
+        first, self.is_first = self.is_first, False
+        return text_rows(self.text.of(values, first).removesuffix(b"\n"))

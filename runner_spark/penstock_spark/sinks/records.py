@@ -1,0 +1,34 @@
+"""Records as rows of columns that Spark writes."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+from typing import Any
+
+import pyarrow as pa
+
+from penstock_spark.arrow.records import to_batch
+from penstock_spark.sinks.plan import Encoder
+
+
+@dataclass(frozen=True)
+class RecordRows(Encoder):
+    """Encodes records as rows of a schema.
+
+    Attributes:
+        schema: The Arrow schema of the rows.
+        where: The step, for errors.
+        batched: Whether the elements are ``pyarrow.Table`` values.
+    """
+
+    schema: pa.Schema
+    where: str
+    batched: bool = False
+
+    def encode(self, values: list[Any]) -> pa.RecordBatch:
+        """One row a record."""
+        if not self.batched:
+            return to_batch(values, self.schema, self.where)
+        table = pa.concat_tables([value.cast(self.schema) for value in values] or [self.schema.empty_table()])
+        batches = table.combine_chunks().to_batches()
+        return batches[0] if batches else pa.RecordBatch.from_pylist([], self.schema)

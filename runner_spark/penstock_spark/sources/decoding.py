@@ -1,0 +1,134 @@
+"""Decoding a stream's batches place by place, and what becomes of rows that do not parse."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Iterable, Iterator, Sequence
+from dataclasses import dataclass
+from typing import Any
+
+import pyarrow as pa
+import pyarrow.compute as pc
+
+from penstock_spark.reports.failure import step_failed
+from penstock_spark.sources.scan import Rejected
+from penstock_spark.sources.stream_files import FILE, Naming
+from penstock_spark.worker.messages import Place
+
+PartDecoder = Callable[[pa.RecordBatch, str], list[Any]]
+"""From rows of one file, and its name, to elements."""
+
+
+class ByFile:
+    """Decodes batches whose last columns tell the file of each row, and its place; a `StreamDecoder`.
+
+    Args:
+        decode: Decodes the other columns, for some rows of one file.
+        naming: What is known of the files by their names; the rows of those that are not meant are left out.
+
+    >>> from penstock_spark.sources.stream_files import CHANGED, START
+    >>> decode = ByFile(lambda batch, file: batch.column(0).to_pylist(), Naming())
+    >>> rows = {"value": [1, 2, 3], FILE: ["file:/a", "file:/a", "file:/b"], START: [0, 0, 0]}
+    >>> decode(pa.RecordBatch.from_pydict(rows))
+    [(('file:///a', 0), [1, 2]), (('file:///b', 0), [3])]
+    >>> decode(pa.RecordBatch.from_pydict({**rows, CHANGED: [7, 7, 5]}))
+    [((7, 'file:///a', 0), [1, 2]), ((5, 'file:///b', 0), [3])]
+    """
+
+    def __init__(self, decode: PartDecoder, naming: Naming) -> None:
+        self._decode = decode
+        self._naming = naming
+
+    def __call__(self, batch: pa.RecordBatch) -> list[tuple[Place, list[Any]]]:
+        """The elements of each file, or piece of a file, in the batch."""
+        first = batch.schema.names.index(FILE)
+        rows, parts = batch.select(range(first)), []
+        for (name, offset, *changed), start, end in runs_of(batch.columns[first:]):
+            file = self._naming.name(name)
+            if file is not None:
+                parts.append(((*changed, file, offset), self._decode(rows.slice(start, end - start), file)))
+        return [part for part in parts if part[1]]
+
+
+class ByOffset:
+    """Decodes batches of a queue whose rows tell their topic, partition and offset there; a `StreamDecoder`.
+
+    Args:
+        decode: Decodes rows.
+
+    >>> rows = {"topic": ["t"] * 3, "partition": [0, 0, 1], "offset": [7, 8, 3], "value": ["a", "b", "c"]}
+    >>> ByOffset(lambda batch: batch.column(3).to_pylist())(pa.RecordBatch.from_pydict(rows))
+    [(('t', 0, 7), ['a', 'b']), (('t', 1, 3), ['c'])]
+    """
+
+    COLUMNS = ("topic", "partition", "offset")
+
+    def __init__(self, decode: Callable[[pa.RecordBatch], Iterable[Any]]) -> None:
+        self._decode = decode
+
+    def __call__(self, batch: pa.RecordBatch) -> list[tuple[Place, list[Any]]]:
+        """The elements of each partition in the batch."""
+        *names, offset = self.COLUMNS
+        offsets = batch.column(offset)
+        return [
+            ((*partition, offsets[start].as_py()), list(self._decode(batch.slice(start, end - start))))
+            for partition, start, end in runs_of([batch.column(name) for name in names])
+        ]
+
+
+def runs_of(columns: Sequence[pa.Array]) -> Iterator[tuple[tuple[Any, ...], int, int]]:
+    """The runs of rows that have the same in all of some columns, as (what they have, first row, last row + 1).
+
+    >>> list(runs_of([pa.array(["a", "a", "a", "b"]), pa.array([1, 2, 2, 2])]))
+    [(('a', 1), 0, 1), (('a', 2), 1, 3), (('b', 2), 3, 4)]
+    """
+    ends = {end for column in columns for end in pc.run_end_encode(column).run_ends.to_pylist()}
+    start = 0
+    for end in sorted(ends):
+        yield tuple(column[start].as_py() for column in columns), start, end
+        start = end
+
+
+@dataclass(frozen=True)
+class Careful:
+    """Decodes rows, and gives a `Rejected` for each that cannot be decoded; a `PartDecoder`.
+
+    Attributes:
+        decode: Decodes many rows or one.
+        raw: The column with what was there.
+        has_rejects: Whether rows may be rejected; otherwise what `decode` raises is an error of the step.
+        where: The step.
+    """
+
+    decode: PartDecoder
+    raw: str
+    has_rejects: bool
+    where: str
+
+    def __call__(self, batch: pa.RecordBatch, file: str) -> list[Any]:
+        """The elements of some rows of a file."""
+        try:
+            return self.decode(batch, file)
+        except Exception as error:
+            if not self.has_rejects:
+                step_failed(error, self.where)
+        elements: list[Any] = []
+        for place in range(batch.num_rows):
+            row = batch.slice(place, 1)
+            try:
+                elements += self.decode(row, file)
+            except Exception as error:
+                [raw] = row.column(self.raw).cast(pa.binary()).to_pylist()
+                elements.append(Rejected(text_or_bytes(raw), error))
+        return elements
+
+
+def text_or_bytes(raw: bytes) -> str | bytes:
+    r"""The text, if it is UTF-8.
+
+    >>> text_or_bytes(b"caf\xc3\xa9"), text_or_bytes(b"caf\xe9")
+    ('café', b'caf\xe9')
+    """
+    try:
+        return raw.decode("utf-8")
+    except UnicodeDecodeError:
+        return raw

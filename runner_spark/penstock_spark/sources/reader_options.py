@@ -1,0 +1,99 @@
+"""The options of Spark's streaming readers: which there are, so that a wrong name is refused and not passed over."""
+
+from __future__ import annotations
+
+import difflib
+from collections.abc import Iterable, Mapping
+from typing import Any
+
+from penstock.error import three_parts
+
+_DEFAULTS = {"maxFileAge": "36500d", "recursiveFileLookup": True}
+_NUMBERS = ("maxFilesPerTrigger", "maxBytesPerTrigger", "maxOffsetsPerTrigger", "minOffsetsPerTrigger")
+_OF_FILES = (
+    *("maxFilesPerTrigger", "maxBytesPerTrigger", "maxFileAge", "latestFirst", "fileNameOnly"),
+    *("cleanSource", "sourceArchiveDir", "maxCachedFiles", "discardCachedInputRatio", "pathGlobFilter"),
+    *("ignoreCorruptFiles", "ignoreMissingFiles"),
+)
+_OF_FORMAT = {
+    "rate": ("rowsPerSecond", "rampUpTime", "numPartitions"),
+    "rate-micro-batch": ("rowsPerBatch", "numPartitions", "startTimestamp", "advanceMillisPerBatch"),
+    "socket": ("host", "port", "includeTimestamp"),
+    "kafka": (
+        *("assign", "subscribe", "subscribePattern", "startingTimestamp", "startingOffsets"),
+        *("startingOffsetsByTimestamp", "startingOffsetsByTimestampStrategy", "failOnDataLoss"),
+        *("kafkaConsumer.pollTimeoutMs", "fetchOffset.numRetries", "fetchOffset.retryIntervalMs"),
+        *("maxOffsetsPerTrigger", "minOffsetsPerTrigger", "maxTriggerDelay", "minPartitions"),
+        *("maxRecordsPerPartition", "groupIdPrefix", "includeHeaders"),
+    ),
+}
+
+
+def check_file_options(options: Iterable[tuple[str, Any]], where: str) -> None:
+    """Raises ValueError for an option that no stream of files has, or a value that it cannot have.
+
+    >>> check_file_options([("maxFilesPerTrigger", 5), ("latestfirst", True)], "at step 'Read'")
+    >>> check_file_options([("maxFilePerTrigger", 5)], "at step 'Read'")
+    Traceback (most recent call last):
+        ...
+    ValueError: a stream of files has no option maxFilePerTrigger
+      at step 'Read'
+      hint: did you mean maxFilesPerTrigger?
+    """
+    given = dict(options)
+    _check_names("a stream of files", given, _OF_FILES, where)
+    _check_numbers(given, where)
+    if {"maxfilespertrigger", "maxbytespertrigger"} <= {name.lower() for name in given}:
+        what = "maxFilesPerTrigger and maxBytesPerTrigger cannot both limit a micro-batch"
+        raise ValueError(three_parts(what, where=where, hint="give one of them"))
+
+
+def file_options(given: Iterable[tuple[str, Any]]) -> dict[str, Any]:
+    """The options of a stream of files, with those whose defaults are not ours.
+
+    By default Spark passes over, without a word, a file that is a week older than the newest one that it has seen; and
+    where the path of a file has a character such as [ or * in it, Spark 4.3 reads all files of the micro-batch several
+    times, unless it looks into folders of folders, and takes no columns from their names.
+
+    >>> file_options([("maxFilesPerTrigger", 5), ("maxfileage", "1d")])
+    {'recursiveFileLookup': True, 'maxFilesPerTrigger': 5, 'maxfileage': '1d'}
+    """
+    options = dict(given)
+    own = {name.lower() for name in options}
+    return {name: value for name, value in _DEFAULTS.items() if name.lower() not in own} | options
+
+
+def check_format_options(format: str, options: Iterable[tuple[str, Any]], where: str) -> None:
+    """Raises ValueError for an option that a format of Spark's own has not; others know their options themselves.
+
+    >>> check_format_options("rate", [("rowsPerSecond", 5)], "at step 'Read'")
+    >>> check_format_options("kafka", [("kafka.bootstrap.servers", "one:9092")], "at step 'Read'")
+    >>> check_format_options("somebody.elses", [("speed", 5)], "at step 'Read'")
+    """
+    given = {name: value for name, value in options if not (format == "kafka" and name.startswith("kafka."))}
+    if format in _OF_FORMAT:
+        _check_names(f"Spark's source {format}", given, _OF_FORMAT[format], where)
+    _check_numbers(given, where)
+
+
+def _check_names(what: str, given: Mapping[str, Any], known: tuple[str, ...], where: str) -> None:
+    # Spark does not tell upper from lower case in the name of an option.
+    spelled = {name.lower(): name for name in known}
+    for name in given:
+        if name.lower() not in spelled:
+            close = difflib.get_close_matches(name.lower(), spelled, 1)
+            hint = f"did you mean {spelled[close[0]]}?" if close else f"it has {', '.join(known)}"
+            raise ValueError(three_parts(f"{what} has no option {name}", where=where, hint=hint))
+
+
+def _check_numbers(given: Mapping[str, Any], where: str) -> None:
+    numbers = {name.lower() for name in _NUMBERS}
+    for name, value in given.items():
+        if name.lower() in numbers and (isinstance(value, bool) or not _is_positive(value)):
+            what = f"the option {name} is {value!r}, which is no whole number above 0"
+            raise ValueError(three_parts(what, where=where, hint=f"write {name}=100, for example"))
+
+
+def _is_positive(value: Any) -> bool:
+    text = str(value)
+    return text.isascii() and text.isdigit() and int(text) > 0

@@ -1,0 +1,187 @@
+"""Bounded sources in a stream: read once by a batch job, kept as files of pages, and streamed from there."""
+
+from __future__ import annotations
+
+import io
+from collections.abc import Callable, Iterable, Iterator
+from dataclasses import dataclass, field
+from typing import Any
+
+import pyarrow as pa
+import pyarrow.parquet as pq
+from pyspark.sql import DataFrame, SparkSession
+
+from penstock.base import clock
+from penstock.base.identifiers import identifier
+from penstock.error import RunnerError
+from penstock_spark.files.file_system import HadoopFiles, escaped
+from penstock_spark.reports.failure import step_failed
+from penstock_spark.reports.reporting import Reporting, report_with, reporting_now
+from penstock_spark.session.worker_socket import promptly
+from penstock_spark.session.workers_python import map_in_arrow
+from penstock_spark.shipping.import_paths import import_like_driver
+from penstock_spark.sources.reader_options import check_file_options, file_options
+from penstock_spark.sources.scan import Reader, Scan, with_plain_names
+from penstock_spark.worker.batch import Batch, dumps_with_code, encode_page, loads
+
+PAGES = "value binary, last boolean"
+"""The columns of the files: a page, or null in the last row of all, which is the mark of the end."""
+
+_PAGE_BYTES = 1 << 20
+_PAGE_ELEMENTS = 10_000
+_FIRST_PAGE_ELEMENTS = 1_000
+_WRITER = {
+    # Files of about 32 MB, so that a limit for each micro-batch can bite.
+    "maxRecordsPerFile": 32,
+    # Spark's writer and its reader have a row group in memory.
+    "parquet.block.row.count.limit": 8,
+}
+_SCHEMA = pa.schema([("value", pa.binary()), ("last", pa.bool_())])
+_CLOCK_TRIES = 100
+_CLOCK_PAUSE_SECONDS = 0.1
+
+
+def stage_bounded(
+    scan: Scan,
+    folder: str,
+    where: str,
+    dumps: Callable[[Any], bytes] = dumps_with_code,
+    sys_path: tuple[str, ...] = (),
+) -> None:
+    """Reads a bounded source into a folder. Does nothing if an earlier call has done that to the end.
+
+    A call that was cut off leaves no mark that it is complete, and the next one starts anew.
+
+    Args:
+        scan: The open source.
+        folder: A folder of its own, on any file system that Spark reaches.
+        where: The step, for errors.
+        dumps: Pickles the decoder for the workers.
+        sys_path: Folders that the driver imports from and the workers should too.
+
+    Raises:
+        RunnerError: The clock of the file system stands still.
+        Exception: Whatever reading raises.
+    """
+    spark = scan.frame.sparkSession
+    files, complete = HadoopFiles(spark, folder), f"{folder}/_complete"
+    if files.exists(complete):
+        return
+    files.delete(folder)
+    files.make(folder)
+    # What a task of a run that was cut off may still write goes to another folder than what this run writes.
+    staged, pages = f"{folder}/_staged-{identifier()}", f"{folder}/pages"
+    plain, make_reader = with_plain_names(scan.frame, scan.make_reader)
+    program = dumps(_Paging(make_reader, where))
+    frame = map_in_arrow(plain, _paging_function(program, sys_path), PAGES)
+    frame.write.options(**_WRITER).parquet(staged)
+    scan.check()
+    files.rename(staged, pages)
+    _write_end(files, pages, where)
+    files.write(complete, b"")
+
+
+def open_staged(spark: SparkSession, folder: str, options: Iterable[tuple[str, Any]] = ()) -> DataFrame:
+    """The pages of a folder that `stage_bounded` has filled, as a stream; its last file has the mark of the end.
+
+    Args:
+        spark: The session that reads.
+        folder: The folder.
+        options: Limits for each micro-batch: maxFilesPerTrigger or maxBytesPerTrigger.
+
+    Raises:
+        ValueError: An option is none.
+    """
+    check_file_options(options, f"at the folder {folder}")
+    reader = spark.readStream.format("parquet").schema(PAGES).options(**file_options(options))
+    pages = reader.load(f"{escaped(folder)}/pages")
+    return pages.select("value", "last", "_metadata.file_name", "_metadata.file_block_start")
+
+
+def _write_end(files: HadoopFiles, pages: str, where: str) -> None:
+    """Adds the file with the mark of the end, which must be the latest: streams read files by when they changed."""
+    content = io.BytesIO()
+    pq.write_table(pa.table({"value": [None], "last": [True]}, _SCHEMA), content)
+    latest_millis = max(files.changed_millis(pages).values(), default=0)
+    name = "end.parquet"
+    for _ in range(_CLOCK_TRIES):
+        files.write(f"{pages}/{name}", content.getvalue())
+        if files.changed_millis(pages)[name] > latest_millis:
+            return
+        clock.sleep(_CLOCK_PAUSE_SECONDS)
+    raise RunnerError(
+        f"a file that is written to {pages} now counts as older than others that are there",
+        where=where,
+        hint="correct the clock of that file system, or name another checkpoint_location",
+    )
+
+
+@dataclass(frozen=True)
+class _Paging:
+    """What a worker needs to read a source."""
+
+    make_reader: Callable[[], Reader]
+    where: str
+    reporting: Reporting = field(default_factory=reporting_now)
+
+
+def _paging_function(program: bytes, sys_path: tuple[str, ...]) -> Callable[[Any], Any]:
+    def run(records: Iterator[pa.RecordBatch]) -> Iterator[pa.RecordBatch]:
+        import_like_driver(sys_path)
+        paging: _Paging = loads(program)
+        report_with(paging.reporting)
+        try:
+            read, pages = paging.make_reader(), Pages()
+            for record in promptly(records):
+                for values in read(record):
+                    yield from map(_record, pages.add(values))
+            for page in pages.rest():
+                yield _record(page)
+        except (Exception, SystemExit, KeyboardInterrupt) as error:
+            step_failed(error, paging.where)
+
+    return run
+
+
+def _record(page: bytes) -> pa.RecordBatch:
+    return pa.RecordBatch.from_arrays([pa.array([page], pa.binary()), pa.array([False])], schema=_SCHEMA)
+
+
+class Pages:
+    """Cuts elements into pages of about a megabyte, with at most 10,000 elements each.
+
+    >>> pages = Pages()
+    >>> len(list(pages.add(list(range(25_000))))), len(list(pages.rest()))
+    (3, 1)
+    """
+
+    def __init__(self) -> None:
+        self._waiting: list[Any] = []
+        self._count = _FIRST_PAGE_ELEMENTS
+
+    def add(self, values: list[Any]) -> Iterator[bytes]:
+        """The pages that more elements fill."""
+        self._waiting += values
+        start = 0
+        while len(self._waiting) - start >= self._count:
+            some = self._waiting[start : start + self._count]
+            start += len(some)
+            yield from self._encoded(some)
+        del self._waiting[:start]
+
+    def rest(self) -> Iterator[bytes]:
+        """The last page, if anything is left."""
+        if self._waiting:
+            yield from self._encoded(self._waiting)
+        self._waiting = []
+
+    def _encoded(self, values: list[Any]) -> Iterator[bytes]:
+        page = encode_page(Batch(values))
+        fitting = len(values) * _PAGE_BYTES // len(page)
+        self._count = max(1, min(fitting, _PAGE_ELEMENTS))
+        if len(page) <= 2 * _PAGE_BYTES or len(values) == 1:
+            yield page
+            return
+        middle = len(values) // 2
+        yield from self._encoded(values[:middle])
+        yield from self._encoded(values[middle:])

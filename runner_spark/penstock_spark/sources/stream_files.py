@@ -1,0 +1,178 @@
+"""The files that a stream reads: a pattern of Beam's as one that Spark's file stream watches."""
+
+from __future__ import annotations
+
+import os
+import re
+from dataclasses import dataclass, field
+from typing import Any
+
+from pyspark.sql import Column, DataFrame, SparkSession
+from pyspark.sql import functions as F
+from pyspark.sql.streaming.readwriter import DataStreamReader
+
+from penstock.error import three_parts
+from penstock.io.filesystems import FileSystems
+from penstock.io.paths import known_path
+from penstock.io.streams import StreamSource
+from penstock_spark.files.finding import Files, Namer, find_files
+from penstock_spark.sources.reader_options import check_file_options, file_options
+from penstock_spark.sources.refusals import refusals
+
+FILE, START, CHANGED = "__penstock_file", "__penstock_start", "__penstock_changed"
+PLACE = (FILE, START, CHANGED)
+"""The last columns of a stream of files: the file as Spark writes it, the offset at which a task has begun to read in
+it, and when it has changed, in microseconds; the last one only of files that arrive as they are read."""
+
+SURVEYED_FILES = 100
+"""So many of the files that are there when a stream is opened tell what its columns are."""
+
+_PARTS = re.compile(r"\*\*|[*?]|\[!?\]?[^\]]*\]|.", re.DOTALL)
+_PLAIN_SET = re.compile(r"\[!?[\w. -]+\]", re.ASCII)
+_WILDCARD = re.compile(r"[*?\[]")
+_ROOT = "^[^/]*:(//[^/]*)?"
+"""What is before the path of a file: a scheme, and a host or a bucket."""
+
+
+def place_columns(stream: StreamSource) -> list[Column]:
+    """The columns `PLACE`.
+
+    Files are read in the order in which they have changed. The elements of a recorded log have an order that depends on
+    the log alone, which may have been copied since: that of the files' names.
+    """
+    columns = [F.col("_metadata.file_path").alias(FILE), F.col("_metadata.file_block_start").alias(START)]
+    if stream.arrival_time is None:
+        columns.append(F.unix_micros("_metadata.file_modification_time").alias(CHANGED))
+    return columns
+
+
+@dataclass(frozen=True)
+class Naming:
+    """What is known of the files of a pattern by their names.
+
+    Attributes:
+        namer: Turns Spark's names of the files into the user's form.
+        depths: How many slashes the path of a file has that is meant; None if all are.
+
+    >>> naming = Naming(Namer(None, None), (2,))
+    >>> [naming.name(name) for name in ("s3://bucket/logs/may.txt", "s3://bucket/logs/old/may.txt")]
+    ['s3://bucket/logs/may.txt', None]
+    """
+
+    namer: Namer = field(default_factory=lambda: Namer(None, None))
+    depths: tuple[int, ...] | None = None
+
+    def name(self, spark_name: str) -> str | None:
+        """The user's name of a file; None if it is not meant, but in a folder that has a name like a file's."""
+        depth = re.sub(_ROOT, "", spark_name).count("/")
+        return self.namer(spark_name) if self.depths is None or depth in self.depths else None
+
+
+@dataclass(frozen=True)
+class StreamFiles:
+    """The files that match a pattern, those that come later too.
+
+    Attributes:
+        pattern: As the user wrote it. Without wildcards it is a file, or a folder whose files are meant.
+        glob: The same for Hadoop's file systems.
+        depths: How many slashes the path of such a file has. Spark also reads what is in a folder that matches.
+        options: Options of Spark's file stream.
+        where: The step, for errors.
+    """
+
+    pattern: str
+    glob: str
+    depths: tuple[int, ...]
+    options: tuple[tuple[str, Any], ...]
+    where: str
+
+    def load(self, reader: DataStreamReader, format: str) -> DataFrame:
+        """The files through one of Spark's readers, and with them what is deeper; `Naming` tells them apart."""
+        reader = reader.options(**file_options(self.options))
+        with refusals(f"{format} {self.pattern}", self.where):
+            return reader.format(format).load(self.glob)
+
+    def naming(self) -> Naming:
+        """What the workers know of the files by their names."""
+        return Naming(Files(self.pattern, ()).namer(), self.depths)
+
+    def present(self, spark: SparkSession) -> Files:
+        """The first of the files that are there now, by name."""
+        with refusals(f"files {self.pattern}", self.where):
+            found: tuple[str, ...] = ()
+            if not _WILDCARD.search(self.pattern):
+                found = find_files(spark, self.pattern + "/*", self.where, validate=False).paths
+            if not found and not os.path.isdir(self.pattern):
+                found = find_files(spark, self.pattern, self.where, validate=False).paths
+        return Files(self.pattern, found[:SURVEYED_FILES])
+
+
+def stream_files(stream: StreamSource, path: Any, where: str) -> StreamFiles:
+    """The files of a source.
+
+    Args:
+        stream: The description, for its options.
+        path: The pattern, or a ValueProvider of it. Without a scheme it is local, as in Beam.
+        where: The step, for errors.
+
+    Raises:
+        ValueError: The path has no value, Spark's file stream cannot watch the pattern, or an option is none.
+    """
+    check_file_options(stream.options, where)
+    pattern = known_path(path)
+    if pattern is None:
+        raise ValueError(three_parts(f"the path {path} has no value", where=where, hint="give its option"))
+    pattern = re.sub("(?<![:/])/+$", "", pattern)
+    if re.sub(_ROOT, "", pattern) in ("", "/"):
+        pattern = pattern.removesuffix("/") + "/*"
+    absolute = pattern if FileSystems.get_scheme(pattern) else "file://" + os.path.abspath(pattern)
+    depth = re.sub("/+", "/", re.sub(_ROOT, "", absolute)).count("/")
+    if _WILDCARD.search(pattern):
+        return StreamFiles(pattern, _for_hadoop(absolute, where), (depth,), stream.options, where)
+    _check_visible(pattern, where)
+    folder, _, name = _for_hadoop(absolute, where).rpartition("/")
+    # Spark watches a name that is not there yet, or that is a file's, only if it is a pattern.
+    glob = f"{folder}/{{{name.replace(',', chr(92) + ',')}}}"
+    return StreamFiles(pattern, glob, (depth, depth + 1), stream.options, where)
+
+
+def _for_hadoop(pattern: str, where: str) -> str:
+    r"""The same pattern in the language of Hadoop's file systems.
+
+    >>> _for_hadoop("/logs/[!a-c]*/{1}.txt", "at step 'Read'")
+    '/logs/[!a-c]*/\\{1\\}.txt'
+    >>> _for_hadoop("/logs/**.txt", "at step 'Read'")
+    Traceback (most recent call last):
+        ...
+    ValueError: a stream of files cannot watch the pattern /logs/**.txt because of its **
+      at step 'Read'
+      hint: write a * for each level of folders, with a stream for each depth
+    """
+    parts = _PARTS.findall(pattern)
+    for part in parts:
+        if part == "**" or (len(part) > 1 and not _PLAIN_SET.fullmatch(part)):
+            hint = "write a * for each level of folders, with a stream for each depth"
+            if part != "**":
+                hint = "use only letters, digits, dots, spaces, _ and - within [], or a ? instead"
+            what = f"a stream of files cannot watch the pattern {pattern} because of its {part}"
+            raise ValueError(three_parts(what, where=where, hint=hint))
+    return "".join(re.sub(r"^([\\{}\[\]])$", r"\\\1", part) for part in parts)
+
+
+def _check_visible(pattern: str, where: str) -> None:
+    name = pattern.rpartition("/")[2]
+    if name.startswith((".", "_")) and not os.path.isdir(pattern):
+        what = f"Spark's readers leave out files whose name begins with _ or . such as {pattern}"
+        raise ValueError(three_parts(what, where=where, hint="rename the file, or give a folder as folder/*"))
+
+
+def no_schema(parts: str, files: StreamFiles, hint: str) -> ValueError:
+    """The error of a stream of files whose schema nothing tells.
+
+    Args:
+        parts: What the schema would have: fields, or columns.
+        files: The files.
+        hint: What to do.
+    """
+    what = f"nothing tells the {parts} of {files.pattern}: no file there has any yet"
+    return ValueError(three_parts(what, where=files.where, hint=hint))
