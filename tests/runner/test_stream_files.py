@@ -4,8 +4,9 @@ from __future__ import annotations
 
 import pytest
 
-from penstock.io.streams import stream_source
+from penstock.io.streams import StreamSource
 from penstock.io.text_source import TextSource
+from penstock.io.watermarks import IngressTime
 from penstock_spark.sources.stream_files import stream_files
 
 
@@ -27,5 +28,5 @@ from penstock_spark.sources.stream_files import stream_files
 def test_a_pattern_is_a_glob_and_the_depth_of_what_it_means(
     pattern: str, glob: str, depths: tuple[int, ...]
 ) -> None:
-    files = stream_files(stream_source(TextSource(pattern)), pattern, "at step 'Read'")
+    files = stream_files(StreamSource(TextSource(pattern), IngressTime()), pattern, "at step 'Read'")
     assert (files.glob, files.depths) == (glob, depths)

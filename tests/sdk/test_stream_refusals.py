@@ -22,7 +22,7 @@ from penstock.io import (
 from penstock.io.bounded import BoundedSource
 from penstock.io.external.generate_sequence import SequenceSource
 from penstock.io.primitive import SourceTransform
-from penstock.io.streams import stream_source
+from penstock.io.streams import StreamSource
 from penstock.io.text_source import TextSource
 from penstock.io.watermark_policy import Recorded, WatermarkPolicy
 from penstock.io.watermarks import (
@@ -255,7 +255,7 @@ def first_of(element: Any) -> Any:
                 RecordedStream(()),
                 PeriodicSource(0, 10, 1),
                 SequenceSource(0),
-                stream_source(TextSource("/a")),
+                StreamSource(TextSource("/a"), IngressTime()),
             )
         ),
         (lambda: LINES.as_stream().as_stream(), ValueError, "is a stream already", "without as_stream"),

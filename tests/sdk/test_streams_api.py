@@ -21,7 +21,8 @@ from penstock.io import (
     ReadFromText,
     ReadFromTextWithFilename,
 )
-from penstock.io.streams import REJECTED, StreamSource, stream_source
+from penstock.io.primitive import SourceTransform
+from penstock.io.streams import REJECTED, StreamSource
 from penstock.io.text_source import TextSource
 from penstock.io.watermarks import (
     BoundedDisorder,
@@ -148,7 +149,9 @@ def test_a_description_survives_pickling() -> None:
     assert (copy.source, copy.watermark) == (source.source, source.watermark)
     assert copy.event_time_of()("1.5") == 1_500_000
     # What names fields needs no help to be pickled.
-    source = stream_source(TextSource("a", coder=3), "at", OrderedPartitions(), partition="of")
+    source = (
+        SourceTransform(TextSource("a", coder=3)).as_stream("at", OrderedPartitions(), partition="of").source
+    )
     assert pickle.loads(pickle.dumps(source.event_time_of())) == source.event_time_of()
     assert pickle.loads(pickle.dumps(source.partition_of())) == source.partition_of()
 

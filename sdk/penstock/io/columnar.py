@@ -10,10 +10,11 @@ from typing import TYPE_CHECKING, Any, ClassVar
 from penstock.base.row import Row
 from penstock.construction.pvalue import PCollection
 from penstock.error import three_parts
-from penstock.graph import Sink, Source
+from penstock.graph import Sink
 from penstock.io.fileio import FileResult
 from penstock.io.paths import check_path
 from penstock.io.primitive import SinkTransform, SourceTransform
+from penstock.io.streams import Streamable
 from penstock.transforms.field_checks import check_field_names
 
 if TYPE_CHECKING:
@@ -21,7 +22,7 @@ if TYPE_CHECKING:
 
 
 @dataclass(frozen=True)
-class CsvSource(Source):
+class CsvSource(Streamable):
     """CSV files as rows.
 
     Attributes:
@@ -39,14 +40,22 @@ class CsvSource(Source):
     found: Any = None
 
     has_fields = True
+    rejects_text = True
 
     def describe(self) -> str:
         """One line for `explain`."""
         return f"csv {self.file_pattern}"
 
+    def known_fields(self) -> tuple[str, ...] | None:
+        """The columns that are asked for by name."""
+        match dict(self.options).get("usecols"):
+            case list() | tuple() as names if all(isinstance(name, str) for name in names):
+                return tuple(name for name in (*names, self.filename_column) if name is not None)
+        return None
+
 
 @dataclass(frozen=True)
-class JsonSource(Source):
+class JsonSource(Streamable):
     """JSON files as rows.
 
     Attributes:
@@ -62,10 +71,18 @@ class JsonSource(Source):
     found: Any = None
 
     has_fields = True
+    rejects_text = True
 
     def describe(self) -> str:
         """One line for `explain`."""
         return f"json {self.file_pattern}"
+
+    def why_no_stream(self) -> tuple[str, str] | None:
+        """It can be if each line is an object."""
+        if self.lines:
+            return None
+        what = "JSON files that are one list or object each cannot be read as a stream"
+        return what, "write an object a line, and leave out lines=False"
 
 
 @dataclass(frozen=True)

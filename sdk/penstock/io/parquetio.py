@@ -11,12 +11,13 @@ from penstock.construction.ptransform import PTransform
 from penstock.construction.pvalue import PCollection
 from penstock.error import RunnerError, three_parts
 from penstock.functions.dofn import DoFn
-from penstock.graph import Sink, Source
+from penstock.graph import Sink
 from penstock.io.columnar import field_names
 from penstock.io.filesystem import CompressionTypes, FileMetadata
 from penstock.io.filesystems import FileSystems
 from penstock.io.paths import Path, check_path, files_of
 from penstock.io.primitive import SinkTransform, SourceTransform
+from penstock.io.streams import Streamable
 from penstock.io.text_sink import Shards
 from penstock.transforms.pardo import ParDo
 from penstock.transforms.reshuffling import Reshuffle
@@ -35,7 +36,7 @@ _ROW_GROUP_BYTES = 64 * 1024 * 1024
 
 
 @dataclass(frozen=True)
-class ParquetSource(Source):
+class ParquetSource(Streamable):
     """Records of Parquet files.
 
     Attributes:
@@ -62,6 +63,19 @@ class ParquetSource(Source):
     def describe(self) -> str:
         """One line for `explain`."""
         return f"parquet {self.file_pattern}" + (f" [{', '.join(self.columns)}]" if self.columns else "")
+
+    def why_no_stream(self) -> tuple[str, str] | None:
+        """It can be unless elements are tables."""
+        if self.elements != "table":
+            return None
+        what = "tables of records cannot be streamed: what is in one would depend on when it is read"
+        return what, "use ReadFromParquet, which gives the records"
+
+    def known_fields(self) -> tuple[str, ...] | None:
+        """The columns that are asked for."""
+        if self.columns is None:
+            return None
+        return tuple(dict.fromkeys(column.partition(".")[0] for column in self.columns))
 
 
 @dataclass(frozen=True)

@@ -1,24 +1,32 @@
-"""The two transforms that every source and sink description is applied by."""
+"""The transforms that every source and sink description is applied by."""
 
 from __future__ import annotations
 
 from collections.abc import Callable
-from typing import TYPE_CHECKING, Any
+from dataclasses import replace
+from typing import Any
 
 from penstock import graph
-from penstock.base.late_binding import LateBinding
 from penstock.construction.applicable import ResultT
 from penstock.construction.ptransform import PTransform
-from penstock.construction.pvalue import PCollection
+from penstock.construction.pvalue import DoOutputsTuple, PCollection
 from penstock.io.paths import require_files
+from penstock.io.streams import (
+    ACCEPTED,
+    REJECTED,
+    Streamable,
+    StreamSource,
+    max_ahead_micros_of,
+    reader_options,
+    tick_micros_of,
+    watermark_of,
+)
+from penstock.io.watermark_policy import WatermarkPolicy
 from penstock.io.window_files import windowing_of_files
+from penstock.transforms.dead_letters import DeadLetter
+from penstock.transforms.field_checks import check_field_names
+from penstock.typehints import typehints
 from penstock.utils.timestamp import DurationTypes
-
-if TYPE_CHECKING:
-    from penstock.io.watermark_policy import WatermarkPolicy
-
-stream_of: LateBinding[..., Any] = LateBinding("penstock.io.streams")
-"""Makes the transform that reads a source continuously: that needs to know all formats."""
 
 
 class SourceTransform(PTransform[Any, PCollection[ResultT]]):
@@ -114,19 +122,83 @@ class SourceTransform(PTransform[Any, PCollection[ResultT]]):
         >>> clicks.source.describe()
         'stream of spark kafka, BoundedDisorder'
         """
-        return stream_of(
-            self,
+        stream = StreamSource(
+            self.source,
+            watermark_of(watermark, event_time),
             event_time,
-            watermark,
-            arrival_time=arrival_time,
-            tick=tick,
-            partition=partition,
-            max_ahead=max_ahead,
-            rejects=rejects,
-            max_files_per_batch=max_files_per_batch,
-            max_bytes_per_batch=max_bytes_per_batch,
-            ends=ends,
+            arrival_time,
+            tick_micros_of(tick, arrival_time),
+            partition,
+            max_ahead_micros_of(max_ahead),
+            bool(rejects),
+            reader_options(self.source, max_files_per_batch, max_bytes_per_batch),
+            bool(ends),
         )
+        return ReadStream(stream.check(), self)
+
+
+class ReadStream(SourceTransform):
+    """A root of the pipeline that reads continuously; ``as_stream`` makes it.
+
+    Args:
+        source: What is read.
+        read: The transform that would read it once; label, element type and resource hints are its own.
+    """
+
+    source: StreamSource
+
+    def __init__(self, source: StreamSource, read: SourceTransform) -> None:
+        super().__init__(source, read.label)
+        self._read = read
+        self.get_resource_hints().update(read.get_resource_hints())
+
+    def expand(self, pbegin: Any) -> Any:
+        """The new PCollection, or both.
+
+        Raises:
+            FileNotFoundError: The local folder that is to be watched is not there.
+        """
+        where = pbegin.pipeline._current_transform().where
+        require_files(self.source.source, where, is_stream=True)
+        if not self.source.has_rejects:
+            return super().expand(pbegin)
+        outputs = DoOutputsTuple(pbegin.pipeline, self, (REJECTED,), ACCEPTED)
+        element_type = self.element_type_in(pbegin.pipeline)
+        rejected_type = self._rejected_type(element_type)
+        # Outputs that are made when first asked for would be bounded, as the beginning of the pipeline is.
+        outputs._pcolls = {
+            None: PCollection(pbegin.pipeline, element_type=element_type, is_bounded=False),
+            REJECTED: PCollection(pbegin.pipeline, REJECTED, rejected_type, is_bounded=False),
+        }
+        return outputs
+
+    def infer_output_type(self, input_type: Any) -> Any:
+        """The element type of what is read."""
+        return self._read.infer_output_type(input_type)
+
+    def element_type_in(self, pipeline: Any) -> Any:
+        """That of what is read; the fields that tell times and partitions must be in it.
+
+        Raises:
+            TypeCheckError: One is not.
+        """
+        declared = self.get_type_hints().simple_output_type(self.label)
+        element_type = declared
+        if declared is None:
+            element_type = self._read.element_type_in(pipeline)
+            self.source = replace(self.source, source=self._read.source)
+        selectors = (self.source.event_time, self.source.arrival_time, self.source.partition)
+        names = [selector for selector in selectors if isinstance(selector, str)]
+        check_field_names(names, element_type, pipeline._current_transform().where)
+        return element_type
+
+    def _rejected_type(self, element_type: Any) -> Any:
+        # What cannot be parsed is not of the element type.
+        if isinstance(self.source.source, Streamable) and self.source.source.rejects_text:
+            element_type = typehints.Any
+        elif element_type is None:
+            element_type = self.infer_output_type(typehints.Any)
+        return DeadLetter.__class_getitem__(element_type)
 
 
 class SinkTransform(PTransform[Any, PCollection[ResultT]]):

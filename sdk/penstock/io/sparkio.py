@@ -8,9 +8,10 @@ from typing import Any
 from penstock.base.row import Row
 from penstock.construction.pvalue import PCollection
 from penstock.error import three_parts
-from penstock.graph import Sink, Source
+from penstock.graph import Sink
 from penstock.io.columnar import field_names
 from penstock.io.primitive import SinkTransform, SourceTransform
+from penstock.io.streams import Streamable
 from penstock.transforms.field_checks import check_field_names
 
 __all__ = ["ReadFromSpark", "WriteToSpark", "from_dataframe", "to_dataframe"]
@@ -18,11 +19,12 @@ __all__ = ["ReadFromSpark", "WriteToSpark", "from_dataframe", "to_dataframe"]
 FILE_FORMATS = frozenset({"avro", "binaryfile", "csv", "json", "orc", "parquet", "text", "xml"})
 """The formats of Spark's that are files, in lower case."""
 
+_BATCH_FORMATS = frozenset({"jdbc"})
 _MODES = ("append", "overwrite", "error", "errorifexists", "ignore")
 
 
 @dataclass(frozen=True)
-class SparkSource(Source):
+class SparkSource(Streamable):
     """A table that Spark reads: ``spark.read.format(...).options(...).load(path)``.
 
     Attributes:
@@ -44,9 +46,24 @@ class SparkSource(Source):
         """One line for `explain`."""
         return f"spark {self.format}" + (f" {self.path}" if self.path else "")
 
+    @property
+    def reads_files(self) -> bool:  # type: ignore[override]
+        """Whether it reads files, so that a micro-batch may be limited to some of them."""
+        return self.format.lower() in FILE_FORMATS
+
+    def why_no_stream(self) -> tuple[str, str] | None:
+        """It can be if Spark streams the format, and there is one path."""
+        if self.format.lower() in _BATCH_FORMATS:
+            hint = "read a log of its changes, such as a Kafka topic, or files that are added to a folder"
+            return f"Spark does not stream the format {self.format!r}", hint
+        if isinstance(self.path, list | tuple):
+            hint = "write one path with wildcards, or Flatten several streams"
+            return f"a stream reads one path, but {len(self.path)} are given", hint
+        return None
+
 
 @dataclass(frozen=True)
-class DataFrameSource(Source):
+class DataFrameSource(Streamable):
     """A Spark DataFrame that the program already has; its rows become ``Row`` values.
 
     Attributes:
@@ -60,6 +77,11 @@ class DataFrameSource(Source):
     def describe(self) -> str:
         """One line for `explain`."""
         return f"dataframe [{', '.join(self.frame.columns)}]"
+
+    def why_no_stream(self) -> tuple[str, str] | None:
+        """What it is made of can be."""
+        hint = "read what it is made of, with ReadFromSpark(format, path).as_stream(...)"
+        return "a DataFrame that the program has cannot be read as a stream", hint
 
 
 @dataclass(frozen=True)

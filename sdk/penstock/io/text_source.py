@@ -6,18 +6,18 @@ from collections.abc import Iterator
 from dataclasses import dataclass
 from typing import Any
 
-from penstock.graph import Source
 from penstock.io.compression import CompressionTypes, check_compression
 from penstock.io.filesystems import FileSystems
 from penstock.io.paths import Path, check_path
 from penstock.io.records import check_delimiters, records
+from penstock.io.streams import Streamable
 from penstock.typehints import typehints
 
 _CHUNK_BYTES = 1 << 20
 
 
 @dataclass(frozen=True)
-class TextSource(Source):
+class TextSource(Streamable):
     """Lines of text files; the arguments of Beam's ``ReadFromText``.
 
     Attributes:
@@ -62,6 +62,10 @@ class TextSource(Source):
         check_compression(self.compression_type)
         check_delimiters(self.delimiter, self.escapechar, self.skip_header_lines)
         return self
+
+    def known_fields(self) -> tuple[str, ...] | None:
+        """None, if elements are text."""
+        return () if self.coder is None else None
 
     def element_type(self) -> Any:
         """The type hint of the elements: the coder's, in a pair with the file name if that is wanted."""
