@@ -12,17 +12,18 @@ from penstock.machines.arrivals import runs
 from penstock.machines.program import OutputTimes, output_times_of, program_of
 from penstock.metrics.execution import MetricsContainer
 from penstock.windows.sessions import Sessions
+from penstock_spark.aggregates.kernels import Adding, kernel_of
+from penstock_spark.aggregates.loops import by_window_with_counts, kind_of_keys
 from penstock_spark.reports.failure import guarded, step_failed
-from penstock_spark.stream.grouping_state import kind_of
+from penstock_spark.stream.grouping_state import stream_adding
 from penstock_spark.stream.program import PacketWriterSpec
 from penstock_spark.stream.writer import Outbox, PacketWriter, shard_of
 from penstock_spark.worker.batch import Batch, Windows, by_windows
 from penstock_spark.worker.group_write import split_pairs, unexpected_retraction
 from penstock_spark.worker.keys import keys_to_carry
 from penstock_spark.worker.messages import LogicalTime, Part, Place
-from penstock_spark.worker.pair_sums import add_and_count, kind_of_keys
 from penstock_spark.worker.pushing import Quiet, Records
-from penstock_spark.worker.tables import Table, accumulators_of, known, table_for
+from penstock_spark.worker.tables import AddedTable, Table, table_for
 
 _MOST_ENTRIES = 200_000
 _MOST_ELEMENTS = 1_000_000
@@ -105,16 +106,12 @@ class CombiningWriter(Quiet):
         self._guard = partial(guarded, metrics, spec.where)
         self._output_times = output_times_of(spec.windowing)
         merges = isinstance(spec.windowing.windowfn, Sessions)
-        self._are_numbers = not merges and bool(kind_of(spec.combine))
-        # Nothing has to be known of the values of a key but their sum.
-        self._adds = (
-            not merges
-            and self._output_times.together is None
-            and spec.combine is not None
-            and known(spec.combine) == "sum"
-        )
+        kernel = kernel_of(spec.combine)
+        self._adding = None if merges else stream_adding(spec.combine)
+        # Of the values of a key only what they come to, and their number, has to be known.
+        self._adds = self._adding is not None and self._output_times.together is None
         # Where the order of values may matter, those of each place in a source are kept apart.
-        self._keeps_order = spec.combine is None or known(spec.combine) is None
+        self._keeps_order = kernel is None or kernel.is_ordered
         self._are_plain = True
         self._clear()
 
@@ -148,7 +145,7 @@ class CombiningWriter(Quiet):
 
     def _take(self, batch: Batch) -> None:
         count = len(batch.values)
-        taken = self._take_sums(batch) if self._adds else 0
+        taken = self._take_pairs(batch) if self._adds else 0
         if taken:
             batch = batch.sliced(taken, count)
         if batch.values:
@@ -157,11 +154,11 @@ class CombiningWriter(Quiet):
         if self._entries >= _MOST_ENTRIES or self._elements >= _MOST_ELEMENTS:
             self._flush()
 
-    def _take_sums(self, batch: Batch) -> int:
+    def _take_pairs(self, batch: Batch) -> int:
         """Takes the pairs at the beginning whose keys are texts, if each is in one window; returns how many."""
         if kind_of_keys(batch.values, (str,)) is None or not batch.has_one_window_each:
             return 0
-        gathering: _SumsByWindow = self._gathering(are_plain=True)
+        gathering: _AddedByWindow = self._gathering(are_plain=True)
         try:
             taken, entries = gathering.add_pairs(batch, str)
         except Exception:
@@ -195,9 +192,9 @@ class CombiningWriter(Quiet):
         windowfn = self.spec.windowing.windowfn
         if isinstance(windowfn, Sessions):
             return _BySession(self.spec.combine, self._output_times, windowfn.merge_touching)
-        if self._adds:
-            return _SumsByWindow(self.spec.combine, self._are_numbers)
-        return _ByWindow(self.spec.combine, self._output_times, self._are_numbers)
+        if self._adding is not None and self._adds:
+            return _AddedByWindow(self._adding)
+        return _ByWindow(self.spec.combine, self._adding, self._output_times)
 
     def _flush(self) -> None:
         addresses: dict[Any, tuple[bytes, int]] = {}
@@ -238,17 +235,16 @@ class CombiningWriter(Quiet):
             Batch(group.helds, windows=group.windows).taken(rows),
             [group.counts[row] for row in rows],
             None if timestamps is None else [timestamps[row] for row in rows],
-            self._are_numbers,
+            self._adding is not None,
         )
 
 
 class _ByWindow:
     """Elements by window and key, in tables; windows do not merge."""
 
-    def __init__(self, fn: Any, output_times: OutputTimes, are_numbers: bool) -> None:
+    def __init__(self, fn: Any, adding: Adding | None, output_times: OutputTimes) -> None:
         self._is_list = fn is None
-        self._are_numbers = are_numbers
-        self._make_table = table_for(fn)
+        self._make_table = table_for(fn, adding)
         self._output_times = output_times
         self._tables: dict[Any, tuple[Table, Counter[Any]]] = {}
         self._timestamps: dict[tuple[Any, Any], set[int]] = {}
@@ -283,7 +279,7 @@ class _ByWindow:
     def groups(self) -> Iterator[_Group]:
         """What there is by now, at the end: a group for each window."""
         for window, (table, counts) in self._tables.items():
-            of_names = table.numbers() if self._are_numbers else table.accumulators()
+            of_names = table.held if isinstance(table, AddedTable) else table.accumulators()
             names, helds = list(of_names), list(of_names.values())
             numbers = map(len, helds) if self._is_list else map(counts.__getitem__, names)
             yield _Group((window,), names, helds, list(numbers), self._needed(window, names))
@@ -296,12 +292,11 @@ class _ByWindow:
         return [self._output_times.needed(self._timestamps.get((window, name), nothing)) for name in names]
 
 
-class _SumsByWindow:
-    """Sums by window and key, each with the number of its values; windows do not merge."""
+class _AddedByWindow:
+    """What values come to by window and key, each with their number; windows do not merge."""
 
-    def __init__(self, fn: Any, are_numbers: bool) -> None:
-        self._fn = fn
-        self._are_numbers = are_numbers
+    def __init__(self, adding: Adding) -> None:
+        self._add = by_window_with_counts(adding)
         self._held: dict[Any, dict[Any, list[Any]]] = {}
 
     def add(self, names: list[Any], values: list[Any], batch: Batch) -> int:
@@ -314,7 +309,7 @@ class _SumsByWindow:
         more entries there are.
         """
         windows = batch.windows if isinstance(batch.windows, list) else [batch.windows] * len(batch.values)
-        return add_and_count(self._held_of, windows, batch.values, kind)
+        return self._add(self._held_of, windows, batch.values, kind)
 
     def _held_of(self, windows: Windows) -> dict[Any, list[Any]]:
         [window] = windows
@@ -323,11 +318,8 @@ class _SumsByWindow:
     def groups(self) -> Iterator[_Group]:
         """What there is by now, at the end: a group for each window."""
         for window, held in self._held.items():
-            sums, counts = map(list, zip(*held.values(), strict=True))
-            yield _Group((window,), list(held), self._sent(sums), counts, None)
-
-    def _sent(self, sums: list[Any]) -> list[Any]:
-        return sums if self._are_numbers else accumulators_of(self._fn, sums)
+            helds, counts = map(list, zip(*held.values(), strict=True))
+            yield _Group((window,), list(held), helds, counts, None)
 
 
 class _BySession:

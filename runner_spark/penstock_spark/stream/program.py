@@ -136,7 +136,17 @@ class WaitingSpec:
 
 @dataclass(frozen=True, eq=False)
 class PacketWriterSpec:
-    """Pairs go to a grouping of a later level."""
+    """Pairs go to a grouping of a later level.
+
+    Attributes:
+        edge: The edge.
+        label: The grouping.
+        where: The step, for errors.
+        level: Its level.
+        windowing: The windowing of the edge.
+        combine: The CombineFn; None for a GroupByKey.
+        combines_early: Whether those that arrive at one moment are combined on the way.
+    """
 
     edge: int
     label: str
