@@ -199,6 +199,21 @@ def by_window_with_counts(
     )
 
 
+def by_time_with_counts(
+    adding: Adding,
+) -> Callable[[Callable[[int], dict[Any, list[Any]]], int, int, list[int], list[Any], type], tuple[int, int]]:
+    """The same in the window that a pair's time is in, as `by_time` finds it."""
+    return _compiled(
+        adding,
+        "helds_of, size, offset, times, pairs, kind",
+        _PAIRS,
+        _BY_TIME,
+        _ADD_AND_COUNT,
+        "time",
+        "times",
+    )
+
+
 def by_session(
     adding: Adding,
 ) -> Callable[[Held, Callable[[Any, int, int, Any], None], list[int], list[int], list[Any], type], int]:

@@ -11,8 +11,12 @@ from penstock.transforms.counting import PairWithNothing
 from penstock.windows.plain_windows import FixedWindows
 from penstock.windows.sessions import Sessions
 from penstock_spark.aggregates.kernels import Kernel, kernel_of
+from penstock_spark.stream.combining import adds_pairs
+from penstock_spark.stream.program import LevelWriter, PacketWriterSpec
 from penstock_spark.worker.keys import merges_in_one_pass, rank_of
 from penstock_spark.worker.program import GroupWriterSpec, StepSpec, WriterSpec
+
+Writer = WriterSpec | LevelWriter
 
 
 def adding_up(spec: GroupWriterSpec, without: Set[str]) -> GroupWriterSpec:
@@ -49,7 +53,7 @@ def number_kernel(windowing: Any, combine: Any, without: Set[str]) -> Kernel | N
     return kernel if is_simple and rank_of(windowing) is None else None
 
 
-def writing_directly(steps: tuple[StepSpec, ...], writers: tuple[WriterSpec, ...]) -> tuple[StepSpec, ...]:
+def writing_directly(steps: tuple[StepSpec, ...], writers: tuple[Writer, ...]) -> tuple[StepSpec, ...]:
     """The steps of a stage; those whose work only groupings would see say that they leave it to these.
 
     Args:
@@ -65,18 +69,21 @@ def writing_directly(steps: tuple[StepSpec, ...], writers: tuple[WriterSpec, ...
     )
 
 
-def _is_left_to(step: StepSpec, writers: tuple[WriterSpec, ...]) -> bool:
+def _is_left_to(step: StepSpec, writers: tuple[Writer, ...]) -> bool:
     """Whether all that a step gives goes to groupings that do what it would do, and do it faster."""
     readers = [writer for writer in writers if writer.edge == step.outputs[0][1]]
-    groupings = [writer for writer in readers if isinstance(writer, GroupWriterSpec)]
-    if not readers or len(groupings) < len(readers):
-        return False
-    match step.primitive:
-        case ParDo(PairWithNothing()):
-            # They would take the pairs apart again.
+    return bool(readers) and all(_takes(step, writer) for writer in readers)
+
+
+def _takes(step: StepSpec, writer: Writer) -> bool:
+    match step.primitive, writer:
+        case ParDo(PairWithNothing()), GroupWriterSpec():
+            # It would take the pairs apart again.
             return True
-        case AssignWindows() if type(step.windowing.windowfn) is FixedWindows:
-            return all(writer.takes_pairs for writer in groupings)
-        case AssignWindows() if type(step.windowing.windowfn) is Sessions:
-            return all(writer.takes_sessions for writer in groupings)
+        case AssignWindows(), GroupWriterSpec() if type(step.windowing.windowfn) is Sessions:
+            return writer.takes_sessions
+        case AssignWindows(), GroupWriterSpec() if type(step.windowing.windowfn) is FixedWindows:
+            return writer.takes_pairs
+        case AssignWindows(), PacketWriterSpec() if type(step.windowing.windowfn) is FixedWindows:
+            return adds_pairs(writer)
     return False

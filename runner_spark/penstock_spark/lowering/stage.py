@@ -117,7 +117,7 @@ def _columns_written(stage: Stage, query: Query, context: Context) -> DataFrame:
     return columns_for(query.source, scan.frame, schema_of(sink.schema), step.where)
 
 
-def _pickled(program: StageProgram, stage: Stage, context: Context) -> bytes:
+def _pickled(program: StageProgram[WriterSpec], stage: Stage, context: Context) -> bytes:
     """The program as bytes.
 
     Raises:

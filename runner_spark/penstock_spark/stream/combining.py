@@ -13,12 +13,13 @@ from penstock.machines.program import OutputTimes, output_times_of, program_of
 from penstock.metrics.execution import MetricsContainer
 from penstock.windows.sessions import Sessions
 from penstock_spark.aggregates.kernels import Adding, kernel_of
-from penstock_spark.aggregates.loops import by_window_with_counts, kind_of_keys
+from penstock_spark.aggregates.loops import by_time_with_counts, by_window_with_counts, kind_of_keys
 from penstock_spark.reports.failure import guarded, step_failed
 from penstock_spark.stream.grouping_state import stream_adding
 from penstock_spark.stream.program import PacketWriterSpec
 from penstock_spark.stream.writer import Outbox, PacketWriter, shard_of
 from penstock_spark.worker.batch import Batch, Windows, by_windows
+from penstock_spark.worker.fixed_windows import FixedAssigner
 from penstock_spark.worker.group_write import split_pairs, unexpected_retraction
 from penstock_spark.worker.keys import keys_to_carry
 from penstock_spark.worker.messages import LogicalTime, Part, Place
@@ -47,6 +48,18 @@ def may_combine_early(windowing: Any, combine: Any, input_retracts: bool) -> boo
     False
     """
     return program_of(windowing, combine, input_retracts).takes_arrivals
+
+
+def adds_pairs(spec: PacketWriterSpec) -> bool:
+    """Whether a writer adds pairs up as they come: it combines early, and of the values of a key and a window only what
+    they come to, and their number, has to be known.
+    """
+    return (
+        spec.combines_early
+        and not isinstance(spec.windowing.windowfn, Sessions)
+        and stream_adding(spec.combine) is not None
+        and output_times_of(spec.windowing).together is None
+    )
 
 
 def packet_writer(
@@ -108,8 +121,7 @@ class CombiningWriter(Quiet):
         merges = isinstance(spec.windowing.windowfn, Sessions)
         kernel = kernel_of(spec.combine)
         self._adding = None if merges else stream_adding(spec.combine)
-        # Of the values of a key only what they come to, and their number, has to be known.
-        self._adds = self._adding is not None and self._output_times.together is None
+        self._adds = adds_pairs(spec)
         # Where the order of values may matter, those of each place in a source are kept apart.
         self._keeps_order = kernel is None or kernel.is_ordered
         self._are_plain = True
@@ -127,9 +139,16 @@ class CombiningWriter(Quiet):
 
     def push(self, batch: Batch) -> Records:
         """Takes a batch of pairs."""
+        return self._pushed(batch, None)
+
+    def take_fixed(self, batch: Batch, windows: FixedAssigner) -> Records:
+        """Takes a batch of pairs with a list of timestamps, by which windows are found."""
+        return self._pushed(batch, windows)
+
+    def _pushed(self, batch: Batch, windows: FixedAssigner | None) -> Records:
         if batch.retracts:
             step_failed(unexpected_retraction(), self.spec.where)
-        self._guard(self._take, batch)
+        self._guard(self._take, batch, windows)
         return iter(())
 
     def finish_bundle(self) -> Records:
@@ -143,24 +162,27 @@ class CombiningWriter(Quiet):
         self._entries = 0
         self._elements = 0
 
-    def _take(self, batch: Batch) -> None:
+    def _take(self, batch: Batch, windows: FixedAssigner | None) -> None:
         count = len(batch.values)
-        taken = self._take_pairs(batch) if self._adds else 0
+        taken = self._take_pairs(batch, windows) if self._adds else 0
         if taken:
             batch = batch.sliced(taken, count)
         if batch.values:
+            if windows is not None:
+                batch = Batch(batch.values, batch.timestamps, windows(batch), batch.panes)
             self._take_any(batch)
         self._elements += count
         if self._entries >= _MOST_ENTRIES or self._elements >= _MOST_ELEMENTS:
             self._flush()
 
-    def _take_pairs(self, batch: Batch) -> int:
+    def _take_pairs(self, batch: Batch, windows: FixedAssigner | None) -> int:
         """Takes the pairs at the beginning whose keys are texts, if each is in one window; returns how many."""
-        if kind_of_keys(batch.values, (str,)) is None or not batch.has_one_window_each:
+        is_single = windows is not None or batch.has_one_window_each
+        if kind_of_keys(batch.values, (str,)) is None or not is_single:
             return 0
         gathering: _AddedByWindow = self._gathering(are_plain=True)
         try:
-            taken, entries = gathering.add_pairs(batch, str)
+            taken, entries = gathering.add_pairs(batch, str, windows)
         except Exception:
             # What is no pair, or has a key that cannot be one, is told before what cannot be added.
             encode_keys(split_pairs(batch, self.spec.where)[0])
@@ -296,7 +318,8 @@ class _AddedByWindow:
     """What values come to by window and key, each with their number; windows do not merge."""
 
     def __init__(self, adding: Adding) -> None:
-        self._add = by_window_with_counts(adding)
+        self._add_by_window = by_window_with_counts(adding)
+        self._add_by_time = by_time_with_counts(adding)
         self._held: dict[Any, dict[Any, list[Any]]] = {}
 
     def add(self, names: list[Any], values: list[Any], batch: Batch) -> int:
@@ -304,12 +327,25 @@ class _AddedByWindow:
         own = batch.with_values(list(zip(names, values, strict=True))).exploded()
         return self.add_pairs(own, type(names[0]))[1]
 
-    def add_pairs(self, batch: Batch, kind: type) -> tuple[int, int]:
+    def add_pairs(self, batch: Batch, kind: type, fixed: FixedAssigner | None = None) -> tuple[int, int]:
         """Takes pairs, each in one window, up to the first whose key has another type; returns how many, and how many
         more entries there are.
+
+        Args:
+            batch: The pairs.
+            kind: The type of their keys.
+            fixed: Finds their windows by their timestamps; None if they are in windows.
         """
-        windows = batch.windows if isinstance(batch.windows, list) else [batch.windows] * len(batch.values)
-        return self._add(self._held_of, windows, batch.values, kind)
+        times, windows = batch.timestamps, batch.windows
+        if fixed is not None and isinstance(times, list):
+
+            def held_at(start_micros: int) -> dict[Any, list[Any]]:
+                return self._held_of(fixed.windows_at(start_micros))
+
+            spacing = fixed.size_micros, fixed.offset_micros
+            return self._add_by_time(held_at, *spacing, times, batch.values, kind)
+        own = windows if isinstance(windows, list) else [windows] * len(batch.values)
+        return self._add_by_window(self._held_of, own, batch.values, kind)
 
     def _held_of(self, windows: Windows) -> dict[Any, list[Any]]:
         [window] = windows

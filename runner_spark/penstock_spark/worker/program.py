@@ -8,7 +8,7 @@ from __future__ import annotations
 
 from collections.abc import Callable, Iterable
 from dataclasses import dataclass, field
-from typing import Any
+from typing import Any, Generic, TypeVar
 
 from penstock.functions.batch_types import BatchTypes
 from penstock.graph import AssignWindows, ParDo
@@ -275,13 +275,16 @@ class SinkWriterSpec:
 WriterSpec = GroupWriterSpec | ElementWriterSpec | PageWriterSpec | SinkWriterSpec
 
 
+W = TypeVar("W")
+
+
 @dataclass(frozen=True, eq=False)
-class StageProgram:
-    """A fused stage.
+class StageProgram(Generic[W]):
+    """A fused stage, or what has no state in a level of a streaming query.
 
     Attributes:
         run: Names the run; metrics of several runs share one accumulator.
-        stage: Its number in the plan.
+        stage: Its number in the plan, or the level's.
         roots: Where elements come from.
         steps: In topological order.
         writers: Where elements leave the stage.
@@ -293,6 +296,6 @@ class StageProgram:
     stage: int
     roots: tuple[Root, ...]
     steps: tuple[StepSpec, ...]
-    writers: tuple[WriterSpec, ...]
+    writers: tuple[W, ...]
     partitions: int = 1
     reporting: Reporting = field(default_factory=reporting_now)

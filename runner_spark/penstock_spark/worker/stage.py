@@ -75,7 +75,7 @@ class Join(Quiet):
 class Stage:
     """The nodes of a program, wired up for one task."""
 
-    def __init__(self, program: StageProgram, partition: int, pages: dict[int, Any]) -> None:
+    def __init__(self, program: StageProgram[Any], partition: int, pages: dict[int, Any]) -> None:
         self.program = program
         self._contents: dict[int, Contents] = {edge: BroadcastContents(own) for edge, own in pages.items()}
         self.partition = partition
@@ -176,9 +176,9 @@ class Stage:
         """What the side inputs of a step hold, by edge."""
         return self._contents
 
-    def _group_writers(self, spec: StepSpec) -> list[GroupWriter]:
+    def _group_writers(self, spec: StepSpec) -> list[Any]:
         """The writers that read the output of a step that writes directly."""
-        return cast(list[GroupWriter], self._consumers.get(spec.outputs[0][1], []))
+        return self._consumers[spec.outputs[0][1]]
 
     def _writer(self, spec: WriterSpec) -> Node:
         match spec:
@@ -337,7 +337,7 @@ def stage_function(
         import_like_driver(sys_path)
         context = TaskContext.get()
         partition = context.partitionId() if context else 0
-        loaded: StageProgram = loads(program)
+        loaded: StageProgram[WriterSpec] = loads(program)
         report_with(loaded.reporting)
         # Every step below another one takes a few frames of Python's stack.
         sys.setrecursionlimit(max(sys.getrecursionlimit(), 1_000 + _FRAMES_PER_STEP * len(loaded.steps)))
