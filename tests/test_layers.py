@@ -33,6 +33,7 @@ LAYERS = (
 RUNNER_LAYERS = (
     ("process",),
     ("session",),
+    ("aggregates",),
     ("plan",),
     ("reports",),
     ("shipping",),

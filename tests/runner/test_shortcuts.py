@@ -23,8 +23,10 @@ from penstock.transforms.window import (
     TimestampedValue,
 )
 from penstock.utils.timestamp import MAX_TIMESTAMP, MIN_TIMESTAMP
+from penstock_spark.aggregates import loops
+from penstock_spark.aggregates.kernels import Kernel
 from penstock_spark.reports.failure import StepFailed, find_failure
-from penstock_spark.worker import batch_sizer, fixed_windows, flush_limit, group_write, numbers, tables
+from penstock_spark.worker import batch_sizer, fixed_windows, flush_limit, group_write, numbers
 
 WINDOWS = (
     GlobalWindows(),
@@ -115,11 +117,30 @@ def test_sums_are_the_same_with_shortcuts_and_without(windowfn, seed):
             shared = windowed | "Again" >> beam.Map(lambda pair: pair)
             yield windowed | "Sum" >> beam.CombinePerKey(sum)
             yield windowed | "Count" >> beam.combiners.Count.PerKey()
+            yield windowed | "Least" >> beam.CombinePerKey(min)
             yield shared | "Sum of others" >> beam.CombinePerKey(sum)
             yield shared | "Greatest" >> beam.CombinePerKey(max)
 
         with_shortcuts, without = _both(build)
         assert with_shortcuts == without
+
+
+@pytest.mark.parametrize("windowfn", [GlobalWindows(), FixedWindows(10)], ids=str)
+@pytest.mark.parametrize("of", [min, max, sum])
+@pytest.mark.parametrize("seed", range(4))
+def test_values_that_are_equal_or_not_ordered_give_what_python_gives_in_their_order(of, windowfn, seed):
+    chance = random.Random(seed)
+    odd = [0.0, -0.0, float("nan"), 1, True, 1.0, False, 0]
+    elements = [((chance.choice("ab"), chance.choice(odd)), chance.randint(0, 30)) for _ in range(40)]
+
+    def build(pipeline):
+        windowed = _timed(pipeline, elements) | beam.WindowInto(windowfn)
+        yield windowed | "Fused" >> beam.CombinePerKey(of)
+        yield windowed | beam.Map(lambda pair: pair) | "Mapped" >> beam.CombinePerKey(of)
+        yield windowed | beam.Map(lambda pair: ((pair[0],), pair[1])) | "Encoded" >> beam.CombinePerKey(of)
+
+    with_shortcuts, without = _both(build)
+    assert with_shortcuts == without
 
 
 PAIRED = [GlobalWindows(), FixedWindows(10), FixedWindows(7, offset=3), Sessions(9)]
@@ -346,8 +367,11 @@ def test_sums_over_sessions_are_written_once_a_session_where_they_are_whole_numb
 def test_a_window_is_asked_for_its_sums_once_in_a_row():
     asked = []
     first, second = object(), object()
-    tables.add_by_window(lambda own: asked.append(own) or {}, [first, first, second, first], "abab", [1] * 4)
-    assert asked == [first, second]
+    windows = [first, first, second, first]
+    adding = Kernel.named("sum").adding
+    loops.lists_by_window(adding)(lambda own: asked.append(own) or {}, windows, "abab", [1] * 4)
+    loops.by_window(adding)(lambda own: asked.append(own) or {}, windows, [("a", 1)] * 4, str)
+    assert asked == [first, second] * 2
 
 
 def test_a_subclass_of_a_sum_gives_its_own_output():

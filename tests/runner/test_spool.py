@@ -16,10 +16,11 @@ from penstock.coders.deterministic import encode_key
 from penstock.transforms.combiners import CountCombineFn, MeanCombineFn
 from penstock.transforms.core import CombineFn
 from penstock.transforms.window import GlobalWindows
+from penstock_spark.aggregates.kernels import adding_of
 from penstock_spark.worker import spool
 from penstock_spark.worker.batch import dumps
 from penstock_spark.worker.spool import GroupedValues, Lent, Spool
-from penstock_spark.worker.tables import CountTable, FoldTable, SumTable, table_for
+from penstock_spark.worker.tables import AddedTable, FoldTable, table_for
 
 # Spools and the values of large groups.
 
@@ -108,9 +109,10 @@ def test_a_large_group_that_a_step_keeps_over_the_next_ones_is_whole(monkeypatch
 @pytest.mark.parametrize(
     ("fn", "table"),
     [
-        (CountCombineFn(), CountTable),
-        (CombineFn.from_callable(sum), SumTable),
-        (CombineFn.from_callable(max), FoldTable),
+        (CountCombineFn(), AddedTable),
+        (CombineFn.from_callable(sum), AddedTable),
+        (CombineFn.from_callable(max), AddedTable),
+        (CombineFn.from_callable(min), AddedTable),
         (MeanCombineFn(), FoldTable),
     ],
 )
@@ -119,7 +121,7 @@ def test_a_table_equals_its_combine_fn_for_keys_that_python_finds_equal(fn, tabl
     at = random.Random(5)
     keys = [1, 1.0, True, "1", 0, -0.0, 0.0, False, None, (1,), (True,)]
     elements = [(encode_key(at.choice(keys)), at.choice([1, 2.5, True, 3])) for _ in range(200)]
-    made = table_for(fn)()
+    made = table_for(fn, adding_of(fn))()
     assert isinstance(made, table)
     for first in range(0, len(elements), 9):
         names, values = zip(*elements[first : first + 9], strict=True)
@@ -145,7 +147,8 @@ def test_a_sum_leaves_the_values_of_the_user_as_they_are():
             return self
 
     first = Bag([1])
-    table = SumTable(CombineFn.from_callable(sum))
+    fn = CombineFn.from_callable(sum)
+    table = table_for(fn, adding_of(fn))()
     table.add(["a", "a"], [first, Bag([2])])
     assert first.items == [1]
     assert table.accumulators()["a"][0].items == [1, 2]

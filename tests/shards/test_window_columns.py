@@ -16,7 +16,7 @@ from test_shards import cuts
 from toy_query import ToyQuery
 
 import penstock as beam
-from penstock.functions.combinefn import CombineFn
+from penstock.functions.combinefn import CallableWrapperCombineFn, CombineFn
 from penstock.io.watermarks import BoundedDisorder
 from penstock.machines.grouping import GroupingMachine
 from penstock.machines.records import AdvanceClock, AdvanceWatermark, Arrive, Event
@@ -51,6 +51,7 @@ COMBINES: tuple[Any, ...] = (
     Largest(),
     CombineFn.from_callable(sum),
     CombineFn.from_callable(max),
+    CombineFn.from_callable(min),
     CountCombineFn(),
 )
 
@@ -227,6 +228,24 @@ def test_state_stays_as_it_was_written_whatever_the_switch_says() -> None:
         second.batch({"Read": [[("a", 3)]]}, 2)
         [found] = second.batch(commands=[("end", "Read")]).values()
         assert sorted(found) == [("a", 4), ("b", 2)]
+
+
+class Shown(CallableWrapperCombineFn):
+    def extract_output(self, accumulator: list[Any], *args: Any, **kwargs: Any) -> Any:
+        return f"<{super().extract_output(accumulator)}>"
+
+
+def test_a_subclass_of_a_sum_gives_its_own_output_and_a_greatest_value_is_no_part_of_a_pane() -> None:
+    shown = Stream(GroupingMachine(FIRING, Shown(sum)), 1, columns=columns_of(FIRING, Shown(sum)))
+    shown.batch([Arrive(2, SECOND, 0, "a"), Arrive(3, SECOND, 0, "a")], ends=True)
+    assert [pane[2] for pane in shown.panes] == ["<5>"]
+    greatest = CombineFn.from_callable(max)
+    kept = Stream(GroupingMachine(FIRING, greatest), 1, columns=columns_of(FIRING, greatest))
+    machine = kept.working
+    assert isinstance(machine, ColumnMachine)
+    held = [1]
+    assert machine.holding.result(held) == held
+    assert machine.holding.result(held) is not held
 
 
 def test_what_fires_more_cleverly_has_a_machine_for_each_key() -> None:

@@ -10,13 +10,13 @@ from pyspark.sql import DataFrame
 from penstock.metrics.execution import set_current
 from penstock_spark.lowering.context import Context
 from penstock_spark.lowering.frames import frame_of_rows
-from penstock_spark.worker.program import StageProgram
+from penstock_spark.worker.program import StageProgram, WriterSpec
 from penstock_spark.worker.stage import Stage
 
 _ONLY_SLICE = pa.record_batch({"id": [0]})
 
 
-def rows_by_driver(program: StageProgram, outputs: int, context: Context) -> DataFrame | None:
+def rows_by_driver(program: StageProgram[WriterSpec], outputs: int, context: Context) -> DataFrame | None:
     """The frame of a stage's rows.
 
     Args:

@@ -8,6 +8,7 @@ from dataclasses import replace
 from penstock.graph import CombinePerKey, Graph, Read, Reshuffle, StatefulParDo, Step
 from penstock.io.streams import StreamSource
 from penstock.io.watermark_policy import Recorded, WatermarkPolicy
+from penstock_spark.lowering.adding import writing_directly
 from penstock_spark.lowering.context import Context
 from penstock_spark.lowering.stage import step_spec
 from penstock_spark.plan.retractions import retracting_edges
@@ -27,7 +28,7 @@ from penstock_spark.stream.program import (
     Timeline,
     WaitingSpec,
 )
-from penstock_spark.worker.program import StepSpec
+from penstock_spark.worker.program import StageProgram, StepSpec
 
 
 def level_program(
@@ -50,9 +51,17 @@ def level_program(
         context: The run's.
         encoders: Makes the encoders of the sinks whose rows the part makes, by the sink's number.
     """
+    writers = (
+        *(_packets(plan, edge, step, context.without) for edge, step in part.writes),
+        *(
+            SpreadWriterSpec(edge, step.label, step.where, plan.level_of[step.label], side)
+            for edge, step, side in part.views
+        ),
+        *(_sink_writer(edge, step, plan.level_of[step.label], encoders) for edge, step in part.sinks),
+    )
+    steps = tuple(_step(step, plan.graph, context.without) for step in part.steps)
     return LevelProgram(
-        run=context.run,
-        number=part.number,
+        stage=StageProgram(context.run, part.number, (), writing_directly(steps, writers), writers),
         last=len(plan.levels),
         shards=context.partitions,
         clock=plan.clock,
@@ -74,15 +83,6 @@ def level_program(
         ),
         waiting=tuple(
             _waiting(plan, step, context) for step in part.roots if step.label in plan.side_watermark_inputs
-        ),
-        steps=tuple(_step(step, plan.graph, context.without) for step in part.steps),
-        writers=(
-            *(_packets(plan, edge, step, context.without) for edge, step in part.writes),
-            *(
-                SpreadWriterSpec(edge, step.label, step.where, plan.level_of[step.label], side)
-                for edge, step, side in part.views
-            ),
-            *(_sink_writer(edge, step, plan.level_of[step.label], encoders) for edge, step in part.sinks),
         ),
         recorded=context.recorded,
     )

@@ -21,6 +21,7 @@ from penstock.graph import (
     Step,
     Write,
 )
+from penstock_spark.lowering.adding import adding_up, number_kernel, writing_directly
 from penstock_spark.lowering.columns import columns_for, lower_columns
 from penstock_spark.lowering.context import Context
 from penstock_spark.lowering.driver_rows import rows_by_driver
@@ -83,16 +84,17 @@ def lower_stage(stage: Stage, plan: Plan, context: Context) -> None:
         context.keep(stage.number, _columns_written(stage, stage.root, context), len(stage.outputs))
         return
     frame, roots, partitions = _read(stage, plan, context)
+    writers = tuple(
+        _writer(output, writing, plan, context) for output in stage.outputs for writing in output.writings
+    )
+    steps = tuple(step_spec(step, plan.graph, context.without) for step in stage.steps)
     program = StageProgram(
         run=context.run,
         stage=stage.number,
         roots=roots,
-        steps=tuple(step_spec(step, plan.graph, context.without) for step in stage.steps),
-        writers=tuple(
-            _writer(output, writing, plan, context) for output in stage.outputs for writing in output.writings
-        ),
+        steps=writing_directly(steps, writers),
+        writers=writers,
         partitions=partitions,
-        shortcuts="shortcuts" not in context.without,
     )
     if isinstance(stage.root, Inline) and stage.root.by_driver:
         made = rows_by_driver(program, len(stage.outputs), context)
@@ -115,7 +117,7 @@ def _columns_written(stage: Stage, query: Query, context: Context) -> DataFrame:
     return columns_for(query.source, scan.frame, schema_of(sink.schema), step.where)
 
 
-def _pickled(program: StageProgram, stage: Stage, context: Context) -> bytes:
+def _pickled(program: StageProgram[WriterSpec], stage: Stage, context: Context) -> bytes:
     """The program as bytes.
 
     Raises:
@@ -175,7 +177,7 @@ def _read(stage: Stage, plan: Plan, context: Context) -> tuple[DataFrame, tuple[
             columns = tuple(dict.fromkeys((*GROUP_COLUMNS, *SORT_COLUMNS, "value")))
             frame = partition_by(context.read_all(sources, columns), context.partitions, PARTITION_COLUMNS)
             roots = tuple(
-                _group_root(tag, step, strategy, plan)
+                _group_root(tag, step, strategy, plan, context.without)
                 for (tag, step), strategy in zip(groupings, strategies, strict=True)
             )
             return sort_partitions(frame, SORT_COLUMNS), roots, 1
@@ -194,7 +196,7 @@ def _edge(step: Step) -> int:
     return step.outputs[0].edge
 
 
-def _group_root(tag: int, step: Step, strategy: Strategy, plan: Plan) -> Root:
+def _group_root(tag: int, step: Step, strategy: Strategy, plan: Plan, without: Set[str]) -> Root:
     windowing = windowing_of(plan.graph, step.inputs[0])
     if isinstance(step.primitive, StatefulParDo):
         return StatefulRoot(step.label, tag, windowing.allowed_lateness.micros)
@@ -204,7 +206,8 @@ def _group_root(tag: int, step: Step, strategy: Strategy, plan: Plan) -> Root:
         return MachineRoot(
             _edge(step), tag, windowing, combine, strategy.input_retracts, step.where, step.label, late_edge
         )
-    return GroupRoot(_edge(step), tag, windowing, combine, step.where, step.label)
+    kernel = number_kernel(windowing, combine, without)
+    return GroupRoot(_edge(step), tag, windowing, combine, step.where, step.label, kernel)
 
 
 def _totals_root(tag: int, step: Step, plan: Plan) -> TotalsRoot:
@@ -262,16 +265,19 @@ def _writer(output: Output, writing: Writing, plan: Plan, context: Context) -> W
                 writing.edge, output.number, writing.tag, step.where, step.label, shards, by_key
             )
         case _:
-            return _grouping_writer(output, writing, step, plan)
+            return _grouping_writer(output, writing, step, plan, context.without)
 
 
-def _grouping_writer(output: Output, writing: Writing, step: Step, plan: Plan) -> WriterSpec:
+def _grouping_writer(
+    output: Output, writing: Writing, step: Step, plan: Plan, without: Set[str]
+) -> WriterSpec:
     target, strategy = (writing.edge, output.number, writing.tag), writing.strategy
     if strategy is not None and strategy.by_machine:
         return ElementWriterSpec(*target, step.where, step.label, strategy.input_retracts)
     combine = step.primitive.fn if isinstance(step.primitive, CombinePerKey) else None
     windowing = windowing_of(plan.graph, writing.edge)
-    return GroupWriterSpec(*target, windowing, combine, step.where, step.label, as_numbers=strategy is None)
+    spec = GroupWriterSpec(*target, windowing, combine, step.where, step.label, as_numbers=strategy is None)
+    return adding_up(spec, without)
 
 
 def _schema(stage: Stage, context: Context) -> Any:

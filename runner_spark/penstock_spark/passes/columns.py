@@ -23,6 +23,7 @@ from penstock.graph import (
 )
 from penstock.transforms.ready_combiners import TupleCombineFn
 from penstock.windows.window_fn import FixedWindows, GlobalWindows, TimestampCombiner
+from penstock_spark.aggregates.kernels import Kernel, kernel_of
 from penstock_spark.formats.registry import plan_sink
 from penstock_spark.plan.column_kinds import NotInColumns, is_flat, kind
 from penstock_spark.plan.column_plan import (
@@ -42,13 +43,11 @@ from penstock_spark.plan.column_plan import (
 from penstock_spark.plan.retractions import may_fire_early
 from penstock_spark.plan.windowing import windowing_of
 from penstock_spark.sinks.as_columns import check_fit
-from penstock_spark.worker.tables import known
 
 TableOf = Callable[[Step, Source], Table]
 """The columns of a Read's source; it raises `NotInColumns` if they are not known or not Python's elements."""
 
 _KEY_KINDS = ("int", "str", "bool", "bytes")
-_EXTREME_KINDS = ("int", "str", "bool", "date", "instant")
 
 
 @dataclass(frozen=True)
@@ -253,11 +252,11 @@ def _combined(graph: Graph, step: Step, function: KeyAndValues, table: Table) ->
         raise NotInColumns("there is no key")
     names = result.names
     dests = names[len(keys) :]
-    combiners = [known(each) for each in fn._combiners]
+    kernels = [kernel_of(each) for each in fn._combiners]
     values = tuple(each for each in function.values if isinstance(each, Expression))
     combines = tuple(
-        (dest, _checked(combiner, dest, each, table), each)
-        for dest, combiner, each in zip(dests, combiners, values, strict=True)
+        (dest, _checked(kernel, dest, each, table), each)
+        for dest, kernel, each in zip(dests, kernels, values, strict=True)
     )
     return Combined(combine, (step, last), keys, combines)
 
@@ -266,19 +265,11 @@ def _is_map(step: Step) -> bool:
     return isinstance(step.primitive, ParDo) and type(step.primitive.dofn) is MapDoFn
 
 
-def _checked(combiner: str | None, dest: str, each: Expression, table: Table) -> str:
+def _checked(kernel: Kernel | None, dest: str, each: Expression, table: Table) -> str:
     """The name of a combiner that Spark has exactly as Python has it."""
-    found = kind(each, table.fields)
-    match combiner:
-        case "count":
-            return combiner
-        case "sum" | "mean" if found == "int":
-            return combiner
-        case "sum" | "mean":
-            # A sum of floats depends on the order.
-            raise NotInColumns(f"{dest} is a {combiner} of {found}, not of int")
-        case "min" | "max" if found in _EXTREME_KINDS:
-            return combiner
-        case "min" | "max":
-            raise NotInColumns(f"{dest} is the {combiner} of {found}, which may be NaN or are not ordered")
-    raise NotInColumns(f"{dest} is combined by a function that only Python can call")
+    if kernel is None or kernel.of_columns is None:
+        raise NotInColumns(f"{dest} is combined by a function that only Python can call")
+    found, own = kind(each, table.fields), kernel.of_columns
+    if own.kinds is not None and found not in own.kinds:
+        raise NotInColumns(own.otherwise.format(dest, found))
+    return kernel.name

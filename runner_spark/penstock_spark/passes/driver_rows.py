@@ -14,9 +14,9 @@ from typing import Any
 
 from penstock.graph import AssignWindows, CombinePerKey, Flatten, Graph, Step, Write
 from penstock.windows.window_fn import FixedWindows, GlobalWindows, Sessions, SlidingWindows
+from penstock_spark.aggregates.kernels import kernel_of
 from penstock_spark.plan.batch_plan import Inline, Plan, Stage, ViewNode, WriteNode, Writing
 from penstock_spark.plan.windowing import windowing_of
-from penstock_spark.worker.tables import known, without_default
 
 MOST_VALUES = 100
 MOST_BYTES = 10_000
@@ -56,7 +56,7 @@ def _asks_user(writing: Writing) -> bool:
     primitive = None if writing.step is None else writing.step.primitive
     if not isinstance(primitive, CombinePerKey) or (writing.strategy and writing.strategy.by_machine):
         return isinstance(primitive, Write)
-    return known(without_default(primitive.fn)) is None
+    return kernel_of(primitive.fn) is None
 
 
 class _NotPlain(Exception):

@@ -10,14 +10,13 @@ from typing import Any
 
 from penstock.graph import CombinePerKey, Graph, Grouping, StatefulParDo, Step
 from penstock.windows.window_fn import TimestampCombiner
+from penstock_spark.aggregates.kernels import kernel_of
 from penstock_spark.passes.fuse import Unit, is_inline
 from penstock_spark.plan.batch_plan import Strategy
 from penstock_spark.plan.retractions import may_fire_early, retracting_edges
 from penstock_spark.plan.windowing import windowing_of
-from penstock_spark.worker.tables import known, without_default
 
 _KEY_TYPES = (str, int, bytes, bool, float, type(None))
-_SUMS = ("sum", "count")
 
 
 def hosted_groupings(
@@ -116,12 +115,12 @@ def why_not_native(graph: Graph, step: Step) -> str | None:
     windowing = windowing_of(graph, step.inputs[0])
     key, value = _pair_types(graph.edge(step.inputs[0]).element_type)
     # The marker of CombineGlobally is a sum, or a count, of nothing.
-    kind = known(without_default(step.primitive.fn))
+    kernel = kernel_of(step.primitive.fn)
     # Sums of integers are exact in two 64-bit columns. Other combiners have accumulators that Spark cannot merge.
-    if kind not in _SUMS:
+    if kernel is None or kernel.adding is None or not kernel.adding.is_number:
         return "the combiner is neither a sum nor a count"
     # A float may lose digits where Python's sum would not, and Spark knows no sum of other types.
-    if kind == "sum" and value is not int:
+    if not kernel.adding.ignores_values and value is not int:
         return f"the values to sum are {_name(value)}, not int"
     # Spark groups by the encoded key; whoever reads the sums must be able to decode it without the user's classes.
     if not _is_plain(key):

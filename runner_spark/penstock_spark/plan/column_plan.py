@@ -11,6 +11,7 @@ from penstock.functions.expressions import Expression, Field
 from penstock.graph import Source, Step
 from penstock.io.parquetio import ParquetSource
 from penstock.io.sparkio import DataFrameSource, SparkSource
+from penstock_spark.aggregates.kernels import Kernel
 from penstock_spark.plan.column_bounds import UNBOUNDED, Bounds
 from penstock_spark.plan.column_kinds import WINDOW_BOUNDS, Fields, column_type
 
@@ -184,10 +185,12 @@ def type_of(expression: Expression, table: Table) -> DataType:
 
 
 def _combined_type(kind: str, expression: Expression, table: Table) -> DataType:
-    match kind:
-        case "sum" | "count":
+    of_columns = Kernel.named(kind).of_columns
+    assert of_columns is not None
+    match of_columns.result_kind:
+        case "int":
             return LongType()
-        case "mean":
+        case "float":
             return DoubleType()
     return column_type(expression, table.fields)
 

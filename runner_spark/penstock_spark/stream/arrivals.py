@@ -10,10 +10,10 @@ from typing import Any
 from penstock.coders.deterministic import decode_key
 from penstock.machines.arrivals import united
 from penstock.machines.records import Arrival, Element, Times
+from penstock_spark.aggregates.kernels import adding_of
 from penstock_spark.stream.keys import Fired, KeyTable
 from penstock_spark.worker.batch import Batch
 from penstock_spark.worker.messages import Message, Part
-from penstock_spark.worker.tables import accumulators_of
 
 
 def by_grouping(parts: Iterable[tuple[str, Part, Message]]) -> dict[str, list[tuple[Part, Message]]]:
@@ -85,7 +85,9 @@ def _united(keys: KeyTable, parts: list[Part]) -> Iterator[tuple[bytes, Arrival]
 def _arrivals_of(part: Part, contents: Any) -> Iterator[tuple[bytes, Arrival]]:
     batch, counts = part.batch.expanded(), part.counts or ()
     timestamps = part.timestamps or [()] * len(counts)
-    helds = accumulators_of(contents.fn, batch.values) if part.are_numbers else batch.values
+    helds: Iterable[Any] = batch.values
+    if part.are_plain and (adding := adding_of(contents.fn)) is not None:
+        helds = map(adding.accumulator, helds)
     columns = zip(part.names, batch.windows, helds, counts, timestamps, strict=True)
     for name, (window,), held, count, own_timestamps in columns:
         yield name, Arrival(window, held, count, own_timestamps)

@@ -9,7 +9,7 @@ from __future__ import annotations
 from collections.abc import Iterable, Iterator, Sequence
 from heapq import heappop, heappush
 from itertools import count
-from typing import Any, NamedTuple
+from typing import Any
 
 from penstock.base.bounded_window import BoundedWindow
 from penstock.coders.deterministic import decode_key
@@ -18,19 +18,12 @@ from penstock.machines.trigger_machine import CLOCK, WATERMARK, Domain
 from penstock.machines.window_columns import ColumnMachine, Firing, WindowColumn
 from penstock_spark.stream.column_pages import Cells, ColumnPages, StoredColumn, cells_of, stored_column
 from penstock_spark.stream.page_index import NOTHING, Unread
+from penstock_spark.worker.batch import Batch
 from penstock_spark.worker.group_write import unexpected_retraction
 from penstock_spark.worker.messages import Message, Part
 
-
-class FiredTogether(NamedTuple):
-    """Panes of one window, with the keys themselves."""
-
-    keys: list[Any]
-    firing: Firing
-
-
-Fired = FiredTogether | tuple[Any, list[Dropped]]
-"""Panes of several keys; or a key and what a window no longer takes of it."""
+Fired = Batch | tuple[Any, list[Dropped]]
+"""Panes of several keys in one window; or a key and what a window no longer takes of it."""
 
 
 class LiveColumn:
@@ -248,8 +241,10 @@ class Columns:
         helds, counts = map(list, zip(*map(found.__getitem__, names), strict=True))
         return parts[0]._replace(names=names, batch=parts[0].batch.with_values(helds), counts=counts)
 
-    def _fired(self, firing: Firing) -> FiredTogether:
-        return FiredTogether(list(map(self.keys.__getitem__, firing.names)), firing)
+    def _fired(self, firing: Firing) -> Batch:
+        keys, window = map(self.keys.__getitem__, firing.names), firing.window
+        pairs = list(zip(keys, firing.values, strict=True))
+        return Batch(pairs, window.end_micros - 1, (window,), firing.infos)
 
     def _opened(self, window: BoundedWindow, times: Times) -> LiveColumn | None:
         """A window that something has come for; None if it takes no more elements."""

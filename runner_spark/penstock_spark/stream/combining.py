@@ -12,17 +12,19 @@ from penstock.machines.arrivals import runs
 from penstock.machines.program import OutputTimes, output_times_of, program_of
 from penstock.metrics.execution import MetricsContainer
 from penstock.windows.window_fn import Sessions
+from penstock_spark.aggregates.kernels import Adding, kernel_of
+from penstock_spark.aggregates.loops import by_time_with_counts, by_window_with_counts, kind_of_keys
 from penstock_spark.reports.failure import guarded, step_failed
-from penstock_spark.stream.grouping_state import kind_of
+from penstock_spark.stream.grouping_state import stream_adding
 from penstock_spark.stream.program import PacketWriterSpec
 from penstock_spark.stream.writer import Outbox, PacketWriter, shard_of
 from penstock_spark.worker.batch import Batch, Windows, by_windows
+from penstock_spark.worker.fixed_windows import FixedAssigner
 from penstock_spark.worker.group_write import split_pairs, unexpected_retraction
 from penstock_spark.worker.keys import keys_to_carry
 from penstock_spark.worker.messages import LogicalTime, Part, Place
-from penstock_spark.worker.pair_sums import add_and_count, kind_of_keys
 from penstock_spark.worker.pushing import Quiet, Records
-from penstock_spark.worker.tables import Table, accumulators_of, known, table_for
+from penstock_spark.worker.tables import AddedTable, Table, table_for
 
 _MOST_ENTRIES = 200_000
 _MOST_ELEMENTS = 1_000_000
@@ -46,6 +48,18 @@ def may_combine_early(windowing: Any, combine: Any, input_retracts: bool) -> boo
     False
     """
     return program_of(windowing, combine, input_retracts).takes_arrivals
+
+
+def adds_pairs(spec: PacketWriterSpec) -> bool:
+    """Whether a writer adds pairs up as they come: it combines early, and of the values of a key and a window only what
+    they come to, and their number, has to be known.
+    """
+    return (
+        spec.combines_early
+        and not isinstance(spec.windowing.windowfn, Sessions)
+        and stream_adding(spec.combine) is not None
+        and output_times_of(spec.windowing).together is None
+    )
 
 
 def packet_writer(
@@ -105,16 +119,11 @@ class CombiningWriter(Quiet):
         self._guard = partial(guarded, metrics, spec.where)
         self._output_times = output_times_of(spec.windowing)
         merges = isinstance(spec.windowing.windowfn, Sessions)
-        self._are_numbers = not merges and bool(kind_of(spec.combine))
-        # Nothing has to be known of the values of a key but their sum.
-        self._adds = (
-            not merges
-            and self._output_times.together is None
-            and spec.combine is not None
-            and known(spec.combine) == "sum"
-        )
+        kernel = kernel_of(spec.combine)
+        self._adding = None if merges else stream_adding(spec.combine)
+        self._adds = adds_pairs(spec)
         # Where the order of values may matter, those of each place in a source are kept apart.
-        self._keeps_order = spec.combine is None or known(spec.combine) is None
+        self._keeps_order = kernel is None or kernel.is_ordered
         self._are_plain = True
         self._clear()
 
@@ -130,9 +139,16 @@ class CombiningWriter(Quiet):
 
     def push(self, batch: Batch) -> Records:
         """Takes a batch of pairs."""
+        return self._pushed(batch, None)
+
+    def take_fixed(self, batch: Batch, windows: FixedAssigner) -> Records:
+        """Takes a batch of pairs with a list of timestamps, by which windows are found."""
+        return self._pushed(batch, windows)
+
+    def _pushed(self, batch: Batch, windows: FixedAssigner | None) -> Records:
         if batch.retracts:
             step_failed(unexpected_retraction(), self.spec.where)
-        self._guard(self._take, batch)
+        self._guard(self._take, batch, windows)
         return iter(())
 
     def finish_bundle(self) -> Records:
@@ -146,24 +162,27 @@ class CombiningWriter(Quiet):
         self._entries = 0
         self._elements = 0
 
-    def _take(self, batch: Batch) -> None:
+    def _take(self, batch: Batch, windows: FixedAssigner | None) -> None:
         count = len(batch.values)
-        taken = self._take_sums(batch) if self._adds else 0
+        taken = self._take_pairs(batch, windows) if self._adds else 0
         if taken:
             batch = batch.sliced(taken, count)
         if batch.values:
+            if windows is not None:
+                batch = Batch(batch.values, batch.timestamps, windows(batch), batch.panes)
             self._take_any(batch)
         self._elements += count
         if self._entries >= _MOST_ENTRIES or self._elements >= _MOST_ELEMENTS:
             self._flush()
 
-    def _take_sums(self, batch: Batch) -> int:
+    def _take_pairs(self, batch: Batch, windows: FixedAssigner | None) -> int:
         """Takes the pairs at the beginning whose keys are texts, if each is in one window; returns how many."""
-        if kind_of_keys(batch.values, (str,)) is None or not batch.has_one_window_each:
+        is_single = windows is not None or batch.has_one_window_each
+        if kind_of_keys(batch.values, (str,)) is None or not is_single:
             return 0
-        gathering: _SumsByWindow = self._gathering(are_plain=True)
+        gathering: _AddedByWindow = self._gathering(are_plain=True)
         try:
-            taken, entries = gathering.add_pairs(batch, str)
+            taken, entries = gathering.add_pairs(batch, str, windows)
         except Exception:
             # What is no pair, or has a key that cannot be one, is told before what cannot be added.
             encode_keys(split_pairs(batch, self.spec.where)[0])
@@ -195,9 +214,9 @@ class CombiningWriter(Quiet):
         windowfn = self.spec.windowing.windowfn
         if isinstance(windowfn, Sessions):
             return _BySession(self.spec.combine, self._output_times, windowfn.merge_touching)
-        if self._adds:
-            return _SumsByWindow(self.spec.combine, self._are_numbers)
-        return _ByWindow(self.spec.combine, self._output_times, self._are_numbers)
+        if self._adding is not None and self._adds:
+            return _AddedByWindow(self._adding)
+        return _ByWindow(self.spec.combine, self._adding, self._output_times)
 
     def _flush(self) -> None:
         addresses: dict[Any, tuple[bytes, int]] = {}
@@ -238,17 +257,16 @@ class CombiningWriter(Quiet):
             Batch(group.helds, windows=group.windows).taken(rows),
             [group.counts[row] for row in rows],
             None if timestamps is None else [timestamps[row] for row in rows],
-            self._are_numbers,
+            self._adding is not None,
         )
 
 
 class _ByWindow:
     """Elements by window and key, in tables; windows do not merge."""
 
-    def __init__(self, fn: Any, output_times: OutputTimes, are_numbers: bool) -> None:
+    def __init__(self, fn: Any, adding: Adding | None, output_times: OutputTimes) -> None:
         self._is_list = fn is None
-        self._are_numbers = are_numbers
-        self._make_table = table_for(fn)
+        self._make_table = table_for(fn, adding)
         self._output_times = output_times
         self._tables: dict[Any, tuple[Table, Counter[Any]]] = {}
         self._timestamps: dict[tuple[Any, Any], set[int]] = {}
@@ -283,7 +301,7 @@ class _ByWindow:
     def groups(self) -> Iterator[_Group]:
         """What there is by now, at the end: a group for each window."""
         for window, (table, counts) in self._tables.items():
-            of_names = table.numbers() if self._are_numbers else table.accumulators()
+            of_names = table.held if isinstance(table, AddedTable) else table.accumulators()
             names, helds = list(of_names), list(of_names.values())
             numbers = map(len, helds) if self._is_list else map(counts.__getitem__, names)
             yield _Group((window,), names, helds, list(numbers), self._needed(window, names))
@@ -296,12 +314,12 @@ class _ByWindow:
         return [self._output_times.needed(self._timestamps.get((window, name), nothing)) for name in names]
 
 
-class _SumsByWindow:
-    """Sums by window and key, each with the number of its values; windows do not merge."""
+class _AddedByWindow:
+    """What values come to by window and key, each with their number; windows do not merge."""
 
-    def __init__(self, fn: Any, are_numbers: bool) -> None:
-        self._fn = fn
-        self._are_numbers = are_numbers
+    def __init__(self, adding: Adding) -> None:
+        self._add_by_window = by_window_with_counts(adding)
+        self._add_by_time = by_time_with_counts(adding)
         self._held: dict[Any, dict[Any, list[Any]]] = {}
 
     def add(self, names: list[Any], values: list[Any], batch: Batch) -> int:
@@ -309,12 +327,25 @@ class _SumsByWindow:
         own = batch.with_values(list(zip(names, values, strict=True))).exploded()
         return self.add_pairs(own, type(names[0]))[1]
 
-    def add_pairs(self, batch: Batch, kind: type) -> tuple[int, int]:
+    def add_pairs(self, batch: Batch, kind: type, fixed: FixedAssigner | None = None) -> tuple[int, int]:
         """Takes pairs, each in one window, up to the first whose key has another type; returns how many, and how many
         more entries there are.
+
+        Args:
+            batch: The pairs.
+            kind: The type of their keys.
+            fixed: Finds their windows by their timestamps; None if they are in windows.
         """
-        windows = batch.windows if isinstance(batch.windows, list) else [batch.windows] * len(batch.values)
-        return add_and_count(self._held_of, windows, batch.values, kind)
+        times, windows = batch.timestamps, batch.windows
+        if fixed is not None and isinstance(times, list):
+
+            def held_at(start_micros: int) -> dict[Any, list[Any]]:
+                return self._held_of(fixed.windows_at(start_micros))
+
+            spacing = fixed.size_micros, fixed.offset_micros
+            return self._add_by_time(held_at, *spacing, times, batch.values, kind)
+        own = windows if isinstance(windows, list) else [windows] * len(batch.values)
+        return self._add_by_window(self._held_of, own, batch.values, kind)
 
     def _held_of(self, windows: Windows) -> dict[Any, list[Any]]:
         [window] = windows
@@ -323,11 +354,8 @@ class _SumsByWindow:
     def groups(self) -> Iterator[_Group]:
         """What there is by now, at the end: a group for each window."""
         for window, held in self._held.items():
-            sums, counts = map(list, zip(*held.values(), strict=True))
-            yield _Group((window,), list(held), self._sent(sums), counts, None)
-
-    def _sent(self, sums: list[Any]) -> list[Any]:
-        return sums if self._are_numbers else accumulators_of(self._fn, sums)
+            helds, counts = map(list, zip(*held.values(), strict=True))
+            yield _Group((window,), list(held), helds, counts, None)
 
 
 class _BySession:

@@ -4,18 +4,17 @@ from __future__ import annotations
 
 from typing import Any
 
-from penstock.machines.column_rules import COUNTS, SUMS, column_rule, holding_of
+from penstock.functions.combinefn import DefaultingCombineFn
+from penstock.machines.column_rules import column_rule, holding_of
 from penstock.machines.grouping import GroupingMachine
 from penstock.machines.stateful import StatefulMachine
 from penstock.machines.window_columns import ColumnMachine
+from penstock_spark.aggregates.kernels import Adding, adding_of
 from penstock_spark.stream.column_pages import ColumnPages
 from penstock_spark.stream.columns import Columns
 from penstock_spark.stream.keys import KeyTable
 from penstock_spark.stream.page_index import PageNotes
 from penstock_spark.stream.pages import Pages, Store
-from penstock_spark.worker.tables import known
-
-_AS_NUMBERS = {"sum": SUMS, "count": COUNTS}
 
 
 def machine_for(
@@ -37,15 +36,17 @@ def machine_for(
     rule = column_rule(windowing, combine, input_retracts) if may_use_columns else None
     if rule is None:
         return GroupingMachine(windowing, combine, input_retracts)
-    return ColumnMachine(
-        rule, _AS_NUMBERS.get(kind_of(combine)) or holding_of(rule.program.contents, rule.program.keeps)
-    )
+    adding = stream_adding(combine)
+    contents, keeps = rule.program.contents, rule.program.keeps
+    return ColumnMachine(rule, holding_of(contents, keeps) if adding is None else adding.holding)
 
 
-def kind_of(combine: Any) -> str:
-    """``sum`` or ``count`` if elements may be kept as the number that they come to, otherwise nothing."""
-    kind = None if combine is None else known(combine)
-    return kind if kind in _AS_NUMBERS else ""
+def stream_adding(combine: Any) -> Adding | None:
+    """How the values of a grouping of a stream are added up without its CombineFn; None if it has to be called.
+
+    The marker of an empty input is no value to add up. Only bounded inputs have it, and their elements are few here.
+    """
+    return None if type(combine) is DefaultingCombineFn else adding_of(combine)
 
 
 def keys_of(

@@ -14,7 +14,7 @@ from penstock.machines.stateful import StatefulMachine
 from penstock.machines.window_columns import ColumnMachine
 from penstock.utils.windowed_value import unknown_pane
 from penstock_spark.stream.arrivals import arrive, elements_of
-from penstock_spark.stream.columns import Columns, FiredTogether
+from penstock_spark.stream.columns import Columns
 from penstock_spark.stream.columns import Fired as ColumnFired
 from penstock_spark.stream.keys import Fired, KeyTable
 from penstock_spark.stream.writer import Outbox
@@ -214,8 +214,9 @@ class GroupingOperator:
         given: list[Given] = []
         with self._guard():
             for each in fired:
-                if isinstance(each, FiredTogether):
-                    self._add_together(panes, each)
+                if isinstance(each, Batch):
+                    self._record(each)
+                    panes.add_all(each)
                     continue
                 key, emitted = each
                 for one in emitted:
@@ -239,17 +240,10 @@ class GroupingOperator:
         if self._late is not None and dropped.values:
             yield from self._late.push(dropped.batch())
 
-    def _add_together(self, panes: _Rows, fired: FiredTogether) -> None:
-        window, _, values, infos = fired.firing
-        micros = window.end_micros - 1
-        pairs = list(zip(fired.keys, values, strict=True))
+    def _record(self, fired: Batch) -> None:
         if self._recorder is not None:
-            for (key, value), info in zip(pairs, infos, strict=True):
+            for (key, value), micros, (window,), info in fired.rows():
                 self._recorder.emitted(self._now(), key, Pane(value, window, micros, info))
-        panes.values += pairs
-        panes.timestamps += [micros] * len(pairs)
-        panes.windows += [(window,)] * len(pairs)
-        panes.panes += infos
 
 
 class _Rows:
@@ -267,6 +261,14 @@ class _Rows:
         self.timestamps.append(timestamp_micros)
         self.windows.append(windows)
         self.panes.append(pane)
+
+    def add_all(self, batch: Batch) -> None:
+        """Those of a batch."""
+        full = batch.expanded()
+        self.values += full.values
+        self.timestamps += full.timestamps  # type: ignore[arg-type]
+        self.windows += full.windows
+        self.panes += full.panes
 
     def batch(self) -> Batch:
         """All of them."""

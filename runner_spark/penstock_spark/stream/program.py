@@ -3,13 +3,12 @@
 from __future__ import annotations
 
 from collections.abc import Callable
-from dataclasses import dataclass, field
+from dataclasses import dataclass
 from typing import Any
 
 from penstock.io.watermark_policy import WatermarkPolicy
 from penstock_spark.plan.stream_plan import Clock
-from penstock_spark.reports.reporting import Reporting, reporting_now
-from penstock_spark.worker.program import StepSpec
+from penstock_spark.worker.program import StageProgram
 
 
 @dataclass(frozen=True, eq=False)
@@ -136,7 +135,17 @@ class WaitingSpec:
 
 @dataclass(frozen=True, eq=False)
 class PacketWriterSpec:
-    """Pairs go to a grouping of a later level."""
+    """Pairs go to a grouping of a later level.
+
+    Attributes:
+        edge: The edge.
+        label: The grouping.
+        where: The step, for errors.
+        level: Its level.
+        windowing: The windowing of the edge.
+        combine: The CombineFn; None for a GroupByKey.
+        combines_early: Whether those that arrive at one moment are combined on the way.
+    """
 
     edge: int
     label: str
@@ -207,8 +216,7 @@ class LevelProgram:
     """A level, or the sources of level 0 that run together.
 
     Attributes:
-        run: Names the run, for metrics.
-        number: The level.
+        stage: What it does without state, from the edges of sources and groupings to later levels and to sinks.
         last: The number of the deepest level.
         shards: The number of shards of each level.
         clock: Whose processing time it is.
@@ -220,14 +228,10 @@ class LevelProgram:
         played: The origins of those that are played.
         groupings: Of any other level than 0.
         waiting: The steps of the level that wait for side inputs.
-        steps: Stateless steps, in topological order.
-        writers: To later levels, and to sinks.
-        reporting: How its tasks report; that of the run for which the program is made.
         recorded: How many elements and panes of each grouping a worker writes down in a micro-batch.
     """
 
-    run: str
-    number: int
+    stage: StageProgram[LevelWriter]
     last: int
     shards: int
     clock: Clock
@@ -239,15 +243,17 @@ class LevelProgram:
     played: tuple[str, ...]
     groupings: tuple[GroupingSpec, ...]
     waiting: tuple[WaitingSpec, ...]
-    steps: tuple[StepSpec, ...]
-    writers: tuple[LevelWriter, ...]
-    reporting: Reporting = field(default_factory=reporting_now)
     recorded: int = 0
+
+    @property
+    def number(self) -> int:
+        """The level."""
+        return self.stage.stage
 
     @property
     def reaches(self) -> tuple[int, ...]:
         """The levels that messages go to: the next one always, so that time goes on there."""
-        beyond = {writer.level for writer in self.writers if writer.level > 0}
+        beyond = {writer.level for writer in self.stage.writers if writer.level > 0}
         read = (self.reading,) if self.reading else ()
         roots: tuple[Any, ...] = (*self.sources, *read, *self.groupings, *self.waiting)
         beyond.update(level for root in roots for level in root.readers)

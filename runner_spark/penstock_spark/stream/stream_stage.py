@@ -17,7 +17,7 @@ from penstock_spark.stream.spreading import SpreadWriter
 from penstock_spark.stream.writer import Outbox
 from penstock_spark.worker.batch import Batch, encode_page
 from penstock_spark.worker.pardo import DoFnStep
-from penstock_spark.worker.program import SinkWriterSpec, StageProgram, StepSpec
+from penstock_spark.worker.program import SinkWriterSpec, StepSpec
 from penstock_spark.worker.pushing import Node, Quiet, Records
 from penstock_spark.worker.stage import Stage
 from penstock_spark.worker.views import ChangingContents, Contents, View
@@ -101,8 +101,7 @@ class StreamStage(Stage):
         self.sink_rows: list[tuple[int, bytes]] = []
         self.waiting: dict[str, DoFnStep] = {}
         self._level = level
-        program = StageProgram(level.run, level.number, (), level.steps, level.writers)  # type: ignore[arg-type]
-        super().__init__(program, partition, dict(views))
+        super().__init__(level.stage, partition, dict(views))
 
     def parts(self) -> Iterable[Any]:
         """Those of the level, too."""

@@ -40,7 +40,7 @@ def prepared(program: bytes, sys_path: tuple[str, ...]) -> LevelProgram:
     collect_less_often()
     import_like_driver(sys_path)
     loaded: LevelProgram = loads(program)
-    report_with(loaded.reporting)
+    report_with(loaded.stage.reporting)
     return loaded
 
 
@@ -94,7 +94,7 @@ def reading_function(
             yield from _records(rows, shard_keys)
         _count(metrics, loaded, batch, number + 1, task.snapshot())
         if task.has_ended:
-            report_end(metrics, loaded.run, loaded.reading.origin)
+            report_end(metrics, loaded.stage.run, loaded.reading.origin)
 
     return run
 
@@ -112,7 +112,7 @@ def _task() -> TaskContext:
 
 def _count(metrics: Any, program: LevelProgram, batch: int, producer: int, snapshot: Snapshot) -> None:
     if snapshot:
-        metrics.add({(program.run, program.number, (batch, producer)): snapshot})
+        metrics.add({(program.stage.run, program.number, (batch, producer)): snapshot})
 
 
 def _records(rows: list[Row], shard_keys: tuple[int, ...]) -> Iterator[pa.RecordBatch]:
@@ -165,6 +165,6 @@ def run_shard(
     done = play_shard(program, number, messages, commands, header, partial(PageStore, pages), views)
     pages.updateValue(_HEADER, (header.encoded(),))
     _count(metrics, program, batch_number(), number, done.snapshot)
-    report_watermarks(metrics, program.run, program.number, number, done.clock_micros, done.watermarks)
+    report_watermarks(metrics, program.stage.run, program.number, number, done.clock_micros, done.watermarks)
     for level, shard, payload in done.rows:
         yield SparkRow(level=level, shard=shard_keys[shard], payload=payload)

@@ -5,32 +5,25 @@ from __future__ import annotations
 import sys
 from collections.abc import Callable, Collection, Iterable, Iterator
 from functools import partial
-from itertools import repeat
 from typing import Any
 
 from penstock.coders.deterministic import encode_keys
 from penstock.error import three_parts
 from penstock.functions.combinefn import DefaultingCombineFn
 from penstock.metrics.execution import MetricsContainer, set_current
+from penstock_spark.aggregates import loops
+from penstock_spark.aggregates.loops import Held, kind_of_keys
+from penstock_spark.aggregates.sessions import SessionTable, Spans, spans_of
 from penstock_spark.reports.failure import guarded, step_failed
 from penstock_spark.worker.batch import Batch, by_windows
 from penstock_spark.worker.fixed_windows import FixedAssigner
 from penstock_spark.worker.flush_limit import FlushLimit
 from penstock_spark.worker.keys import keys_to_carry, payloads, rank_of, window_encoder
-from penstock_spark.worker.numbers import are_columns, travels_in_columns
-from penstock_spark.worker.pair_sums import Sums, add_pairs, add_pairs_by_time, kind_of_keys
+from penstock_spark.worker.numbers import are_columns
 from penstock_spark.worker.program import GroupWriterSpec
 from penstock_spark.worker.pushing import Quiet, Records
 from penstock_spark.worker.rows import exchange_records
-from penstock_spark.worker.session_sums import SessionTable, Spans, spans_of
-from penstock_spark.worker.tables import (
-    Table,
-    accumulators_of,
-    add_by_window,
-    known,
-    table_for,
-    without_default,
-)
+from penstock_spark.worker.tables import AddedTable, Table, table_for
 from penstock_spark.worker.totals import split_numbers
 
 _MOST_VALUES = 100_000
@@ -75,9 +68,7 @@ def unexpected_retraction() -> ValueError:
 class GroupWriter:
     """Keeps values, or accumulators, by window and key in tables, and writes what each key has as one row."""
 
-    def __init__(
-        self, spec: GroupWriterSpec, partition: int, metrics: MetricsContainer, shortcuts: bool = False
-    ) -> None:
+    def __init__(self, spec: GroupWriterSpec, partition: int, metrics: MetricsContainer) -> None:
         self.spec = spec
         self._metrics = metrics
         self._guard = partial(guarded, metrics, spec.where)
@@ -85,19 +76,18 @@ class GroupWriter:
         self._rank = rank_of(spec.windowing)
         self._sequence = partition << 40
         self._limit = FlushLimit(_MOST_VALUES if spec.combine is None else _MOST_COMBINED)
-        combine = None if spec.combine is None else without_default(spec.combine)
-        self._has_default = combine is not spec.combine
-        kind = known(combine) if shortcuts and combine is not None else None
-        self._in_columns = kind is not None and travels_in_columns(spec.windowing, spec.combine)
-        self._counts, self._adds = kind == "count", kind == "sum"
-        self._plain_kinds: tuple[type, ...] = (str, int, type(None)) if shortcuts else (str,)
-        self.merges_early = self._in_columns and spec.windowing.windowfn.is_merging()
-        self.adds_pairs = self._adds and self._rank is None and not self.merges_early
-        self._sums_up = self._adds or self._counts
-        if self._sums_up:
+        # The marker of an input that may be empty is never combined.
+        self._has_default = type(spec.combine) is DefaultingCombineFn
+        combine = spec.combine.fn if self._has_default else spec.combine
+        self._adding = adding = None if spec.kernel is None else spec.kernel.adding
+        if adding is not None:
             # A number takes as much space, however many values it stands for: names alone fill the memory.
             self._limit.most_elements = sys.maxsize
-        self._make_table: Callable[[], Table] = table_for(combine)
+            self._add_by_key = loops.by_key(adding)
+            self._add_by_time = loops.by_time(adding)
+            self._add_by_window = loops.by_window(adding)
+            self._add_lists_by_window = loops.lists_by_window(adding)
+        self._make_table: Callable[[], Table] = table_for(combine, adding)
         self._clear()
 
     def setup(self) -> None:
@@ -137,10 +127,21 @@ class GroupWriter:
             self._table(batch.windows[0], kind).open(names)
             return
         windows, taken = batch.windows, 0
-        if self.adds_pairs and not isinstance(windows, list) and len(windows) == 1:
-            taken = self._leading(
-                batch, lambda kind: add_pairs(self._sums(kind, windows), batch.values, kind)
-            )
+        if self.spec.takes_sessions and (spans := spans_of(windows, len(batch.values))) is not None:
+            yield from self.take_sessions(batch, spans)
+            return
+        if self.spec.takes_pairs and batch.has_one_window_each:
+            if isinstance(windows, list):
+                taken = self._leading(
+                    batch,
+                    lambda kind: self._add_by_window(
+                        partial(self._held_in, kind), windows, batch.values, kind
+                    ),
+                )
+            else:
+                taken = self._leading(
+                    batch, lambda kind: self._add_by_key(self._held_in(kind, windows), batch.values, kind)
+                )
         yield from self._take_rest(batch, taken)
 
     def _is_marker(self, batch: Batch) -> bool:
@@ -152,11 +153,11 @@ class GroupWriter:
         times: Any = batch.timestamps
 
         def add(kind: type) -> int:
-            def sums_at(start_micros: int) -> Sums:
-                return self._sums(kind, windows.windows_at(start_micros))
+            def held_at(start_micros: int) -> Held:
+                return self._held_in(kind, windows.windows_at(start_micros))
 
             spacing = windows.size_micros, windows.offset_micros
-            return add_pairs_by_time(sums_at, *spacing, times, batch.values, kind)
+            return self._add_by_time(held_at, *spacing, times, batch.values, kind)
 
         taken = self._leading(batch, add)
         if taken < len(batch.values):
@@ -164,13 +165,13 @@ class GroupWriter:
         yield from self._take_rest(batch, taken)
 
     def _leading(self, batch: Batch, add: Callable[[type], int]) -> int:
-        """Adds pairs at the beginning of a batch to sums, if one can; gives their number.
+        """Adds pairs at the beginning of a batch up, if one can; gives their number.
 
         Args:
             batch: The elements.
             add: Adds those whose keys have the type that it is given, and gives their number.
         """
-        kind = kind_of_keys(batch.values, self._plain_kinds)
+        kind = kind_of_keys(batch.values, self.spec.plain_keys)
         if kind is None:
             return 0
         self._check_inserts(batch)
@@ -200,11 +201,12 @@ class GroupWriter:
         self._check_inserts(batch)
         names, kind = self._names(keys)
         lengths = set(map(len, batch.windows)) if isinstance(batch.windows, list) else {len(batch.windows)}
-        spans = spans_of(batch.windows, len(names)) if self.merges_early else None
+        spans = spans_of(batch.windows, len(names)) if self.spec.takes_sessions else None
         if spans is not None:
             self._guard(self._add_to_sessions, names, kind, spans, values)
-        elif self._adds and isinstance(batch.windows, list) and lengths == {1}:
-            self._guard(add_by_window, partial(self._sums, kind), batch.windows, names, values)
+        elif self._adding is not None and isinstance(batch.windows, list) and lengths == {1}:
+            held_of = partial(self._held_in, kind)
+            self._guard(self._add_lists_by_window, held_of, batch.windows, names, values)
         else:
             for windows, some_names, some_values in by_windows(batch.windows, names, values):
                 for window in windows:
@@ -215,11 +217,7 @@ class GroupWriter:
 
     def take_sessions(self, batch: Batch, spans: Spans) -> Records:
         """Takes a batch of pairs, each in a session from a start to an end that its windows need not tell."""
-        taken = 0
-        if self._adds:
-            taken = self._leading(
-                batch, lambda kind: self._session_table(kind).add(spans, batch.values, kind)
-            )
+        taken = self._leading(batch, lambda kind: self._session_table(kind).add(spans, batch.values, kind))
         if taken:
             yield from self._flush_if_full(taken)
             batch = batch.sliced(taken, len(batch.values))
@@ -233,16 +231,18 @@ class GroupWriter:
     def _session_table(self, kind: type | None) -> SessionTable:
         table = self._sessions.get(kind)
         if table is None:
-            table = self._sessions[kind] = SessionTable(self.spec.windowing.windowfn)
+            assert self._adding is not None
+            table = self._sessions[kind] = SessionTable(self._adding, self.spec.windowing.windowfn)
         return table
 
     def _add_to_sessions(self, names: list[Any], kind: type | None, spans: Spans, values: list[Any]) -> None:
-        pairs = list(zip(names, repeat(1) if self._counts else values, strict=False))
-        self._session_table(kind).add(spans, pairs, kind or bytes)
+        self._session_table(kind).add(spans, list(zip(names, values, strict=True)), kind or bytes)
 
-    def _sums(self, kind: type | None, windows: tuple[Any, ...]) -> Sums:
-        sums: Sums = self._table(windows[0], kind).numbers()
-        return sums
+    def _held_in(self, kind: type | None, windows: tuple[Any, ...]) -> Held:
+        """What values come to in a window, by name."""
+        table = self._table(windows[0], kind)
+        assert isinstance(table, AddedTable)
+        return table.held
 
     def _flush_if_full(self, taken: int, windows_each: int = 1) -> Records:
         self._held += taken
@@ -251,30 +251,30 @@ class GroupWriter:
             # There are no more than was thought, and counting those of many windows takes its time.
             self._names_most = self._names_held()
         if self._names_most >= _MOST_NAMES or (
-            self._held >= self._limit.elements and not (self._sums_up and self._stretched())
+            self._held >= self._limit.elements and not (self._adding is not None and self._stretched())
         ):
             yield self._guard(self._flush)
 
     def _stretched(self) -> bool:
-        """Whether more elements may be held, because what their sums take is known, and little.
+        """Whether more elements may be held, because what they come to takes little, as is known of numbers.
 
         Sessions are as good as never: there are nearly as many of them as elements, and measuring them takes its time.
         """
         if self._sessions:
             return False
         size_bytes = 0
-        for kind, names, numbers in self._sums_held():
+        for kind, names, numbers in self._all_held():
             if kind is None or not _NUMBERS.issuperset(map(type, numbers)):
                 return False
             size_bytes += sum(map(sys.getsizeof, numbers)) - _NUMBER_BYTES * len(numbers)
             size_bytes += sum(map(len, names)) if kind is str else sum(map(sys.getsizeof, names))
         return self._limit.stretch(self._held, size_bytes)
 
-    def _sums_held(self) -> Iterator[tuple[type | None, Collection[Any], Collection[Any]]]:
-        """The names and the numbers of each table, with the type of the names."""
+    def _all_held(self) -> Iterator[tuple[type | None, Collection[Any], Collection[Any]]]:
+        """The names of each table and what is held of them, with the type of the names."""
         for (_, kind), table in self._tables.items():
-            numbers = table.numbers()
-            yield kind, numbers.keys(), numbers.values()
+            assert isinstance(table, AddedTable)
+            yield kind, table.held.keys(), table.held.values()
 
     def _names(self, keys: list[Any]) -> tuple[list[Any], type | None]:
         """What the tables call the keys, and the type of those that are called by themselves, as texts are.
@@ -285,7 +285,7 @@ class GroupWriter:
         kinds = set(map(type, keys))
         if len(kinds) == 1:
             [kind] = kinds
-            if kind in self._plain_kinds:
+            if kind in self.spec.plain_keys:
                 return keys, kind
         names = self._guard(encode_keys, keys)
         self._keys.update(keys_to_carry(names, keys))
@@ -331,7 +331,8 @@ class GroupWriter:
     def _add_accumulators(
         self, columns: list[list[Any]], window: Any, kind: type | None, table: Table
     ) -> None:
-        if self._in_columns:
+        if self.spec.in_columns:
+            assert isinstance(table, AddedTable)
             numbers = table.numbers()
             if self._are_columns(kind, numbers.values()):
                 self._add_names(columns, window, kind, list(numbers))
@@ -343,15 +344,16 @@ class GroupWriter:
         self._add_payloads(columns, encoded, list(accumulators.values()))
 
     def _add_sessions(self, columns: list[list[Any]], kind: type | None, table: SessionTable) -> None:
-        names, starts, ends, totals = table.columns()
+        assert self._adding is not None
+        names, starts, ends, helds = table.columns()
         encoded = encode_keys(names) if kind else names
         for column, part in zip(columns, (encoded, starts, ends, [None] * len(encoded)), strict=False):
             column.extend(part)
-        if self._are_columns(kind, totals):
-            _add_columns(columns, totals)
+        if self.spec.in_columns and self._are_columns(kind, helds):
+            _add_columns(columns, helds)
             return
         columns[4].extend([0] * len(encoded))
-        self._add_payloads(columns, encoded, accumulators_of(self.spec.combine, totals))
+        self._add_payloads(columns, encoded, list(map(self._adding.accumulator, helds)))
 
     def _are_columns(self, kind: type | None, numbers: Iterable[Any]) -> bool:
         return are_columns(list(numbers), () if kind else self._keys.values())
@@ -362,6 +364,7 @@ class GroupWriter:
         self._sequence += len(encoded)
 
     def _add_numbers(self, columns: list[list[Any]], window: Any, kind: type | None, table: Table) -> None:
+        assert isinstance(table, AddedTable)
         numbers = table.numbers()
         self._add_names(columns, window, kind, list(numbers))
         highs, lows = split_numbers(list(numbers.values()), self.spec.where)

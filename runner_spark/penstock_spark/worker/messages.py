@@ -55,7 +55,7 @@ class Part(NamedTuple):
         counts: How many elements each value stands for; None if they come one by one.
         timestamps: Of combined elements, the timestamps that may decide the output's, in microseconds; None if only the
             window does.
-        are_numbers: Whether the values are what the sum or the count comes to, instead of an accumulator.
+        are_plain: Whether the values are what a kernel holds, such as a sum, instead of accumulators.
         place: Where the elements stand in their source.
     """
 
@@ -64,7 +64,7 @@ class Part(NamedTuple):
     batch: Batch
     counts: list[int] | None = None
     timestamps: list[tuple[int, ...]] | None = None
-    are_numbers: bool = False
+    are_plain: bool = False
     place: Place = ()
 
 

@@ -14,27 +14,17 @@ from typing import Any
 
 from penstock.base.bounded_window import IntervalWindow
 from penstock.coders.deterministic import decode_key
-from penstock.functions.combinefn import CallableWrapperCombineFn, NoSideInputsCallableWrapperCombineFn
 from penstock.metrics.execution import MetricsContainer
-from penstock.transforms.ready_combiners import CountCombineFn
 from penstock_spark.reports.failure import guarded
 from penstock_spark.worker.batch import Batch, loads
 from penstock_spark.worker.group_read import ONLY_PANE
-from penstock_spark.worker.keys import (
-    merges_in_one_pass,
-    rank_of,
-    restore,
-    timestamp_of,
-    window_decoder,
-)
+from penstock_spark.worker.keys import restore, timestamp_of, window_decoder
 from penstock_spark.worker.program import GroupRoot
 from penstock_spark.worker.pushing import Consumer, Records
-from penstock_spark.worker.tables import accumulators_of, known, without_default
 
 _MOST_GROUPS = 4096
 _MOST_WINDOWS = 10_000
 _TEXTS = {ord("s")}
-_OWN = (CallableWrapperCombineFn, NoSideInputsCallableWrapperCombineFn, CountCombineFn)
 _LIMIT = 1 << 63
 _PLAIN_TYPES = frozenset((str, int, bytes, float, bool, type(None)))
 
@@ -42,18 +32,6 @@ Row = tuple[bytes, int, int, int, bytes | None, int, bytes | None]
 """Key, tag, first and second bound of the window, the encoded window, the number, and the pickled accumulator."""
 
 _COLUMNS = ("key", "tag", "first", "second", "window", "sequence", "value")
-
-
-def travels_in_columns(windowing: Any, combine: Any) -> bool:
-    """Whether the accumulators of a combine are numbers, with nothing else to know of a group than their sum."""
-    windowfn = windowing.windowfn
-    return (
-        # A subclass may make something else of the sum.
-        type(without_default(combine)) in _OWN
-        and known(without_default(combine)) in ("sum", "count")
-        and rank_of(windowing) is None
-        and (not windowfn.is_merging() or merges_in_one_pass(windowfn))
-    )
 
 
 def are_columns(numbers: list[Any], keys: Iterable[Any]) -> bool:
@@ -74,6 +52,9 @@ class NumberReader:
     def __init__(self, root: GroupRoot, out: Consumer, metrics: MetricsContainer) -> None:
         self.root = root
         self.out = out
+        assert root.number_kernel is not None
+        assert root.number_kernel.adding is not None
+        self._adding = root.number_kernel.adding
         self._guard = partial(guarded, metrics, root.where)
         self._window = window_decoder(root.windowing)
         self._timestamp = timestamp_of(root.windowing)
@@ -168,7 +149,7 @@ class NumberReader:
         restored = [restore(key, loads(one)) for one in pickled]
         accumulators = [accumulator for _, accumulator in restored]
         if total:
-            accumulators += accumulators_of(fn, [total])
+            accumulators.append(self._adding.accumulator(total))
         merged = accumulators[0] if len(accumulators) == 1 else fn.merge_accumulators(accumulators)
         return restored[0][0], fn.extract_output(merged)
 

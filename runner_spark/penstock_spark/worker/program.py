@@ -8,10 +8,11 @@ from __future__ import annotations
 
 from collections.abc import Callable, Iterable
 from dataclasses import dataclass, field
-from typing import Any
+from typing import Any, Generic, TypeVar
 
 from penstock.functions.batches import BatchTypes
 from penstock.graph import AssignWindows, ParDo
+from penstock_spark.aggregates.kernels import Kernel
 from penstock_spark.reports.reporting import Reporting, reporting_now
 
 
@@ -65,6 +66,7 @@ class GroupRoot:
         combine: The CombineFn whose accumulators the rows hold; None for a GroupByKey.
         where: The step, for errors.
         label: The step's label, for metrics.
+        number_kernel: What adds rows up that hold a number instead of an accumulator; None if none does.
     """
 
     edge: int
@@ -73,6 +75,7 @@ class GroupRoot:
     combine: Any
     where: str
     label: str
+    number_kernel: Kernel | None = None
 
 
 @dataclass(frozen=True, eq=False)
@@ -169,6 +172,8 @@ class StepSpec:
         batches: How elements become batches and the other way round, if its DoFn takes or gives some.
         whole_batches: Whether batches go from DoFn to DoFn as they are, and DoFns that can do without are given some.
         shortcuts: Whether a function of an element and its window may be given columns; the results are the same.
+        writes_directly: Whether only groupings read its output, and take its input as it is: no pair is made of each
+            element, or no window is looked up for each.
     """
 
     label: str
@@ -181,6 +186,7 @@ class StepSpec:
     batches: BatchTypes | None = None
     whole_batches: bool = True
     shortcuts: bool = True
+    writes_directly: bool = False
 
 
 @dataclass(frozen=True, eq=False)
@@ -196,6 +202,11 @@ class GroupWriterSpec:
         where: The step, for errors.
         label: The step's label, for metrics.
         as_numbers: Whether the accumulators are integers that Spark adds up.
+        kernel: How values are added up without the CombineFn; None if it has to be called.
+        takes_pairs: Whether pairs are added up as they come, with nothing to note of each but its window.
+        takes_sessions: Whether they are added up by session, as far as one task sees them.
+        in_columns: Whether what they come to is written as a number, where it is a whole one.
+        plain_keys: The types of keys that stand for themselves in tables; others do so by their encoding.
     """
 
     edge: int
@@ -206,6 +217,11 @@ class GroupWriterSpec:
     where: str
     label: str
     as_numbers: bool = False
+    kernel: Kernel | None = None
+    takes_pairs: bool = False
+    takes_sessions: bool = False
+    in_columns: bool = False
+    plain_keys: tuple[type, ...] = (str,)
 
 
 @dataclass(frozen=True, eq=False)
@@ -259,26 +275,27 @@ class SinkWriterSpec:
 WriterSpec = GroupWriterSpec | ElementWriterSpec | PageWriterSpec | SinkWriterSpec
 
 
+W = TypeVar("W")
+
+
 @dataclass(frozen=True, eq=False)
-class StageProgram:
-    """A fused stage.
+class StageProgram(Generic[W]):
+    """A fused stage, or what has no state in a level of a streaming query.
 
     Attributes:
         run: Names the run; metrics of several runs share one accumulator.
-        stage: Its number in the plan.
+        stage: Its number in the plan, or the level's.
         roots: Where elements come from.
         steps: In topological order.
         writers: Where elements leave the stage.
         partitions: The number of partitions that inline roots are dealt out to.
         reporting: How its tasks report; that of the run for which the program is made.
-        shortcuts: Whether the sums of a window may be taken together; the results are the same.
     """
 
     run: str
     stage: int
     roots: tuple[Root, ...]
     steps: tuple[StepSpec, ...]
-    writers: tuple[WriterSpec, ...]
+    writers: tuple[W, ...]
     partitions: int = 1
     reporting: Reporting = field(default_factory=reporting_now)
-    shortcuts: bool = True

@@ -13,7 +13,7 @@ import pyarrow as pa
 from penstock.graph import AssignWindows, ParDo, StatefulParDo
 from penstock.metrics.execution import MetricsContainer, Snapshot, current_container, merge_snapshots
 from penstock.transforms.ready_combiners import PairWithNothing
-from penstock.windows.window_fn import FixedWindows, Sessions
+from penstock.windows.window_fn import Sessions
 from penstock_spark.reports.at_work import digits_of, numbered, write_down, write_down_rest
 from penstock_spark.reports.failure import named
 from penstock_spark.reports.reporting import report_with
@@ -26,7 +26,7 @@ from penstock_spark.worker.group_write import GroupWriter, PairStep
 from penstock_spark.worker.inline import inline_batches
 from penstock_spark.worker.machine_read import MachineReader
 from penstock_spark.worker.machine_write import ElementWriter
-from penstock_spark.worker.numbers import NumberReader, read_numbers, travels_in_columns
+from penstock_spark.worker.numbers import NumberReader, read_numbers
 from penstock_spark.worker.outputs import Outputs
 from penstock_spark.worker.pardo import DoFnStep
 from penstock_spark.worker.program import (
@@ -75,7 +75,7 @@ class Join(Quiet):
 class Stage:
     """The nodes of a program, wired up for one task."""
 
-    def __init__(self, program: StageProgram, partition: int, pages: dict[int, Any]) -> None:
+    def __init__(self, program: StageProgram[Any], partition: int, pages: dict[int, Any]) -> None:
         self.program = program
         self._contents: dict[int, Contents] = {edge: BroadcastContents(own) for edge, own in pages.items()}
         self.partition = partition
@@ -132,9 +132,7 @@ class Stage:
         root = cast(GroupRoot | MachineRoot, self._owning(root))
         parts = (self.tee(root.edge), self.container(root.label))
         if isinstance(root, GroupRoot):
-            if self.program.shortcuts and travels_in_columns(root.windowing, root.combine):
-                return NumberReader(root, *parts)
-            return GroupReader(root, *parts)
+            return (GroupReader if root.number_kernel is None else NumberReader)(root, *parts)
         return MachineReader(root, *parts, None if root.late_edge is None else self.tee(root.late_edge))
 
     def _step(self, spec: StepSpec) -> Node:
@@ -144,8 +142,8 @@ class Stage:
                 node = Join(self.tee(spec.outputs[0][1]))
             case AssignWindows():
                 node = self._assign(spec)
-            case ParDo(PairWithNothing()) if (writers := self._grouping_readers(spec)) is not None:
-                node = PairStep(writers)
+            case ParDo(PairWithNothing()) if spec.writes_directly:
+                node = PairStep(self._group_writers(spec))
             case StatefulParDo():
                 self.stateful[spec.label] = self._dofn(StatefulStep, spec)
                 # Its elements come by key, and not along an edge.
@@ -160,12 +158,10 @@ class Stage:
     def _assign(self, spec: StepSpec) -> Node:
         windowfn, metrics = spec.windowing.windowfn, self.container(spec.label)
         step = AssignStep(windowfn, self.tee(spec.outputs[0][1]), metrics, spec.where)
-        writers = self._grouping_readers(spec)
-        if writers and type(windowfn) is Sessions and all(writer.merges_early for writer in writers):
-            return SessionStep(step, windowfn, writers)
-        if writers and type(windowfn) is FixedWindows and all(writer.adds_pairs for writer in writers):
-            return FixedStep(step, windowfn, writers)
-        return step
+        if not spec.writes_directly:
+            return step
+        direct = SessionStep if type(windowfn) is Sessions else FixedStep
+        return direct(step, windowfn, self._group_writers(spec))
 
     def _dofn(self, kind: type[_Step], spec: StepSpec) -> _Step:
         """A step with a DoFn, whose outputs are found already."""
@@ -180,17 +176,14 @@ class Stage:
         """What the side inputs of a step hold, by edge."""
         return self._contents
 
-    def _grouping_readers(self, spec: StepSpec) -> list[GroupWriter] | None:
-        """The writers that read a step's output, if nothing else does."""
-        readers = self._consumers.get(spec.outputs[0][1], [])
-        writers = [reader for reader in readers if isinstance(reader, GroupWriter)]
-        return writers if len(writers) == len(readers) else None
+    def _group_writers(self, spec: StepSpec) -> list[Any]:
+        """The writers that read the output of a step that writes directly."""
+        return self._consumers[spec.outputs[0][1]]
 
     def _writer(self, spec: WriterSpec) -> Node:
         match spec:
             case GroupWriterSpec():
-                metrics, shortcuts = self.container(spec.label), self.program.shortcuts
-                return GroupWriter(self._owning(spec), self.partition, metrics, shortcuts)
+                return GroupWriter(self._owning(spec), self.partition, self.container(spec.label))
             case ElementWriterSpec():
                 metrics = self.container(spec.label)
                 return ElementWriter(spec, self.program.stage, self.partition, metrics)
@@ -344,7 +337,7 @@ def stage_function(
         import_like_driver(sys_path)
         context = TaskContext.get()
         partition = context.partitionId() if context else 0
-        loaded: StageProgram = loads(program)
+        loaded: StageProgram[WriterSpec] = loads(program)
         report_with(loaded.reporting)
         # Every step below another one takes a few frames of Python's stack.
         sys.setrecursionlimit(max(sys.getrecursionlimit(), 1_000 + _FRAMES_PER_STEP * len(loaded.steps)))

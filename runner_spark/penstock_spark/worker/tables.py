@@ -1,7 +1,7 @@
-"""Accumulators by key, with plain loops for the combiners that everybody uses.
+"""Accumulators by key, with plain loops for the combiners that the runner knows.
 
 A table takes names and values of one batch at a time and gives, in the end, an accumulator of the CombineFn for each
-name. The special tables keep numbers and turn them into accumulators only then.
+name.
 """
 
 from __future__ import annotations
@@ -10,7 +10,9 @@ from collections import Counter
 from collections.abc import Callable
 from typing import Any, Protocol
 
-from penstock.functions.combinefn import CombineFn, DefaultingCombineFn
+from penstock.functions.combinefn import CombineFn
+from penstock_spark.aggregates.kernels import Adding
+from penstock_spark.aggregates.loops import lists_by_key
 
 _FOLD_ELEMENTS = 50_000
 
@@ -28,10 +30,6 @@ class Table(Protocol):
 
     def accumulators(self) -> dict[Any, Any]:
         """The accumulator of each name."""
-        ...
-
-    def numbers(self) -> dict[Any, Any]:
-        """What is left of the values of each name, for combiners whose accumulators are plain numbers."""
         ...
 
     def __len__(self) -> int:
@@ -57,10 +55,6 @@ class ListTable:
     def accumulators(self) -> dict[Any, Any]:
         """The lists."""
         return self._lists
-
-    def numbers(self) -> dict[Any, Any]:
-        """There are none."""
-        raise AssertionError("values are no numbers")
 
     def __len__(self) -> int:
         return len(self._lists)
@@ -109,168 +103,57 @@ class FoldTable:
         self._fold()
         return {name: self.fn.compact(accumulator) for name, accumulator in self._accumulators.items()}
 
-    def numbers(self) -> dict[Any, Any]:
-        """There are none."""
-        raise AssertionError("a CombineFn of any kind has no numbers")
-
     def __len__(self) -> int:
         return len(self._accumulators) + len(self._waiting)
 
 
-class CountTable:
-    """The number of values of each name."""
+class AddedTable:
+    """What values come to, by a plain loop instead of their CombineFn."""
 
-    def __init__(self, fn: CombineFn) -> None:
-        self.fn = fn
-        self._counts: Counter[Any] = Counter()
-
-    def add(self, names: list[Any], values: list[Any]) -> None:
-        """Takes one value for each name."""
-        self._counts.update(names)
-
-    def open(self, names: list[Any]) -> None:
-        """Counts of nothing."""
-        for name in names:
-            self._counts.setdefault(name, 0)
-
-    def accumulators(self) -> dict[Any, Any]:
-        """The accumulator of a CountCombineFn is the count."""
-        return dict(self._counts)
-
-    def numbers(self) -> dict[Any, Any]:
-        """The counts."""
-        return dict(self._counts)
-
-    def __len__(self) -> int:
-        return len(self._counts)
-
-
-class SumTable:
-    """The sum of the values of each name (``CombinePerKey(sum)``)."""
-
-    def __init__(self, fn: CombineFn) -> None:
-        self.fn = fn
-        self.sums: dict[Any, Any] = {}
+    def __init__(self, fn: CombineFn, adding: Adding) -> None:
+        self.held: dict[Any, Any] = {}
+        self._fn = fn
+        self._adding = adding
+        self._add = lists_by_key(adding)
+        self._opened: dict[Any, None] = {}
 
     def add(self, names: list[Any], values: list[Any]) -> None:
         """Takes one value for each name."""
-        sums = self.sums
-        for name, value in zip(names, values, strict=True):
-            if name in sums:
-                # Not `+=`: that would change a value which belongs to the user.
-                sums[name] = sums[name] + value
-            else:
-                sums[name] = 0 + value
+        if self._adding.ignores_values:
+            # Python's own loop over names, which takes any dict; a Counter would slow other loops down.
+            Counter.update(self.held, names)  # type: ignore[call-overload]
+        else:
+            self._add(self.held, names, values)
 
     def open(self, names: list[Any]) -> None:
-        """Sums of nothing."""
-        for name in names:
-            self.sums.setdefault(name, 0)
+        """Names of which nothing is held."""
+        self._opened.update(dict.fromkeys(names))
 
     def accumulators(self) -> dict[Any, Any]:
         """The accumulator of each name."""
-        made = accumulators_of(self.fn, list(self.sums.values()))
-        return dict(zip(self.sums, made, strict=True))
+        made = {name: self._fn.create_accumulator() for name in self._opened}
+        made.update(zip(self.held, map(self._adding.accumulator, self.held.values()), strict=True))
+        return made
 
     def numbers(self) -> dict[Any, Any]:
-        """The sums."""
-        return self.sums
+        """What is held of each name."""
+        return (
+            {**dict.fromkeys(self._opened, self._adding.nothing), **self.held} if self._opened else self.held
+        )
 
     def __len__(self) -> int:
-        return len(self.sums)
+        return len(self.held) + len(self._opened)
 
 
-def add_by_window(
-    sums_of: Callable[[Any], dict[Any, Any]], windows: list[Any], names: list[Any], values: list[Any]
-) -> None:
-    """Adds each value to the sum of its name in the dictionary of its window, in one pass.
+def table_for(fn: CombineFn | None, adding: Adding | None) -> Callable[[], Table]:
+    """The best table for a CombineFn, or for values that are only grouped.
 
     Args:
-        sums_of: Gives the sums by name for what an element has as windows; asked once for each distinct object.
-        windows: What each element has as windows.
-        names: The elements' names.
-        values: Their values.
-
-    >>> sums = {("v",): {}, ("w",): {}}
-    >>> first, second = sums
-    >>> add_by_window(sums.__getitem__, [first, second, first], ["a", "a", "a"], [1, 2, 3])
-    >>> sums
-    {('v',): {'a': 4}, ('w',): {'a': 2}}
+        fn: The CombineFn; None for a GroupByKey.
+        adding: How its values are added up without it; None if it has to be called.
     """
-    found: dict[int, dict[Any, Any]] = {}
-    last = None
-    sums: dict[Any, Any] = {}
-    for own, name, value in zip(windows, names, values, strict=True):
-        # Neighbours mostly share a window, whose tuple a step before keeps.
-        if own is not last:
-            last, place = own, id(own)
-            if place in found:
-                sums = found[place]
-            else:
-                sums = found[place] = sums_of(own)
-        if name in sums:
-            # Not `+=`: that would change a value which belongs to the user.
-            sums[name] = sums[name] + value
-        else:
-            sums[name] = 0 + value
-
-
-def table_for(fn: CombineFn | None) -> Callable[[], Table]:
-    """The best table for a CombineFn, or for values that are only grouped."""
     if fn is None:
         return ListTable
-    kind = known(fn)
-    if kind == "count":
-        return lambda: CountTable(fn)
-    if kind == "sum":
-        return lambda: SumTable(fn)
-    return lambda: FoldTable(fn)
-
-
-def without_default(fn: CombineFn) -> CombineFn:
-    """The CombineFn that combines, of one that leaves the marker of an empty input out.
-
-    >>> from penstock.functions.combinefn import DefaultingCombineFn
-    >>> known(without_default(DefaultingCombineFn(CombineFn.from_callable(sum))))
-    'sum'
-    """
-    return fn.fn if type(fn) is DefaultingCombineFn else fn
-
-
-def known(fn: CombineFn) -> str | None:
-    """The name of a combiner that the runner knows: ``sum``, ``min``, ``max``, ``count`` or ``mean``.
-
-    >>> known(CombineFn.from_callable(sum)), known(CombineFn.from_callable(len))
-    ('sum', None)
-    """
-    from penstock.functions.combinefn import CallableWrapperCombineFn
-    from penstock.transforms.ready_combiners import CountCombineFn, MeanCombineFn
-
-    if type(fn) is CountCombineFn:
-        return "count"
-    if type(fn) is MeanCombineFn:
-        return "mean"
-    if isinstance(fn, CallableWrapperCombineFn):
-        function = fn.fn
-        return {sum: "sum", min: "min", max: "max"}.get(function) if _hashable(function) else None
-    return None
-
-
-def accumulators_of(fn: CombineFn, numbers: list[Any]) -> list[Any]:
-    """The accumulators of a sum or a count whose results are some numbers.
-
-    >>> accumulators_of(CombineFn.from_callable(sum), [3])
-    [[3]]
-    """
-    if known(fn) == "count":
-        return numbers
-    # The sum of sums is the sum, and so each sum stands for its values.
-    return [fn.add_inputs(fn.create_accumulator(), [number]) for number in numbers]
-
-
-def _hashable(value: Any) -> bool:
-    try:
-        hash(value)
-    except TypeError:
-        return False
-    return True
+    if adding is None:
+        return lambda: FoldTable(fn)
+    return lambda: AddedTable(fn, adding)

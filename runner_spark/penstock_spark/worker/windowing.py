@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Callable
-from typing import Any
+from typing import Any, Protocol
 
 from penstock.base.bounded_window import BoundedWindow
 from penstock.error import three_parts
@@ -43,10 +43,18 @@ class AssignStep(Quiet):
         yield from self.out.push(Batch(batch.values, batch.timestamps, windows, batch.panes))
 
 
+class FixedWriter(Protocol):
+    """A writer that finds fixed windows by itself."""
+
+    def take_fixed(self, batch: Batch, windows: FixedAssigner) -> Records:
+        """Takes a batch of pairs with a list of timestamps, by which windows are found."""
+        ...
+
+
 class FixedStep(Quiet):
     """Puts pairs into fixed windows for sums alone, which find the window of each by its time."""
 
-    def __init__(self, general: AssignStep, windowfn: FixedWindows, writers: list[GroupWriter]) -> None:
+    def __init__(self, general: AssignStep, windowfn: FixedWindows, writers: list[FixedWriter]) -> None:
         self.general = general
         self.windows = FixedAssigner(windowfn)
         self.writers = writers

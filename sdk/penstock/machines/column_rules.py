@@ -7,7 +7,6 @@ handful of numbers, for which no machine of the key's own is needed (see `pensto
 
 from __future__ import annotations
 
-import operator
 from collections.abc import Callable
 from dataclasses import dataclass
 from typing import Any
@@ -55,29 +54,6 @@ def holding_of(contents: Contents, keeps: bool) -> Holding:
         result=lambda held: contents.result(held, keeps),
         nothing=lambda: contents.result(contents.empty(), keeps),
     )
-
-
-SUMS = Holding(
-    add=operator.add,
-    first=lambda value: 0 + value,
-    merge=operator.add,
-    result=lambda held: 0 + held,
-    nothing=lambda: 0,
-)
-"""The operations of sums that are held as what they come to.
-
->>> SUMS.result(SUMS.merge(2, 3))
-5
-"""
-
-COUNTS = Holding(
-    add=lambda held, value: held + 1,
-    first=lambda value: 1,
-    merge=operator.add,
-    result=lambda held: held,
-    nothing=lambda: 0,
-)
-"""The operations of counts."""
 
 
 @dataclass(frozen=True)

@@ -118,7 +118,7 @@ class Accumulator(Contents):
 
     def result(self, held: Any, is_kept: bool) -> Any:
         """The output; some CombineFns give out the accumulator itself, which must then be a copy."""
-        if is_kept and not _is_immutable(held):
+        if is_kept and not is_immutable(held):
             held = copy.deepcopy(held)
         return self.fn.extract_output(held)
 
@@ -246,7 +246,8 @@ def contents_of(combine: Any, input_retracts: bool, keeps: bool = False) -> Cont
     return Exact(combine) if keeps else Bag(combine)
 
 
-def _is_immutable(held: Any) -> bool:
+def is_immutable(held: Any) -> bool:
+    """Whether something that is held cannot change, as far as its type tells."""
     return type(held) in _IMMUTABLE or (type(held) is tuple and _IMMUTABLE.issuperset(map(type, held)))
 
 

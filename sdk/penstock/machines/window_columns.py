@@ -70,14 +70,14 @@ class ColumnMachine:
         rule: When windows fire.
         holding: The operations on what they hold.
 
-    >>> from penstock.machines.column_rules import SUMS, column_rule
+    >>> from penstock.machines.column_rules import column_rule, holding_of
     >>> from penstock.functions.combinefn import CombineFn
     >>> from penstock.transforms.window import FixedWindows, IntervalWindow
     >>> from penstock.transforms.windowing import Windowing
     >>> rule = column_rule(Windowing(FixedWindows(10)), CombineFn.from_callable(sum), False)
-    >>> machine = ColumnMachine(rule, SUMS)
+    >>> machine = ColumnMachine(rule, holding_of(rule.program.contents, rule.program.keeps))
     >>> column = machine.opened(IntervalWindow(0, 10), Times())
-    >>> machine.take_together(column, [b"sa", b"sb"], [3, 4], [2, 1], Times())
+    >>> machine.take_together(column, [b"sa", b"sb"], [[1, 2], [4]], [2, 1], Times())
     []
     >>> machine.pass_watermark(column, Times(watermark_micros=10_000_000)).values
     [3, 4]

@@ -1,13 +1,14 @@
-"""Sums and counts over sessions, merged as far as one task sees them before anything is written."""
+"""Sums and their like over sessions, merged as far as one task sees them before anything is written."""
 
 from __future__ import annotations
 
 from itertools import chain
-from operator import length_hint
 from typing import Any
 
 from penstock.base.bounded_window import IntervalWindow
 from penstock.windows.window_fn import Sessions
+from penstock_spark.aggregates.kernels import Adding
+from penstock_spark.aggregates.loops import by_session
 
 Spans = tuple[list[int], list[int]]
 """The starts and the ends of elements' windows, in microseconds."""
@@ -27,22 +28,24 @@ def spans_of(windows: Any, count: int) -> Spans | None:
 
 
 class SessionTable:
-    """The sums of values by name and session.
+    """What values come to, by name and session.
 
     Of each name the latest session is open: what overlaps it widens it. An element that is later opens the next one;
     one that is earlier stays a session of its own, which the reader merges with others, as it does with what other
     tasks have seen.
 
-    >>> table = SessionTable(Sessions(10))
+    >>> from penstock_spark.aggregates.kernels import Kernel
+    >>> table = SessionTable(Kernel.named("sum").adding, Sessions(10))
     >>> table.add(([0, 0, 5, 90], [10, 10, 15, 100]), [("a", 1), ("b", 1), ("a", 2), ("a", 4)], str)
     4
     >>> list(zip(*table.columns()))
     [('a', 0, 15, 3), ('a', 90, 100, 4), ('b', 0, 10, 1)]
     """
 
-    def __init__(self, windowfn: Sessions) -> None:
+    def __init__(self, adding: Adding, windowfn: Sessions) -> None:
         # Whole microseconds: to touch is to overlap by one more. Where it counts, sessions here end one later.
         self._reach = int(windowfn.merge_touching)
+        self._add = by_session(adding)
         self._open: dict[Any, list[Any]] = {}
         self._closed: tuple[list[Any], list[int], list[int], list[Any]] = ([], [], [], [])
 
@@ -64,52 +67,25 @@ class SessionTable:
         Raises:
             ValueError: A tuple has more or fewer than two parts.
         """
-        opened, close = self._open, self._close
         starts, ends = spans
         if self._reach:
             ends = [end + self._reach for end in ends]
-        rest = iter(pairs)
-        for start, end, pair in zip(starts, ends, rest, strict=True):
-            if type(pair) is not tuple:
-                break
-            name, value = pair
-            if type(name) is not kind:
-                break
-            if name not in opened:
-                opened[name] = [start, end, 0 + value]
-                continue
-            held = opened[name]
-            first, last, total = held
-            if start >= last:
-                close(name, first, last, total)
-                held[:] = start, end, 0 + value
-            elif end <= first:
-                close(name, start, end, 0 + value)
-            else:
-                # Not `+=`: that would change a value which belongs to the user.
-                held[2] = total + value
-                if end > last:
-                    held[1] = end
-                if start < first:
-                    held[0] = start
-        else:
-            return len(pairs)
-        return len(pairs) - length_hint(rest) - 1
+        return self._add(self._open, self._close, starts, ends, pairs, kind)
 
-    def _close(self, name: Any, start: int, end: int, total: Any) -> None:
-        names, starts, ends, totals = self._closed
+    def _close(self, name: Any, start: int, end: int, held: Any) -> None:
+        names, starts, ends, helds = self._closed
         names.append(name)
         starts.append(start)
         ends.append(end)
-        totals.append(total)
+        helds.append(held)
 
     def columns(self) -> tuple[list[Any], list[int], list[int], list[Any]]:
-        """Name, start, end and sum of each session."""
-        names, starts, ends, totals = self._closed
-        held = self._open.values()
+        """Name, start and end of each session, and what is held of it."""
+        names, starts, ends, helds = self._closed
+        latest = self._open.values()
         return (
             [*names, *self._open],
-            [*starts, *(start for start, _, _ in held)],
-            [end - self._reach for end in chain(ends, (end for _, end, _ in held))],
-            [*totals, *(total for _, _, total in held)],
+            [*starts, *(start for start, _, _ in latest)],
+            [end - self._reach for end in chain(ends, (end for _, end, _ in latest))],
+            [*helds, *(held for _, _, held in latest)],
         )
