@@ -1,6 +1,6 @@
-"""Puts the recorded numbers into the pages that show them: each table stands between two comments that name it.
+"""Writes the recorded numbers into the pages that show them, each table between two comments that name it.
 
-Run it with ``python benchmarks/page.py`` after a recorded run; a test sees that the pages say what the numbers say.
+Run it with ``python benchmarks/page.py`` after a recorded run; a test checks that the pages show these numbers.
 """
 
 from __future__ import annotations
@@ -26,14 +26,14 @@ PAGE = ROOT / "docs" / "performance.md"
 PAGES = (ROOT / "README.md", PAGE)
 
 _TABLE = re.compile(r"(<!-- table: ([\w ]+) -->\n).*?(<!-- end of the table -->)", re.DOTALL)
-_NOT_YET = "Not measured yet: `python benchmarks/{program}` does that."
+_NOT_YET = "Not measured yet: run `python benchmarks/{program}`."
 
 
 def rendered(page: str, recorded: Recorded) -> str:
-    """The page with the tables that the recorded numbers give.
+    """Returns the page with tables of the recorded numbers.
 
     Raises:
-        KeyError: The page has a table that nobody makes.
+        KeyError: The page has a table with an unknown name.
     """
 
     def filled(match: re.Match[str]) -> str:
@@ -43,7 +43,7 @@ def rendered(page: str, recorded: Recorded) -> str:
 
 
 def _program(name: str, program: str, shown: Callable[[Numbers], str]) -> Callable[[Recorded], str]:
-    """The table of the numbers of one program, once there are any."""
+    """Shows the numbers of one program, if it has any."""
 
     def table(recorded: Recorded) -> str:
         numbers = recorded.numbers(name)
@@ -61,7 +61,7 @@ def _workloads(numbers: Numbers) -> str:
 
 
 def _twins(recorded: Recorded) -> str:
-    """How many times as long as their harmless twins those take whose data, or whose shape, might cost too much."""
+    """Compares runs on difficult data with runs on harmless data of the same amount."""
     rows = []
     for name in _WITH_TWINS:
         numbers = recorded.numbers(name)
@@ -78,11 +78,11 @@ def _twins(recorded: Recorded) -> str:
             ]
     if not rows:
         return _NOT_YET.format(program="run.py")
-    return markdown(("work", "twin", "times the wall s", "times the CPU s", "times the memory"), rows)
+    return markdown(("work", "compared with", "ratio of wall s", "ratio of CPU s", "ratio of memory"), rows)
 
 
 def _windows(numbers: Numbers) -> str:
-    head = ("one key", "1 open: µs an element", f"{numbers['windows']:,} open", "times")
+    head = ("one key", "1 open: µs per element", f"{numbers['windows']:,} open", "ratio")
     cases = [(case, found) for case, found in numbers.items() if isinstance(found, dict) and "ratio" in found]
     rows = [
         (case, *(f"{found[kind]:.1f}" for kind in ("few_micros", "many_micros")), f"{found['ratio']:.2f}")
@@ -100,7 +100,7 @@ def _construction(numbers: Numbers) -> str:
 
 
 def _nexmark(numbers: Numbers) -> str:
-    """The queries, and how fast penstock is beside PySpark by hand with the same parse."""
+    """Compares the queries in penstock and in PySpark by hand with the same parse."""
 
     def seconds(found: Numbers, name: str) -> str:
         return f"{found['contenders'][name]['wall_seconds']:.2f}" if name in found["contenders"] else ""
@@ -122,7 +122,7 @@ def _nexmark(numbers: Numbers) -> str:
 
 
 def _machine(recorded: Recorded) -> str:
-    """What the numbers are from."""
+    """Lists the machine and the versions that the numbers come from."""
     found = {
         tuple((recorded.numbers(path.stem) or {})["machine"].items())
         for path in sorted(recorded.folder.glob("*.json"))
@@ -165,7 +165,7 @@ TABLES: dict[str, Callable[[Recorded], str]] = {
 
 
 def main() -> None:
-    """Writes the pages anew."""
+    """Writes the pages."""
     for page in PAGES:
         page.write_text(rendered(page.read_text(), Recorded(FOLDER)))
         print(f"written: {page}")

@@ -1,4 +1,4 @@
-"""What `attribution.py` reads: a module of its own, so that workers import the classes of what they keep."""
+"""The records that `attribution.py` reads, in a module of their own so that workers can import their classes."""
 
 from __future__ import annotations
 

@@ -12,12 +12,12 @@ from penstock.error import BeamError
 SAMPLE = Path(__file__).parent / "data" / "history.txt"
 
 RECORD, FIELD = "\x1e", "\x1f"
-"""What opens the record of a commit, and what parts the fields of its first line."""
+"""The marks that open the record of a commit and separate the fields of its first line."""
 
 HEADER = FIELD.join(("%h", "%aN", "%at", "%ct"))
 """The hash, the author (spelled as .mailmap says), the author time, the committer time."""
 
-# A user's own settings may add to what Git prints; these see to it that they do not.
+# The user's own settings must not change Git's output.
 LOG = (
     *("-c", "log.showRoot=true", "-c", "log.showSignature=false"),
     *("log", "HEAD", "--reverse", "--numstat", "--no-ext-diff", "--no-color", "--encoding=UTF-8"),
@@ -55,7 +55,7 @@ def write_history(repository: Path, history: Path) -> bool:
 
 
 def write_sample(history: Path) -> None:
-    """Writes the history of a project that never was."""
+    """Writes the history of an invented project."""
     shutil.copyfile(SAMPLE, history)
 
 

@@ -17,12 +17,12 @@ Row = Mapping[str, str]
 
 
 def show(name: str, folder: Path, result: Any) -> None:
-    """Prints the best authors of all time, those of the last weeks, and how late commits arrived.
+    """Prints the best authors of all time and of the last weeks, and how late commits arrived.
 
     Args:
-        name: What was read.
-        folder: Where the files are.
-        result: The pipeline's, for its metrics.
+        name: The name of the history.
+        folder: The folder of the result files.
+        result: The result of the pipeline, for its metrics.
     """
     authors, weeks, sessions = (rows(folder / f"{table}.csv") for table in TABLES)
     commits = sum(int(row["commits"]) for row in authors)
@@ -39,7 +39,7 @@ def show(name: str, folder: Path, result: Any) -> None:
 
 
 def rows(file: Path) -> list[Row]:
-    """The rows of a CSV file; none, if there is no file."""
+    """Reads the rows of a CSV file; a missing file has none."""
     if not file.exists():
         return []
     with file.open(encoding="utf-8", newline="") as lines:
@@ -47,7 +47,7 @@ def rows(file: Path) -> list[Row]:
 
 
 def print_authors(authors: Sequence[Row], sessions: Sequence[Row]) -> None:
-    """The authors with the most commits, as a table."""
+    """Prints the authors with the most commits."""
     session_of = {row["author"]: row for row in sessions}
     best = sorted(authors, key=lambda row: (-int(row["commits"]), -changed(row), row["author"]))[:AUTHORS]
     table: list[tuple[str, ...]] = [
@@ -72,7 +72,7 @@ def changed(row: Row) -> int:
 
 
 def print_weeks(weeks: Sequence[Row]) -> None:
-    """The best authors of the last weeks in which anything was done."""
+    """Prints the best authors of the last weeks that have commits."""
     ordered = sorted(weeks, key=lambda row: (row["monday"], int(row["rank"])))
     table = [
         (monday, ", ".join(f"{shortened(row['author'])} {row['commits']}" for row in best))
@@ -83,7 +83,7 @@ def print_weeks(weeks: Sequence[Row]) -> None:
 
 
 def print_lateness(found: Mapping[str, int], result: Any) -> None:
-    """Two lines about the time from author date to commit date."""
+    """Prints two lines about the time from author date to commit date."""
     distributions = result.metrics().query()["distributions"]
     delay = next(metric.committed for metric in distributions if metric.key.metric.name == "lateness_seconds")
     median, most = duration(found["median_seconds"]), duration(found["nine_in_ten_seconds"])
@@ -104,7 +104,7 @@ def print_table(table: Sequence[Sequence[str]], alignments: str) -> None:
 
 
 def width(text: str) -> int:
-    """How many columns of a terminal a text takes.
+    """Counts the columns that a text takes in a terminal.
 
     >>> width("Zoë"), width("林さん")
     (3, 6)
@@ -115,12 +115,12 @@ def width(text: str) -> int:
 
 
 def columns(character: str) -> int:
-    """Two for a wide character, such as a Chinese one, else one."""
+    """Returns two for a wide character, such as a Chinese one, or else one."""
     return 2 if unicodedata.east_asian_width(character) in ("W", "F") else 1
 
 
 def padded(text: str, wanted: int, alignment: str) -> str:
-    """A text with spaces on one side.
+    """Pads a text with spaces on one side.
 
     >>> padded("林", 4, ">")
     '  林'
@@ -130,7 +130,7 @@ def padded(text: str, wanted: int, alignment: str) -> str:
 
 
 def shortened(name: str) -> str:
-    """A name that fits into its column.
+    """Shortens a name so that it fits into its column.
 
     >>> shortened("Hubert Blaine Wolfeschlegelsteinhausen")
     'Hubert Blaine Wolfeschlegel…'
@@ -143,7 +143,7 @@ def shortened(name: str) -> str:
 
 
 def count(number: int, what: str) -> str:
-    """A number with its noun.
+    """Formats a number with its noun.
 
     >>> count(1, "commit"), count(1200, "commit")
     ('1 commit', '1,200 commits')
@@ -152,7 +152,7 @@ def count(number: int, what: str) -> str:
 
 
 def duration(seconds: float) -> str:
-    """A length of time for people.
+    """Formats a length of time for people.
 
     >>> [duration(seconds) for seconds in (0, 59, 3_660, 200_000, -90)]
     ['0 s', '59 s', '1 h 1 min', '2.3 days', '-1 min']

@@ -1,7 +1,8 @@
 """Finds out which advertisement led to a goal, such as a purchase: the pipeline of Streaming Systems, chapter 7.
 
-Visits to pages and impressions of advertisements come out of order. When the watermark has reached a goal, all that may
-have led to it is there, and its trail is walked back to an impression. What is older than 90 days is let go.
+Visits to pages and impressions of advertisements arrive out of order. When the watermark has reached a goal, everything
+that may have led to it is there, and the pipeline walks its trail back to an impression. It deletes state that is older
+than 90 days.
 
 python examples/attribution.py
 """
@@ -30,7 +31,7 @@ HORIZON_DAYS = 90
 
 
 class Attribute(beam.DoFn):
-    """From (user, visit or impression) to lines that tell how a user came to a goal from an impression."""
+    """Turns (user, visit or impression) into lines that say how an impression led the user to a goal."""
 
     VISITS = MapStateSpec("visits", StrUtf8Coder(), PickleCoder())
     IMPRESSIONS = MapStateSpec("impressions", StrUtf8Coder(), PickleCoder())
@@ -53,7 +54,7 @@ class Attribute(beam.DoFn):
     ):
         _, record = element
         if isinstance(record, Impression):
-            # The first one counts, however often somebody is shown it.
+            # The first impression counts, however often it is shown.
             impressions.put_if_absent(f"{record.source}:{record.target}", record)
         elif record.is_goal:
             goals.add(record)
@@ -117,7 +118,7 @@ class Attribute(beam.DoFn):
 
 
 def _trail(goal, visits, impressions):
-    """How somebody came to a goal from an impression; None if from none."""
+    """Follows a goal back to an impression; returns None if there was none."""
     trail, visit = [goal.url], goal
     while True:
         impression = impressions.get(f"{visit.referer}:{visit.url}")
@@ -130,7 +131,7 @@ def _trail(goal, visits, impressions):
 
 
 def clock(text):
-    """Seconds since midnight.
+    """Converts a time of day to seconds since midnight.
 
     >>> clock("12:01:30")
     43290

@@ -1,8 +1,7 @@
-"""Replays the first example of the Dataflow Model paper: every prefix of a word, then the values of each
-prefix.
+"""Replays the first example of the Dataflow Model paper: the values of each prefix of the keys.
 
-The paper (section 2.1) takes (fix, 1) and (fit, 2) to show its two primitives: ParDo, which works on each
-element, and GroupByKey, which brings the values of a key together.
+The paper (section 2.1) uses (fix, 1) and (fit, 2) to show its two primitives: ParDo, which processes each element,
+and GroupByKey, which collects the values of a key.
 
     python examples/expand_prefixes.py --pairs fix=1,fit=2
 """
@@ -25,7 +24,7 @@ class ExpandPrefixes(beam.DoFn):
 
 
 def values_by_prefix(pairs):
-    """For each prefix of the keys, all values of the keys that begin with it."""
+    """Collects, for each prefix, the values of all keys that begin with it."""
     return (
         pairs
         | "ExpandPrefixes" >> beam.ParDo(ExpandPrefixes())
@@ -35,7 +34,7 @@ def values_by_prefix(pairs):
 
 
 def parse(text):
-    """The pairs that a text such as ``fix=1,fit=2`` stands for."""
+    """Parses a text such as ``fix=1,fit=2`` into pairs."""
     pairs = (pair.split("=") for pair in text.split(","))
     return [(key, int(value)) for key, value in pairs]
 

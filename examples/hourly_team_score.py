@@ -1,4 +1,4 @@
-"""Sums up the points of each team by the hour in which they were won, however late the news of them arrived.
+"""Adds up the points of each team by the hour in which they were won, however late they arrived.
 
 python examples/hourly_team_score.py --start 2015-11-16T20:00 --stop 2015-11-16T22:00
 """
@@ -15,7 +15,7 @@ from user_score import SCORES, ReadScores, report, totals
 
 
 def seconds(text):
-    """A time in UTC as seconds since 1970.
+    """Converts a time in UTC to seconds since 1970.
 
     >>> seconds("2015-11-16T19:00")
     1447700400.0
@@ -24,7 +24,7 @@ def seconds(text):
 
 
 def hourly_totals(scores, start, stop, minutes=60):
-    """The points of each team in each hour that lies between two times."""
+    """Adds up the points of each team in each hour between two times."""
     windows = (
         scores
         | "Between" >> beam.Filter(lambda score: start <= score.seconds < stop)
@@ -35,7 +35,7 @@ def hourly_totals(scores, start, stop, minutes=60):
 
 
 def line(total, window=beam.DoFn.WindowParam):
-    """A total as a line: the hour, the team, the points."""
+    """Formats a total as a line: the hour, the team, the points."""
     team, points = total
     return f"{window.start.to_utc_datetime():%Y-%m-%d %H:%M},{team},{points}"
 

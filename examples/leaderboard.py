@@ -1,15 +1,15 @@
-"""A leaderboard over the history of a Git repository: data that do not arrive in the order of their events.
+"""Makes a leaderboard from the history of a Git repository, whose commits do not arrive in the order of their events.
 
 A commit happens when its author writes it (the author date) and arrives when it enters the history (the
-commit date): in the same second, or months later, after a review or a rebase. The input is in the order of
-arrival; all results are by the time at which the work was done. They are files in the output folder:
+commit date): in the same second, or months later, after a review or a rebase. The input has the order of
+arrival; all results use the time at which the work was done. They are files in the output folder:
 
   authors.csv     the commits and changed lines of each author, as `git shortlog -sn` counts commits
   weeks.csv       the most active authors of each week, from Monday to Sunday in UTC
   sessions.csv    each author's longest session of work: commits with less than two hours between them
-  lateness.json   how long after they were written commits arrived, and how many arrived out of order
-  unreadable.txt  the records of the history that make no sense, with the reason
-  history.txt     what Git said: the input
+  lateness.json   how long commits took to arrive after they were written, and how many arrived out of order
+  unreadable.txt  the records of the history that could not be read, with the reason
+  history.txt     the output of Git, which is the input
 
     python examples/leaderboard.py --repo path/to/repository --output out/leaderboard
 """
@@ -53,7 +53,7 @@ class Commit(NamedTuple):
 
 
 class Total(NamedTuple):
-    """What some commits are together."""
+    """The sums over some commits."""
 
     commits: int = 0
     files: int = 0
@@ -83,7 +83,7 @@ class WeekRow(NamedTuple):
 
 
 class Session(NamedTuple):
-    """A session of work. The longest is the greatest; of those the one with most commits, then the latest."""
+    """A session of work. Sessions compare by length, then by number of commits, then by time."""
 
     seconds: int
     commits: int
@@ -100,7 +100,7 @@ class SessionRow(NamedTuple):
 
 
 def parse(record: bytes) -> Commit:
-    r"""The commit of a record: a line about the commit, then one for each file that it changed.
+    r"""Parses a record: a line about the commit, then one line for each file that it changed.
 
     >>> parse(b"f00\x1fAnn\x1f1700000000\x1f1700000060\n\n3\t1\ta.py\n-\t-\tlogo.png\n")
     Commit(author='Ann', authored=1700000000, committed=1700000060, files=2, added=3, removed=1)
@@ -108,21 +108,21 @@ def parse(record: bytes) -> Commit:
     header, *rest = record.decode("utf-8", "replace").strip("\n").split("\n")
     _, author, authored, committed = header.split(FIELD)
     changes = [line.split("\t", 2) for line in rest if line]
-    # Of a file that is not text, Git does not count the lines, and writes a dash.
+    # For a file that is not text, Git writes a dash instead of the number of lines.
     added = sum(int(count) for count, _, _ in changes if count != "-")
     removed = sum(int(count) for _, count, _ in changes if count != "-")
     return Commit(printable(author), moment(authored), moment(committed), len(changes), added, removed)
 
 
 def moment(text: str) -> int:
-    """Seconds since 1970; clocks that are thousands of years wrong are an error."""
+    """Parses seconds since 1970; a clock that is thousands of years wrong is an error."""
     seconds = int(text)
     datetime.fromtimestamp(seconds, UTC)
     return seconds
 
 
 def printable(name: str) -> str:
-    r"""A name as a terminal can show it.
+    r"""Makes a name printable on a terminal.
 
     >>> printable("Zoë\x1b[1m O’Hara ")
     'Zoë?[1m O’Hara'
@@ -131,19 +131,19 @@ def printable(name: str) -> str:
 
 
 def at_author_date(commit: Commit) -> TimestampedValue:
-    """The commit at the time when it was written; notes how long after that it arrived."""
+    """Gives the commit the time when it was written, and records how much later it arrived."""
     LATENESS.update(commit.committed - commit.authored)
     return TimestampedValue(commit, commit.authored)
 
 
 def unreadable(record: bytes, failure: tuple) -> str:
-    """A record that is no commit, in one line with the reason; counts it."""
+    """Formats a record that is not a commit as one line with the reason, and counts it."""
     UNREADABLE.inc()
     return f"{failure[1]}\t{record!r}"
 
 
 class SumUp(beam.CombineFn):
-    """From commits to their `Total`."""
+    """Combines commits into their `Total`."""
 
     def create_accumulator(self) -> Total:
         return Total()
@@ -160,13 +160,13 @@ class SumUp(beam.CombineFn):
 
 
 def rank(author_and_total: tuple[str, Total]) -> tuple:
-    """Most commits first, then most changed lines, then by name: no two authors are equal."""
+    """Sorts by most commits, then most changed lines, then name, so that no two authors are equal."""
     author, total = author_and_total
     return -total.commits, -total.added - total.removed, author
 
 
 def week_rows(best: list, window=beam.DoFn.WindowParam) -> Iterable[WeekRow]:
-    """The rows of a week, from its best authors."""
+    """Makes the rows of a week from its best authors."""
     monday = f"{window.start.to_utc_datetime():%Y-%m-%d}"
     for number, (author, total) in enumerate(best, 1):
         yield WeekRow(monday, number, author, total.commits, total.added, total.removed)
@@ -175,19 +175,19 @@ def week_rows(best: list, window=beam.DoFn.WindowParam) -> Iterable[WeekRow]:
 def session(
     author: str, total: Total, gap: int = 2 * HOUR, window=beam.DoFn.WindowParam
 ) -> tuple[str, Session]:
-    """The session of a window, which ends a gap after the last commit."""
+    """Makes a session from a window, which ends a gap after the last commit."""
     start, end = int(window.start), int(window.end)
     return author, Session(end - gap - start, total.commits, start)
 
 
 def session_row(author: str, longest: Session) -> SessionRow:
-    """The row of an author."""
+    """Makes the row of an author."""
     start = datetime.fromtimestamp(longest.start, UTC)
     return SessionRow(author, longest.seconds, longest.commits, f"{start:%Y-%m-%d %H:%M}")
 
 
 def lateness(times: list[tuple[int, int]]) -> dict:
-    """How late commits arrived, from the time of arrival and the author time of each.
+    """Summarises how late commits arrived, from the arrival time and the author time of each.
 
     A commit is out of order if one that was written after it had arrived before it.
 
@@ -210,7 +210,7 @@ def lateness(times: list[tuple[int, int]]) -> dict:
 
 
 class ReadCommits(beam.PTransform):
-    """The commits of a history, each at its author date; records that are none go to a file."""
+    """Reads the commits of a history, each at its author date; records that are not commits go to a file."""
 
     def __init__(self, history: Path) -> None:
         super().__init__()
@@ -218,7 +218,7 @@ class ReadCommits(beam.PTransform):
 
     def expand(self, pipeline):
         source = beam.io.ReadFromText(str(self.history), delimiter=RECORD.encode(), coder=BytesCoder())
-        # The mark opens each record, so there is an empty one before the first.
+        # The mark opens each record, so an empty record comes before the first one.
         records = pipeline | source | "Records" >> beam.Filter(bytes.strip)
         commits, failures = records | beam.Map(parse).with_exception_handling()
         (
@@ -230,7 +230,7 @@ class ReadCommits(beam.PTransform):
 
 
 class TotalOfAuthors(beam.PTransform):
-    """(author, `Total`) of each author, in each window."""
+    """Gives (author, `Total`) for each author in each window."""
 
     def expand(self, commits):
         return (
@@ -241,7 +241,7 @@ class TotalOfAuthors(beam.PTransform):
 
 
 class BestOfWeeks(beam.PTransform):
-    """A `WeekRow` for each of the n most active authors of each week."""
+    """Gives a `WeekRow` for each of the n most active authors of each week."""
 
     def __init__(self, n: int) -> None:
         super().__init__()
@@ -258,7 +258,7 @@ class BestOfWeeks(beam.PTransform):
 
 
 class LongestSessions(beam.PTransform):
-    """A `SessionRow` for each author: the longest of the author's sessions."""
+    """Gives a `SessionRow` for each author, with the author's longest session."""
 
     def __init__(self, gap: int) -> None:
         super().__init__()
@@ -277,7 +277,7 @@ class LongestSessions(beam.PTransform):
 
 
 class Lateness(beam.PTransform):
-    """One dictionary: see `lateness`. Two numbers of each commit are all that comes together in one place."""
+    """Gives one dictionary (see `lateness`). Only two numbers per commit are collected in one place."""
 
     def expand(self, commits):
         return (
@@ -296,7 +296,7 @@ def write_csv(folder: Path, name: str) -> beam.PTransform:
 
 
 def leaderboard(pipeline: beam.Pipeline, history: Path, weekly: int = 3, gap: int = 2 * HOUR) -> None:
-    """Adds to a pipeline everything from the file of the history to the files of results beside it."""
+    """Adds all steps to a pipeline, from reading the history file to writing the result files beside it."""
     folder = history.parent
     commits = pipeline | ReadCommits(history)
     (
@@ -316,9 +316,9 @@ def leaderboard(pipeline: beam.Pipeline, history: Path, weekly: int = 3, gap: in
 
 
 def prepare(repository: Path | None, history: Path) -> str:
-    """Writes the file of the history, and takes earlier results away; returns what to call the history."""
+    """Writes the history file and deletes earlier results; returns a name for the history."""
     history.parent.mkdir(parents=True, exist_ok=True)
-    # Without any rows there is no file, and one of an earlier run would be taken for it.
+    # A run without rows writes no file; then a file of an earlier run must not be read.
     for name in TABLES:
         (history.parent / f"{name}.csv").unlink(missing_ok=True)
     chosen = repository or PROJECT

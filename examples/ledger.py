@@ -1,10 +1,11 @@
-"""Keeps the balances of accounts in a database while transfers between them come in.
+"""Keeps account balances in a database while transfers between the accounts arrive.
 
-There are two tables: what each account has, and how many accounts owe something, own something, or are even; an account
-that goes from one of these to another is taken back from the first. A micro-batch writes a row once, however many
-transfers concern it, and each table in one transaction, together with the micro-batch's number. So each transfer counts
-once, and the sum of all balances is 0 whenever somebody looks. Stop it before it is done, and start it again with the
-same output folder: it goes on. Once all transfers are in the database, a further start says that the run has ended.
+There are two tables: the balance of each account, and how many accounts owe something, own something, or are even. If
+an account's standing changes, retractions remove it from the old count. A micro-batch writes a row once, however many
+transfers concern it, and each table in one transaction, together with the micro-batch's number. So each transfer
+counts once, and the sum of all balances is always 0. If you stop the program before it is done, start it again with
+the same output folder, and it continues. Once all transfers are in the database, a further start says that the run
+has ended.
 
 python examples/ledger.py --output out/ledger
 """
@@ -43,7 +44,7 @@ def deal_out(folder, files, count, seed=7):
 
 
 def second_of(line):
-    """When the money of a line was transferred.
+    """Returns the event time of a line.
 
     >>> second_of("17,amy,ben,5")
     17
@@ -52,7 +53,7 @@ def second_of(line):
 
 
 def entries(line):
-    """The two entries of a transfer.
+    """Splits a transfer into its two entries.
 
     >>> list(entries("17,amy,ben,5"))
     [('amy', -5), ('ben', 5)]
@@ -63,7 +64,7 @@ def entries(line):
 
 
 def standing(account, balance):
-    """What an account counts as.
+    """Classifies an account by its balance.
 
     >>> standing("amy", -5), standing("ben", 0)
     (('owes', 1), ('is even', 1))
@@ -72,7 +73,7 @@ def standing(account, balance):
 
 
 def tables_of(lines):
-    """What changes in the two tables, for transfers as lines."""
+    """Turns lines of transfers into the changes of the two tables."""
     at_once = beam.WindowInto(
         GlobalWindows(),
         Repeatedly(AfterCount(1)),
@@ -113,13 +114,13 @@ class Table:
             connection.execute("insert or replace into written values (?, ?)", (self.name, batch_id))
 
     def rows(self):
-        """What is in the table, by key."""
+        """Reads the table as a dictionary by key."""
         with closing(sqlite3.connect(self.database)) as connection:
             return dict(connection.execute(f"select key, value from {self.name}"))
 
 
 def keep(pipeline, folder):
-    """Reads the transfers of a folder, and keeps the tables of ``ledger.db`` beside them."""
+    """Reads the transfers of a folder, and updates the tables of ``ledger.db`` beside them."""
     transfers = beam.io.ReadFromText(f"{folder}/transfers/*.csv").as_stream(
         second_of, BoundedDisorder(0), ends=True, max_files_per_batch=1
     )
@@ -131,14 +132,14 @@ def keep(pipeline, folder):
 def run(argv=None):
     parser = argparse.ArgumentParser(description=__doc__, formatter_class=argparse.RawTextHelpFormatter)
     parser.add_argument("--output", type=Path, default=Path("out/ledger"), help="the folder of the database")
-    parser.add_argument("--files", type=int, default=10, help="so many files of transfers")
-    parser.add_argument("--count", type=int, default=20, help="so many transfers in each")
+    parser.add_argument("--files", type=int, default=10, help="the number of files of transfers")
+    parser.add_argument("--count", type=int, default=20, help="the number of transfers in each file")
     known, rest = parser.parse_known_args(argv)
 
     folder = known.output.resolve()
     if not (folder / "transfers").exists():
         deal_out(folder / "transfers", known.files, known.count)
-    # The numbers of micro-batches belong to the checkpoint, so it stands beside the database.
+    # The numbers of micro-batches belong to the checkpoint, so it lies beside the database.
     flags = ["--mode=streaming", f"--checkpoint_location={folder}/checkpoint", *rest]
     with beam.Pipeline(options=PipelineOptions(flags)) as pipeline:
         keep(pipeline, folder)

@@ -1,7 +1,7 @@
-"""Follows a game while it is played: the points of each team by the hour, as they come in, out of order and late.
+"""Follows a game while it is played: the points of each team by the hour, with scores that come out of order and late.
 
-The scores of a file are dealt out into small files, which a stream reads one after the other, as if they came from
-the game just now. Each line of the output is a pane: an early one while the hour is not over, one on time, late ones
+The program splits a file of scores into small files, which a stream reads one after the other, as if they came from
+the game now. Each line of the output is a pane: early panes before the hour is over, one on time, and late panes
 after it.
 
 python examples/live_scores.py --disorder 600 --lateness 3600
@@ -26,7 +26,7 @@ TIMINGS = ("early", "on time", "late")
 
 
 def seconds_of(line):
-    """When the points of a line were won, in seconds since 1970.
+    """Returns when the points of a line were won, in seconds since 1970.
 
     >>> seconds_of("kim,RedKite,4,1447700400000")
     1447700400.0
@@ -35,7 +35,7 @@ def seconds_of(line):
 
 
 def points_of(line):
-    """Team and points of a line.
+    """Parses the team and the points of a line.
 
     >>> points_of("kim,RedKite,4,1447700400000")
     ('RedKite', 4)
@@ -45,13 +45,13 @@ def points_of(line):
 
 
 def pane_as_line(total, window=beam.DoFn.WindowParam, pane=beam.DoFn.PaneInfoParam):
-    """A pane as a line: the hour, the team, its points so far, and when that is said."""
+    """Formats a pane as a line: the hour, the team, its points so far, and the timing of the pane."""
     team, points = total
     return f"{window.start.to_utc_datetime():%H:%M} {team:<12}{points:>4} {TIMINGS[pane.timing]}"
 
 
 def deal_out(file, folder, count):
-    """Writes the lines of a file to several, each a second younger than the one before."""
+    """Splits a file into several, each a second younger than the one before."""
     lines = Path(file).read_text(encoding="utf-8").splitlines()
     for number, first in enumerate(range(0, len(lines), count)):
         piece = Path(folder, f"{number:04d}.csv")
@@ -60,7 +60,7 @@ def deal_out(file, folder, count):
 
 
 def follow(pipeline, pattern, disorder, lateness):
-    """The panes of all hours as lines, and the lines that are no scores."""
+    """Gives the panes of all hours as lines, and the lines that are not scores."""
     lines, bad = pipeline | beam.io.ReadFromText(pattern).as_stream(
         seconds_of, BoundedDisorder(disorder), rejects=True, ends=True, max_files_per_batch=1
     )

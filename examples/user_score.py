@@ -1,7 +1,7 @@
-"""Sums up the points of each player of a game (the first of Beam's mobile gaming examples).
+"""Adds up the points of each player of a game (the first of Beam's mobile gaming examples).
 
-A line of the input is ``player,team,points,milliseconds since 1970``. Lines that cannot be read are kept in a
-file of their own, and counted.
+A line of the input is ``player,team,points,milliseconds since 1970``. The program counts the lines that cannot be
+read, and writes them to a file of their own.
 
     python examples/user_score.py --input examples/data/scores.csv --output out/user_score
 """
@@ -30,7 +30,7 @@ class Score(NamedTuple):
 
 
 def parse(line: str) -> Score:
-    """The score of a line.
+    """Parses the score of a line.
 
     >>> parse("kim,RedKite,4,1447700400000")
     Score(player='kim', team='RedKite', points=4, seconds=1447700400.0)
@@ -40,14 +40,14 @@ def parse(line: str) -> Score:
 
 
 def dead_letter(line, failure):
-    """A line that cannot be read, with the reason; counts it."""
+    """Formats a line that cannot be read, with the reason, and counts it."""
     BAD_LINES.inc()
     _, error, _ = failure
     return f"{line}\t{error}"
 
 
 class ReadScores(beam.PTransform):
-    """The scores of text files; lines that cannot be read go to a file ``bad_lines.txt``."""
+    """Reads the scores of text files; lines that cannot be read go to a file ``bad_lines.txt``."""
 
     def __init__(self, file_pattern, folder):
         super().__init__()
@@ -66,7 +66,7 @@ class ReadScores(beam.PTransform):
 
 
 def totals(scores, field):
-    """The sum of the points by player or by team."""
+    """Adds up the points by player or by team."""
     return (
         scores
         | "KeyBy" >> beam.Map(lambda score: (getattr(score, field), score.points))

@@ -17,7 +17,7 @@ WORD = re.compile(r"[^\W\d_]+(?:['\u2019-][^\W\d_]+)*")
 
 
 def words(line):
-    """The words of a line, in small letters.
+    """Splits a line into words, in lower case.
 
     >>> words("O! O! 'tis foul: nature's moulds")
     ['o', 'o', 'tis', 'foul', "nature's", 'moulds']
@@ -26,7 +26,7 @@ def words(line):
 
 
 def rank(counted):
-    """Frequent words before rare ones; of equally frequent ones, the first in the alphabet."""
+    """Sorts frequent words before rare ones, and equally frequent ones by the alphabet."""
     word, count = counted
     return -count, word
 

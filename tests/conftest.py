@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+import os
+import sys
 from collections.abc import Iterator
 from importlib.metadata import version
 from typing import TYPE_CHECKING
@@ -16,6 +18,10 @@ if TYPE_CHECKING:
 # The same examples in every run, and no time limit for one: a test fails because of the code and not of the machine.
 hypothesis.settings.register_profile("penstock", deadline=None, derandomize=True)
 hypothesis.settings.load_profile("penstock")
+
+# The tests start hundreds of Pythons: each would compile all modules anew if none may keep what it has compiled.
+sys.dont_write_bytecode = False
+os.environ.pop("PYTHONDONTWRITEBYTECODE", None)
 
 
 def pytest_configure(config: pytest.Config) -> None:
@@ -35,6 +41,11 @@ def pytest_collection_modifyitems(config: pytest.Config, items: list[pytest.Item
         for item in items:
             if item.get_closest_marker("beam_suite"):
                 item.add_marker(pytest.mark.skip(reason="only with --beam-suite: it takes long"))
+    if "soak" not in config.getoption("markexpr"):
+        # The long forms of tests that have a short one, which always runs.
+        soaks = [item for item in items if item.get_closest_marker("soak")]
+        config.hook.pytest_deselected(items=soaks)
+        items[:] = [item for item in items if item not in set(soaks)]
     for item in items:
         # A test that uses the session, or a cluster, starts Java, and so has the mark by which it can be left out.
         if "spark" in getattr(item, "fixturenames", ()) or item.get_closest_marker("cluster"):

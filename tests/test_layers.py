@@ -46,6 +46,7 @@ RUNNER_LAYERS = (
     ("source_watermarks",),
     ("stream",),
     ("passes",),
+    ("compiler",),
     ("checkpoints",),
     ("lowering",),
     ("runs",),
@@ -59,7 +60,7 @@ FACADES = frozenset(
     for name in (
         *("__main__", "absent", "io", "io.iobase", "left_out", "pipeline", "pvalue", "transforms"),
         *("transforms.combiners", "transforms.core", "transforms.display", "transforms.ptransform"),
-        *("transforms.resources", "transforms.sideinputs", "transforms.stats", "transforms.timeutil"),
+        *("transforms.resources", "transforms.sideinputs", "transforms.timeutil"),
         *("transforms.trigger", "transforms.userstate", "transforms.util", "transforms.window"),
         *("typehints.batch", "utils.histogram"),
     )

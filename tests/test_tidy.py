@@ -104,9 +104,38 @@ def names_no_machine(name: str, text: str) -> Iterator[str]:
             yield f"{name}:{number}: a path or name of one machine"
 
 
+CLOCK_AND_CHANCE = frozenset(
+    f"{module}.{name}"
+    for module, names in {
+        "time": "time time_ns monotonic monotonic_ns sleep",
+        "uuid": "uuid1 uuid4",
+        "datetime": "now utcnow today",
+        "date": "today",
+    }.items()
+    for name in names.split()
+)
+SEAMS = ("sdk/penstock/base/clock.py", "sdk/penstock/base/identifiers.py")
+
+
+def asks_the_clock_and_makes_names_in_one_place(name: str, text: str) -> Iterator[str]:
+    if name in SEAMS or not name.startswith(("sdk/", "runner_spark/")):
+        return
+    for node in ast.walk(ast.parse(text)):
+        match node:
+            case ast.Attribute(ast.Name(owner) | ast.Attribute(_, owner), attribute):
+                used = [f"{owner}.{attribute}"]
+            case ast.ImportFrom(module, names, 0):
+                used = [f"{module}.{alias.name}" for alias in names]
+            case _:
+                continue
+        for each in CLOCK_AND_CHANCE.intersection(used):
+            yield f"{name}:{node.lineno}: {each}, where penstock.base.clock or identifiers should be asked"
+
+
 CODE_RULES: tuple[Rule, ...] = (
     opens_with_a_sentence,
     imports_only_what_its_layer_may,
+    asks_the_clock_and_makes_names_in_one_place,
 )
 TEXT_RULES: tuple[Rule, ...] = (leaves_no_note_to_self, names_no_machine)
 
@@ -134,6 +163,13 @@ def test_every_file_keeps_the_rule(rule: Rule) -> None:
         (imports_only_what_its_layer_may, "sdk/penstock/a.py", "import cloudpickle\n"),
         (imports_only_what_its_layer_may, "sdk/penstock/a.py", "importlib.import_module('pyarrow.lib')\n"),
         (imports_only_what_its_layer_may, "runner_spark/penstock_spark/a.py", "import apache_beam.io\n"),
+        (asks_the_clock_and_makes_names_in_one_place, "sdk/penstock/a.py", "import time\ntime.time()\n"),
+        (asks_the_clock_and_makes_names_in_one_place, "sdk/penstock/a.py", "from uuid import uuid4\n"),
+        (
+            asks_the_clock_and_makes_names_in_one_place,
+            "runner_spark/penstock_spark/a.py",
+            "import datetime\ndatetime.datetime.now()\n",
+        ),
         (leaves_no_note_to_self, "a.md", f"# {NOTES[0]}: later\n"),
         (names_no_machine, "a.md", f"see {MACHINE_FOLDERS[0]}main\n"),
         (names_no_machine, "a.md", "http://mirror.{}/x\n".format("internal")),
@@ -186,6 +222,71 @@ def test_the_checkers_are_content(command: str) -> None:
     assert done.returncode == 0, f"\n{done.stdout}{done.stderr}"
 
 
+def undocumented_methods(texts: dict[str, str]) -> list[str]:
+    """Public methods that neither have a docstring nor override one that has (ruff's D102 looks at no base)."""
+    classes: dict[str, list[ast.ClassDef]] = {}
+    public: list[tuple[str, ast.ClassDef]] = []
+
+    def visit(node: ast.AST, place: str, is_public: bool) -> None:
+        for child in ast.iter_child_nodes(node):
+            if isinstance(child, ast.ClassDef):
+                classes.setdefault(child.name, []).append(child)
+                shown = is_public and not child.name.startswith("_")
+                if shown:
+                    public.append((f"{place}.{child.name}", child))
+                visit(child, f"{place}.{child.name}", shown)
+            else:
+                visit(child, place, is_public and not isinstance(child, ast.FunctionDef))
+
+    def methods(cls: ast.ClassDef) -> Iterator[ast.FunctionDef]:
+        for child in cls.body:
+            exempt = r"\w+\.(setter|deleter)|(typing\.)?(overload|override)"
+            if isinstance(child, ast.FunctionDef) and not any(
+                re.fullmatch(exempt, ast.unparse(each)) for each in child.decorator_list
+            ):
+                yield child
+
+    def is_documented(cls: ast.ClassDef, name: str, seen: set[str]) -> bool:
+        if any(each.name == name and ast.get_docstring(each) for each in methods(cls)):
+            return True
+        bases = {ast.unparse(base).partition("[")[0].rpartition(".")[2] for base in cls.bases} - seen
+        return any(is_documented(one, name, seen | bases) for base in bases for one in classes.get(base, ()))
+
+    for place, text in texts.items():
+        visit(ast.parse(text), place, True)
+    return [
+        f"{place}.{method.name}"
+        for place, cls in public
+        for method in methods(cls)
+        if (not method.name.startswith("_") or method.name in ("__call__", "__new__"))
+        and not is_documented(cls, method.name, {cls.name})
+    ]
+
+
+def test_every_public_method_has_a_docstring_or_inherits_one() -> None:
+    files = [path for folder in LAYERS for path in sorted((ROOT / folder).rglob("*.py"))]
+    assert undocumented_methods({str(path): path.read_text(encoding="utf-8") for path in files}) == []
+
+
+@pytest.mark.parametrize(
+    ("text", "found"),
+    [
+        ("class A:\n def f(self): pass\n", ["m.A.f"]),
+        ("class A:\n def f(self): 'Does.'\nclass B(A):\n def f(self): pass\n", []),
+        (
+            "class _A:\n def f(self): 'Does.'\nclass B(x._A[int]):\n def f(self): pass\n def g(self): pass\n",
+            ["m.B.g"],
+        ),
+        (
+            "class _A:\n def f(self): pass\nclass A:\n def _f(self): pass\n def __eq__(self, other): pass\n",
+            [],
+        ),
+    ],
+)
+def test_a_method_without_any_docstring_is_found(text: str, found: list[str]) -> None:
+    assert undocumented_methods({"m": text}) == found
+
+
 def test_every_pass_has_a_golden_file_and_every_golden_file_a_pass() -> None:
     passes = {path.stem for path in (ROOT / "runner_spark/penstock_spark/passes").glob("[!_]*.py")}
     golden = {path.stem for path in (ROOT / "tests/golden/passes").iterdir()}
@@ -193,11 +294,69 @@ def test_every_pass_has_a_golden_file_and_every_golden_file_a_pass() -> None:
     assert passes == golden
 
 
-def test_every_example_has_a_test() -> None:
-    tests = [path.read_text(encoding="utf-8") for path in (ROOT / "tests").rglob("test_*.py")]
-    examples = [path.stem for path in (ROOT / "examples").rglob("[!_]*.py")]
-    assert examples
-    assert not [name for name in examples if not any(re.search(rf"\b{name}\b", text) for text in tests)]
+def programs_run_by(text: str) -> set[str]:
+    """The examples that a test file runs: by a call of their ``run``, or as programs of the table ``PRINTED``."""
+    found: set[str] = set()
+    tree = ast.parse(text)
+    for function in (node for node in ast.walk(tree) if isinstance(node, ast.FunctionDef)):
+        modules: dict[str, str] = {}
+        for node in ast.walk(function):
+            match node:
+                case ast.Assign([ast.Name(name)], call) if imported_by(call):
+                    modules[name] = imported_by(call)
+        for node in ast.walk(function):
+            match node:
+                case ast.Call(ast.Attribute(ast.Name(name), "run")) if name in modules:
+                    found.add(modules[name])
+                case ast.Call(ast.Attribute(call, "run")) if imported_by(call):
+                    found.add(imported_by(call))
+    for node in tree.body:
+        match node:
+            case ast.Assign([ast.Name("PRINTED")], ast.Dict(names)):
+                found |= {Path(name.value).stem for name in names if isinstance(name, ast.Constant)}
+    return found
+
+
+def imported_by(call: ast.expr) -> str:
+    """The module that a call of ``import_module`` imports, or nothing."""
+    match call:
+        case ast.Call(
+            ast.Name("import_module") | ast.Attribute(_, "import_module"), [ast.Constant(str(module))]
+        ):
+            return module
+    return ""
+
+
+def not_run(examples: Path, tests: Path) -> list[str]:
+    """The programs of a folder that no test of another one runs."""
+    programs = sorted(path.stem for path in examples.rglob("[!_]*.py"))
+    assert programs
+    run = set().union(*(programs_run_by(path.read_text("utf-8")) for path in tests.rglob("test_*.py")))
+    return [program for program in programs if program not in run]
+
+
+def test_a_test_runs_every_example() -> None:
+    assert not_run(ROOT / "examples", ROOT / "tests" / "examples") == []
+
+
+def test_an_example_that_tests_only_speak_of_is_found(tmp_path: Path) -> None:
+    examples, tests = tmp_path / "examples", tmp_path / "tests"
+    for folder in (examples / "more", tests):
+        folder.mkdir(parents=True)
+    for name in ("tested", "more/printed", "planted", "_helper"):
+        (examples / f"{name}.py").touch()
+    (tests / "test_them.py").write_text(
+        """'planted is run'
+PRINTED = {"more/printed.py": []}
+def test_some():
+    tested, planted = 1, 2
+    tested = import_module("tested")
+    tested.run([])
+    other = import_module("planted")
+    other.check(), planted.run()  # other.run()
+"""
+    )
+    assert not_run(examples, tests) == ["planted"]
 
 
 def test_tests_are_files_and_not_packages() -> None:

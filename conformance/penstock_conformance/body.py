@@ -6,7 +6,7 @@ import re
 from collections.abc import Sequence
 from dataclasses import dataclass, replace
 
-from penstock.machines.records import EndRound, Event
+from penstock.machines.records import EndMicroBatch, Event
 from penstock_conformance.blocks import Line
 from penstock_conformance.lines import event_of, expected_of, hold_of
 from penstock_conformance.malformed import Malformed
@@ -81,7 +81,7 @@ class _Unfinished:
         if "batch" in self.modes and any(step.expected or step.hold for step in self.steps[:-1]):
             hint = f"move its panes below `{_END}`"
             raise Malformed("a batch gives everything at its end", hint=hint, place=self.place)
-        if "micro_batch" in self.modes and not any(isinstance(event, EndRound) for event in events):
+        if "micro_batch" in self.modes and not any(isinstance(event, EndMicroBatch) for event in events):
             raise Malformed("a micro-batch must end", hint="write `end of round`", place=self.place)
         return Part(self.modes, tuple(self.steps))
 

@@ -18,10 +18,8 @@ from penstock.transforms.pardo import ParDo
 from penstock.transforms.windowing import WindowInto
 from penstock.utils.timestamp import Timestamp
 from penstock.utils.windowed_value import ValueKind, WindowedValue
-from penstock.windows.plain_windows import GlobalWindows
-from penstock.windows.trigger_arrivals import AfterCount
-from penstock.windows.trigger_base import AccumulationMode
-from penstock.windows.trigger_composites import Repeatedly
+from penstock.windows.triggers import AccumulationMode, AfterCount, Repeatedly
+from penstock.windows.window_fn import GlobalWindows
 from penstock_conformance.programs import Program
 
 GROUPING = "Grouping"

@@ -7,8 +7,8 @@ from typing import Any, NamedTuple
 
 from penstock.base.bounded_window import BoundedWindow, TimestampedValue
 from penstock.base.tagged_output import TaggedOutput
-from penstock.functions.dofn import bind, signature_of
 from penstock.functions.params import kind_of
+from penstock.functions.signature import bind, signature_of
 from penstock.functions.userstate import UserStateContext
 from penstock.graph import ParDo
 from penstock.machines.records import Element

@@ -9,7 +9,7 @@ from pathlib import Path
 from typing import Any, NoReturn
 
 from penstock.error import RunnerError, three_parts
-from penstock.options.help import text_of_help
+from penstock.options.base import text_of_help
 from penstock.options.spark import OPTIMISATIONS
 from penstock_conformance import report, summary, table
 from penstock_conformance.capabilities import chapters

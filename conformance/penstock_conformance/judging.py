@@ -11,7 +11,7 @@ from penstock.machines.records import (
     MIN_MICROS,
     AdvanceClock,
     DropReason,
-    EndRound,
+    EndMicroBatch,
     Event,
     Pane,
     Played,
@@ -72,7 +72,7 @@ def steps_to_the_end(scenario: Scenario, mode: str, end_clock_micros: int = 0) -
     for step in steps:
         for event in step.events:
             player.play(event)
-    last: tuple[Event, ...] = (EndRound(), AdvanceClock(end_clock_micros))
+    last: tuple[Event, ...] = (EndMicroBatch(), AdvanceClock(end_clock_micros))
     played = [*(one for event in last for one in player.play(event)), *player.finish()]
     text, expected = "what the bare machine gives at the end", tuple(map(_expected_of, played))
     return (*steps, Step(text, steps[-1].place, ends_input=True, expected=expected))

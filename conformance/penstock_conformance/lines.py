@@ -12,7 +12,7 @@ from penstock.machines.records import (
     AdvanceWatermark,
     Arrive,
     DropReason,
-    EndRound,
+    EndMicroBatch,
     Event,
     Signal,
 )
@@ -79,7 +79,7 @@ def event_of(text: str) -> Event:
         case "signal", str(rest):
             return Signal(rest, clock_micros)
         case "end of round", None:
-            return EndRound(clock_micros)
+            return EndMicroBatch(clock_micros)
     raise Malformed(f"{text!r} is not complete, or says too much", hint=EVENT_HINT)
 
 

@@ -9,8 +9,8 @@ from typing import Any
 from penstock.base.bounded_window import IntervalWindow
 from penstock.functions.combinefn import CombineFn
 from penstock.transforms import trigger, window
-from penstock.transforms.counting import MeanCombineFn
 from penstock.transforms.pardo import ParDo
+from penstock.transforms.ready_combiners import MeanCombineFn
 from penstock.transforms.row_joins import JoinRows
 from penstock.transforms.validity import ValidFrom, ValidityJoin
 from penstock.utils.timestamp import Timestamp

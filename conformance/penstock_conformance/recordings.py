@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Iterable
 
-from penstock.machines.records import AdvanceClock, AdvanceWatermark, Arrive, EndRound, Event, Signal
+from penstock.machines.records import AdvanceClock, AdvanceWatermark, Arrive, EndMicroBatch, Event, Signal
 from penstock_conformance.malformed import Malformed
 
 
@@ -32,7 +32,7 @@ def _place(event: Event) -> tuple[int, int]:
             rank = 0
         case AdvanceWatermark():
             rank = 1
-        case EndRound():
+        case EndMicroBatch():
             rank = 2
         case AdvanceClock():
             rank = 3

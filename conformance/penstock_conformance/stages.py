@@ -10,15 +10,12 @@ from penstock.construction.pvalue import PBegin, PCollection
 from penstock.functions.dofn import DoFn
 from penstock.testing.test_stream import TestStream
 from penstock.transforms.combine import CombinePerKey
-from penstock.transforms.counting import MeanCombineFn
 from penstock.transforms.grouping import Flatten, GroupByKey
 from penstock.transforms.pardo import ParDo
+from penstock.transforms.ready_combiners import MeanCombineFn
 from penstock.transforms.windowing import WindowInto
-from penstock.windows.plain_windows import FixedWindows
-from penstock.windows.sessions import Sessions
-from penstock.windows.trigger_base import AccumulationMode
-from penstock.windows.watermark_triggers import AfterWatermark
-from penstock.windows.window_fn import WindowFn
+from penstock.windows.triggers import AccumulationMode, AfterWatermark
+from penstock.windows.window_fn import FixedWindows, Sessions, WindowFn
 from penstock_conformance.parsing import load
 from penstock_conformance.tapes import tape_of
 

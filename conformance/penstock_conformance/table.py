@@ -17,26 +17,33 @@ _NOT_BUILT = "not built yet"
 _NOT_HERE = "not for this engine"
 _MISSING = "**missing**"
 _PROSE = """\
-# What the suite shows
+# What the conformance suite shows
 
-<!-- Made by `penstock conformance --engine bare --table`; not to be edited. -->
+<!-- Made by `penstock conformance --engine bare --table`; do not edit. -->
 
-The figures of the Dataflow Model paper and of Streaming Systems, and the rules in them and in the patent, as
-[transcripts](penstock_conformance/transcripts/FORMAT.md): what arrives, and which panes must come out and when. They
-are played by a command, on Spark by default:
+This page says which figures and rules of the literature penstock reproduces: the Dataflow Model paper, the book
+*Streaming Systems*, and the patent on windows and triggers. They are written down as
+[transcripts](penstock_conformance/transcripts/FORMAT.md): what arrives, and which panes must come out, and when. A
+command plays the transcripts, on Spark by default:
 
     penstock conformance --mode streaming micro_batch batch --report out
     penstock conformance --figure 7 2-11 S-3 --engine bare
 
-It ends with 0 if all passed, with 1 if one failed, with 2 if it cannot do what it is asked for. `out/index.html` has a
-drawing of each scenario, of what happened in this run, `out/junit.xml` the same for machines; `--list` lists all names.
-A cluster is named by `--master`, with `--checkpoint`, a folder that all of its machines reach. What differs from Apache
-Beam on purpose is in [differences.md](differences.md).
+The exit status is 0 if all passed, 1 if one failed, and 2 if the command cannot do what you asked for. `out/index.html`
+draws what happened in this run, scenario by scenario, and `out/junit.xml` has the same results for machines. `--list`
+lists all names. To use a cluster, pass `--master`, and `--checkpoint` with a folder that all of its machines can reach.
+[differences.md](differences.md) lists what differs from Apache Beam on purpose.
 
 """
 _FIGURES_PROSE = """\
-*passed*: what comes out is what the figure shows. *differs by the model*: other panes are right in this mode, and they
-come; a batch, for one, has no early panes, and nothing is late in it.
+*passed*: the output is what the figure shows. *differs by the model*: other panes are right in this mode, and they
+come. A batch, for example, has no early panes, and no late data.
+
+"""
+_CAPABILITIES_PROSE = """
+## Capabilities
+
+Each row has a rule's name in our list of the sources, the rule, and the transcripts, tests and pages that show it.
 
 """
 
@@ -51,9 +58,7 @@ def page_of(outcomes: Sequence[Outcome], sources: Sequence[Chapter]) -> str:
     figures, *others = sources
     shown = _shown(outcomes)
     parts = [_PROSE, f"## {figures.title}\n\n", _FIGURES_PROSE, *_figures(figures, outcomes)]
-    parts.append(
-        "\n## Capabilities\n\nNames are those of the inventory; where each is shown stands beside it.\n\n"
-    )
+    parts.append(_CAPABILITIES_PROSE)
     parts += _totals(others, shown)
     for chapter in others:
         parts += [f"\n### {chapter.title}\n\n", *_capabilities(chapter, shown)]

@@ -13,7 +13,7 @@ from penstock.machines.records import (
     AdvanceClock,
     AdvanceWatermark,
     Arrive,
-    EndRound,
+    EndMicroBatch,
     Event,
     Signal,
 )
@@ -205,7 +205,7 @@ class _Recorder:
                 self._advance_watermark(step, event)
             case Signal(name):
                 self._write(step, test_stream.SignalEvent(name))
-            case EndRound() if self.has_rounds:
+            case EndMicroBatch() if self.has_rounds:
                 self._write(step, test_stream.MicroBatchEvent())
 
     def finished(self, slack_micros: int) -> Tape:

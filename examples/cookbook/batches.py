@@ -13,7 +13,7 @@ from penstock.options.pipeline_options import PipelineOptions
 
 
 class Reading(NamedTuple):
-    """What a station has measured, in degrees Fahrenheit."""
+    """A station's measurement, in degrees Fahrenheit."""
 
     station: str
     fahrenheit: float
@@ -23,13 +23,13 @@ READINGS = [Reading("north", 14.0), Reading("south", 50.0), Reading("west", 23.0
 
 
 class Celsius(beam.DoFn):
-    """Turns temperatures from Fahrenheit into Celsius, an array of them at a time."""
+    """Converts temperatures from Fahrenheit to Celsius, one array at a time."""
 
     def process_batch(self, batch: np.ndarray) -> Iterator[np.ndarray]:
         yield (batch - 32) / 1.8
 
     def infer_output_type(self, input_type):
-        # An array does not say what its elements are: the same as those that came in.
+        # An array does not say the type of its elements: it is the input's type.
         return input_type
 
 
@@ -44,7 +44,7 @@ class Frost(beam.DoFn):
 
 
 def in_celsius(readings):
-    """The temperatures of readings in degrees Celsius, rounded."""
+    """Gives the temperatures of readings in degrees Celsius, rounded."""
     return (
         readings
         | "Degrees" >> beam.Map(lambda reading: reading.fahrenheit).with_output_types(float)
@@ -54,7 +54,7 @@ def in_celsius(readings):
 
 
 def frosty(readings):
-    """The readings below the freezing point."""
+    """Gives the readings below the freezing point."""
     return readings | "Frost" >> beam.ParDo(Frost())
 
 

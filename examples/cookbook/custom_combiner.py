@@ -1,4 +1,4 @@
-"""Combines numbers in a way of its own: the mean and the spread of measurements, in one pass."""
+"""Combines numbers with a CombineFn of its own: the mean and the spread of measurements, in one pass."""
 
 from __future__ import annotations
 
@@ -19,7 +19,7 @@ class Moments(NamedTuple):
     squares: float = 0.0
 
     def plus(self, other: Moments) -> Moments:
-        """Those of all values of both (Chan's formula, which loses no digits)."""
+        """Merges both (Chan's formula, which loses no digits)."""
         size = self.size + other.size
         if not size:
             return self
@@ -29,7 +29,7 @@ class Moments(NamedTuple):
 
 
 class MeanAndSpread(beam.CombineFn):
-    """From numbers to (mean, standard deviation); (nan, nan) if there are none."""
+    """Combines numbers into (mean, standard deviation); (nan, nan) if there are none."""
 
     def create_accumulator(self):
         return Moments()

@@ -1,4 +1,4 @@
-"""Keeps what fails apart from what works: dead letters, with the reason, instead of a failed pipeline."""
+"""Separates failed elements from the others: dead letters, with the reason, instead of a failed pipeline."""
 
 from __future__ import annotations
 
@@ -13,20 +13,20 @@ FAILED = Metrics.counter("dead_letters", "failed")
 
 
 def parse(line):
-    """(name, age) of a line of JSON."""
+    """Parses (name, age) from a line of JSON."""
     person = json.loads(line)
     return person["name"], person["age"]
 
 
 def reason(failure):
-    """The line that failed, and the class of the error; counts it."""
+    """Gives the line that failed and the class of the error, and counts it."""
     line, (error_class, _message, _traceback) = failure
     FAILED.inc()
     return line, error_class.__name__
 
 
 def parsed_and_failed(lines):
-    """Two collections: the people, and the lines that are none."""
+    """Gives two collections: the people, and the lines that do not describe one."""
     people, failures = lines | beam.Map(parse).with_exception_handling()
     return people, failures | "Reason" >> beam.Map(reason)
 

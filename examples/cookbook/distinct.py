@@ -1,4 +1,4 @@
-"""Takes repetitions out: of whole elements, and of elements that have the same key."""
+"""Removes repetitions: of whole elements, and of elements that have the same key."""
 
 from __future__ import annotations
 
@@ -14,12 +14,12 @@ VISITS = [
 
 
 def distinct_visits(visits):
-    """Each visit once, however often it is in the input."""
+    """Gives each visit once, however often it is in the input."""
     return visits | beam.Distinct()
 
 
 def visited_pages(visits):
-    """Each visitor once, with the sorted set of pages."""
+    """Gives each visitor once, with the sorted set of pages."""
     return (
         visits
         | "SetPerVisitor" >> beam.CombinePerKey(beam.combiners.ToSetCombineFn())

@@ -26,7 +26,7 @@ DAYS = [
 
 
 def cold_days(days, month):
-    """The days of a month on which it was colder than on the average day of all months."""
+    """Gives the days of a month that were colder than the average day of all months."""
     average = days | "Degrees" >> beam.Map(lambda day: day.degrees) | beam.combiners.Mean.Globally()
     return (
         days

@@ -10,24 +10,24 @@ PHONES = [("amy", "111-222-3333"), ("james", "222-333-4444"), ("amy", "333-444-5
 
 
 def contact(name, found):
-    """The line of a person in the address book; a person may be missing on either side."""
+    """Formats the line of a person in the address book; a person may be missing on either side."""
     emails, phones = sorted(found["emails"]), sorted(found["phones"])
     return f"{name}: {', '.join(emails + phones)}"
 
 
 def address_book(emails, phones):
-    """A line for each person of either collection: a full outer join."""
+    """Gives a line for each person of either collection: a full outer join."""
     return {"emails": emails, "phones": phones} | beam.CoGroupByKey() | "Contact" >> beam.MapTuple(contact)
 
 
 def with_both(emails, phones):
-    """(name, (e-mail, telephone)) for each pair of the same person: an inner join."""
+    """Gives (name, (e-mail, telephone)) for each pair of the same person: an inner join."""
     found = {"emails": emails, "phones": phones} | "Both" >> beam.CoGroupByKey()
     return found | "Pairs" >> beam.FlatMapTuple(pairs)
 
 
 def pairs(name, found):
-    """Every e-mail address with every telephone number of a person."""
+    """Pairs every e-mail address with every telephone number of a person."""
     return [(name, (email, phone)) for email in found["emails"] for phone in found["phones"]]
 
 

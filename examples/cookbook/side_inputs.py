@@ -1,4 +1,4 @@
-"""Gives a function more than its element: side inputs as one value, as a dictionary and as a list."""
+"""Passes side inputs to functions: as one value, as a dictionary and as a list."""
 
 from __future__ import annotations
 
@@ -12,14 +12,14 @@ GIFTS = ["cup"]
 
 
 def charge(order, prices, gifts, rate):
-    """What an order costs in cents; nothing at all for a gift or an article without a price."""
+    """Gives the cost of an order in cents, and no output for a gift or an article without a price."""
     article, count = order
     cents = 0 if article in gifts else round(100 * rate * count * prices.get(article, 0))
     return article, cents
 
 
 def charges(orders, prices, gifts, rate):
-    """What each order costs in cents, the prices being in another currency."""
+    """Gives the cost of each order in cents, with prices in another currency."""
     return orders | "Charge" >> beam.Map(
         charge, prices=AsDict(prices), gifts=AsList(gifts), rate=AsSingleton(rate)
     )

@@ -9,7 +9,7 @@ WORDS = ["a", "river", "is", "a", "patient", "clockmaker"]
 
 
 class SplitByLength(beam.DoFn):
-    """Short words are the main output; long words and all lengths have outputs of their own."""
+    """Sends short words to the main output, and long words and all lengths to outputs of their own."""
 
     LONG = "long"
     LENGTHS = "lengths"
@@ -23,7 +23,7 @@ class SplitByLength(beam.DoFn):
 
 
 def split(words):
-    """The three outputs, as attributes ``short``, ``long`` and ``lengths``."""
+    """Gives the three outputs, as attributes ``short``, ``long`` and ``lengths``."""
     return words | beam.ParDo(SplitByLength()).with_outputs(
         SplitByLength.LONG, SplitByLength.LENGTHS, main="short"
     )

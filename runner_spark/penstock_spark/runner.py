@@ -3,31 +3,21 @@
 from __future__ import annotations
 
 import copy
-from dataclasses import replace
 from typing import Any
 
 from penstock.base.where import caller
-from penstock.construction.pipeline_arguments import checked_arguments
 from penstock.construction.without_effect import refusals, warn_of_hints, warn_of_no_effect
 from penstock.error import UnsupportedByRunner
 from penstock.graph import Graph, Source, Step, Write, show
-from penstock.options.given import check_given
+from penstock.options.given import check_given, checked_arguments
 from penstock.options.pipeline_options import PipelineOptions
 from penstock.options.pipeline_options_validator import PipelineOptionsValidator
 from penstock.options.spark import SparkOptions
 from penstock.runners.runner import PipelineResult, PipelineRunner
+from penstock_spark.compiler import Compiled, Target, compiled
 from penstock_spark.formats.registry import table_before_opening
-from penstock_spark.passes import leading_to, optimise
-from penstock_spark.passes.choose import choose
-from penstock_spark.passes.columns import TableOf, columns
-from penstock_spark.passes.fuse import fuse
-from penstock_spark.passes.levels import levels
-from penstock_spark.passes.record_groupings import record_groupings
-from penstock_spark.passes.side_views import side_views, without_side_views
-from penstock_spark.passes.stream_views import stream_views
-from penstock_spark.passes.windowed_writes import windowed_writes
-from penstock_spark.plan.batch_plan import Plan, show_plan
-from penstock_spark.plan.stream_plan import StreamPlan, show_stream_plan
+from penstock_spark.passes.columns import TableOf
+from penstock_spark.plan.stream_plan import StreamPlan
 from penstock_spark.supported import check, default_mode
 
 
@@ -62,45 +52,40 @@ class SparkRunner(PipelineRunner):
         graph = pipeline.to_graph()
         is_stoppable = stoppable(lambda: "the run was cancelled before it began")
         with is_stoppable, translating(Surroundings(graph=graph)):
-            plan = self.plan(graph, settings, opened.table_of)
+            plan = self.compiled(graph, settings, opened.table_of).plan
             if isinstance(plan, StreamPlan):
                 return start(plan, settings, local_only=self.local_only)
             return execute(plan, settings, opened)
 
-    def plan(
+    def compiled(
         self, graph: Graph, settings: SparkOptions, table_of: TableOf = table_before_opening
-    ) -> Plan | StreamPlan:
-        """The physical plan of a graph: for one pass over bounded input, or for a streaming query.
+    ) -> Compiled:
+        """The plan of a graph, for one pass over bounded input or for a streaming query.
 
         Args:
             graph: The pipeline.
             settings: Its options.
             table_of: Tells the columns of a source.
+
+        Raises:
+            UnsupportedByRunner: The graph asks for something that this runner does not do.
         """
         mode = settings.mode or default_mode(graph)
         check(graph, mode)
         warn_of_hints(graph.steps)
-        without = settings.switched_off()
-        if mode != "batch":
-            graph = windowed_writes(graph)
-        optimised = optimise(graph, mode != "batch", without)
-        if mode == "batch":
-            if settings.record_events:
-                optimised = record_groupings(optimised, settings.record_events)
-            elif "native_columns" not in without:
-                optimised = columns(optimised, table_of)
-            return choose(optimised, fuse(optimised), without)
-        aside = side_views(optimised)
-        views = None if aside is None else choose(aside, fuse(aside), without)
-        return replace(levels(stream_views(without_side_views(optimised)), mode), views=views)
+        return compiled(graph, Target(mode, settings.switched_off(), settings.record_events, table_of))
 
     def explain(self, pipeline: Any, options: PipelineOptions) -> str:
-        """The graph, the optimised graph and the plan, as text; starts nothing."""
+        """The graph, what each pass changed, the optimised graph and the plan, as text; starts nothing."""
         graph = pipeline.to_graph()
-        plan = self.plan(graph, self._settings(options))
-        shown = show_stream_plan(plan) if isinstance(plan, StreamPlan) else show_plan(plan)
-        parts = (("graph", show(graph)), ("optimised graph", show(plan.graph)), ("plan", shown))
-        return "\n\n".join(f"# {title}\n{text}" for title, text in parts)
+        made = self.compiled(graph, self._settings(options))
+        parts = {
+            "graph": show(graph),
+            "passes": "\n".join(made.changes),
+            "optimised graph": show(made.plan.graph),
+            "plan": made.show(),
+        }
+        return "\n\n".join(f"# {title}\n{text}" for title, text in parts.items() if text or title != "passes")
 
     def element_type_of(self, source: Source, options: PipelineOptions, where: str) -> Any:
         """The type of a source's elements, by its files or by a session that is there already; starts nothing."""
@@ -128,7 +113,7 @@ class SparkRunner(PipelineRunner):
         if isinstance(schema, str):
             # Only Spark itself can read it.
             _ = opened.session
-        plan = self.plan(leading_to(graph, step), settings, opened.table_of)
+        plan = self.compiled(graph.leading_to(step), settings, opened.table_of).plan
         if isinstance(plan, StreamPlan):
             what = "a PCollection of a streaming pipeline is no DataFrame"
             raise UnsupportedByRunner(what, where=step.where, hint="use mode='batch'")

@@ -6,17 +6,16 @@ from collections.abc import Iterator
 from typing import Any
 
 from penstock.error import UnsupportedByRunner
-from penstock.functions.dofn import DoFnSignature, signature_of
+from penstock.functions.signature import DoFnSignature, signature_of
 from penstock.graph import CombinePerKey, Graph, GroupByKey, ParDo, Read, StatefulParDo, Step, Write
 from penstock.io.external.generate_sequence import SequenceSource
+from penstock.io.recorded_stream import RecordedStream
 from penstock.io.streams import StreamSource
 from penstock.io.window_files import windowing_of_files
 from penstock.machines.triggers import machine_of
-from penstock.testing.test_stream import RecordedStream
 from penstock.transforms.periodicsequence import PeriodicSource
-from penstock.windows.plain_windows import GlobalWindows
-from penstock.windows.trigger_base import TriggerFn
-from penstock.windows.watermark_triggers import DefaultTrigger
+from penstock.windows.triggers import DefaultTrigger, TriggerFn
+from penstock.windows.window_fn import GlobalWindows
 from penstock_spark.formats.registry import format_of
 from penstock_spark.passes.side_views import unending_edges
 from penstock_spark.passes.windowed_writes import writes_by_window

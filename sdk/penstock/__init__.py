@@ -17,7 +17,7 @@ from penstock.absent import install, no_attribute
 from penstock.base.row import Row
 from penstock.base.tagged_output import TaggedOutput
 from penstock.coders import RowCoder
-from penstock.construction.annotations import transform_annotations
+from penstock.construction.applied import transform_annotations
 from penstock.construction.pipeline import Pipeline
 from penstock.construction.pvalue import PCollection
 from penstock.transforms import *  # noqa: F403

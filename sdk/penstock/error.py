@@ -16,9 +16,6 @@ def three_parts(what: str, *, where: str | None = None, hint: str | None = None)
         where: The step's label and the user's file and line, as `penstock.base.where.at_step` formats them.
         hint: What the user can do about it.
 
-    Returns:
-        One to three lines.
-
     >>> print(three_parts("the label 'A' is used twice", where="at step 'A' (game.py:41)", hint="give it a label"))
     the label 'A' is used twice
       at step 'A' (game.py:41)

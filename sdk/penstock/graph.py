@@ -122,7 +122,7 @@ class Flatten:
 
 @dataclass(frozen=True, eq=False)
 class Reshuffle:
-    """Spreads elements evenly anew and stops fusion; elements keep windows and timestamps (Beam's ``Reshuffle``).
+    """Redistributes elements evenly and prevents fusion; elements keep windows and timestamps (Beam's ``Reshuffle``).
 
     Attributes:
         partitions: The number of partitions to spread over; None lets the runner decide.
@@ -250,6 +250,17 @@ class Graph:
         for step in self.steps:
             if number in step.inputs or any(side.edge == number for side in step.side_inputs):
                 yield step
+
+    def leading_to(self, last: Step) -> Graph:
+        """The graph of one more step and of the steps that it depends on."""
+        needed = {*last.inputs, *(side.edge for side in last.side_inputs)}
+        kept = [last]
+        for step in reversed(self.steps):
+            if any(output.edge in needed for output in step.outputs):
+                kept.append(step)
+                needed.update(step.inputs)
+                needed.update(side.edge for side in step.side_inputs)
+        return Graph(tuple(reversed(kept)), self.edges)
 
 
 def describe(primitive: Primitive) -> str:

@@ -89,7 +89,7 @@ _NAMES_IN_IO = {
 """What Beam's ``io`` has of such modules under its own name."""
 
 INSTEAD = {f"penstock.{name}": text for names, text in _MODULES for name in names.split()}
-"""What to do in the place of each module, by the name that it would have here."""
+"""What to use instead of each module, by the name that it would have here."""
 
 INSTEAD_OF_NAMES = {
     f"penstock.io.{name}": INSTEAD[f"penstock.{module}"]
@@ -100,7 +100,7 @@ INSTEAD_OF_NAMES = {
 
 
 def instead_of(name: str) -> str | None:
-    """What to do in the place of a module, or of a name of Beam's ``io``, that is left out; None if it is none.
+    """What to use instead of a module, or of a name of Beam's ``io``, that is left out; None if it is none.
 
     >>> instead_of("penstock.ml")
     'not yet: load the model in `DoFn.setup`'

@@ -2,12 +2,12 @@
 
 from __future__ import annotations
 
-from penstock.construction.annotations import transform_annotations
 from penstock.construction.applied import (
     AppliedPTransform,
     PipelineVisitor,
     PTransformOverride,
     encode_annotations,
+    transform_annotations,
 )
 from penstock.construction.pipeline import Pipeline
 from penstock.construction.replacing import replace_all

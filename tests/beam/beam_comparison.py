@@ -1,12 +1,12 @@
 """Compares penstock's grouping with Beam's over generated programs, and says of each difference what causes it.
 
-As a program, ``python tests/beam/beam_comparison.py 0 250`` compares the programs of those seeds, and prints a table.
+As a program, ``python tests/beam/beam_comparison.py > tests/beam/outcomes_of_seeds.txt`` compares the programs of all
+seeds of the tests, writes down what came of each, and prints a table; ``0 250`` asks for other seeds.
 """
 
 from __future__ import annotations
 
 import sys
-import time
 from collections import Counter
 from collections.abc import Iterable
 from dataclasses import dataclass, field
@@ -19,6 +19,7 @@ from beam_programs import Program, programs
 from beam_quirks import Quirk
 
 PROGRAMS_PER_SEED = 8
+SEEDS = (*range(250), 1096, 2014, 2291)
 
 
 @dataclass
@@ -67,6 +68,25 @@ def compare(seeds: Iterable[int]) -> Report:
     return report
 
 
+def outcome(seed: int, report: Report) -> str:
+    """What came of the programs of one seed, as a line of the file."""
+    counts = [("agree", report.agreeing), *((quirk.name, report.causes[quirk]) for quirk in Quirk)]
+    return f"{seed}: " + ", ".join(f"{name} {count}" for name, count in counts if count)
+
+
+def sum_of(lines: Iterable[str]) -> Report:
+    """What came of the programs of all seeds of the file."""
+    report = Report()
+    for line in lines:
+        report.programs += PROGRAMS_PER_SEED
+        for name, count in (part.split() for part in line.partition(": ")[2].split(", ")):
+            if name == "agree":
+                report.agreeing += int(count)
+            else:
+                report.causes[Quirk[name]] += int(count)
+    return report
+
+
 def model(program: Program, quirks: frozenset[Quirk]) -> list[Shown]:
     """What the model gives."""
     return in_order(beam_model.play(program, quirks))
@@ -93,15 +113,16 @@ def _differences(name: str, panes: list[Shown], modelled: list[Shown]) -> str:
     )
 
 
-def _main(first: str, end: str) -> None:
-    began = time.monotonic()
-    report = compare(range(int(first), int(end)))
-    print(report.table())
-    print(
-        f"{report.programs:,} programs, {report.agreeing:,} agree, {len(report.unexplained)} are not explained"
-    )
-    print(f"{time.monotonic() - began:.0f} s")
-    print("\n".join(report.unexplained[:5]))
+def _main(first: str = "", end: str = "") -> None:
+    lines = []
+    for seed in range(int(first), int(end)) if end else SEEDS:
+        report = compare([seed])
+        print("\n".join(report.unexplained), end="", file=sys.stderr)
+        lines.append(outcome(seed, report))
+        print(lines[-1], flush=True)
+    whole = sum_of(lines)
+    print(whole.table(), file=sys.stderr)
+    print(f"{whole.programs:,} programs, {whole.agreeing:,} agree", file=sys.stderr)
 
 
 if __name__ == "__main__":

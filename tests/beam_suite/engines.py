@@ -60,7 +60,7 @@ def _run_on_toy_engine(runner: Any, pipeline: Any, options: Any) -> Any:
 
     allow_pickled_keys(options.view_as(TypeOptions).allow_non_deterministic_key_coders)
     graph = pipeline.to_graph()
-    plan = runner.plan(graph, runner._settings(options))
+    plan = runner.compiled(graph, runner._settings(options)).plan
     for step in graph.steps:
         reads_outside = isinstance(step.primitive, Read) and not isinstance(
             step.primitive.source, InlineValues

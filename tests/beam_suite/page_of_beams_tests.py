@@ -1,4 +1,4 @@
-"""What docs/beam_names.md says of Beam's tests; running this file writes it anew from the lists."""
+"""Writes the tables of Beam's tests in docs/beam_names.md from the lists."""
 
 from __future__ import annotations
 
@@ -18,7 +18,7 @@ _MARKED = re.compile(f"{re.escape(BEGIN)}\n.*?{re.escape(END)}\n", re.DOTALL)
 
 
 def section() -> str:
-    """The tables: tests that fail, modules that are not run, and single tests that are not run; a row for a reason.
+    """Returns the tables of tests that fail, and of modules and tests that are not run, with a row for each reason.
 
     >>> "| tests | why they fail | where |" in section()
     True
@@ -35,11 +35,11 @@ def section() -> str:
             "",
             *_table(("tests", "why they fail", "where"), rows),
             "",
-            f"{len(on_spark)} more fail with Spark, where those run that the quick engine of the tests cannot run:",
+            f"{len(on_spark)} more tests fail on Spark, which also runs tests that the quick engine cannot run:",
             "",
             *_table(("tests", "why"), _single_tests(on_spark)),
             "",
-            "These run with the quick engine only:",
+            "These tests run on the quick engine only:",
             "",
             *_table(("tests", "why"), _single_tests(modules.in_one_process)),
             "",
@@ -60,7 +60,7 @@ def section() -> str:
 
 
 def updated(page: str) -> str:
-    """The page with the tables as they are to be.
+    """Returns the page with new tables.
 
     >>> updated(f"a\\n{BEGIN}\\nold\\n{END}\\nz\\n") == f"a\\n{section()}z\\n"
     True
@@ -98,7 +98,7 @@ def _table(heads: tuple[str, ...], rows: Iterable[tuple[str, ...]]) -> Iterable[
 
 
 def cell_of(text: str) -> str:
-    r"""A text as the cell of a table: what is in angle brackets would be HTML, and a bar the end of the cell.
+    r"""Escapes a text for the cell of a table: an angle bracket would begin HTML, and a bar would end the cell.
 
     >>> print(cell_of("<class> | b"))
     \<class> \| b

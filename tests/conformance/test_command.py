@@ -14,7 +14,7 @@ from xml.etree import ElementTree
 import pytest
 
 from penstock.error import RunnerError
-from penstock.options.help import text_of_help
+from penstock.options.base import text_of_help
 from penstock.pipeline import Pipeline
 from penstock_conformance import __main__ as alias
 from penstock_conformance import command, pipelines, playing, summary

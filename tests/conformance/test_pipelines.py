@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from collections import defaultdict
+from collections.abc import Callable, Iterable
 from dataclasses import replace
 from random import Random
 from typing import Any
@@ -107,15 +108,43 @@ def by_key(
     return found
 
 
-@pytest.mark.parametrize(("scenario", "mode"), cases("streaming"))
-def test_the_same_input_cut_in_other_ways_gives_the_same_panes(scenario: Scenario, mode: str) -> None:
-    case, random = case_of(scenario, mode), Random(scenario.title)
-    whole = by_key(case, 3, None)
+def one_by_one(case: Case, whole: Any, random: Random) -> None:
     assert by_key(case, 1, 1) == whole
+
+
+def a_few_at_once(case: Case, whole: Any, random: Random) -> None:
     assert by_key(case, 2, random.choice((2, 3))) == whole
+
+
+def cut_at_random(case: Case, whole: Any, random: Random) -> None:
     assert by_key(case, 2, None, random) == whole
+
+
+def without_columns(case: Case, whole: Any, random: Random) -> None:
     # Windows that are due at one moment come in another order where they are not kept in columns.
     assert in_any_order(by_key(case, 2, 3, without=("all",))) == in_any_order(whole)
+
+
+WAYS = (one_by_one, a_few_at_once, cut_at_random, without_columns)
+
+
+def check_ways(scenario: Scenario, mode: str, ways: Iterable[Callable[[Case, Any, Random], None]]) -> None:
+    case = case_of(scenario, mode)
+    whole = by_key(case, 3, None)
+    for way in ways:
+        way(case, whole, Random(scenario.title))
+
+
+@pytest.mark.parametrize(("scenario", "mode"), cases("streaming"))
+def test_the_same_input_cut_in_other_ways_gives_the_same_panes(scenario: Scenario, mode: str) -> None:
+    # Two ways for each scenario; with the mark all four.
+    check_ways(scenario, mode, WAYS[SCENARIOS.index(scenario) % 2 :: 2])
+
+
+@pytest.mark.soak
+@pytest.mark.parametrize(("scenario", "mode"), cases("streaming"))
+def test_the_same_input_cut_in_each_way_gives_the_same_panes(scenario: Scenario, mode: str) -> None:
+    check_ways(scenario, mode, WAYS)
 
 
 def in_any_order(found: Any) -> Any:

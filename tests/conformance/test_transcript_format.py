@@ -13,7 +13,7 @@ from penstock.machines.records import (
     AdvanceWatermark,
     Arrive,
     DropReason,
-    EndRound,
+    EndMicroBatch,
     Signal,
 )
 from penstock.utils.windowed_value import PaneInfoTiming, ValueKind
@@ -74,7 +74,7 @@ def test_a_window_is_written_as_it_is_read(text: str) -> None:
         ),
         ("7 clock", AdvanceClock(7_000_000)),
         ("signal flush all", Signal("flush all")),
-        ("7 end of round", EndRound(7_000_000)),
+        ("7 end of round", EndMicroBatch(7_000_000)),
     ],
 )
 def test_an_event_is_read(text: str, event: object) -> None:
@@ -137,7 +137,7 @@ def test_recordings_are_put_together_in_order_of_processing_time() -> None:
     [step] = only(text).steps("streaming")
     assert step.events == (
         *(Arrive(2, 2_000_000, 4_000_000), Arrive(1, 1_000_000, 5_000_000)),
-        *(AdvanceWatermark(3_000_000, 5_000_000), EndRound(5_000_000), AdvanceClock(5_000_000)),
+        *(AdvanceWatermark(3_000_000, 5_000_000), EndMicroBatch(5_000_000), AdvanceClock(5_000_000)),
     )
     [pane] = step.expected
     assert (pane.clock_micros, pane.tolerance_micros) == (5_000_000, 2_000_000)
@@ -156,7 +156,7 @@ def test_the_same_may_happen_in_several_modes() -> None:
     scenario = only(HEADER + "\n5 element 1 at 3\n9 end of round\n\nin micro_batch:\nend of input\n")
     assert scenario.modes == ("streaming", "micro_batch")
     assert [step.events for step in scenario.steps("micro_batch")] == [
-        (Arrive(1, 3_000_000, 5_000_000), EndRound(9_000_000)),
+        (Arrive(1, 3_000_000, 5_000_000), EndMicroBatch(9_000_000)),
         (),
     ]
     assert scenario.steps("batch") == ()

@@ -11,6 +11,11 @@ README = (ROOT / "README.md").read_text(encoding="utf-8")
 
 PRINTED = {
     "expand_prefixes.py": ["('f', [1, 2])", "('fi', [1, 2])", "('fit', [2])", "('fix', [1])"],
+    "attribution.py": [
+        "imp=123 http://search.com?q=xyz \u2192 http://xyz.com/ \u2192 http://xyz.com/join-mailing-list",
+        "imp=456 http://search.com?q=thing \u2192 http://xyz.com/thing \u2192 http://xyz.com/thing/add-to-cart"
+        " \u2192 http://xyz.com/thing/purchase \u2192 http://xyz.com/thing/receipt",
+    ],
     "cookbook/filters.py": [
         "Day(name='1 January', month=1, degrees=-3.5)",
         "Day(name='2 January', month=1, degrees=1.0)",
@@ -44,10 +49,11 @@ PRINTED = {
 }
 
 RUN_ALL = """
-import runpy, sys
+import os, runpy, sys
 quick = "--spark_conf=spark.driver.defaultJavaOptions=-XX:TieredStopAtLevel=1 -XX:+UseSerialGC"
 files, sys.argv[1:] = sys.argv[1:], ["--master=local[1]", quick]
 for file in files:
+    sys.path[0] = os.path.dirname(file)
     runpy.run_path(file, run_name="__main__")
 """
 

@@ -109,7 +109,7 @@ def test_a_page_without_figures_is_a_page() -> None:
     ("figure", "text"),
     [
         (("batch", "", "maybe"), "there is no status 'maybe'"),
-        (("batch", "<p>", "passed"), "the drawing of 'batch' is no <svg>"),
+        (("batch", "<p>", "passed"), "the drawing of 'batch' is not an <svg>"),
     ],
 )
 def test_a_wrong_figure_is_refused(figure: tuple[str, str, str], text: str) -> None:

@@ -15,7 +15,7 @@ from penstock.machines.records import (
     AdvanceClock,
     AdvanceWatermark,
     Arrive,
-    EndRound,
+    EndMicroBatch,
     Event,
 )
 from penstock.testing.test_stream import TestStream
@@ -85,8 +85,8 @@ def test_rounds_take_the_watermark_to_the_end_of_time_and_back() -> None:
     events: list[Event] = [
         Arrive("a", at(3), at(5)),
         AdvanceWatermark(at(10), at(6)),
-        EndRound(at(60)),
-        EndRound(at(120)),
+        EndMicroBatch(at(60)),
+        EndMicroBatch(at(120)),
     ]
     machine = GroupingMachine(TEN_SECONDS)
     recording = recording_of_played(events, play(machine, events, "micro_batch"), mode="micro_batch")

@@ -15,7 +15,7 @@ from penstock.machines.records import (
     AdvanceClock,
     AdvanceWatermark,
     Arrive,
-    EndRound,
+    EndMicroBatch,
     Event,
     Signal,
 )
@@ -55,7 +55,7 @@ class Script:
                 name = self._random.choice(("flush", "something else"))
                 self.events.append(Signal(name, self._clock()))
             case "round":
-                self.events.append(EndRound(self._clock()))
+                self.events.append(EndMicroBatch(self._clock()))
 
     def _half_seconds(self, least: int, most: int) -> int:
         return self._random.randint(least, most) * SECOND // 2

@@ -19,7 +19,8 @@ class Law:
         says: The whole of it, and where it is from.
         make: Makes a case from its number.
         check: Raises an AssertionError where a case breaks it.
-        cases: How many cases are tried.
+        cases: How many cases there are.
+        usual_cases: How many of them are always tried, and find every break; the others are for long runs.
     """
 
     name: str
@@ -27,10 +28,16 @@ class Law:
     make: Callable[[int], Any]
     check: Callable[[Any], None]
     cases: int
+    usual_cases: int
 
-    def hold(self) -> None:
-        """Tries all cases; the first that breaks the law is made as small as possible and shown."""
-        for number in range(self.cases):
+    def hold(self, first: int = 0, end: int | None = None) -> None:
+        """Tries cases; the first that breaks the law is made as small as possible and shown.
+
+        Args:
+            first: The number of the first.
+            end: The number after the last; None means those that are always tried.
+        """
+        for number in range(first, self.usual_cases if end is None else end):
             case = self.make(number)
             fault = self._fault(case)
             if fault is not None:
@@ -38,8 +45,8 @@ class Law:
                 raise AssertionError(f"{self.name}: {self._fault(case)!r}\ncase {number}:\n{case}") from fault
 
     def broken(self) -> AssertionError | None:
-        """How some case breaks it; None if none does."""
-        for number in range(self.cases):
+        """How some case that is always tried breaks it; None if none does."""
+        for number in range(self.usual_cases):
             try:
                 self.check(self.make(number))
             except AssertionError as fault:
@@ -73,11 +80,12 @@ def law(make: Callable[[Random], Any], cases: int) -> Callable[[Callable[[Any], 
 
     Args:
         make: Makes a case at random.
-        cases: How many are tried.
+        cases: How many there are; half of them are always tried.
     """
 
     def decorate(check: Callable[[Any], None]) -> Law:
-        return Law(check.__name__, check.__doc__ or "", lambda number: make(Random(number)), check, cases)
+        name, says = check.__name__, check.__doc__ or ""
+        return Law(name, says, lambda number: make(Random(number)), check, cases, cases // 2)
 
     return decorate
 
@@ -86,6 +94,6 @@ def law_of_each(cases: Sequence[Any]) -> Callable[[Callable[[Any], None]], Law]:
     """The same for a law that is tried with certain cases."""
 
     def decorate(check: Callable[[Any], None]) -> Law:
-        return Law(check.__name__, check.__doc__ or "", cases.__getitem__, check, len(cases))
+        return Law(check.__name__, check.__doc__ or "", cases.__getitem__, check, len(cases), len(cases))
 
     return decorate

@@ -35,11 +35,11 @@ from penstock.machines.records import (
     AdvanceClock,
     AdvanceWatermark,
     Arrive,
-    EndRound,
+    EndMicroBatch,
     Event,
     Played,
 )
-from penstock.windows.trigger_walks import every_part
+from penstock.windows.triggers import every_part
 
 
 @law(random_case, cases=300)
@@ -162,12 +162,14 @@ def rounds_may_be_cut_anywhere(case: Case) -> None:
     (Paper, section 2.4, figure 11; section 1.1: the choice of an engine does not show in the results.)
     """
     random = Random(len(case.events))
-    elements = [event for event in case.events if not isinstance(event, EndRound)]
+    elements = [event for event in case.events if not isinstance(event, EndMicroBatch)]
     one_round = finals(played(with_events(case, elements), RETRACTING, "micro_batch"))
     cuts = ([True] * len(elements), [random.random() < 0.3 for _ in elements])
     for cut in cuts:
         events = [
-            one for event, ends in zip(elements, cut, strict=True) for one in (event, EndRound())[: 1 + ends]
+            one
+            for event, ends in zip(elements, cut, strict=True)
+            for one in (event, EndMicroBatch())[: 1 + ends]
         ]
         in_rounds = with_events(case, events)
         assert finals(played(in_rounds, RETRACTING, "micro_batch")) == one_round

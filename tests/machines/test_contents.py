@@ -9,10 +9,9 @@ import pytest
 from hypothesis import Phase, given, settings
 from hypothesis import strategies as st
 
-from penstock.functions.combinefn import CombineFn, curry_combine_fn
-from penstock.functions.defaults import DefaultingCombineFn
+from penstock.functions.combinefn import CombineFn, DefaultingCombineFn, curry_combine_fn
 from penstock.machines.contents import Accumulator, Bag, Exact, Values, contents_of
-from penstock.transforms.counting import CountCombineFn, MeanCombineFn
+from penstock.transforms.ready_combiners import CountCombineFn, MeanCombineFn
 
 SUM = CombineFn.from_callable(sum)
 MEAN = MeanCombineFn()

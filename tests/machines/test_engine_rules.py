@@ -16,7 +16,7 @@ from shorthand import (
 
 from penstock.machines.grouping import GroupingMachine
 from penstock.machines.playing import Player
-from penstock.machines.records import Element, EndRound, Pane, Times
+from penstock.machines.records import Element, EndMicroBatch, Pane, Times
 from penstock.transforms.trigger import (
     AfterCount,
     AfterProcessingTime,
@@ -38,9 +38,9 @@ EACH = Repeatedly(AfterCount(1))
 def test_each_round_gives_the_windows_that_changed_in_it() -> None:
     """Paper, section 2.4 and figure 11: in a round no element is late; unchanged windows give nothing."""
     events = (
-        *(element("a", 3), element("b", 13), EndRound()),
-        *(element("c", 13), watermark(9), EndRound()),
-        *(element("d", 3), EndRound(), EndRound()),
+        *(element("a", 3), element("b", 13), EndMicroBatch()),
+        *(element("c", 13), watermark(9), EndMicroBatch()),
+        *(element("d", 3), EndMicroBatch(), EndMicroBatch()),
     )
     assert told(in_tens(None), *events, engine="micro_batch") == [
         "2: ['a'] [0.0, 10.0) on time",
@@ -53,7 +53,7 @@ def test_each_round_gives_the_windows_that_changed_in_it() -> None:
 def test_a_round_begins_before_the_end_of_all_windows_again() -> None:
     """Paper, section 2.4: each round has a watermark of its own."""
     windowing = in_tens(AfterWatermark(early=AfterCount(2)), DISCARDING)
-    events = [element(1), EndRound(), element(2), element(3), element(4), EndRound()]
+    events = [element(1), EndMicroBatch(), element(2), element(3), element(4), EndMicroBatch()]
     assert told(windowing, *events, engine="micro_batch") == [
         "1: [1] [0.0, 10.0) on time",
         "3: [2, 3] [0.0, 10.0) early",
@@ -64,7 +64,7 @@ def test_a_round_begins_before_the_end_of_all_windows_again() -> None:
 def test_the_watermark_of_the_source_lets_windows_go_between_rounds() -> None:
     """Design, section 3: in micro-batch, garbage collection follows the source's watermark and the lateness."""
     windowing = in_tens(None, lateness=5)
-    events = (element("a", 3), watermark(20), EndRound(), element("b", 3), EndRound())
+    events = (element("a", 3), watermark(20), EndMicroBatch(), element("b", 3), EndMicroBatch())
     assert told(windowing, *events, engine="micro_batch") == [
         "2: ['a'] [0.0, 10.0) on time",
         "3: EXPIRED 'b'",

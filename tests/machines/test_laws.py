@@ -159,6 +159,12 @@ def test_the_law_holds(law: Law) -> None:
     law.hold()
 
 
+@pytest.mark.soak
+@pytest.mark.parametrize("law", KILLED_BY, ids=lambda law: law.name)
+def test_the_law_holds_for_more_cases(law: Law) -> None:
+    law.hold(law.usual_cases, law.cases)
+
+
 @pytest.mark.parametrize(("law", "mutant"), PAIRS, ids=lambda one: getattr(one, "name", None) or one.__name__)
 def test_the_law_finds_the_break(law: Law, mutant: Mutant, monkeypatch: pytest.MonkeyPatch) -> None:
     mutant(monkeypatch)

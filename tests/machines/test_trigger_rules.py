@@ -21,7 +21,7 @@ from shorthand import (
     windowed,
 )
 
-from penstock.machines.records import EndRound, Signal
+from penstock.machines.records import EndMicroBatch, Signal
 from penstock.transforms.timeutil import TimeDomain
 from penstock.transforms.trigger import (
     FINISHED,
@@ -346,7 +346,9 @@ def test_a_timer_that_is_set_in_the_past_rings_when_its_clock_moves() -> None:
 def test_a_timer_by_the_watermark_rings_at_the_end_of_a_round() -> None:
     """Paper, section 2.4: the watermark of a round stays at the beginning of time until the round ends."""
     windowing = in_tens(Waiting(6, TimeDomain.WATERMARK))
-    assert shown(windowing, element("a", 3), watermark(9), EndRound(), engine="micro_batch") == [(2, ["a"])]
+    assert shown(windowing, element("a", 3), watermark(9), EndMicroBatch(), engine="micro_batch") == [
+        (2, ["a"])
+    ]
 
 
 class Hasty(CustomTrigger):

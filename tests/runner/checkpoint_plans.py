@@ -15,7 +15,7 @@ from penstock.transforms.combiners import CountCombineFn
 from penstock.transforms.trigger import AccumulationMode, AfterCount, AfterWatermark, Repeatedly
 from penstock.transforms.window import FixedWindows
 from penstock_spark.checkpoints.signature import signature_of
-from penstock_spark.passes import optimise
+from penstock_spark.compiler import optimise
 from penstock_spark.passes.levels import levels
 
 ACCUMULATING = AccumulationMode.ACCUMULATING

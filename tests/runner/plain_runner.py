@@ -24,10 +24,8 @@ import penstock as beam
 from penstock.graph import DriverList, Graph
 from penstock.io.primitive import SinkTransform
 from penstock.options.spark import SparkOptions
+from penstock_spark.compiler import Target, batch_plan, optimise
 from penstock_spark.lowering import context, driver_rows, jobs, stage
-from penstock_spark.passes import optimise
-from penstock_spark.passes.choose import choose
-from penstock_spark.passes.fuse import fuse
 from penstock_spark.plan.batch_plan import Plan
 from penstock_spark.reports.accumulators import SnapshotParam
 from penstock_spark.reports.metrics import take_snapshots
@@ -208,8 +206,8 @@ class _Session:
 
 def plan_of(graph: Graph, without: Set[str] = frozenset()) -> Plan:
     """What the runner makes of a graph, without some optimisations."""
-    optimised = optimise(graph, without=without)
-    return choose(optimised, fuse(optimised), without)
+    target = Target(without=frozenset(without))
+    return batch_plan(optimise(graph, target), target)
 
 
 @contextmanager

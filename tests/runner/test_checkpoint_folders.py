@@ -12,6 +12,7 @@ import pytest
 from checkpoint_plans import BASE, grouped, windowed, written
 from disk_place import DiskPlace
 
+from penstock.base import clock
 from penstock.transforms.trigger import AfterCount
 from penstock_spark.checkpoints import folder
 from penstock_spark.checkpoints.folder import Checkpoint, open_at
@@ -197,8 +198,8 @@ def test_commands_are_files_in_order_of_their_names(tmp_path: Path, monkeypatch:
     checkpoint: Checkpoint = open_at(place, BASE.signature())
     (tmp_path / "control" / "readme.txt").write_text("{}")
     (tmp_path / "control" / "readme.txt").unlink()
-    moments = iter([5_000, 4_000, 4_000])
-    monkeypatch.setattr(folder.time, "time_ns", lambda: next(moments))
+    times = iter([5, 4, 4])
+    monkeypatch.setattr(clock, "micros", lambda: next(times))
     checkpoint.command("signal", "the auditors\nare here")
     checkpoint.command("end", "Clicks")
     checkpoint.command("drain", "")

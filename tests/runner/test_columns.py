@@ -20,8 +20,8 @@ from penstock.io import ReadFromParquet, ReadFromText, WriteToParquet
 from penstock.io.primitive import SinkTransform
 from penstock.transforms.window import FixedWindows, GlobalWindow, IntervalWindow
 from penstock.utils.windowed_value import PANE_INFO_UNKNOWN
+from penstock_spark.compiler import Target, optimise
 from penstock_spark.formats.registry import table_before_opening, table_of_schema
-from penstock_spark.passes import optimise
 from penstock_spark.passes.columns import columns
 from penstock_spark.plan.column_kinds import NotInColumns, kind
 from penstock_spark.plan.column_plan import ColumnsSource, Table
@@ -188,7 +188,7 @@ def lost_steps(before, after):
 def rewritten(build):
     pipeline = beam.Pipeline()
     build(pipeline)
-    before = optimise(pipeline.to_graph())
+    before = optimise(pipeline.to_graph(), Target(without=frozenset({"native_columns"})))
     return before, columns(before, lambda step, source: table_of_schema(golden_pipelines.SCORES, "row"))
 
 

@@ -9,7 +9,7 @@ import pytest
 from plain_runner import Settings, collect, run_plain
 
 import penstock as beam
-from penstock.functions.defaults import DefaultingCombineFn
+from penstock.functions.combinefn import DefaultingCombineFn
 from penstock.transforms.combiners import CountCombineFn, MeanCombineFn
 from penstock_spark.worker import group_write
 

@@ -95,8 +95,9 @@ def faults(seed: int) -> list[str]:
 
 
 @pytest.mark.usefixtures("_tiny_limits")
-def test_a_hosted_grouping_gives_what_the_bare_machine_gives():
-    assert {seed: faults(seed) for seed in SEEDS} == {seed: [] for seed in SEEDS}
+@pytest.mark.parametrize("seeds", [SEEDS[:100], pytest.param(SEEDS[100:], marks=pytest.mark.soak)])
+def test_a_hosted_grouping_gives_what_the_bare_machine_gives(seeds):
+    assert {seed: faults(seed) for seed in seeds} == {seed: [] for seed in seeds}
 
 
 # Two groupings in a row.
@@ -248,4 +249,5 @@ MUTANTS: dict[str, tuple[Any, str, Any]] = {
 @pytest.mark.parametrize("mutant", MUTANTS)
 def test_the_laws_find_a_mutant(mutant, monkeypatch):
     monkeypatch.setattr(*MUTANTS[mutant])
-    assert any(faults(seed) or row_faults(seed) for seed in ROW_SEEDS)
+    # All but one break is found by the first seed, and that one by the last of these.
+    assert any(faults(seed) or row_faults(seed) for seed in (0, 80, *ROW_SEEDS))

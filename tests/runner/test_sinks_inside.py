@@ -53,7 +53,7 @@ def inside(build: Callable[[Any], Any], *sinks: Any, without: tuple[str, ...] = 
     for number, sink in enumerate(sinks):
         _ = elements | f"Write{number}" >> sink
     settings = PipelineOptions(["--mode=streaming"], without=[*without]).view_as(SparkOptions)
-    plan = SparkRunner().plan(pipeline.to_graph(), settings)
+    plan = SparkRunner().compiled(pipeline.to_graph(), settings).plan
     assert isinstance(plan, StreamPlan)
     made = [StreamSink(plan.level_of[step.label], step) for step in plan.sinks]
     return set(encoders_inside(plan, made, settings.switched_off()))

@@ -50,7 +50,7 @@ def records_of(made: StageProgram, partition: int = 0) -> list[pa.RecordBatch]:
 
 
 def values_of(records: list[pa.RecordBatch], output: int = 0) -> list[Any]:
-    rows = [row for record in records for row in record.to_pylist() if row["port"] == output]
+    rows = [row for record in records for row in record.to_pylist() if row["output"] == output]
     assert all(record.schema == EXCHANGE for record in records)
     return [value for row in rows for value in decode_page(row["value"]).values]
 

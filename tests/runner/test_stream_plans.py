@@ -25,7 +25,7 @@ from penstock_spark.runner import SparkRunner
 
 def plan_of(pipeline: beam.Pipeline, mode: str = "streaming") -> StreamPlan:
     settings = PipelineOptions([f"--mode={mode}"]).view_as(SparkOptions)
-    plan = SparkRunner().plan(pipeline.to_graph(), settings)
+    plan = SparkRunner().compiled(pipeline.to_graph(), settings).plan
     assert isinstance(plan, StreamPlan)
     return plan
 

@@ -14,7 +14,7 @@ import pyarrow as pa
 import pytest
 
 import penstock as beam
-from penstock.functions.batch_types import batch_types_of
+from penstock.functions.batches import batch_types_of
 from penstock.typehints import KV, List, Optional, Tuple
 from penstock.typehints.batch import (
     BATCH_CONVERTER_REGISTRY,

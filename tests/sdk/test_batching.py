@@ -8,8 +8,14 @@ from penstock import graph
 from penstock.error import UnsupportedByRunner
 from penstock.pipeline import Pipeline
 from penstock.transforms import util
-from penstock.transforms.batch_sizes import BatchSizeEstimator, BatchTargets, linear_regression
-from penstock.transforms.batching import BatchingDoFn, LengthOrOne, SortingBatchDoFn
+from penstock.transforms.batching import (
+    BatchingDoFn,
+    BatchSizeEstimator,
+    BatchTargets,
+    LengthOrOne,
+    SortingBatchDoFn,
+    linear_regression,
+)
 from penstock.transforms.core import Create, DoFn, ParDo, Partition
 from penstock.transforms.group_into_batches import ShardingDoFn
 from penstock.transforms.periodicsequence import (

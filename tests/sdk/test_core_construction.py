@@ -12,8 +12,7 @@ import pytest
 import penstock as beam
 from penstock import graph, pvalue
 from penstock.error import SideInputError, TransformError, UnsupportedByRunner
-from penstock.functions.combinefn import curry_combine_fn
-from penstock.functions.defaults import DefaultingCombineFn
+from penstock.functions.combinefn import DefaultingCombineFn, curry_combine_fn
 from penstock.io.bounded import Read, SourceBase
 from penstock.io.primitive import SourceTransform
 from penstock.metrics.cells import DistributionData

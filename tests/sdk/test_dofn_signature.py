@@ -9,7 +9,7 @@ import pytest
 
 import penstock as beam
 from penstock.coders import VarIntCoder
-from penstock.functions.dofn import bind, method_signature, signature_of
+from penstock.functions.signature import bind, method_signature, signature_of
 from penstock.transforms import userstate
 from penstock.transforms.timeutil import TimeDomain
 

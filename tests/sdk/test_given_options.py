@@ -9,11 +9,9 @@ import pytest
 
 import penstock as beam
 from penstock.options import given
-from penstock.options.base import all_classes, parser_of
+from penstock.options.base import CommaSeparatedList, all_classes, parser_of, text_of_help
 from penstock.options.given import check_given
-from penstock.options.help import text_of_help
 from penstock.options.other_systems import OptionsOfOtherSystems
-from penstock.options.parser import CommaSeparatedList
 from penstock.options.pipeline_options import (
     GoogleCloudOptions,
     OptionsContext,
@@ -63,7 +61,7 @@ def test_a_mistyped_option_of_ours_is_refused_with_the_nearest_one(flag, meant, 
     if meant is None:
         assert len(warnings_of(PipelineOptions([flag]))) == 1
         return
-    with pytest.raises(ValueError, match="is no option") as caught:
+    with pytest.raises(ValueError, match="is not an option") as caught:
         check_given(PipelineOptions([flag]))
     assert flag.partition("=")[0] in str(caught.value)
     assert meant in str(caught.value)

@@ -120,7 +120,7 @@ def test_an_output_that_no_primitive_makes_is_refused():
 
     pipeline = beam.Pipeline()
     pipeline | beam.Create([1]) | Invented()
-    with pytest.raises(TransformError, match="gives a PCollection that no transform makes"):
+    with pytest.raises(TransformError, match="returns a PCollection that no transform makes"):
         pipeline.to_graph()
 
 

@@ -10,8 +10,7 @@ import pytest
 import penstock as beam
 from penstock import graph
 from penstock.coders import VarIntCoder
-from penstock.functions.combinefn import curry_combine_fn
-from penstock.functions.defaults import DefaultingCombineFn
+from penstock.functions.combinefn import DefaultingCombineFn, curry_combine_fn
 from penstock.io.primitive import SourceTransform
 from penstock.transforms.combiners import CountCombineFn, MeanCombineFn
 from penstock.transforms.retractions import may_retract

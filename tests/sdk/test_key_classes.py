@@ -8,7 +8,7 @@ from typing import Any, NamedTuple
 
 import pytest
 
-from penstock.coders import Coder, FakeDeterministicFastPrimitivesCoder, PickleCoder, RowCoder, key_classes
+from penstock.coders import Coder, FakeDeterministicFastPrimitivesCoder, PickleCoder, RowCoder
 from penstock.coders import deterministic as keys
 from penstock.coders.deterministic import decode_key, encode_key
 from penstock.coders.typecoders import CoderRegistry
@@ -73,7 +73,8 @@ def test_a_registered_coder_that_is_not_deterministic_is_refused(registry) -> No
 SCRIPT = """
 import sys
 from typing import NamedTuple
-from penstock.coders.deterministic import *
+from penstock.coders.deterministic import decode_key, encode_key
+from penstock.coders.deterministic import key_classes, register_key_class
 {classes}
 {rest}
 """
@@ -111,8 +112,8 @@ def test_local_classes_come_back_and_count_among_those_to_send() -> None:
         a: int
 
     assert decode_key(encode_key(Local(1))) == Local(1)
-    assert Local in key_classes.key_classes()
-    assert uuid.UUID not in key_classes.key_classes()
+    assert Local in keys.key_classes()
+    assert uuid.UUID not in keys.key_classes()
 
 
 def test_a_key_whose_coder_is_not_registered_where_it_is_decoded_is_an_error(registry) -> None:

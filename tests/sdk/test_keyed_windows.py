@@ -160,10 +160,15 @@ def test_what_is_refused_is_named_with_its_place_and_a_hint(call, error, part) -
 @pytest.mark.parametrize(
     ("window_fn", "element", "error", "part"),
     [
-        (UnalignedFixedWindows(60), "kv", TypeError, "an element of type str is no (key, value) pair"),
-        (UnalignedFixedWindows(60), {"secret": 1, "a": 2}, TypeError, "of type dict is no (key, value) pair"),
-        (UnalignedFixedWindows(60), (1, 2, 3), TypeError, "of type tuple is no (key, value) pair"),
-        (UnalignedFixedWindows(60), None, TypeError, "of type NoneType is no (key, value) pair"),
+        (UnalignedFixedWindows(60), "kv", TypeError, "an element of type str is not a (key, value) pair"),
+        (
+            UnalignedFixedWindows(60),
+            {"secret": 1, "a": 2},
+            TypeError,
+            "of type dict is not a (key, value) pair",
+        ),
+        (UnalignedFixedWindows(60), (1, 2, 3), TypeError, "of type tuple is not a (key, value) pair"),
+        (UnalignedFixedWindows(60), None, TypeError, "of type NoneType is not a (key, value) pair"),
         (
             UnalignedFixedWindows(60, phase_of={}.get),
             ("secret", 1),

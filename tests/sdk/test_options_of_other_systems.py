@@ -58,8 +58,8 @@ def test_entries_of_audits_are_pairs_or_json_and_have_one_prefix():
         ([f"--gcs_custom_audit_entry=k={'v' * 1201}"], "exceeds the 1200-character limit"),
         ([f"--gcs_custom_audit_entry={key}=1" for key in "abcd"], "maximum allowed number"),
         ([f"--gcs_custom_audit_entry={key}=1" for key in ["job", *"abcd"]], "maximum allowed number"),
-        (["--gcs_custom_audit_entries=a=b"], "it is no JSON object"),
-        (["--gcs_custom_audit_entries=[1]"], "it is no JSON object"),
+        (["--gcs_custom_audit_entries=a=b"], "it is not a JSON object"),
+        (["--gcs_custom_audit_entries=[1]"], "it is not a JSON object"),
     ],
 )
 def test_wrong_entries_of_audits_end_the_program_with_what_is_wrong(flags, said, capsys):

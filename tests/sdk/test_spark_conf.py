@@ -8,8 +8,7 @@ from pathlib import Path
 import pytest
 
 from penstock.options.pipeline_options import PipelineOptions
-from penstock.options.spark import SparkOptions
-from penstock.options.spark_conf import spark_properties
+from penstock.options.spark import SparkOptions, spark_properties
 
 
 def test_properties_of_a_file_are_taken_and_those_of_the_command_line_win(tmp_path: Path) -> None:

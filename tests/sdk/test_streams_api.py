@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import datetime
 import pickle
+from pathlib import Path
 from typing import Any, NamedTuple
 
 import cloudpickle
@@ -33,8 +34,9 @@ from penstock.io.watermarks import (
 from penstock.typehints import typehints
 from penstock.utils.timestamp import MAX_TIMESTAMP, MIN_TIMESTAMP, Duration, Timestamp
 
-CSV = ReadFromCsv("/*.csv")
-JSON = ReadFromJson("/*.json")
+# Nothing there matches, so that no columns are known; looking for it in all folders of the machine takes a while.
+CSV = ReadFromCsv(f"{Path(__file__).parent}/data/*.csv")
+JSON = ReadFromJson(f"{Path(__file__).parent}/data/*.jsonl")
 KAFKA = ReadFromSpark("kafka", subscribe="clicks")
 LINES = ReadFromText("/logs/*.txt", validate=False)
 PARQUET = ReadFromParquet("/data/*", validate=False)

@@ -29,7 +29,7 @@ from penstock.transforms.trigger import (
     Repeatedly,
 )
 from penstock.utils.timestamp import Duration, Timestamp
-from penstock.windows.trigger_walks import can_fire_early, every_part
+from penstock.windows.triggers import can_fire_early, every_part
 
 # Each trigger is built once with each library's names.
 TRIGGERS = [

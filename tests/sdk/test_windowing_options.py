@@ -82,11 +82,15 @@ def test_windows_made_of_a_windowing_keep_what_is_not_replaced() -> None:
 @pytest.mark.parametrize(
     ("arguments", "error", "part"),
     [
-        ({"trigger": AfterCount}, TypeError, "the trigger is no TriggerFn"),
-        ({"trigger": 5}, TypeError, "the trigger is no TriggerFn: 5"),
+        ({"trigger": AfterCount}, TypeError, "the trigger must be of type TriggerFn, not <class"),
+        ({"trigger": 5}, TypeError, "the trigger must be of type TriggerFn, not 5"),
         ({"accumulation_mode": 4}, ValueError, "there is no accumulation mode 4"),
         ({"allowed_lateness": -1}, ValueError, "the allowed lateness is -1 seconds"),
-        ({"on_time_behavior": True}, TypeError, "the on-time behavior is no OnTimeBehavior: True"),
+        (
+            {"on_time_behavior": True},
+            TypeError,
+            "the on-time behavior must be of type OnTimeBehavior, not True",
+        ),
         ({"on_time_behavior": ClosingBehavior.FIRE_ALWAYS}, TypeError, "the on-time behavior"),
         ({"closing_behavior": OnTimeBehavior.FIRE_ALWAYS}, TypeError, "the closing behavior"),
     ],
@@ -152,7 +156,7 @@ def test_setting_a_trigger_touches_no_element_and_no_type() -> None:
 
 
 def test_setting_a_trigger_needs_something_to_set_and_a_collection() -> None:
-    with pytest.raises(ValueError, match="SetTrigger is given nothing to set"):
+    with pytest.raises(ValueError, match="SetTrigger has nothing to set"):
         beam.SetTrigger()
     with pytest.raises(TransformError, match="Expecting a PCollection argument"):
         beam.Pipeline() | beam.SetTrigger(DefaultTrigger())

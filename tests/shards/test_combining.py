@@ -18,7 +18,7 @@ from shard_streams import GROUPING, DictStore, Stream
 from penstock.coders.deterministic import encode_key
 from penstock.functions.combinefn import CombineFn
 from penstock.machines.grouping import GroupingMachine
-from penstock.machines.records import Arrive, Dropped, EndRound, Event, Pane, Played, Times
+from penstock.machines.records import Arrive, Dropped, EndMicroBatch, Event, Pane, Played, Times
 from penstock.metrics.execution import MetricsContainer
 from penstock.transforms.trigger import AccumulationMode, AfterCount, AfterWatermark
 from penstock.transforms.window import (
@@ -380,7 +380,9 @@ def test_combined_before_the_shuffle_punctual_elements_give_the_same_panes(seed:
     random = Random(seed)
     case = punctual_case(random)
     assert told(streamed(case, random)) == told(outcome(case)), case
-    in_one_round = [event for event in case.events if not isinstance(event, EndRound)] + [EndRound()]
+    in_one_round = [event for event in case.events if not isinstance(event, EndMicroBatch)] + [
+        EndMicroBatch()
+    ]
     case = with_events(case, in_one_round)
     assert told(streamed(case, random, micro_batch=True)) == told(outcome(case, engine="micro_batch")), case
 

@@ -18,7 +18,7 @@ from penstock.machines.records import (
     AdvanceWatermark,
     Arrive,
     Dropped,
-    EndRound,
+    EndMicroBatch,
     Event,
     Pane,
 )
@@ -78,7 +78,7 @@ def test_micro_batches_are_rounds(seed):
     batch: list[Event] = []
     for event in case.events:
         batch.append(event)
-        if isinstance(event, EndRound):
+        if isinstance(event, EndMicroBatch):
             stream.batch(batch)
             batch = []
     stream.batch(batch, ends=True)

@@ -59,7 +59,7 @@ class ToyQuery:
         recorded: int = 0,
     ) -> None:
         settings = PipelineOptions([f"--mode={mode}"], without=[*without]).view_as(SparkOptions)
-        self.plan = SparkRunner().plan(pipeline.to_graph(), settings)
+        self.plan = SparkRunner().compiled(pipeline.to_graph(), settings).plan
         self.shards = shards
         context: Any = SimpleNamespace(
             run="toy",

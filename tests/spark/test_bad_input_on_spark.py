@@ -264,7 +264,7 @@ PROGRAM = """
     def parse(line):
         raise ValueError("cannot parse")
 
-    with beam.Pipeline(runner="SparkRunner", master="local[1]") as p:
+    with beam.Pipeline(runner="SparkRunner", master="local[1]", fast_start=True) as p:
         lines = p | beam.Create(["top secret line"]) | beam.Map(lambda x: x)
         groups = lines | beam.Map(lambda x: (x, x)) | beam.GroupByKey() | beam.FlatMap(lambda kv: kv[1])
         groups | "Parse" >> beam.Map(parse)

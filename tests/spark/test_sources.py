@@ -101,7 +101,7 @@ def test_lines_and_headers_survive_splits_that_cut_files_anywhere(
 ) -> None:
     expected = []
     for file in range(4):
-        lines = [f"{file}:{line}:" + "x" * (line % 37) for line in range(60 + file)]
+        lines = [f"{file}:{line}:" + "x" * (line % 37) for line in range(40 + file)]
         (tmp_path / f"{file}.txt").write_bytes(b"".join(line.encode() + end for line in lines))
         expected += lines[skip:]
     (tmp_path / "short.txt").write_bytes(b"only" + end)

@@ -18,7 +18,7 @@ _PROGRAM = """
 import sys
 import penstock as beam
 print("begins", flush=True)
-with beam.Pipeline(argv=["--master=local[1]", *sys.argv[1:]]) as pipeline:
+with beam.Pipeline(argv=["--master=local[1]", "--fast_start", *sys.argv[1:]]) as pipeline:
     pipeline | beam.Create([1]) | beam.Map(lambda x: x)
 from pyspark import SparkContext
 context = SparkContext._active_spark_context

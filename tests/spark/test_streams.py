@@ -7,10 +7,9 @@ import pytest
 import penstock as beam
 from penstock.error import UnsupportedByRunner
 from penstock.metrics.metric import MetricsFilter
-from penstock.testing.matchers import BeamAssertException
 from penstock.testing.test_pipeline import TestPipeline
 from penstock.testing.test_stream import TestStream
-from penstock.testing.util import assert_that, equal_to
+from penstock.testing.util import BeamAssertException, assert_that, equal_to
 from penstock.transforms.combiners import CountCombineFn
 from penstock.transforms.trigger import (
     AccumulationMode,

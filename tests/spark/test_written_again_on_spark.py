@@ -99,7 +99,7 @@ def slow(value, begun=sys.argv[2]):
     open(begun, "w").close()
     time.sleep(600)
     return value
-with beam.Pipeline(argv=["--master=local[1]"]) as pipeline:
+with beam.Pipeline(argv=["--master=local[1]", "--fast_start"]) as pipeline:
     pipeline | beam.Create(["a"]) | beam.Map(slow) | beam.io.WriteToText(sys.argv[1])
 """
 

@@ -12,18 +12,17 @@
 
 from __future__ import annotations
 
-import datetime
 import json
 import logging
 import os
-import time
-import uuid
 from collections.abc import Callable, Collection
 from dataclasses import dataclass, replace
 from typing import Any
 
 from pyspark.sql import SparkSession
 
+from penstock.base import clock
+from penstock.base.identifiers import identifier
 from penstock.error import three_parts
 from penstock_spark.checkpoints.compare import Comparison, Signature, compare, newer_format
 from penstock_spark.checkpoints.holder import this_holder
@@ -95,7 +94,7 @@ class Checkpoint:
         Args:
             state: How the run has ended, of `penstock.runners.runner.PipelineState`.
         """
-        at = datetime.datetime.now(datetime.UTC).strftime("%Y-%m-%d %H:%M:%S UTC")
+        at = clock.utc_text()
         self.place.write(ENDED, json.dumps({"state": state, "at": at}).encode())
 
     def check(self) -> None:
@@ -135,9 +134,9 @@ class Checkpoint:
         control = self.place.inside(_CONTROL)
         numbers = [int(each[:_DIGITS]) for each in control.names() if each[:_DIGITS].isdecimal()]
         # Names ascend, also if the machine's clock is set back; two programs never take the same one.
-        number = max(time.time_ns() // 1000, max(numbers, default=0) + 1)
+        number = max(clock.micros(), max(numbers, default=0) + 1)
         line = json.dumps({"command": name, "name": argument or None})
-        control.write(f"{number:0{_DIGITS}}-{name}-{uuid.uuid4().hex[:8]}.json", f"{line}\n".encode())
+        control.write(f"{number:0{_DIGITS}}-{name}-{identifier()[:8]}.json", f"{line}\n".encode())
 
 
 Prepare = Callable[[Checkpoint], None]
@@ -224,7 +223,7 @@ def open_at(
         opened = replace(_continued(place, plans, signature, drop_state), lease=lease)
     else:
         place.delete(_INPUTS)
-        own = plans[-1]["id"] if plans else uuid.uuid4().hex
+        own = plans[-1]["id"] if plans else identifier()
         plan = {**signature, "dropped": [], "since": 0, "id": own}
         opened = Checkpoint(place, plan, is_new=True, new_sinks=tuple(signature["sinks"]), lease=lease)
     for note in opened.notes:

@@ -2,11 +2,11 @@
 
 from __future__ import annotations
 
-import datetime
 import os
 from dataclasses import asdict, dataclass
 from typing import Any
 
+from penstock.base import clock
 from penstock_spark.process.identity import Process, process_of
 
 
@@ -55,5 +55,5 @@ def this_holder(run: str, *others: int) -> Holder:
         run: The run's name.
         others: The numbers of further processes of the driver, such as Java's.
     """
-    since = datetime.datetime.now(datetime.UTC).strftime("%Y-%m-%d %H:%M:%S UTC")
+    since = clock.utc_text()
     return Holder(run, tuple(map(process_of, (os.getpid(), *others))), since)

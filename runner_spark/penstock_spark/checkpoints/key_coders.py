@@ -5,8 +5,7 @@ from __future__ import annotations
 from collections.abc import Callable
 from typing import Any
 
-from penstock.coders.deterministic import encode_key
-from penstock.coders.key_forms import class_encoder, library_encoder
+from penstock.coders.deterministic import class_encoder, encode_key, library_encoder
 from penstock.coders.typecoders import registry
 from penstock.typehints.constraints import AnyTypeConstraint
 from penstock.typehints.row_type import RowTypeConstraint

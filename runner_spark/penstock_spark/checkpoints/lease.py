@@ -17,10 +17,10 @@ from __future__ import annotations
 import json
 import logging
 import threading
-import time
 from collections.abc import Callable
 from dataclasses import dataclass
 
+from penstock.base import clock
 from penstock.error import RunnerError
 from penstock_spark.checkpoints.holder import Holder
 from penstock_spark.files.place import Place
@@ -153,7 +153,7 @@ def take_lease(place: Place, me: Holder, take_over: bool = False, timing: Timing
 def _wait_until(is_free: Callable[[], bool], location: str) -> None:
     _LOGGER.warning("%s: the run that holds it is told to stop", location)
     while not is_free():
-        time.sleep(0.05)
+        clock.sleep(0.05)
 
 
 def _is_held(place: Place, number: int, timing: Timing) -> bool:
@@ -165,10 +165,10 @@ def _is_held(place: Place, number: int, timing: Timing) -> bool:
     holder = _holder(holders, before, number)
     if holder is not None and holder.is_dead():
         return False
-    until = time.monotonic() + timing.silence_seconds
+    until = clock.monotonic_seconds() + timing.silence_seconds
     signs = _signs(before, number)
-    while time.monotonic() < until:
-        time.sleep(timing.beat_seconds / 10)
+    while clock.monotonic_seconds() < until:
+        clock.sleep(timing.beat_seconds / 10)
         names = holders.names()
         if _name(number, "over") in names or (holder is not None and holder.is_dead()):
             return False

@@ -21,9 +21,8 @@ from penstock.machines.contents import Accumulator, Bag, Contents, Exact, Values
 from penstock.machines.pieces import Separable
 from penstock.machines.program import program_of
 from penstock.utils.timestamp import Duration, Timestamp
-from penstock.windows.plain_windows import TimestampCombiner
-from penstock.windows.trigger_base import AccumulationMode, ClosingBehavior, OnTimeBehavior, TriggerFn
-from penstock.windows.window_fn import WindowFn
+from penstock.windows.triggers import AccumulationMode, ClosingBehavior, OnTimeBehavior, TriggerFn
+from penstock.windows.window_fn import TimestampCombiner, WindowFn
 from penstock.windows.windowing import Windowing
 from penstock_spark.checkpoints.key_coders import KeyCoders, key_coders_of
 from penstock_spark.plan.retractions import retracting_edges

@@ -6,12 +6,12 @@ import contextlib
 import os
 import re
 import shutil
-import time
 from collections.abc import Iterator
 from typing import Any, Protocol
 
 from pyspark.sql import SparkSession
 
+from penstock.base import clock
 from penstock.io.filesystems import FileSystems
 
 
@@ -61,7 +61,7 @@ class LocalFiles:
         """For how long neither the folder nor a file in it has changed."""
         try:
             changes = [each.stat().st_mtime for each in os.scandir(folder)]
-            return time.time() - max([os.stat(folder).st_mtime, *changes])
+            return clock.seconds() - max([os.stat(folder).st_mtime, *changes])
         except OSError:
             return 0.0  # It goes away as we look.
 
@@ -164,7 +164,7 @@ class HadoopFiles:
     def idle_seconds(self, folder: str) -> float:
         """For how long no file has come into the folder, or gone."""
         status = self._system.getFileStatus(self._path(folder))
-        return time.time() - float(status.getModificationTime()) / 1000
+        return clock.seconds() - float(status.getModificationTime()) / 1000
 
     def read(self, path: str) -> bytes | None:
         """The bytes of a small file; None if it is not there."""

@@ -4,11 +4,11 @@ from __future__ import annotations
 
 import errno
 import os
-import uuid
 from typing import Protocol
 
 from pyspark.sql import SparkSession
 
+from penstock.base.identifiers import identifier
 from penstock.error import three_parts
 from penstock.io.filesystems import FileSystems
 from penstock_spark.files.file_system import HadoopFiles
@@ -25,35 +25,27 @@ class Place(Protocol):
 
     def names(self) -> list[str]:
         """What is directly in it, sorted; nothing if it is not there."""
-        ...
 
     def make(self) -> None:
         """Makes it, and what leads to it, if need be."""
-        ...
 
     def read(self, name: str) -> bytes:
         """The bytes of a small file."""
-        ...
 
     def write(self, name: str, content: bytes) -> None:
         """Makes a small file that was not there: under a hidden name first, then renamed."""
-        ...
 
     def rename(self, old: str, new: str) -> None:
         """Gives a file a name that no other has."""
-        ...
 
     def claim(self, name: str, content: bytes) -> bool:
         """Makes a small file; whether this caller made it, and nobody else had. It may be seen before it is whole."""
-        ...
 
     def delete(self, name: str) -> None:
         """Deletes a file, or a folder with all that it has; nothing if it is not there."""
-        ...
 
     def inside(self, name: str) -> Place:
         """A folder in it."""
-        ...
 
 
 class HadoopPlace:
@@ -106,7 +98,7 @@ class HadoopPlace:
 
     def write(self, name: str, content: bytes) -> None:
         """Makes a small file that was not there: under a hidden name first, then renamed."""
-        hidden = f".{name}.{uuid.uuid4().hex}"
+        hidden = f".{name}.{identifier()}"
         self._files.write(self._child(hidden), content, replaces=False)
         self.rename(hidden, name)
 

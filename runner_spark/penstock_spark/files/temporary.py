@@ -10,8 +10,8 @@ from __future__ import annotations
 import contextlib
 import logging
 import re
-import uuid
 
+from penstock.base.identifiers import identifier
 from penstock_spark.files.file_system import FileSystem
 from penstock_spark.process.identity import Process, this_process
 
@@ -34,7 +34,7 @@ def new_name() -> str:
     >>> new_name().startswith(PREFIX)
     True
     """
-    return f"{PREFIX}{uuid.uuid4().hex}"
+    return f"{PREFIX}{identifier()}"
 
 
 def is_abandoned(name: str, mark: bytes | None, idle_seconds: float) -> bool:

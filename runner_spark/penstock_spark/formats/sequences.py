@@ -2,13 +2,13 @@
 
 from __future__ import annotations
 
-import time
 from dataclasses import dataclass
 from typing import Any
 
 import pyarrow as pa
 from pyspark.sql import SparkSession
 
+from penstock.base import clock
 from penstock.io.external.generate_sequence import SequenceSource
 from penstock.io.schedules import Schedule
 from penstock_spark.formats.format import Format
@@ -17,7 +17,7 @@ from penstock_spark.sources.scan import Decoder, Scan
 
 def open_sequence(source: SequenceSource, spark: SparkSession, where: str) -> Scan:
     """The numbers of a sequence that ends, as TimestampedValue objects, spread over Spark's default parallelism."""
-    schedule = source.schedule_from(time.time_ns() // 1_000)
+    schedule = source.schedule_from(clock.micros())
     assert schedule.count is not None
     return Scan(spark.range(schedule.count), _Numbers(source, schedule))
 

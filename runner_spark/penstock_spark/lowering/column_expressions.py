@@ -20,7 +20,7 @@ from penstock.functions.expressions import (
     Literal,
     Not,
 )
-from penstock.functions.window_bounds import WindowBound
+from penstock.functions.field_functions import WindowBound
 from penstock_spark.plan.column_kinds import WINDOW_BOUNDS, is_float_and_small_int, kind
 from penstock_spark.plan.column_plan import Table
 from penstock_spark.reports.failure import marked

@@ -10,7 +10,7 @@ from typing import Any
 from pyspark.sql import Column, DataFrame
 from pyspark.sql import functions as F
 
-from penstock.functions.dofn import signature_of
+from penstock.functions.signature import signature_of
 from penstock.graph import StatefulParDo
 from penstock.windows.timeutil import TimeDomain
 from penstock_spark.checkpoints import Checkpoint

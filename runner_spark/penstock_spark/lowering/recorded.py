@@ -7,9 +7,7 @@ from itertools import accumulate
 from typing import Any, NamedTuple
 
 from penstock.graph import InlineValues, Read, Step
-from penstock.machines.records import MAX_MICROS
-from penstock.machines.trigger_machine import WATERMARK
-from penstock.testing.test_stream import (
+from penstock.io.recorded_stream import (
     ElementEvent,
     Event,
     MicroBatchEvent,
@@ -18,6 +16,8 @@ from penstock.testing.test_stream import (
     SignalEvent,
     WatermarkEvent,
 )
+from penstock.machines.records import MAX_MICROS
+from penstock.machines.trigger_machine import WATERMARK
 from penstock_spark.passes.levels import origin_of
 from penstock_spark.plan.stream_plan import StreamPlan
 from penstock_spark.stream.program import RecordedSource, Timeline

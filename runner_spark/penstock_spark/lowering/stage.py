@@ -10,7 +10,7 @@ from pyspark.sql import DataFrame
 from pyspark.sql.pandas.types import from_arrow_schema
 
 from penstock.error import three_parts
-from penstock.functions.batch_types import BatchTypes, batch_types_of
+from penstock.functions.batches import BatchTypes, batch_types_of
 from penstock.graph import (
     CombinePerKey,
     Flatten,

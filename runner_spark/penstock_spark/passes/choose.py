@@ -6,13 +6,11 @@ rows go through one exchange. That keeps a small pipeline to one Spark stage for
 
 from __future__ import annotations
 
-from collections.abc import Iterator, Set
+from collections.abc import Iterator
 from dataclasses import dataclass, field
 
 from penstock.graph import Graph, Grouping, InlineValues, Read, Reshuffle, Step, Write
-from penstock_spark.passes.driver_rows import on_driver
 from penstock_spark.passes.fuse import DeferredInput, Unit
-from penstock_spark.passes.native import hosted_groupings
 from penstock_spark.plan.batch_plan import (
     Aggregate,
     Deferred,
@@ -79,18 +77,14 @@ class _Draft:
         return f"stage {self.number}"
 
 
-def choose(graph: Graph, units: tuple[Unit, ...], without: Set[str] = frozenset()) -> Plan:
+def choose(graph: Graph, units: tuple[Unit, ...], hosted: dict[str, Strategy]) -> Plan:
     """The plan of a graph.
 
     Args:
         graph: The optimised graph.
         units: What `fuse` made of it.
-        without: The optimisations that are switched off.
-
-    Returns:
-        The plan.
+        hosted: The groupings that Python does, by label, with how and why.
     """
-    hosted = hosted_groupings(graph, units, without)
     drafts = _drafts(units, hosted)
     makers: dict[int, list[_Draft]] = {}
     for draft in drafts:
@@ -111,10 +105,7 @@ def choose(graph: Graph, units: tuple[Unit, ...], without: Set[str] = frozenset(
         )
         for edge in view_edges
     ]
-    nodes = _ordered(graph, drafts, views, hosted)
-    if "driver_rows" not in without:
-        nodes = (on_driver(graph, node) for node in nodes)
-    return Plan(tuple(nodes), graph)
+    return Plan(tuple(_ordered(graph, drafts, views, hosted)), graph)
 
 
 def _drafts(units: tuple[Unit, ...], hosted: dict[str, Strategy]) -> list[_Draft]:

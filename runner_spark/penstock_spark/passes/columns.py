@@ -7,8 +7,7 @@ from dataclasses import dataclass, replace
 
 from penstock.functions.dofn import FilterDoFn, MapDoFn
 from penstock.functions.expressions import Expression, Field
-from penstock.functions.field_functions import KeyAndValues, ResultOf, RowOf, StampedBy
-from penstock.functions.window_bounds import RowInWindow
+from penstock.functions.field_functions import KeyAndValues, ResultOf, RowInWindow, RowOf, StampedBy
 from penstock.graph import (
     AssignWindows,
     CombinePerKey,
@@ -22,8 +21,8 @@ from penstock.graph import (
     Write,
     describe,
 )
-from penstock.transforms.tuple_combinefns import TupleCombineFn
-from penstock.windows.plain_windows import FixedWindows, GlobalWindows, TimestampCombiner
+from penstock.transforms.ready_combiners import TupleCombineFn
+from penstock.windows.window_fn import FixedWindows, GlobalWindows, TimestampCombiner
 from penstock_spark.formats.registry import plan_sink
 from penstock_spark.plan.column_kinds import NotInColumns, is_flat, kind
 from penstock_spark.plan.column_plan import (

@@ -13,9 +13,8 @@ from itertools import chain, islice
 from typing import Any
 
 from penstock.graph import AssignWindows, CombinePerKey, Flatten, Graph, Step, Write
-from penstock.windows.plain_windows import FixedWindows, GlobalWindows, SlidingWindows
-from penstock.windows.sessions import Sessions
-from penstock_spark.plan.batch_plan import Inline, Stage, ViewNode, WriteNode, Writing
+from penstock.windows.window_fn import FixedWindows, GlobalWindows, Sessions, SlidingWindows
+from penstock_spark.plan.batch_plan import Inline, Plan, Stage, ViewNode, WriteNode, Writing
 from penstock_spark.plan.windowing import windowing_of
 from penstock_spark.worker.tables import known, without_default
 
@@ -26,8 +25,12 @@ _REASON = "a few values of the program: the driver makes the rows by itself"
 _WINDOW_FNS = (GlobalWindows, FixedWindows, SlidingWindows, Sessions)
 
 
-def on_driver(graph: Graph, node: Stage | ViewNode | WriteNode) -> Stage | ViewNode | WriteNode:
-    """A node of a plan; a stage whose rows the driver can make says so."""
+def driver_rows(plan: Plan) -> Plan:
+    """The plan, in which each stage whose rows the driver can make says so."""
+    return Plan(tuple(_on_driver(plan.graph, node) for node in plan.nodes), plan.graph)
+
+
+def _on_driver(graph: Graph, node: Stage | ViewNode | WriteNode) -> Stage | ViewNode | WriteNode:
     if not isinstance(node, Stage) or not isinstance(node.root, Inline) or not node.outputs:
         return node
     writings = (writing for output in node.outputs for writing in output.writings)

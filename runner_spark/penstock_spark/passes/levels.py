@@ -5,8 +5,8 @@ from __future__ import annotations
 from collections.abc import Iterable
 
 from penstock.graph import Graph, Grouping, InlineValues, Output, Read, StatefulParDo, Step, Write
+from penstock.io.recorded_stream import RecordedStream
 from penstock.io.streams import StreamSource
-from penstock.testing.test_stream import RecordedStream
 from penstock_spark.plan.stream_plan import Clock, Level, StreamPlan, WaitingParDo, WatermarkDependency
 
 

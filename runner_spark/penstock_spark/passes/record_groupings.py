@@ -6,10 +6,9 @@ from collections.abc import Iterator
 from dataclasses import replace
 from typing import Any
 
-from penstock.figures.happenings import At, Recorder
-from penstock.figures.of_runs import ARRIVALS, PANES
 from penstock.functions.dofn import DoFn
 from penstock.graph import CombinePerKey, Edge, Graph, GroupByKey, Output, ParDo, Step
+from penstock.machines.recorder import ARRIVALS, PANES, At, Recorder
 from penstock.machines.records import Element, Pane
 from penstock.metrics.execution import current_container
 

@@ -9,7 +9,6 @@ from typing import Any
 from penstock.functions.dofn import DoFn
 from penstock.graph import Edge, Graph, InlineValues, Output, ParDo, Read, SideInput, Step
 from penstock.typehints import typehints
-from penstock_spark.passes import leading_to
 
 
 def side_views(graph: Graph) -> Graph | None:
@@ -23,7 +22,7 @@ def side_views(graph: Graph) -> Graph | None:
         "side inputs", ParDo(_Nothing()), (number,), tuple(sides.values()), (Output(None, number + 1),)
     )
     edges = (*graph.edges, Edge(number, typehints.Any), Edge(number + 1, typehints.Any))
-    return leading_to(Graph((*graph.steps, nothing), edges), reader)
+    return Graph((*graph.steps, nothing), edges).leading_to(reader)
 
 
 def without_side_views(graph: Graph) -> Graph:

@@ -9,8 +9,7 @@ from typing import Any
 
 from penstock.functions.dofn import DoFn
 from penstock.graph import Edge, Graph, GroupByKey, Output, ParDo, SideInput, StatefulParDo, Step
-from penstock.windows.trigger_base import AccumulationMode
-from penstock.windows.watermark_triggers import DefaultTrigger
+from penstock.windows.triggers import AccumulationMode, DefaultTrigger
 from penstock_spark.passes.side_views import unending_edges
 from penstock_spark.plan.stream_plan import WaitingParDo
 from penstock_spark.plan.windowing import windowing_of

@@ -32,7 +32,7 @@ from penstock.functions.expressions import (
     Literal,
     Not,
 )
-from penstock.functions.window_bounds import WindowBound
+from penstock.functions.field_functions import WindowBound
 
 Fields = tuple[tuple[str, DataType], ...]
 

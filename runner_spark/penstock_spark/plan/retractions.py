@@ -6,7 +6,7 @@ from collections.abc import Set
 
 from penstock.graph import CombinePerKey, Graph, GroupByKey, ParDo, Step, Write
 from penstock.machines.triggers import machine_of
-from penstock.windows.trigger_base import AccumulationMode
+from penstock.windows.triggers import AccumulationMode
 from penstock_spark.plan.windowing import windowing_of
 
 

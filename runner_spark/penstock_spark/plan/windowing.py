@@ -5,7 +5,7 @@ from __future__ import annotations
 from typing import Any
 
 from penstock.graph import Graph
-from penstock.windows.plain_windows import GlobalWindows
+from penstock.windows.window_fn import GlobalWindows
 from penstock.windows.windowing import Windowing
 
 

@@ -4,10 +4,10 @@ from __future__ import annotations
 
 import datetime
 import json
-import time
 from collections.abc import Mapping, Sequence
 from typing import Any
 
+from penstock.base import clock
 from penstock_spark.files.place import Place
 from penstock_spark.lowering.readings import Opened
 
@@ -53,7 +53,7 @@ class Backlog:
 
     def see_status(self, is_resting: bool, now: float | None = None) -> None:
         """Takes whether Spark waits for something new, as it is found a little later each time."""
-        now = time.monotonic() if now is None else now
+        now = clock.monotonic_seconds() if now is None else now
         if not is_resting:
             return
         if self._resting_since is None:

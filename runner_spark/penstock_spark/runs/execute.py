@@ -2,11 +2,11 @@
 
 from __future__ import annotations
 
-import uuid
 from typing import Any
 
 from pyspark.sql import SparkSession
 
+from penstock.base.identifiers import identifier
 from penstock.coders.deterministic import allow_pickled_keys
 from penstock.graph import Graph
 from penstock.options.pipeline_options import TypeOptions
@@ -89,7 +89,7 @@ def context_for(graph: Graph, opened: Opened, settings: SparkOptions) -> Context
 
     return Context(
         spark=opened.session,
-        run=uuid.uuid4().hex[:12],
+        run=identifier()[:12],
         metrics=accumulator_of(spark.sparkContext),
         partitions=opened.partitions,
         dumps=dumps,

@@ -5,10 +5,10 @@ from __future__ import annotations
 import atexit
 import logging
 import threading
-import time
 from collections.abc import Callable
 from typing import Any
 
+from penstock.base import clock
 from penstock.error import RunnerError
 from penstock.machines.records import MAX_MICROS
 from penstock.metrics.execution import Snapshot, merge_snapshots
@@ -111,8 +111,8 @@ class Running:
         """Has all read that is there by now, then ends all sources, so that all windows fire and the query ends."""
         if self.state == PipelineState.RUNNING:
             logs = self._checkpoint.place.inside("spark").inside("sources")
-            asked_millis = time.time_ns() // 1_000_000
-            self._next_word = time.monotonic() + _WORD_SECONDS
+            asked_millis = clock.micros() // 1_000
+            self._next_word = clock.monotonic_seconds() + _WORD_SECONDS
             self._backlog = Backlog(self._query.readings, self._query.first_reading, logs, asked_millis)
             self.state = PipelineState.DRAINING
 
@@ -215,8 +215,8 @@ class Running:
             self._backlog.see_progress(progress)
         self._backlog.see_status(is_resting)
         if self._backlog.labels():
-            if time.monotonic() > self._next_word:
-                self._next_word = time.monotonic() + _WORD_SECONDS
+            if clock.monotonic_seconds() > self._next_word:
+                self._next_word = clock.monotonic_seconds() + _WORD_SECONDS
                 _LOGGER.warning("draining: %s", unread(self._backlog))
             return False
         self._drains = True

@@ -18,10 +18,11 @@ from __future__ import annotations
 
 import hashlib
 import os
-import time
 from collections.abc import Iterator
 from pathlib import Path
 
+from penstock.base import clock
+from penstock.base.identifiers import identifier
 from penstock_spark.process.user_cache import kept_folder
 from penstock_spark.session.java import Java
 
@@ -74,7 +75,7 @@ def _arguments(folder: Path, key: str, write_now: bool) -> tuple[str, ...]:
         archive.unlink(missing_ok=True)
     _tidy(folder)
     if _may_write(folder, key, write_now):
-        return (f"-XX:ArchiveClassesAtExit={folder}/{key}-{os.getpid()}-{time.time_ns()}.new", *_QUIET)
+        return (f"-XX:ArchiveClassesAtExit={folder}/{key}-{identifier()}.new", *_QUIET)
     return ()
 
 
@@ -131,4 +132,4 @@ def _files(folder: Path) -> Iterator[Path]:
 
 
 def _age_seconds(path: Path) -> float:
-    return time.time() - path.stat().st_mtime
+    return clock.seconds() - path.stat().st_mtime

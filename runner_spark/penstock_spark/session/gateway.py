@@ -8,11 +8,11 @@ import shlex
 import signal
 import subprocess
 import tempfile
-import time
 from collections.abc import Callable, Iterator, Mapping
 from pathlib import Path
 from typing import Any
 
+from penstock.base import clock
 from penstock.error import RunnerError
 from penstock_spark.process.environment import environment
 from penstock_spark.process.interrupts import put_off_signals
@@ -114,7 +114,7 @@ def _answered(process: subprocess.Popen[bytes], answer: Path) -> tuple[int, str]
                 where="in the session that the pipeline would run in",
                 hint="what Java says is above; look at master, spark_conf, spark.driver.memory and JAVA_HOME",
             )
-        time.sleep(_POLL_SECONDS)
+        clock.sleep(_POLL_SECONDS)
     content = answer.read_bytes()
     length = int.from_bytes(content[4:8])
     return int.from_bytes(content[:4]), content[8 : 8 + length].decode()

@@ -3,11 +3,11 @@
 from __future__ import annotations
 
 import contextlib
-import time
 from collections.abc import Iterator
 
 from pyspark.sql import SparkSession
 
+from penstock.base import clock
 from penstock_spark.process.interrupts import stoppable
 
 _END_SECONDS_MAX = 5.0
@@ -29,9 +29,9 @@ def cancelled_by_signals(spark: SparkSession, run: str) -> Iterator[None]:
         # Whatever goes wrong, the program is to end.
         with contextlib.suppress(Exception):
             context.cancelJobsWithTag(tag)
-            until = time.monotonic() + _END_SECONDS_MAX
-            while context.statusTracker().getActiveStageIds() and time.monotonic() < until:
-                time.sleep(0.05)
+            until = clock.monotonic_seconds() + _END_SECONDS_MAX
+            while context.statusTracker().getActiveStageIds() and clock.monotonic_seconds() < until:
+                clock.sleep(0.05)
         return True
 
     said = (

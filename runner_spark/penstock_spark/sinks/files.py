@@ -16,7 +16,6 @@ import functools
 import logging
 import os
 import re
-import uuid
 from collections.abc import Callable, Iterable, Sequence
 from dataclasses import dataclass, replace
 from typing import Any, Protocol
@@ -26,6 +25,7 @@ from pyspark import TaskContext
 from pyspark.sql import DataFrame, SparkSession
 from pyspark.sql.types import StructType
 
+from penstock.base.identifiers import identifier
 from penstock.error import UnsupportedByRunner, three_parts
 from penstock.graph import Sink
 from penstock_spark.files.file_system import FileSystem, HadoopFiles, LocalFiles, file_system_of, folder_of
@@ -216,7 +216,7 @@ class _Writing:
             empty_shards = 0 if batch.stream else files.empty_shards
             wanted = max(files.shards, 1) if written else empty_shards
             for _ in range(wanted - len(written)):
-                written.append(f"{temporary}/empty-{uuid.uuid4().hex}")
+                written.append(f"{temporary}/empty-{identifier()}")
                 make_empty(written[-1])
             names = naming.names(len(written))
             # Looked at before: two runs that write the same names at once cannot delete each other's new files then.
@@ -296,7 +296,7 @@ class _FileEncoder(Encoder):
         if self._writer is None:
             context = TaskContext.get()
             partition = context.partitionId() if context else 0
-            name = f"{partition:06d}-{len(self._files):06d}-{uuid.uuid4().hex}"
+            name = f"{partition:06d}-{len(self._files):06d}-{identifier()}"
             path = os.path.join(self._temporary, name)
             self._writer = self._open_shard(path)
             self._files.append(path)

@@ -3,8 +3,6 @@
 from __future__ import annotations
 
 import io
-import time
-import uuid
 from collections.abc import Callable, Iterable, Iterator
 from dataclasses import dataclass, field
 from typing import Any
@@ -13,6 +11,8 @@ import pyarrow as pa
 import pyarrow.parquet as pq
 from pyspark.sql import DataFrame, SparkSession
 
+from penstock.base import clock
+from penstock.base.identifiers import identifier
 from penstock.error import RunnerError
 from penstock_spark.files.file_system import HadoopFiles, escaped
 from penstock_spark.reports.failure import step_failed
@@ -70,7 +70,7 @@ def stage_bounded(
     files.delete(folder)
     files.make(folder)
     # What a task of a run that was cut off may still write goes to another folder than what this run writes.
-    staged, pages = f"{folder}/_staged-{uuid.uuid4().hex}", f"{folder}/pages"
+    staged, pages = f"{folder}/_staged-{identifier()}", f"{folder}/pages"
     plain, make_reader = with_plain_names(scan.frame, scan.make_reader)
     program = dumps(_Paging(make_reader, where))
     frame = map_in_arrow(plain, _paging_function(program, sys_path), PAGES)
@@ -108,7 +108,7 @@ def _write_end(files: HadoopFiles, pages: str, where: str) -> None:
         files.write(f"{pages}/{name}", content.getvalue())
         if files.changed_millis(pages)[name] > latest_millis:
             return
-        time.sleep(_CLOCK_PAUSE_SECONDS)
+        clock.sleep(_CLOCK_PAUSE_SECONDS)
     raise RunnerError(
         f"a file that is written to {pages} now counts as older than others that are there",
         where=where,

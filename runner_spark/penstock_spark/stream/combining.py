@@ -11,7 +11,7 @@ from penstock.coders.deterministic import encode_keys
 from penstock.machines.arrivals import runs
 from penstock.machines.program import OutputTimes, output_times_of, program_of
 from penstock.metrics.execution import MetricsContainer
-from penstock.windows.sessions import Sessions
+from penstock.windows.window_fn import Sessions
 from penstock_spark.reports.failure import guarded, step_failed
 from penstock_spark.stream.grouping_state import kind_of
 from penstock_spark.stream.program import PacketWriterSpec

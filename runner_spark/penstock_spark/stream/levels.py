@@ -8,7 +8,7 @@ from functools import partial
 from itertools import starmap
 from typing import Any, NamedTuple
 
-from penstock.figures.happenings import Recorder
+from penstock.machines.recorder import Recorder
 from penstock.machines.records import Dropped, DropReason
 from penstock.machines.stateful import StatefulMachine
 from penstock.metrics.execution import Snapshot, set_current

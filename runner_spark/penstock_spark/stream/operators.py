@@ -7,8 +7,8 @@ from contextlib import AbstractContextManager
 from dataclasses import dataclass
 from typing import Any, Protocol
 
-from penstock.figures.happenings import At, Recorder
 from penstock.machines.grouping import GroupingMachine
+from penstock.machines.recorder import At, Recorder
 from penstock.machines.records import MAX_MICROS, MIN_MICROS, Dropped, Given, Pane, Times
 from penstock.machines.stateful import StatefulMachine
 from penstock.machines.window_columns import ColumnMachine

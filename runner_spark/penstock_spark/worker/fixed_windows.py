@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from penstock.windows.plain_windows import FixedWindows
+from penstock.windows.window_fn import FixedWindows
 from penstock_spark.worker.batch import Batch, Windows
 
 CACHE_LIMIT = 10_000

@@ -10,7 +10,7 @@ from typing import Any
 
 from penstock.coders.deterministic import encode_keys
 from penstock.error import three_parts
-from penstock.functions.defaults import DefaultingCombineFn
+from penstock.functions.combinefn import DefaultingCombineFn
 from penstock.metrics.execution import MetricsContainer, set_current
 from penstock_spark.reports.failure import guarded, step_failed
 from penstock_spark.worker.batch import Batch, by_windows

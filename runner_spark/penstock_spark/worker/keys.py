@@ -7,8 +7,7 @@ from typing import Any
 
 from penstock.base.bounded_window import GlobalWindow, IntervalWindow
 from penstock.coders.deterministic import as_coders_give_them, decode_key
-from penstock.windows.plain_windows import TimestampCombiner
-from penstock.windows.sessions import Sessions
+from penstock.windows.window_fn import Sessions, TimestampCombiner
 from penstock_spark.worker.batch import dumps
 
 SELF_CONTAINED_TAGS = frozenset(b"siqIfb10N")

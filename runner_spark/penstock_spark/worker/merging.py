@@ -11,7 +11,7 @@ from typing import Any
 
 from penstock.base.bounded_window import IntervalWindow
 from penstock.machines.merging import Merging
-from penstock.windows.sessions import Sessions
+from penstock.windows.window_fn import Sessions
 from penstock_spark.worker.spool import Spool
 
 Chunk = tuple[int, bytes]

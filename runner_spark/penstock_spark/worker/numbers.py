@@ -16,7 +16,7 @@ from penstock.base.bounded_window import IntervalWindow
 from penstock.coders.deterministic import decode_key
 from penstock.functions.combinefn import CallableWrapperCombineFn, NoSideInputsCallableWrapperCombineFn
 from penstock.metrics.execution import MetricsContainer
-from penstock.transforms.counting import CountCombineFn
+from penstock.transforms.ready_combiners import CountCombineFn
 from penstock_spark.reports.failure import guarded
 from penstock_spark.worker.batch import Batch, loads
 from penstock_spark.worker.group_read import ONLY_PANE

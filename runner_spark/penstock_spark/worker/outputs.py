@@ -9,7 +9,7 @@ from penstock.base.bounded_window import TimestampedValue
 from penstock.base.tagged_output import TaggedOutput
 from penstock.metrics.execution import MetricsContainer, set_current
 from penstock.utils.windowed_value import WindowedValue, unknown_pane
-from penstock.windows.plain_windows import GlobalWindows
+from penstock.windows.window_fn import GlobalWindows
 from penstock_spark.reports.failure import step_failed
 from penstock_spark.worker.batch import CHUNK_ELEMENTS, Batch, Windows
 from penstock_spark.worker.pushing import Consumer, Records

@@ -9,19 +9,9 @@ from typing import Any
 
 from penstock.base.tagged_output import TaggedOutput
 from penstock.error import three_parts
-from penstock.functions.dofn import (
-    DoFn,
-    DoFnParam,
-    FilterDoFn,
-    FlatMapDoFn,
-    FlatMapTupleDoFn,
-    MapDoFn,
-    MapTupleDoFn,
-    MethodSignature,
-    bind,
-    signature_of,
-)
-from penstock.functions.params import kind_of
+from penstock.functions.dofn import DoFn, FilterDoFn, FlatMapDoFn, FlatMapTupleDoFn, MapDoFn, MapTupleDoFn
+from penstock.functions.params import DoFnParam, kind_of
+from penstock.functions.signature import MethodSignature, bind, signature_of
 from penstock.graph import SideInputSlot
 from penstock.metrics.execution import MetricsContainer, set_current
 from penstock.utils.windowed_value import WindowedValue

@@ -10,7 +10,7 @@ from collections.abc import Callable, Iterable
 from dataclasses import dataclass, field
 from typing import Any
 
-from penstock.functions.batch_types import BatchTypes
+from penstock.functions.batches import BatchTypes
 from penstock.graph import AssignWindows, ParDo
 from penstock_spark.reports.reporting import Reporting, reporting_now
 

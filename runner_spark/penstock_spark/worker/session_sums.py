@@ -7,7 +7,7 @@ from operator import length_hint
 from typing import Any
 
 from penstock.base.bounded_window import IntervalWindow
-from penstock.windows.sessions import Sessions
+from penstock.windows.window_fn import Sessions
 
 Spans = tuple[list[int], list[int]]
 """The starts and the ends of elements' windows, in microseconds."""

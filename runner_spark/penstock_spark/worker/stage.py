@@ -12,9 +12,8 @@ import pyarrow as pa
 
 from penstock.graph import AssignWindows, ParDo, StatefulParDo
 from penstock.metrics.execution import MetricsContainer, Snapshot, current_container, merge_snapshots
-from penstock.transforms.counting import PairWithNothing
-from penstock.windows.plain_windows import FixedWindows
-from penstock.windows.sessions import Sessions
+from penstock.transforms.ready_combiners import PairWithNothing
+from penstock.windows.window_fn import FixedWindows, Sessions
 from penstock_spark.reports.at_work import digits_of, numbered, write_down, write_down_rest
 from penstock_spark.reports.failure import named
 from penstock_spark.reports.reporting import report_with

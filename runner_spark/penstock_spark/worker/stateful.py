@@ -7,7 +7,7 @@ from functools import partial
 from typing import Any
 
 from penstock.base.bounded_window import BoundedWindow
-from penstock.functions.dofn import MethodSignature, bind
+from penstock.functions.signature import MethodSignature, bind
 from penstock.functions.userstate import UserStateContext
 from penstock.machines.records import Element, Given
 from penstock.machines.stateful import Ring

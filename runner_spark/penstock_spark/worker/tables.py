@@ -10,8 +10,7 @@ from collections import Counter
 from collections.abc import Callable
 from typing import Any, Protocol
 
-from penstock.functions.combinefn import CombineFn
-from penstock.functions.defaults import DefaultingCombineFn
+from penstock.functions.combinefn import CombineFn, DefaultingCombineFn
 
 _FOLD_ELEMENTS = 50_000
 
@@ -231,7 +230,7 @@ def table_for(fn: CombineFn | None) -> Callable[[], Table]:
 def without_default(fn: CombineFn) -> CombineFn:
     """The CombineFn that combines, of one that leaves the marker of an empty input out.
 
-    >>> from penstock.functions.defaults import DefaultingCombineFn
+    >>> from penstock.functions.combinefn import DefaultingCombineFn
     >>> known(without_default(DefaultingCombineFn(CombineFn.from_callable(sum))))
     'sum'
     """
@@ -245,7 +244,7 @@ def known(fn: CombineFn) -> str | None:
     ('sum', None)
     """
     from penstock.functions.combinefn import CallableWrapperCombineFn
-    from penstock.transforms.counting import CountCombineFn, MeanCombineFn
+    from penstock.transforms.ready_combiners import CountCombineFn, MeanCombineFn
 
     if type(fn) is CountCombineFn:
         return "count"

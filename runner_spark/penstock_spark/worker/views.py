@@ -9,7 +9,7 @@ from penstock.base.bounded_window import GlobalWindow
 from penstock.construction.pvalue import EmptySideInput
 from penstock.error import three_parts
 from penstock.machines.contents import Bag
-from penstock.windows.plain_windows import GlobalWindows
+from penstock.windows.window_fn import GlobalWindows
 from penstock_spark.worker.batch import Batch, decode_page
 from penstock_spark.worker.program import ViewSpec
 

@@ -9,8 +9,7 @@ from penstock.base.bounded_window import BoundedWindow
 from penstock.error import three_parts
 from penstock.metrics.execution import MetricsContainer, set_current
 from penstock.utils.timestamp import MAX_TIMESTAMP, Timestamp
-from penstock.windows.plain_windows import FixedWindows, GlobalWindows
-from penstock.windows.sessions import Sessions
+from penstock.windows.window_fn import FixedWindows, GlobalWindows, Sessions
 from penstock_spark.reports.failure import step_failed
 from penstock_spark.worker.batch import GLOBAL, MIN_MICROS, Batch, Windows
 from penstock_spark.worker.fixed_windows import CACHE_LIMIT, FixedAssigner

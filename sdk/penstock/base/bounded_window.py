@@ -22,7 +22,7 @@ class BoundedWindow:
     Windows are ordered by their ends, then in some fixed way.
 
     Args:
-        end: The first moment after the window.
+        end: The end of the window, which is not part of it.
     """
 
     __slots__ = ("end_micros",)
@@ -33,16 +33,16 @@ class BoundedWindow:
 
     @property
     def start(self) -> Timestamp:
-        """The window's first moment."""
+        """The start of the window."""
         raise NotImplementedError
 
     @property
     def end(self) -> Timestamp:
-        """The first moment after the window."""
+        """The end of the window, which is not part of it."""
         return Timestamp.from_micros(self.end_micros)
 
     def max_timestamp(self) -> Timestamp:
-        """The window's last moment.
+        """The latest timestamp in the window.
 
         >>> IntervalWindow(0, 60).max_timestamp()
         Timestamp(59.999999)
@@ -108,11 +108,10 @@ class IntervalWindow(BoundedWindow):
 
     @property
     def start(self) -> Timestamp:
-        """The window's first moment."""
         return Timestamp.from_micros(self.start_micros)
 
     def intersects(self, other: IntervalWindow) -> bool:
-        """Whether some moment is in both; windows that only touch share none.
+        """Whether the windows overlap; windows that only touch do not.
 
         >>> IntervalWindow(0, 2).intersects(IntervalWindow(1, 3)), IntervalWindow(0, 1).intersects(
         ...     IntervalWindow(1, 2)
@@ -172,7 +171,7 @@ class GlobalWindow(BoundedWindow):
 
     @property
     def start(self) -> Timestamp:
-        """The first moment of all time."""
+        """The earliest of all timestamps."""
         return MIN_TIMESTAMP
 
     def __eq__(self, other: object) -> bool:

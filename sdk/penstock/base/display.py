@@ -10,8 +10,6 @@ from typing import Any, NoReturn
 
 from penstock.error import three_parts
 
-__all__ = ["DisplayData", "DisplayDataItem", "HasDisplayData"]
-
 
 class HasDisplayData:
     """The base of things that tell facts about themselves (Beam's ``HasDisplayData``).

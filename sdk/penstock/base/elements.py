@@ -1,7 +1,5 @@
 """What a type hint has to know of a pipeline's values: which of them have elements."""
 
-__all__ = ["WithElements", "WithoutElements"]
-
 
 class WithElements:
     """A base of `penstock.pvalue.PCollection`: the parameter of its hint is the hint of its elements."""

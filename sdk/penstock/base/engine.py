@@ -8,8 +8,6 @@ from typing import Any
 
 from penstock.error import three_parts
 
-__all__ = ["BATCHES", "SPARK_RUNNER", "batches_of_the_runner", "create_runner", "spark_runner"]
-
 SPARK_RUNNER = ("penstock_spark.runner", "SparkRunner")
 BATCHES = "penstock_spark.batches"
 SPARK_NAMES = ("SparkRunner",)
@@ -73,9 +71,6 @@ def batches_of_the_runner() -> Any:
 
 def spark_runner(**arguments: Any) -> Any:
     """A new Spark runner.
-
-    Args:
-        arguments: Options by name.
 
     Raises:
         ImportError: If the runner's package cannot be imported.

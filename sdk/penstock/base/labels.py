@@ -5,8 +5,6 @@ from __future__ import annotations
 import os
 from typing import Any
 
-__all__ = ["label_from_callable"]
-
 
 def label_from_callable(fn: Any) -> str:
     """A name for a function in labels (Beam's name).

@@ -6,8 +6,6 @@ import functools
 from collections.abc import Iterator
 from typing import Any
 
-__all__ = ["Row", "row_class"]
-
 
 class Row:
     """A record with named fields (Beam's ``Row``); field order matters for equality.
@@ -62,9 +60,6 @@ class Row:
 @functools.lru_cache(maxsize=1000)
 def row_class(names: tuple[str, ...]) -> type[Row]:
     """A class of Rows that all have the same fields, and that tells them as the class of a named tuple does.
-
-    Args:
-        names: The fields, in order.
 
     >>> score = row_class(("team", "points"))(team="red", points=3)
     >>> type(score)._fields, score == Row(team="red", points=3), score

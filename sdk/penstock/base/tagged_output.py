@@ -8,8 +8,6 @@ from typing_extensions import TypeVar
 
 from penstock.error import three_parts
 
-__all__ = ["TaggedOutput"]
-
 TagType = TypeVar("TagType", bound=str)
 ValueType = TypeVar("ValueType")
 

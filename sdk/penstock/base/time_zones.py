@@ -15,7 +15,7 @@ _DAY_SECONDS = 86_400
 
 
 def time_zone_named(name: str) -> tzinfo:
-    """A time zone of the IANA database; UTC is there also on a machine that has no such database.
+    """A time zone of the IANA database; UTC works even on a machine without such a database.
 
     Raises:
         TypeError: The name is not a text.
@@ -66,10 +66,6 @@ def start_of_day(day: date, zone: tzinfo) -> int:
 
     That is midnight; where clocks are set forward over midnight, it is when they are; and where they are set back
     so that midnight comes twice, it is the first.
-
-    Args:
-        day: The date.
-        zone: The zone.
 
     Returns:
         Seconds since the epoch.

@@ -43,7 +43,7 @@ def caller() -> Location | None:
 
 
 def here() -> str | None:
-    """The middle part of an error about something that is no step yet: the line of the user's program.
+    """The middle part of an error about something that is not a step yet: the line of the user's program.
 
     >>> here()
     'at ...:1'

@@ -19,7 +19,7 @@ def positive_micros(noun: str, length: DurationTypes, where: str | None = None) 
         where: The middle part of an error's text; by default the line of the user's program.
 
     Raises:
-        TypeError: It is no length.
+        TypeError: It is not a length.
         ValueError: It is less than a microsecond, or not finite.
 
     >>> positive_micros("size parameter", 1.5)
@@ -49,7 +49,7 @@ def phase_micros(
         where: The middle part of an error's text; by default the line of the user's program.
 
     Raises:
-        TypeError: It is no number of seconds.
+        TypeError: It is not a number of seconds.
         ValueError: It is not finite.
 
     >>> phase_micros("offset parameter", -1, 60_000_000)

@@ -2,9 +2,10 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterable, Sequence
+from collections.abc import Iterable, Sequence
 from typing import Any, Protocol
 
+from penstock.base.late_binding import LateBinding
 from penstock.coders.stream import InputStream, OutputStream
 from penstock.error import three_parts
 
@@ -28,17 +29,8 @@ class Registry(Protocol):
         """What the user has registered."""
 
 
-_in_use: list[Callable[[], Registry]] = []
-
-
-def registry_in_use() -> Registry:
-    """The registry that coders ask."""
-    return _in_use[-1]()
-
-
-def use_registry(registry: Callable[[], Registry]) -> None:
-    """Has coders ask a registry; `penstock.coders.typecoders` tells the one that it has at the time."""
-    _in_use[:] = [registry]
+registry_in_use: LateBinding[[], Registry] = LateBinding("penstock.coders.typecoders")
+"""Gives the registry that coders ask."""
 
 
 class Coder:
@@ -68,7 +60,7 @@ class Coder:
         raise NotImplementedError(f"{self!r} does not decode")
 
     def encode_to_stream(self, value: Any, stream: OutputStream, nested: bool) -> None:
-        """Writes a value; if `nested`, so that what follows it can be told apart."""
+        """Writes a value; if `nested`, so that the reader can tell where it ends."""
         stream.write(self.encode(value), nested)
 
     def decode_from_stream(self, stream: InputStream, nested: bool) -> Any:
@@ -132,11 +124,11 @@ class Coder:
         return False
 
     def key_coder(self) -> Coder:
-        """The coder of the keys; ValueError if the values are no pairs."""
+        """The coder of the keys; ValueError if the values are not pairs."""
         raise self._not_of_pairs("key_coder")
 
     def value_coder(self) -> Coder:
-        """The coder of the values; ValueError if the values are no pairs."""
+        """The coder of the values; ValueError if the values are not pairs."""
         raise self._not_of_pairs("value_coder")
 
     def _not_of_pairs(self, method: str) -> Exception:
@@ -168,21 +160,17 @@ class FastCoder(Coder):
     """
 
     def encode(self, value: Any) -> bytes:
-        """The bytes of a value."""
         stream = OutputStream()
         self.encode_to_stream(value, stream, False)
         return stream.get()
 
     def decode(self, encoded: bytes) -> Any:
-        """The value of the bytes."""
         return self.decode_from_stream(InputStream(encoded), False)
 
     def encode_to_stream(self, value: Any, stream: OutputStream, nested: bool) -> None:
-        """Writes a value; if `nested`, so that what follows it can be told apart."""
         self._made_impl("encode").encode_to_stream(value, stream, nested)
 
     def decode_from_stream(self, stream: InputStream, nested: bool) -> Any:
-        """Reads the value that `encode_to_stream` wrote."""
         return self._made_impl("decode").decode_from_stream(stream, nested)
 
     def get_impl(self) -> Any:

@@ -9,38 +9,37 @@ from __future__ import annotations
 from collections.abc import Callable, Iterable, Iterator
 from typing import Any
 
-from penstock.coders.composites import (
-    IterableCoder,
-    LengthPrefixCoder,
-    ListCoder,
-    MapCoder,
-    NullableCoder,
-    TupleCoder,
-    TupleSequenceCoder,
-)
-from penstock.coders.pickles import FastPrimitivesCoder
-from penstock.coders.primitives import (
+from penstock.coders.coders import (
     BigEndianShortCoder,
     BigIntegerCoder,
     BooleanCoder,
     ByteCoder,
     BytesCoder,
     DecimalCoder,
+    FastPrimitivesCoder,
     FloatCoder,
+    IntervalWindowCoder,
+    IterableCoder,
+    LengthPrefixCoder,
+    ListCoder,
+    MapCoder,
+    NullableCoder,
     SinglePrecisionFloatCoder,
     SingletonCoder,
+    TimestampCoder,
+    TupleCoder,
+    TupleSequenceCoder,
     VarInt32Coder,
     VarIntCoder,
 )
 from penstock.coders.stream import InputStream, OutputStream
-from penstock.coders.times import IntervalWindowCoder, TimestampCoder
 
 
 class CoderImpl:
     """The base: a subclass defines all four methods, or derives from one of the classes below (Beam's name)."""
 
     def encode_to_stream(self, value: Any, stream: OutputStream, nested: bool) -> None:
-        """Writes a value; if `nested`, so that what follows it can be told apart."""
+        """Writes a value; if `nested`, so that the reader can tell where it ends."""
         raise NotImplementedError(f"{type(self).__name__} does not write to streams")
 
     def decode_from_stream(self, stream: InputStream, nested: bool) -> Any:
@@ -134,11 +133,9 @@ class CallbackCoderImpl(SimpleCoderImpl):
         self._size_estimator = size_estimator
 
     def encode(self, value: Any) -> bytes:
-        """What the encoder gives."""
         return self._encoder(value)
 
     def decode(self, encoded: bytes) -> Any:
-        """What the decoder gives."""
         return self._decoder(encoded)
 
     def estimate_size(self, value: Any, nested: bool = False) -> int:

@@ -1,54 +1,25 @@
-"""Beam's ``apache_beam.coders.coders``: all coders under one name; the parts are in the modules next to this
-one.
-"""
+"""Beam's coders, each with Beam's wire format: of single values, of values that consist of others, and of any value."""
 
-from penstock.coders.base import Coder, FastCoder
-from penstock.coders.composites import (
-    DeterministicMapCoder,
-    IterableCoder,
-    LengthPrefixCoder,
-    ListCoder,
-    ListLikeCoder,
-    MapCoder,
-    NullableCoder,
-    ShardedKeyCoder,
-    TupleCoder,
-    TupleSequenceCoder,
-)
-from penstock.coders.pickles import (
-    Base64PickleCoder,
-    CloudpickleCoder,
-    DeterministicFastPrimitivesCoder,
-    DeterministicFastPrimitivesCoderV2,
-    FakeDeterministicFastPrimitivesCoder,
-    FastPrimitivesCoder,
-    PickleCoder,
-)
-from penstock.coders.primitives import (
-    BigEndianShortCoder,
-    BigIntegerCoder,
-    BooleanCoder,
-    ByteCoder,
-    BytesCoder,
-    DecimalCoder,
-    FloatCoder,
-    SinglePrecisionFloatCoder,
-    SingletonCoder,
-    StrUtf8Coder,
-    ToBytesCoder,
-    ToStringCoder,
-    VarInt32Coder,
-    VarIntCoder,
-)
-from penstock.coders.times import (
-    GlobalWindowCoder,
-    IntervalWindowCoder,
-    PaneInfoCoder,
-    ParamWindowedValueCoder,
-    TimestampCoder,
-    TimestampPrefixingWindowCoder,
-    WindowedValueCoder,
-)
+from __future__ import annotations
+
+import base64
+import pickle
+import struct
+import typing
+from collections.abc import Iterable
+from decimal import Decimal
+from typing import TYPE_CHECKING, Any, ClassVar, Protocol, Self
+
+from penstock.base.bounded_window import GlobalWindow, IntervalWindow
+from penstock.coders.base import Coder, FastCoder, Registry
+from penstock.coders.deterministic import SHORT_SIZES, decode_key, encode_key, long_size
+from penstock.coders.stream import InputStream, OutputStream
+from penstock.error import three_parts
+from penstock.typehints import typehints
+from penstock.typehints.sharded_key_type import ShardedKeyTypeConstraint
+from penstock.utils.sharded_key import ShardedKey
+from penstock.utils.timestamp import MAX_TIMESTAMP, MIN_TIMESTAMP, Timestamp
+from penstock.utils.windowed_value import PaneInfo, PaneInfoTiming, create
 
 __all__ = [
     "Base64PickleCoder",
@@ -92,3 +63,1044 @@ __all__ = [
     "VarIntCoder",
     "WindowedValueCoder",
 ]
+
+if TYPE_CHECKING:
+    from penstock.base.bounded_window import IntervalWindow
+    from penstock.utils.timestamp import Timestamp
+    from penstock.utils.windowed_value import PaneInfo, WindowedValue
+
+
+class _Primitive(FastCoder):
+    """A coder without parameters, deterministic, of values of one type."""
+
+    _type: ClassVar[Any]
+
+    def is_deterministic(self) -> bool:
+        return True
+
+    def to_type_hint(self) -> Any:
+        return self._type
+
+
+class StrUtf8Coder(Coder):
+    r"""Strings, as UTF-8 (Beam's ``StrUtf8Coder``).
+
+    >>> StrUtf8Coder().encode("é")
+    b'\xc3\xa9'
+    """
+
+    def encode(self, value: str) -> bytes:
+        return value.encode("utf-8")
+
+    def decode(self, encoded: bytes) -> str:
+        return encoded.decode("utf-8")
+
+    def is_deterministic(self) -> bool:
+        return True
+
+    def to_type_hint(self) -> type[str]:
+        return str
+
+
+class ToBytesCoder(Coder):
+    """Anything as text, for output only: bytes as they are, all else as the UTF-8 of its ``str`` (Beam's
+    name).
+
+    >>> ToBytesCoder().encode(12)
+    b'12'
+    """
+
+    def encode(self, value: Any) -> bytes:
+        """The bytes or the text of a value."""
+        return value if isinstance(value, bytes) else str(value).encode("utf-8")
+
+    def decode(self, encoded: bytes) -> Any:
+        """Not possible: NotImplementedError."""
+        raise NotImplementedError(
+            three_parts("a ToBytesCoder does not decode", hint="use StrUtf8Coder to read text")
+        )
+
+    def is_deterministic(self) -> bool:
+        return True
+
+
+ToStringCoder = ToBytesCoder
+
+
+class BytesCoder(_Primitive):
+    """Bytes, as they are (Beam's ``BytesCoder``)."""
+
+    _type = bytes
+
+    def encode_to_stream(self, value: bytes, stream: OutputStream, nested: bool) -> None:
+        """Writes the bytes; AssertionError, as in Beam, for any other type."""
+        if not isinstance(value, bytes):
+            raise AssertionError(f"a BytesCoder encodes bytes, not {type(value).__name__}")
+        stream.write(value, nested)
+
+    def decode_from_stream(self, stream: InputStream, nested: bool) -> bytes:
+        return stream.read_all(nested)
+
+
+class BooleanCoder(_Primitive):
+    """True and False, as a byte 1 or 0 (Beam's ``BooleanCoder``)."""
+
+    _type = bool
+
+    def encode_to_stream(self, value: Any, stream: OutputStream, nested: bool) -> None:
+        """Writes the truth of a value."""
+        stream.write_byte(1 if value else 0)
+
+    def decode_from_stream(self, stream: InputStream, nested: bool) -> bool:
+        """Reads a byte; ValueError if it is neither 0 nor 1."""
+        byte = stream.read_byte()
+        if byte > 1:
+            raise ValueError(f"Expected 0 or 1, got {byte}")
+        return byte == 1
+
+
+class VarIntCoder(_Primitive):
+    r"""Whole numbers of 64 bits in 1 to 10 bytes, fewest for small positive ones (Beam's ``VarIntCoder``).
+
+    >>> VarIntCoder().encode(300)
+    b'\xac\x02'
+    """
+
+    _type = int
+
+    def encode(self, value: int) -> bytes:
+        """The bytes of a number; OverflowError if it does not fit in 64 bits with a sign."""
+        # Numbers in cells are encoded all the time, and are mostly short.
+        if type(value) is int and 0 <= value < 1 << 63:
+            return SHORT_SIZES[value] if value < 128 else long_size(value)
+        return super().encode(value)
+
+    def decode(self, encoded: bytes) -> int:
+        if len(encoded) == 1 and encoded[0] < 128:
+            return encoded[0]
+        result = shift = 0
+        for byte in encoded:
+            result |= (byte & 127) << shift
+            if byte < 128:
+                break
+            shift += 7
+        # What has no end, or so many bits that one may be a sign, is for the thorough reader.
+        if 0 < len(encoded) < 10 and byte < 128:
+            return result
+        return self.decode_from_stream(InputStream(encoded), False)
+
+    def encode_to_stream(self, value: int, stream: OutputStream, nested: bool) -> None:
+        """Writes a number; OverflowError if it does not fit in 64 bits with a sign."""
+        try:
+            stream.write_var_int64(value)
+        except OverflowError as error:
+            raise OverflowError(
+                three_parts(
+                    "an integer is out of the range of VarIntCoder, -(2**63) to 2**63 - 1",
+                    hint="use BigIntegerCoder, or leave out the type hint",
+                )
+            ) from error
+
+    def decode_from_stream(self, stream: InputStream, nested: bool) -> int:
+        return stream.read_var_int64()
+
+
+class VarInt32Coder(_Primitive):
+    """Whole numbers of 32 bits in 1 to 5 bytes (Beam's ``VarInt32Coder``)."""
+
+    _type = int
+
+    def encode_to_stream(self, value: int, stream: OutputStream, nested: bool) -> None:
+        """Writes a number; OverflowError if it does not fit in 32 bits with a sign."""
+        if not -(1 << 31) <= value < 1 << 31:
+            raise OverflowError("an integer is out of the range of VarInt32Coder, -(2**31) to 2**31 - 1")
+        stream.write_var_int64(value & 0xFFFFFFFF)
+
+    def decode_from_stream(self, stream: InputStream, nested: bool) -> int:
+        value = stream.read_var_int64()
+        return value - (1 << 32) if value >= 1 << 31 else value
+
+
+class _Packed(_Primitive):
+    _form: ClassVar[str]
+
+    def encode_to_stream(self, value: Any, stream: OutputStream, nested: bool) -> None:
+        stream.write_packed(self._form, value)
+
+    def decode_from_stream(self, stream: InputStream, nested: bool) -> Any:
+        return stream.read_packed(self._form)
+
+
+class FloatCoder(_Packed):
+    """Floats in their 8 bytes, high byte first (Beam's ``FloatCoder``)."""
+
+    _type = float
+    _form = "d"
+
+
+class SinglePrecisionFloatCoder(_Packed):
+    """Floats rounded to 4 bytes, high byte first; too large ones become infinite (Beam's name)."""
+
+    _type = float
+    _form = "f"
+
+    def encode_to_stream(self, value: float, stream: OutputStream, nested: bool) -> None:
+        """Writes the nearest number of 4 bytes."""
+        try:
+            stream.write_packed("f", value)
+        except OverflowError:
+            stream.write_packed("f", float("inf") if value > 0 else float("-inf"))
+
+
+class BigEndianShortCoder(_Packed):
+    """Whole numbers of 16 bits in 2 bytes, high byte first (Beam's ``BigEndianShortCoder``)."""
+
+    _type = int
+    _form = "h"
+
+
+class ByteCoder(_Packed):
+    """Numbers from 0 to 255, as a byte (Beam's ``ByteCoder``)."""
+
+    _type = int
+    _form = "B"
+
+
+class BigIntegerCoder(_Primitive):
+    r"""Whole numbers of any size as two's complement in the fewest bytes, high byte first (Beam's name).
+
+    >>> BigIntegerCoder().encode(-129)
+    b'\xff\x7f'
+    """
+
+    _type = int
+
+    def encode_to_stream(self, value: int, stream: OutputStream, nested: bool) -> None:
+        size = (value + (value < 0)).bit_length() // 8 + 1
+        stream.write(value.to_bytes(size, "big", signed=True), nested)
+
+    def decode_from_stream(self, stream: InputStream, nested: bool) -> int:
+        return int.from_bytes(stream.read_all(nested), "big", signed=True)
+
+
+class DecimalCoder(_Primitive):
+    """Finite Decimals: the number of decimal places as a VarInt, then the digits as a big integer (Beam's
+    name).
+
+    >>> DecimalCoder().decode(DecimalCoder().encode(Decimal("1.50")))
+    Decimal('1.50')
+    """
+
+    _type = Decimal
+
+    def encode_to_stream(self, value: Decimal, stream: OutputStream, nested: bool) -> None:
+        """Writes a number; TypeError, as in Beam, for infinities and NaN."""
+        sign, digits, exponent = value.as_tuple()
+        if not isinstance(exponent, int):
+            raise TypeError("a DecimalCoder encodes finite numbers only")
+        stream.write_var_int64(-exponent)
+        whole = int(Decimal((0, digits, 0)))
+        BigIntegerCoder().encode_to_stream(-whole if sign else whole, stream, nested)
+
+    def decode_from_stream(self, stream: InputStream, nested: bool) -> Decimal:
+        scale = stream.read_var_int64()
+        whole = BigIntegerCoder().decode_from_stream(stream, nested)
+        sign, digits, _ = Decimal(whole).as_tuple()
+        return Decimal((sign, digits, -scale))
+
+
+class SingletonCoder(_Primitive):
+    """One value only, in no bytes at all (Beam's ``SingletonCoder``)."""
+
+    def __init__(self, value: Any) -> None:
+        self._value = value
+
+    def encode_to_stream(self, value: Any, stream: OutputStream, nested: bool) -> None:
+        """Writes nothing."""
+
+    def decode_from_stream(self, stream: InputStream, nested: bool) -> Any:
+        return self._value
+
+    def to_type_hint(self) -> Any:
+        """Not said: NotImplementedError."""
+        raise NotImplementedError
+
+
+class TupleCoder(FastCoder):
+    r"""Tuples of a fixed length, a coder for each part, the parts in turn (Beam's ``TupleCoder``).
+
+    Args:
+        components: The coders of the parts; with two of them it is a coder of pairs.
+
+    >>> from penstock.coders.coders import StrUtf8Coder, VarIntCoder
+    >>> TupleCoder([StrUtf8Coder(), VarIntCoder()]).encode(("ab", 3))
+    b'\x02ab\x03'
+    """
+
+    def __init__(self, components: Iterable[Coder]) -> None:
+        self._coders = tuple(components)
+
+    def encode_to_stream(self, value: Any, stream: OutputStream, nested: bool) -> None:
+        """Writes the parts; ValueError if there are not as many as coders."""
+        parts = tuple(value)
+        if len(parts) != len(self._coders):
+            raise ValueError(f"a tuple of {len(parts)} parts does not fit {self!r}")
+        last = len(parts) - 1
+        for index, (coder, part) in enumerate(zip(self._coders, parts, strict=True)):
+            coder.encode_to_stream(part, stream, nested or index < last)
+
+    def decode_from_stream(self, stream: InputStream, nested: bool) -> tuple[Any, ...]:
+        last = len(self._coders) - 1
+        return tuple(
+            coder.decode_from_stream(stream, nested or index < last)
+            for index, coder in enumerate(self._coders)
+        )
+
+    def is_deterministic(self) -> bool:
+        return all(coder.is_deterministic() for coder in self._coders)
+
+    def as_deterministic_coder(self, step_label: str, error_message: str | None = None) -> Coder:
+        """The coder of the deterministic coders; ValueError if a part has none."""
+        if self.is_deterministic():
+            return self
+        return TupleCoder(coder.as_deterministic_coder(step_label, error_message) for coder in self._coders)
+
+    def to_type_hint(self) -> Any:
+        """``Tuple`` of the types of the parts."""
+        return typehints.Tuple[tuple(coder.to_type_hint() for coder in self._coders)]
+
+    @classmethod
+    def from_type_hint(cls, typehint: Any, registry: Registry) -> TupleCoder:
+        """The coder of a ``Tuple`` hint with a type for each part."""
+        return cls(registry.get_coder(part) for part in typehint.tuple_types)
+
+    def coders(self) -> tuple[Coder, ...]:
+        """The coders of the parts."""
+        return self._coders
+
+    def is_kv_coder(self) -> bool:
+        return len(self._coders) == 2
+
+    def key_coder(self) -> Coder:
+        """The first of two coders; ValueError if there are not two."""
+        return self._pair()[0]
+
+    def value_coder(self) -> Coder:
+        """The second of two coders; ValueError if there are not two."""
+        return self._pair()[1]
+
+    def _pair(self) -> tuple[Coder, ...]:
+        if len(self._coders) != 2:
+            raise ValueError(
+                three_parts(f"{self!r} does not have two components", hint="use a TupleCoder of two")
+            )
+        return self._coders
+
+    def __repr__(self) -> str:
+        return f"{type(self).__name__}[{', '.join(map(repr, self._coders))}]"
+
+    def __hash__(self) -> int:
+        return hash(self._coders)
+
+
+class _OfOne(FastCoder):
+    """A coder made of one other coder, as deterministic as that is."""
+
+    def __init__(self, inner: Coder) -> None:
+        self._inner = inner
+
+    def is_deterministic(self) -> bool:
+        return self._inner.is_deterministic()
+
+    def as_deterministic_coder(self, step_label: str, error_message: str | None = None) -> Coder:
+        if self.is_deterministic():
+            return self
+        return type(self)(self._inner.as_deterministic_coder(step_label, error_message))
+
+    def __repr__(self) -> str:
+        return f"{type(self).__name__}[{self._inner!r}]"
+
+    def __hash__(self) -> int:
+        return hash((type(self), self._inner))
+
+
+class ListLikeCoder(_OfOne):
+    """Many values of one type: their number in 4 bytes, then each (Beam's ``ListLikeCoder``).
+
+    If the number cannot be known beforehand it is -1, and chunks follow, each after its own number; a 0 ends
+    them.
+
+    Args:
+        elem_coder: The coder of the elements.
+    """
+
+    # Beam's writers start a new chunk once this many bytes are in the one before.
+    _chunk_bytes = 64 * 1024
+
+    def __init__(self, elem_coder: Coder) -> None:
+        super().__init__(elem_coder)
+
+    def encode_to_stream(self, value: Any, stream: OutputStream, nested: bool) -> None:
+        """Writes the elements of any iterable."""
+        if hasattr(value, "__len__"):
+            stream.write_packed("i", len(value))
+            for element in value:
+                self._inner.encode_to_stream(element, stream, True)
+            return
+        stream.write_packed("i", -1)
+        count, chunk = 0, OutputStream()
+        for element in value:
+            self._inner.encode_to_stream(element, chunk, True)
+            count += 1
+            if chunk.size() > self._chunk_bytes:
+                stream.write_var_int64(count)
+                stream.write(chunk.get())
+                count, chunk = 0, OutputStream()
+        if count:
+            stream.write_var_int64(count)
+            stream.write(chunk.get())
+        stream.write_var_int64(0)
+
+    def decode_from_stream(self, stream: InputStream, nested: bool) -> Any:
+        """Reads the elements into a list."""
+        size = stream.read_packed("i")
+        if size >= 0:
+            return [self._inner.decode_from_stream(stream, True) for _ in range(size)]
+        elements: list[Any] = []
+        while count := stream.read_var_int64():
+            elements.extend(self._inner.decode_from_stream(stream, True) for _ in range(count))
+        return elements
+
+    def value_coder(self) -> Coder:
+        return self._inner
+
+    @classmethod
+    def from_type_hint(cls, typehint: Any, registry: Registry) -> Self:
+        """The coder of a hint with one inner type."""
+        return cls(registry.get_coder(typehint.inner_type))
+
+
+class IterableCoder(ListLikeCoder):
+    """Iterables of values of one type; they come back as lists (Beam's ``IterableCoder``)."""
+
+    def to_type_hint(self) -> Any:
+        return typehints.Iterable[self._inner.to_type_hint()]
+
+
+class ListCoder(ListLikeCoder):
+    """Lists of values of one type (Beam's ``ListCoder``)."""
+
+    def to_type_hint(self) -> Any:
+        return typehints.List[self._inner.to_type_hint()]
+
+
+class TupleSequenceCoder(ListLikeCoder):
+    """Tuples of any length of values of one type (Beam's ``TupleSequenceCoder``)."""
+
+    def decode_from_stream(self, stream: InputStream, nested: bool) -> tuple[Any, ...]:
+        """Reads the elements into a tuple."""
+        return tuple(super().decode_from_stream(stream, nested))
+
+
+class NullableCoder(_OfOne):
+    """A value or None: a byte 1 and the value, or a byte 0 (Beam's ``NullableCoder``).
+
+    Args:
+        value_coder: The coder of the values that are not None.
+    """
+
+    def __init__(self, value_coder: Coder) -> None:
+        super().__init__(value_coder)
+
+    def encode_to_stream(self, value: Any, stream: OutputStream, nested: bool) -> None:
+        stream.write_byte(0 if value is None else 1)
+        if value is not None:
+            self._inner.encode_to_stream(value, stream, nested)
+
+    def decode_from_stream(self, stream: InputStream, nested: bool) -> Any:
+        """Reads a value or None; ValueError if the first byte is neither 0 nor 1."""
+        present = stream.read_byte()
+        if present > 1:
+            raise ValueError(f"a nullable value begins with the byte 0 or 1, not {present}")
+        return self._inner.decode_from_stream(stream, nested) if present else None
+
+    def to_type_hint(self) -> Any:
+        return typehints.Optional[self._inner.to_type_hint()]
+
+    @classmethod
+    def from_type_hint(cls, typehint: Any, registry: Registry) -> NullableCoder:
+        """The coder of an ``Optional`` hint; TypeError for any other."""
+        if not typehints.is_nullable(typehint):
+            raise TypeError(three_parts(f"{typehint!r} does not allow None", hint="use Optional[...]"))
+        return cls(registry.get_coder(typehints.get_concrete_type_from_nullable(typehint)))
+
+
+class LengthPrefixCoder(_OfOne):
+    """Any value after the number of its bytes (Beam's ``LengthPrefixCoder``).
+
+    Args:
+        value_coder: The coder of the values.
+    """
+
+    def __init__(self, value_coder: Coder) -> None:
+        super().__init__(value_coder)
+
+    def encode_to_stream(self, value: Any, stream: OutputStream, nested: bool) -> None:
+        """Writes the size and the value."""
+        stream.write(self._inner.encode(value), True)
+
+    def decode_from_stream(self, stream: InputStream, nested: bool) -> Any:
+        return self._inner.decode(stream.read_all(True))
+
+    def value_coder(self) -> Coder:
+        return self._inner
+
+    def to_type_hint(self) -> Any:
+        return self._inner.to_type_hint()
+
+
+class MapCoder(FastCoder):
+    """Dicts: the number of items in 4 bytes, then keys and values in turn, in the dict's order (Beam's
+    ``MapCoder``).
+
+    Args:
+        key_coder: The coder of the keys.
+        value_coder: The coder of the values.
+    """
+
+    _sorted = False
+
+    def __init__(self, key_coder: Coder, value_coder: Coder) -> None:
+        self._key_coder = key_coder
+        self._value_coder = value_coder
+
+    def encode_to_stream(self, value: Any, stream: OutputStream, nested: bool) -> None:
+        stream.write_packed("i", len(value))
+        for key in sorted(value) if self._sorted else value:
+            self._key_coder.encode_to_stream(key, stream, True)
+            self._value_coder.encode_to_stream(value[key], stream, True)
+
+    def decode_from_stream(self, stream: InputStream, nested: bool) -> dict[Any, Any]:
+        result = {}
+        for _ in range(stream.read_packed("i")):
+            key = self._key_coder.decode_from_stream(stream, True)
+            result[key] = self._value_coder.decode_from_stream(stream, True)
+        return result
+
+    def as_deterministic_coder(self, step_label: str, error_message: str | None = None) -> Coder:
+        """The coder that writes the items in order of their keys; ValueError if keys or values have none."""
+        return DeterministicMapCoder(
+            self._key_coder.as_deterministic_coder(step_label, error_message),
+            self._value_coder.as_deterministic_coder(step_label, error_message),
+        )
+
+    def to_type_hint(self) -> Any:
+        return typehints.Dict[self._key_coder.to_type_hint(), self._value_coder.to_type_hint()]
+
+    @classmethod
+    def from_type_hint(cls, typehint: Any, registry: Registry) -> MapCoder:
+        """The coder of a ``Dict`` hint."""
+        return cls(registry.get_coder(typehint.key_type), registry.get_coder(typehint.value_type))
+
+    def __repr__(self) -> str:
+        return f"{type(self).__name__}[{self._key_coder!r}, {self._value_coder!r}]"
+
+    def __hash__(self) -> int:
+        return hash((type(self), self._key_coder, self._value_coder))
+
+
+class DeterministicMapCoder(MapCoder):
+    """Dicts with their items in the order of the keys (Beam's ``DeterministicMapCoder``).
+
+    Args:
+        key_coder: The deterministic coder of the keys.
+        value_coder: The deterministic coder of the values.
+    """
+
+    _sorted = True
+
+    def is_deterministic(self) -> bool:
+        return True
+
+    def as_deterministic_coder(self, step_label: str, error_message: str | None = None) -> Coder:
+        return self
+
+
+class ShardedKeyCoder(_OfOne):
+    """Keys with a shard: the shard's bytes, then the key (Beam's ``ShardedKeyCoder``).
+
+    Args:
+        key_coder: The coder of the keys.
+    """
+
+    def __init__(self, key_coder: Coder) -> None:
+        super().__init__(key_coder)
+
+    def encode_to_stream(self, value: Any, stream: OutputStream, nested: bool) -> None:
+        stream.write(value._shard_id, True)
+        self._inner.encode_to_stream(value.key, stream, True)
+
+    def decode_from_stream(self, stream: InputStream, nested: bool) -> Any:
+        shard_id = stream.read_all(True)
+        return ShardedKey(self._inner.decode_from_stream(stream, True), shard_id)
+
+    def to_type_hint(self) -> Any:
+        return ShardedKeyTypeConstraint(self._inner.to_type_hint())
+
+    @classmethod
+    def from_type_hint(cls, typehint: Any, registry: Registry) -> ShardedKeyCoder:
+        """The coder of a ``ShardedKeyType`` hint; ValueError for any other."""
+        if not hasattr(typehint, "key_type"):
+            raise ValueError(
+                three_parts(f"{typehint!r} is not a ShardedKeyType", hint="use ShardedKeyType[K]")
+            )
+        return cls(registry.get_coder(typehint.key_type))
+
+
+class _OfAnything:
+    """What the coders of any value have in common: they may hold pairs, and do not know of what."""
+
+    def is_kv_coder(self) -> bool:
+        """Yes: any value may be a pair."""
+        return True
+
+    def key_coder(self) -> Any:
+        """The coder itself."""
+        return self
+
+    def value_coder(self) -> Any:
+        """The coder itself."""
+        return self
+
+    def to_type_hint(self) -> Any:
+        """The type Any."""
+        return typing.Any
+
+
+class PickleCoder(_OfAnything, Coder):
+    """Anything that can be pickled (Beam's ``PickleCoder``).
+
+    Objects of classes that a worker cannot import, such as classes of the main program, bring their class along.
+
+    >>> PickleCoder().decode(PickleCoder().encode({"a": [1]}))
+    {'a': [1]}
+    """
+
+    def encode(self, value: Any) -> bytes:
+        try:
+            return pickle.dumps(value, pickle.HIGHEST_PROTOCOL)
+        except (pickle.PicklingError, AttributeError, TypeError):
+            return CloudpickleCoder().encode(value)
+
+    def decode(self, encoded: bytes) -> Any:
+        return pickle.loads(encoded)
+
+    def as_deterministic_coder(self, step_label: str, error_message: str | None = None) -> Coder:
+        return DeterministicFastPrimitivesCoder(self, step_label)
+
+
+class CloudpickleCoder(_OfAnything, Coder):
+    """Anything that cloudpickle can pickle, functions and classes of ``__main__`` included (Beam's name).
+
+    It is the one coder that needs a package beyond the standard library, and only when it is used.
+    """
+
+    def encode(self, value: Any) -> bytes:
+        import cloudpickle
+
+        return bytes(cloudpickle.dumps(value))
+
+    def decode(self, encoded: bytes) -> Any:
+        return pickle.loads(encoded)
+
+
+class Base64PickleCoder(_OfAnything, Coder):
+    """Anything that the standard library can pickle, as base-64 text (Beam's ``Base64PickleCoder``)."""
+
+    def encode(self, value: Any) -> bytes:
+        """The text of the pickled value."""
+        return base64.b64encode(pickle.dumps(value, pickle.HIGHEST_PROTOCOL))
+
+    def decode(self, encoded: bytes) -> Any:
+        return pickle.loads(base64.b64decode(encoded))
+
+
+class FastPrimitivesCoder(_OfAnything, FastCoder):
+    r"""Common values as a byte that tells the type and a compact form; all others by another coder (Beam's
+    name).
+
+    The common types are None, bool, int of 64 bits, float, bytes, str, and lists, tuples, dicts and sets.
+
+    Args:
+        fallback_coder: The coder of all others.
+
+    >>> FastPrimitivesCoder().encode(("a", 1))
+    b'\x06\x02\x04\x01a\x01\x01'
+    """
+
+    def __init__(self, fallback_coder: Coder | None = None) -> None:
+        self._fallback_coder = fallback_coder or PickleCoder()
+
+    def encode(self, value: Any) -> bytes:
+        return self._encoded(value, False)
+
+    def encode_to_stream(self, value: Any, stream: OutputStream, nested: bool) -> None:
+        stream.write(self._encoded(value, nested))
+
+    def _encoded(self, value: Any, nested: bool) -> bytes:
+        return self._tagged(value, nested)
+
+    def _tagged(self, value: Any, nested: bool) -> bytes:
+        kind = type(value)
+        if kind is str or kind is bytes:
+            data: bytes = value if kind is bytes else value.encode()
+            tag = b"\x03" if kind is bytes else b"\x04"
+            return tag + _number(len(data)) + data if nested else tag + data
+        if kind is int and -(1 << 63) <= value < 1 << 63:
+            return b"\x01" + _number(value)
+        if value is None:
+            return b"\x00"
+        if kind is float:
+            return _pack_float(2, value)
+        if kind is bool:
+            return b"\x09\x01" if value else b"\x09\x00"
+        if kind in _COLLECTION_TAGS:
+            head = _COLLECTION_TAGS[kind] + _number(len(value))
+            return head + b"".join([self._tagged(part, True) for part in self._parts(value)])
+        stream = OutputStream()
+        stream.write_byte(_OTHER)
+        self._fallback_coder.encode_to_stream(value, stream, nested)
+        return stream.get()
+
+    def _parts(self, value: Any) -> Any:
+        return (part for item in value.items() for part in item) if type(value) is dict else value
+
+    def decode_from_stream(self, stream: InputStream, nested: bool) -> Any:
+        """Reads a value; ValueError if the first byte tells no known type."""
+        match stream.read_byte():
+            case 0:
+                return None
+            case 1:
+                return stream.read_var_int64()
+            case 2:
+                return stream.read_packed("d")
+            case 3:
+                return stream.read_all(nested)
+            case 4:
+                return stream.read_all(nested).decode()
+            case 5:
+                return self._read_parts(stream)
+            case 6:
+                return tuple(self._read_parts(stream))
+            case 7:
+                parts = self._read_parts(stream, 2)
+                return dict(zip(parts[::2], parts[1::2], strict=True))
+            case 8:
+                return set(self._read_parts(stream))
+            case 9:
+                return stream.read_byte() != 0
+            case 255:
+                return self._fallback_coder.decode_from_stream(stream, nested)
+            case tag:
+                raise ValueError(f"no type of value is encoded with the first byte {tag}")
+
+    def _read_parts(self, stream: InputStream, each: int = 1) -> list[Any]:
+        return [self.decode_from_stream(stream, True) for _ in range(stream.read_var_int64() * each)]
+
+    def is_deterministic(self) -> bool:
+        return self._fallback_coder.is_deterministic()
+
+    def as_deterministic_coder(self, step_label: str, error_message: str | None = None) -> Coder:
+        """A `DeterministicFastPrimitivesCoder`, which refuses values at run time."""
+        return self if self.is_deterministic() else DeterministicFastPrimitivesCoder(self, step_label)
+
+
+_COLLECTION_TAGS: dict[type, bytes] = {list: b"\x05", tuple: b"\x06", dict: b"\x07", set: b"\x08"}
+_OTHER = 255
+_number = VarIntCoder().encode
+_pack_float = struct.Struct(">Bd").pack
+
+
+class KeyCoder(Coder):
+    """All that may be a key, as `penstock.coders.deterministic` encodes it (penstock's own).
+
+    >>> KeyCoder().decode(KeyCoder().encode(("a", 1)))
+    ('a', 1)
+    """
+
+    def encode(self, value: Any) -> bytes:
+        """The bytes of a key; TypeError if it has no deterministic encoding."""
+        return encode_key(value)
+
+    def decode(self, encoded: bytes) -> Any:
+        return decode_key(encoded)
+
+    def is_deterministic(self) -> bool:
+        return True
+
+
+class DeterministicFastPrimitivesCoder(FastPrimitivesCoder):
+    """As `FastPrimitivesCoder`, but deterministic: it refuses values without a deterministic encoding (Beam's name).
+
+    Dicts and sets are written in the order of their encoded keys and members; values that are not common
+    values are written as keys are.
+
+    Args:
+        coder: The coder that this one stands in for.
+        step_label: The step that needs it, for the error.
+    """
+
+    def __init__(self, coder: Coder, step_label: str) -> None:
+        super().__init__(KeyCoder())
+        self._underlying_coder = coder
+        self._step_label = step_label
+
+    def _encoded(self, value: Any, nested: bool) -> bytes:
+        """The bytes of a value; TypeError if it has no deterministic encoding."""
+        try:
+            return self._tagged(value, nested)
+        except TypeError as error:
+            what, _, hint = str(error).partition("\n  hint: ")
+            if "\n" in what:
+                raise
+            raise TypeError(three_parts(what, where=f"at step {self._step_label!r}", hint=hint)) from error
+
+    def _parts(self, value: Any) -> Any:
+        if type(value) is dict:
+            return (part for key in sorted(value, key=encode_key) for part in (key, value[key]))
+        return sorted(value, key=encode_key) if type(value) is set else value
+
+
+DeterministicFastPrimitivesCoderV2 = DeterministicFastPrimitivesCoder
+
+
+class FakeDeterministicFastPrimitivesCoder(FastPrimitivesCoder):
+    """A `FastPrimitivesCoder` that says it is deterministic though it may not be (Beam's name).
+
+    It can be registered as the fallback coder by those who know that their keys are pickled alike everywhere.
+    """
+
+    def is_deterministic(self) -> bool:
+        return True
+
+
+# Added to a signed number, it makes an unsigned one of 8 bytes that sorts the same way.
+_SHIFT = 1 << 63
+
+
+class TimestampCoder(FastCoder):
+    """Timestamps, rounded down to milliseconds, in 8 bytes that sort as the times do (Beam's
+    ``TimestampCoder``).
+
+    >>> from penstock.utils.timestamp import Timestamp
+    >>> TimestampCoder().encode(Timestamp(0)).hex()
+    '8000000000000000'
+    """
+
+    def encode_to_stream(self, value: Timestamp, stream: OutputStream, nested: bool) -> None:
+        stream.write_packed("Q", value.micros // 1000 + _SHIFT)
+
+    def decode_from_stream(self, stream: InputStream, nested: bool) -> Timestamp:
+        return Timestamp.from_micros((stream.read_packed("Q") - _SHIFT) * 1000)
+
+    def is_deterministic(self) -> bool:
+        return True
+
+    def to_type_hint(self) -> type:
+        return Timestamp
+
+
+class IntervalWindowCoder(FastCoder):
+    """Intervals: the end as a timestamp, then the length in milliseconds as a VarInt (Beam's name)."""
+
+    def encode_to_stream(self, value: IntervalWindow, stream: OutputStream, nested: bool) -> None:
+        """Writes a window whose bounds are rounded down to milliseconds."""
+        end_millis = value.end_micros // 1000
+        stream.write_packed("Q", end_millis + _SHIFT)
+        stream.write_var_int64(end_millis - value.start_micros // 1000)
+
+    def decode_from_stream(self, stream: InputStream, nested: bool) -> IntervalWindow:
+        end_millis = stream.read_packed("Q") - _SHIFT
+        return IntervalWindow.from_micros((end_millis - stream.read_var_int64()) * 1000, end_millis * 1000)
+
+    def is_deterministic(self) -> bool:
+        return True
+
+
+class GlobalWindowCoder(SingletonCoder):
+    """The global window, in no bytes (Beam's ``GlobalWindowCoder``)."""
+
+    def __init__(self) -> None:
+        super().__init__(GlobalWindow())
+
+
+class _Bounded(Protocol):
+    def max_timestamp(self) -> Timestamp: ...
+
+
+class TimestampPrefixingWindowCoder(FastCoder):
+    """Windows of any kind: the latest timestamp in them, then the window (Beam's
+    ``TimestampPrefixingWindowCoder``).
+
+    Args:
+        window_coder: The coder of the windows.
+    """
+
+    def __init__(self, window_coder: Coder) -> None:
+        self._window_coder = window_coder
+
+    def encode_to_stream(self, value: _Bounded, stream: OutputStream, nested: bool) -> None:
+        TimestampCoder().encode_to_stream(value.max_timestamp(), stream, nested)
+        self._window_coder.encode_to_stream(value, stream, nested)
+
+    def decode_from_stream(self, stream: InputStream, nested: bool) -> Any:
+        TimestampCoder().decode_from_stream(stream, nested)
+        return self._window_coder.decode_from_stream(stream, nested)
+
+    def is_deterministic(self) -> bool:
+        return self._window_coder.is_deterministic()
+
+    def to_type_hint(self) -> Any:
+        return self._window_coder.to_type_hint()
+
+    def __repr__(self) -> str:
+        return f"{type(self).__name__}[{self._window_coder!r}]"
+
+
+class PaneInfoCoder(FastCoder):
+    """Panes: one byte, and the indices as VarInts unless it is a first pane (Beam's
+    ``PaneInfoCoder``).
+    """
+
+    def encode_to_stream(self, value: PaneInfo, stream: OutputStream, nested: bool) -> None:
+        if value.timing == PaneInfoTiming.UNKNOWN or value.index == value.nonspeculative_index == 0:
+            indices: tuple[int, ...] = ()
+        elif value.index == value.nonspeculative_index or value.timing == PaneInfoTiming.EARLY:
+            indices = (value.index,)
+        else:
+            indices = (value.index, value.nonspeculative_index)
+        stream.write_byte(value.encoded_byte | len(indices) << 4)
+        for index in indices:
+            stream.write_var_int64(index)
+
+    def decode_from_stream(self, stream: InputStream, nested: bool) -> PaneInfo:
+        """Reads a pane; ValueError for a byte that no pane has."""
+        byte = stream.read_byte()
+        pane = PaneInfo.from_encoded_byte(byte & 15)
+        index_count = byte >> 4
+        if index_count == 0:
+            return pane
+        if index_count > 2:
+            raise ValueError(f"no pane is encoded with the first byte {byte}")
+        index = stream.read_var_int64()
+        if index_count == 2:
+            nonspeculative_index = stream.read_var_int64()
+        else:
+            nonspeculative_index = -1 if pane.timing == PaneInfoTiming.EARLY else index
+        return PaneInfo(pane.is_first, pane.is_last, pane.timing, index, nonspeculative_index)
+
+    def is_deterministic(self) -> bool:
+        return True
+
+    def to_type_hint(self) -> type:
+        return PaneInfo
+
+
+class _AnyWindowCoder(FastCoder):
+    """Windows of any kind: a byte that says which, then the window; unknown kinds are pickled."""
+
+    def encode_to_stream(self, value: Any, stream: OutputStream, nested: bool) -> None:
+        number = {GlobalWindow: 0, IntervalWindow: 1}.get(type(value), 255)
+        stream.write_byte(number)
+        _window_coder(number).encode_to_stream(value, stream, nested)
+
+    def decode_from_stream(self, stream: InputStream, nested: bool) -> Any:
+        return _window_coder(stream.read_byte()).decode_from_stream(stream, nested)
+
+
+def _window_coder(number: int) -> Coder:
+    if number == 0:
+        return GlobalWindowCoder()
+    return IntervalWindowCoder() if number == 1 else PickleCoder()
+
+
+class WindowedValueCoder(FastCoder):
+    """Windowed values: the timestamp in milliseconds, the windows, the pane, the value (Beam's name).
+
+    Args:
+        wrapped_value_coder: The coder of the values.
+        window_coder: The coder of the windows; by default one that takes any.
+    """
+
+    def __init__(self, wrapped_value_coder: Coder, window_coder: Coder | None = None) -> None:
+        self.wrapped_value_coder = wrapped_value_coder
+        self.timestamp_coder = TimestampCoder()
+        self.window_coder = window_coder or _AnyWindowCoder()
+
+    def encode_to_stream(self, value: WindowedValue, stream: OutputStream, nested: bool) -> None:
+        micros = max(value.timestamp_micros, MIN_TIMESTAMP.micros)
+        # Beam rounds this timestamp towards zero, unlike those that a TimestampCoder writes.
+        stream.write_packed("Q", (micros // 1000 if micros >= 0 else -(-micros // 1000)) + _SHIFT)
+        TupleSequenceCoder(self.window_coder).encode_to_stream(value.windows, stream, True)
+        PaneInfoCoder().encode_to_stream(value.pane_info, stream, True)
+        self.wrapped_value_coder.encode_to_stream(value.value, stream, nested)
+
+    def decode_from_stream(self, stream: InputStream, nested: bool) -> WindowedValue:
+        """Reads a windowed value; the first and last millisecond become the minimum and maximum timestamp."""
+        micros = (stream.read_packed("Q") - _SHIFT) * 1000
+        micros = min(max(micros, MIN_TIMESTAMP.micros), MAX_TIMESTAMP.micros)
+        windows = TupleSequenceCoder(self.window_coder).decode_from_stream(stream, True)
+        pane = PaneInfoCoder().decode_from_stream(stream, True)
+        return create(self.wrapped_value_coder.decode_from_stream(stream, nested), micros, windows, pane)
+
+    def is_deterministic(self) -> bool:
+        """Whether the coders of values and windows are."""
+        return self.wrapped_value_coder.is_deterministic() and self.window_coder.is_deterministic()
+
+    def is_kv_coder(self) -> bool:
+        return self.wrapped_value_coder.is_kv_coder()
+
+    def key_coder(self) -> Coder:
+        """The coder of the keys of the values."""
+        return self.wrapped_value_coder.key_coder()
+
+    def value_coder(self) -> Coder:
+        """The coder of the values of the values."""
+        return self.wrapped_value_coder.value_coder()
+
+    def to_type_hint(self) -> Any:
+        return typehints.WindowedTypeConstraint(self.wrapped_value_coder.to_type_hint())
+
+    @classmethod
+    def from_type_hint(cls, typehint: Any, registry: Registry) -> Coder:
+        """The coder of a ``WindowedValue`` hint."""
+        return cls(registry.get_coder(typehint.inner_type))
+
+    def __repr__(self) -> str:
+        return f"{type(self).__name__}[{self.wrapped_value_coder!r}, {self.window_coder!r}]"
+
+
+class ParamWindowedValueCoder(WindowedValueCoder):
+    """Windowed values that all have the same timestamp, windows and pane, which are not written (Beam's
+    name).
+
+    Args:
+        payload: The common part: a windowed value of bytes, as a `WindowedValueCoder` encodes it.
+        components: The coder of the values and the coder of the windows.
+    """
+
+    def __init__(self, payload: bytes, components: tuple[Coder, Coder] | list[Coder]) -> None:
+        super().__init__(components[0], components[1])
+        self.payload = payload
+
+    def encode_to_stream(self, value: WindowedValue, stream: OutputStream, nested: bool) -> None:
+        self.wrapped_value_coder.encode_to_stream(value.value, stream, nested)
+
+    def decode_from_stream(self, stream: InputStream, nested: bool) -> WindowedValue:
+        """Reads the value and adds the rest."""
+        common: WindowedValue = WindowedValueCoder(BytesCoder(), self.window_coder).decode(self.payload)
+        return common.with_value(self.wrapped_value_coder.decode_from_stream(stream, nested))
+
+    def is_deterministic(self) -> bool:
+        """Whether the coder of the values is."""
+        return self.wrapped_value_coder.is_deterministic()

@@ -6,8 +6,7 @@ from decimal import Decimal
 from typing import TYPE_CHECKING, Any
 
 from penstock.coders.base import Coder, FastCoder, Registry, registry_in_use
-from penstock.coders.composites import IterableCoder, MapCoder, NullableCoder
-from penstock.coders.primitives import DecimalCoder
+from penstock.coders.coders import DecimalCoder, IterableCoder, MapCoder, NullableCoder
 from penstock.coders.stream import InputStream, OutputStream
 from penstock.error import three_parts
 from penstock.typehints import typehints
@@ -36,7 +35,7 @@ class RowCoder(FastCoder):
             none does.
 
     Raises:
-        TypeError: The schema is no type of records.
+        TypeError: The schema is not a type of records.
 
     >>> from typing import NamedTuple
     >>> class Score(NamedTuple):
@@ -93,7 +92,6 @@ class RowCoder(FastCoder):
         return self if self.is_deterministic() else RowCoder(self.schema, error_message or step_label)
 
     def to_type_hint(self) -> Any:
-        """The type of the records."""
         return self.schema
 
     @classmethod
@@ -109,12 +107,12 @@ def row_hint(schema: Any) -> RowTypeConstraint:
     """A type of records as a row type.
 
     Raises:
-        TypeError: It is no NamedTuple class, dataclass or row type.
+        TypeError: It is not a NamedTuple class, dataclass or row type.
     """
     row = schema if isinstance(schema, RowTypeConstraint) else RowTypeConstraint.from_user_type(schema)
     if row is None:
         hint = "use a NamedTuple, a dataclass, or a row type with named fields"
-        raise TypeError(three_parts(f"{schema!r} is no type of records", hint=hint))
+        raise TypeError(three_parts(f"{schema!r} is not a type of records", hint=hint))
     return row
 
 

@@ -20,7 +20,7 @@ class OutputStream:
         self._data = bytearray()
 
     def write(self, data: bytes, nested: bool = False) -> None:
-        """Appends bytes, after their size if something may follow them."""
+        """Appends bytes, preceded by their size if `nested`."""
         if nested:
             self.write_var_int64(len(data))
         self._data += data
@@ -98,9 +98,6 @@ class OutputStream:
 
 class InputStream:
     """Bytes being read (Beam's ``InputStream``).
-
-    Args:
-        data: The bytes.
 
     Raises:
         EOFError: In every method that reads, if the bytes end too early.

@@ -5,13 +5,20 @@ from __future__ import annotations
 from collections.abc import Iterable
 from typing import Any, TypeVar
 
-from penstock.coders import pickles, primitives
-from penstock.coders.base import Coder, Registry, use_registry
-from penstock.coders.composites import IterableCoder, ListCoder, MapCoder, NullableCoder, TupleCoder
+from penstock.coders import coders
+from penstock.coders.base import Coder, Registry, registry_in_use
+from penstock.coders.coders import (
+    IterableCoder,
+    ListCoder,
+    MapCoder,
+    NullableCoder,
+    PaneInfoCoder,
+    TupleCoder,
+    WindowedValueCoder,
+)
 from penstock.coders.deterministic import forget_encoders
 from penstock.coders.registered_pickles import forget_coders
 from penstock.coders.row_coder import RowCoder, row_hint
-from penstock.coders.times import PaneInfoCoder, WindowedValueCoder
 from penstock.error import three_parts
 from penstock.typehints import row_type, typehints
 from penstock.utils.windowed_value import PaneInfo
@@ -21,11 +28,11 @@ __all__ = ["registry"]
 TypeT = TypeVar("TypeT", bound=type)
 
 _STANDARD_CODERS: dict[Any, type[Coder]] = {
-    int: primitives.VarIntCoder,
-    float: primitives.FloatCoder,
-    bytes: primitives.BytesCoder,
-    bool: primitives.BooleanCoder,
-    str: primitives.StrUtf8Coder,
+    int: coders.VarIntCoder,
+    float: coders.FloatCoder,
+    bytes: coders.BytesCoder,
+    bool: coders.BooleanCoder,
+    str: coders.StrUtf8Coder,
 }
 
 
@@ -48,7 +55,7 @@ class CoderRegistry:
     def register_standard_coders(self, fallback_coder: Any) -> None:
         """Sets the coders of the basic types, and the fallback."""
         self._coders.update(_STANDARD_CODERS)
-        self._fallback_coder = fallback_coder or FirstOf([pickles.FastPrimitivesCoder])
+        self._fallback_coder = fallback_coder or FirstOf([coders.FastPrimitivesCoder])
 
     def register_fallback_coder(self, fallback_coder: Any) -> None:
         """Puts a coder class before the fallback there is; its ``from_type_hint`` may raise to pass a type
@@ -71,13 +78,13 @@ class CoderRegistry:
             typehint_coder_class: A class derived from `Coder`.
 
         Raises:
-            TypeError: The second argument is no class, for instance a coder object.
+            TypeError: The second argument is not a class, for instance a coder object.
         """
         if not isinstance(typehint_coder_class, type):
             raise TypeError(
                 three_parts(
                     f"Coder registration requires a coder class object. Received {typehint_coder_class!r} instead.",
-                    hint="leave the parentheses away: register_coder(MyType, MyCoder)",
+                    hint="leave out the parentheses: register_coder(MyType, MyCoder)",
                 )
             )
         if typehint_type not in self.custom_types:
@@ -206,4 +213,4 @@ def _class_for_hint(typehint: Any) -> Any:
 
 registry = CoderRegistry()
 # A test may put another one in its place.
-use_registry(lambda: registry)
+registry_in_use.bind(lambda: registry)

@@ -14,7 +14,6 @@ if TYPE_CHECKING:
     Begins: TypeAlias = Sequence[PValue] | Mapping[str, PValue]
     """What stands left of ``|`` and has no ``|`` of its own: several PCollections."""
 
-__all__ = ["Begins", "Expands", "K", "PartT", "Processes", "ResultT", "SelfT", "T", "V"]
 
 In_contra = TypeVar("In_contra", contravariant=True)
 Out_co = TypeVar("Out_co", covariant=True)

@@ -2,7 +2,10 @@
 
 from __future__ import annotations
 
+import contextlib
+import contextvars
 from collections.abc import Iterator, Mapping
+from types import MappingProxyType
 from typing import TYPE_CHECKING, Any
 
 from penstock.base.where import Location, at_step
@@ -13,8 +16,6 @@ from penstock.functions.resources import merge_resource_hints
 if TYPE_CHECKING:
     from penstock.construction.pipeline import Pipeline
     from penstock.construction.ptransform import PTransform
-
-__all__ = ["AppliedPTransform", "PTransformOverride", "PipelineVisitor", "encode_annotations"]
 
 
 class AppliedPTransform:
@@ -74,7 +75,7 @@ class AppliedPTransform:
         return tuple(self.main_inputs.values())
 
     def named_inputs(self) -> dict[str, pvalue.PCollection[Any]]:
-        """The PCollections among the inputs by name; side inputs are ``side0``, ``side1`` and so on."""
+        """The PCollections among the inputs by name; side inputs are ``side0``, ``side1``, ``side2``."""
         named = {
             name: value for name, value in self.main_inputs.items() if isinstance(value, pvalue.PCollection)
         }
@@ -90,17 +91,17 @@ class AppliedPTransform:
         """Notes an output.
 
         Raises:
-            TypeError: If it is no pipeline value.
+            TypeError: If it is not a pipeline value.
         """
         if isinstance(output, pvalue.DoOutputsTuple):
             output = output[tag]
         self.replace_output(output, tag)
 
     def replace_output(self, output: Any, tag: str | int | None = None) -> None:
-        """Puts an output in the place of that with the tag.
+        """Replaces the output with the tag.
 
         Raises:
-            TypeError: If it is no pipeline value.
+            TypeError: If it is not a pipeline value.
         """
         if isinstance(output, pvalue.DoOutputsTuple):
             output = output[output._main_tag]
@@ -112,11 +113,11 @@ class AppliedPTransform:
             raise TypeError(three_parts(f"Unexpected output type: {type(output).__name__}", where=self.where))
 
     def replace_inputs(self, main_inputs: Mapping[str, Any]) -> None:
-        """Puts other inputs in the place of all main inputs."""
+        """Replaces all main inputs."""
         self.main_inputs = dict(main_inputs)
 
     def replace_side_inputs(self, side_inputs: tuple[pvalue.AsSideInput, ...]) -> None:
-        """Puts other views in the place of all side inputs."""
+        """Replaces all side inputs."""
         self.side_inputs = tuple(side_inputs)
 
     def add_part(self, part: AppliedPTransform) -> None:
@@ -185,11 +186,11 @@ class PTransformOverride:
     def get_replacement_transform_for_applied_ptransform(
         self, applied_ptransform: AppliedPTransform
     ) -> PTransform[Any, Any]:
-        """The transform to put in the place of an applied one."""
+        """The transform that replaces an applied one."""
         return self.get_replacement_transform(applied_ptransform.transform)
 
     def get_replacement_transform(self, ptransform: Any) -> PTransform[Any, Any]:
-        """The transform to put in the place of another."""
+        """The transform that replaces another."""
         raise NotImplementedError
 
     def get_replacement_inputs(self, applied_ptransform: AppliedPTransform) -> tuple[Any, ...]:
@@ -214,3 +215,30 @@ def encode_annotations(annotations: Mapping[str, Any] | None) -> dict[str, bytes
             )
         encoded[key] = value.encode() if isinstance(value, str) else value
     return encoded
+
+
+_annotations: contextvars.ContextVar[Mapping[str, bytes]] = contextvars.ContextVar(
+    "penstock_annotations", default=MappingProxyType({})
+)
+
+
+def current_annotations() -> Mapping[str, bytes]:
+    """The annotations of the blocks that the program is in."""
+    return _annotations.get()
+
+
+@contextlib.contextmanager
+def transform_annotations(**annotations: Any) -> Iterator[None]:
+    """Annotates the transforms applied in the block, those inside of composites too (Beam's name).
+
+    Args:
+        annotations: Text or bytes by name.
+
+    Raises:
+        TypeError: If a value is neither.
+    """
+    token = _annotations.set({**_annotations.get(), **encode_annotations(annotations)})
+    try:
+        yield
+    finally:
+        _annotations.reset(token)

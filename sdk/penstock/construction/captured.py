@@ -32,9 +32,6 @@ def refuse_captured(node: AppliedPTransform) -> None:
     Closures, default arguments, the global variables that a function reads, and the attributes of DoFns, CombineFns
     and sinks are searched. Transforms may hold PCollections, which they apply transforms to.
 
-    Args:
-        node: The step.
-
     Raises:
         SideInputError: If there is one; the text says where it was found, and how to hand it over.
     """
@@ -114,7 +111,7 @@ def _in_function(function: FunctionType, seen: set[int]) -> Iterator[tuple[str, 
 
 
 def _in_object(value: Any, seen: set[int]) -> Iterator[tuple[str, str]]:
-    """Those in the attributes of an object with user code, and in the methods of its class."""
+    """The PCollections in the attributes of an object with user code, and in the methods of its class."""
     if isinstance(value, PTransform | type) or value is None:
         return
     holder = type(value).__name__

@@ -19,8 +19,6 @@ if TYPE_CHECKING:
 TypeChecks: TypeAlias = Literal["all", "sampled"]
 """Which elements are checked against type hints while a pipeline runs."""
 
-__all__ = ["graph_of", "graph_with_edge"]
-
 
 def graph_of(root: AppliedPTransform, checks: TypeChecks | None = None) -> graph.Graph:
     """The graph below a node of the pipeline's tree.
@@ -32,11 +30,8 @@ def graph_of(root: AppliedPTransform, checks: TypeChecks | None = None) -> graph
         root: The pipeline's root.
         checks: Which type hints are checked while it runs; none by default.
 
-    Returns:
-        The graph.
-
     Raises:
-        TransformError: If a transform makes an output of its own, but is no primitive.
+        TransformError: If a transform makes an output of its own, but is not a primitive.
     """
     return _built(root, checks).graph()
 
@@ -83,7 +78,7 @@ class _Builder:
         if primitive is None:
             if not leaf.is_composite():
                 raise TransformError(
-                    f"{type(leaf.transform).__name__} gives a PCollection that no transform makes",
+                    f"{type(leaf.transform).__name__} returns a PCollection that no transform makes",
                     where=leaf.where,
                     hint="let expand return what the transforms applied in it return",
                 )
@@ -124,7 +119,7 @@ class _Builder:
         number = self.numbers.get(id(value))
         if number is None:
             raise TransformError(
-                f"the input {value} comes out of no step",
+                f"the input {value} is not the output of any step",
                 where=leaf.where,
                 hint="apply a transform that makes it",
             )

@@ -4,7 +4,6 @@ from __future__ import annotations
 
 import contextlib
 import logging
-import uuid
 from collections.abc import Iterable, Iterator, Mapping
 from types import TracebackType
 from typing import Any
@@ -13,37 +12,59 @@ from penstock import graph
 from penstock.base.display import HasDisplayData
 from penstock.base.elements import WithoutElements
 from penstock.base.engine import create_runner
+from penstock.base.identifiers import identifier
 from penstock.base.where import Location, caller
 from penstock.construction import pvalue
-from penstock.construction.annotations import current_annotations, transform_annotations
 from penstock.construction.applicable import Expands, ResultT
 from penstock.construction.applied import (
     AppliedPTransform,
     PipelineVisitor,
     PTransformOverride,
-    encode_annotations,
+    current_annotations,
+    transform_annotations,
 )
 from penstock.construction.captured import refuse_captured
 from penstock.construction.graph_of import graph_of, type_checks
-from penstock.construction.input_checks import check_inputs
-from penstock.construction.pipeline_arguments import checked_arguments, own_options
 from penstock.construction.ptransform import NamedPTransform, PTransform, get_named_nested_pvalues
 from penstock.construction.replacing import replace_all
 from penstock.error import three_parts
 from penstock.functions.resources import resource_hints_from_options
+from penstock.options.given import checked_arguments, own_options
 from penstock.options.pipeline_options import PipelineOptions, StandardOptions, TypeOptions
 from penstock.options.value_provider import RuntimeValueProvider
 from penstock.typehints import typehints
 from penstock.typehints.decorators import TypeCheckError
 
-__all__ = [
-    "AppliedPTransform",
-    "PTransformOverride",
-    "Pipeline",
-    "PipelineVisitor",
-    "encode_annotations",
-    "transform_annotations",
-]
+
+def check_inputs(pipeline: Any, node: AppliedPTransform) -> None:
+    """Refuses inputs that are not pipeline values, of another pipeline, or that no ParDo can take."""
+    sides = tuple(side.pvalue for side in node.side_inputs)
+    for value in (*node.inputs, *sides):
+        if not isinstance(value, pvalue.PValue):
+            raise TypeError(
+                three_parts(
+                    f"{node.transform} is applied to a {type(value).__name__}, which is not a PCollection",
+                    where=node.where,
+                    hint="make a PCollection of it with Create",
+                )
+            )
+        if value.pipeline is not pipeline:
+            raise ValueError(
+                three_parts(
+                    "Mixing values in different pipelines is not allowed",
+                    where=node.where,
+                    hint="make all inputs in one pipeline",
+                )
+            )
+        needs = node.transform is not None and node.transform.needs_pcollection
+        if needs and not isinstance(value, pvalue.PCollection):
+            given = "PBegin/Pipeline" if isinstance(value, pvalue.PBegin) else type(value).__name__
+            raise TypeCheckError(
+                f"Transform {node.full_label!r} expects a PCollection as input. Got a {given} instead.",
+                where=node.where,
+                hint="apply it to the output of a transform such as Create or a read",
+            )
+
 
 _LOGGER = logging.getLogger(__name__)
 
@@ -65,7 +86,7 @@ class Pipeline(HasDisplayData, WithoutElements):
 
     Raises:
         ValueError: If `options` or `argv` is of another type.
-        TypeError: If `runner` is no runner, or an option's name is unknown.
+        TypeError: If `runner` is not a runner, or an option's name is unknown.
 
     >>> pipeline = Pipeline()
     >>> pipeline.visit(PipelineVisitor())
@@ -210,11 +231,8 @@ class Pipeline(HasDisplayData, WithoutElements):
             pvalueish: What to apply it to.
             label: The step's label.
 
-        Returns:
-            The transform's result.
-
         Raises:
-            TypeError: If `transform` is no PTransform.
+            TypeError: If `transform` is not a PTransform.
             RuntimeError: If the label is used already.
             TypeCheckError: If the types do not fit.
         """
@@ -276,7 +294,7 @@ class Pipeline(HasDisplayData, WithoutElements):
         around = self._stack[-1].full_label
         full_label = f"{around}/{transform.label}" if around else str(transform.label)
         if full_label in self._labels and self._standard_options.auto_unique_labels:
-            full_label = f"{full_label}_{uuid.uuid4().hex[:6]}"
+            full_label = f"{full_label}_{identifier()[:6]}"
         if full_label in self._labels:
             raise RuntimeError(
                 three_parts(

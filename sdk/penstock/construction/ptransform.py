@@ -2,21 +2,23 @@
 
 from __future__ import annotations
 
-import copy
 import functools
+import inspect
 import operator
 import types
 from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
-from typing import TYPE_CHECKING, Any, ClassVar, Generic, Self, cast, overload
+from typing import TYPE_CHECKING, Any, ClassVar, Concatenate, Generic, ParamSpec, Self, cast, overload
 
 from typing_extensions import TypeVar
 
 from penstock import graph
 from penstock.base.display import HasDisplayData
-from penstock.base.where import caller
+from penstock.base.labels import label_from_callable
+from penstock.base.late_binding import LateBinding
+from penstock.base.where import caller, here
 from penstock.construction import pvalue
-from penstock.construction.nested_hints import pairs_with_hints
-from penstock.error import TransformError, three_parts
+from penstock.construction.applicable import PartT, ResultT
+from penstock.error import SideInputError, TransformError, three_parts
 from penstock.functions.resources import parse_resource_hints
 from penstock.typehints import native_type_compatibility, typehints
 from penstock.typehints.decorators import (
@@ -24,18 +26,37 @@ from penstock.typehints.decorators import (
     TypeCheckError,
     WithTypeHints,
     get_type_hints,
+    getcallargs_forhints,
 )
+from penstock.typehints.trivial_inference import instance_to_type
 from penstock.windows.windowing import Windowing, default_windowing
 
 if TYPE_CHECKING:
     from penstock.construction.applicable import Begins, Expands, PartT, ResultT, SelfT
     from penstock.construction.pipeline import Pipeline
 
-__all__ = ["PTransform", "checked_hint", "get_named_nested_pvalues"]
+
+def pairs_with_hints(value: Any, hint: Any, context: str) -> Iterator[tuple[str, Any, Any]]:
+    """Pairs each PCollection of a nested value with the type hint at the same place of a nested hint."""
+    if isinstance(value, pvalue.PValue):
+        yield context, value, hint
+    elif isinstance(value, dict):
+        for key, part in value.items():
+            yield from pairs_with_hints(part, hint.get(key) if isinstance(hint, dict) else hint, f" {key}")
+    elif isinstance(value, (list, tuple)):
+        several = isinstance(hint, (list, tuple))
+        for index, part in enumerate(value):
+            part_hint = (hint[index] if index < len(hint) else None) if several else hint
+            yield from pairs_with_hints(part, part_hint, f" position {index}" if several else context)
+
 
 T = TypeVar("T")
 InputT = TypeVar("InputT", default=Any)
 OutputT = TypeVar("OutputT", default=Any)
+
+
+apply_to: LateBinding[[Any, Any, str | None], Any] = LateBinding("penstock.transforms.applying")
+"""Applies a transform to what has no ``|`` of its own, under a label."""
 
 
 class PTransform(WithTypeHints, HasDisplayData, Generic[InputT, OutputT]):
@@ -57,8 +78,6 @@ class PTransform(WithTypeHints, HasDisplayData, Generic[InputT, OutputT]):
     """Whether its inputs must be PCollections, and not the start of a pipeline."""
 
     _user_label: str | None = None
-    _apply_to: ClassVar[Callable[[Any, Any, str | None], Any]]
-    """Applies the transform to what has no ``|``; `penstock.transforms.applying` sets it, which needs pipelines."""
 
     def __init__(self, label: str | None = None) -> None:
         super().__init__()
@@ -74,11 +93,7 @@ class PTransform(WithTypeHints, HasDisplayData, Generic[InputT, OutputT]):
         self._user_label = value
 
     def see_options(self, options: Any) -> None:
-        """Called with the pipeline's options before the transform is applied.
-
-        Args:
-            options: The `penstock.options.pipeline_options.PipelineOptions`.
-        """
+        """Called with the pipeline's options before the transform is applied."""
 
     def default_label(self) -> str:
         """The name of a step that is given none."""
@@ -126,7 +141,7 @@ class PTransform(WithTypeHints, HasDisplayData, Generic[InputT, OutputT]):
             The transform itself.
 
         Raises:
-            TypeError: If it is no type hint.
+            TypeError: If it is not a type hint.
         """
         super().with_input_types(checked_hint(input_type_hint))
         return self
@@ -142,7 +157,7 @@ class PTransform(WithTypeHints, HasDisplayData, Generic[InputT, OutputT]):
             The transform itself.
 
         Raises:
-            TypeError: If one is no type hint.
+            TypeError: If one is not a type hint.
         """
         tagged = {tag: checked_hint(hint) for tag, hint in tagged_type_hints.items()}
         super().with_output_types(checked_hint(type_hint), **tagged)
@@ -215,7 +230,7 @@ class PTransform(WithTypeHints, HasDisplayData, Generic[InputT, OutputT]):
         return self.get_type_hints().simple_output_type(self.label) or typehints.Any
 
     def get_windowing(self, inputs: Sequence[Any]) -> Windowing:
-        """The windowing of the output: that of the first input, or the default."""
+        """The windowing of the output: the first input's, or the default."""
         for value in inputs:
             if isinstance(value, pvalue.PCollection):
                 return value.windowing
@@ -232,12 +247,6 @@ class PTransform(WithTypeHints, HasDisplayData, Generic[InputT, OutputT]):
                 where=self._where(),
                 hint=f"this is a {type(pcoll).__name__}",
             )
-
-    def _clone(self, new_label: str) -> Any:
-        """A copy of the transform with another label."""
-        clone = copy.copy(self)
-        clone.label = new_label
-        return clone
 
     def __str__(self) -> str:
         given = getattr(self, "inputs", ())
@@ -265,7 +274,7 @@ class PTransform(WithTypeHints, HasDisplayData, Generic[InputT, OutputT]):
 
     def __ror__(self, left: Any, label: str | None = None) -> Any:
         """Applies the transform to a pipeline, to several PCollections, or, at once, to plain values."""
-        return self._apply_to(left, label)
+        return apply_to(self, left, label)
 
     def _extract_input_pvalues(self, pvalueish: Any) -> tuple[Any, Mapping[str, Any] | Sequence[Any]]:
         """The input, and the values in it; transforms with inputs of another shape override this."""
@@ -320,8 +329,6 @@ def get_named_nested_pvalues(pvalueish: Any, as_inputs: bool = False) -> Iterato
 
 
 class _ChainedPTransform(PTransform[Any, Any]):
-    """Transforms one after the other, as one composite."""
-
     def __init__(self, *parts: PTransform[Any, Any]) -> None:
         super().__init__("|".join(part.label for part in parts))
         self._parts = parts
@@ -330,7 +337,6 @@ class _ChainedPTransform(PTransform[Any, Any]):
         return _ChainedPTransform(*self._parts, right) if isinstance(right, PTransform) else NotImplemented
 
     def expand(self, pcoll: Any) -> Any:
-        """Applies the parts in order."""
         return functools.reduce(operator.or_, self._parts, pcoll)
 
 
@@ -368,10 +374,193 @@ class NamedPTransform(PTransform[Any, Any]):
         object.__setattr__(self.transform if name == "annotations" else self, name, value)
 
     def annotations(self) -> dict[str, str | bytes]:
-        """Those of the transform inside."""
         return self.transform.annotations()
 
     def with_resource_hints(self, **kwargs: Any) -> Any:
         """Gives the hints to the transform inside."""
         self.transform.with_resource_hints(**kwargs)
         return self
+
+
+P = ParamSpec("P")
+
+
+class _PTransformFnPTransform(PTransform[Any, Any]):
+    _cuts_label = True
+
+    def __init__(self, fn: Callable[..., Any], *args: Any, **kwargs: Any) -> None:
+        super().__init__()
+        self._fn = fn
+        self._args = args
+        self._kwargs = kwargs
+
+    def display_data(self) -> dict[str, Any]:
+        return {"fn": getattr(self._fn, "__name__", type(self._fn).__name__)}
+
+    def default_type_hints(self) -> Any:
+        hints = IOTypeHints.from_callable(self._fn)
+        return get_type_hints(self._fn).with_defaults(hints.strip_pcoll() if hints is not None else None)
+
+    def expand(self, pcoll: Any) -> Any:
+        """Calls the function; one with a parameter ``type_hints`` gets the transform's type hints."""
+        try:
+            wants_hints = "type_hints" in inspect.signature(self._fn).parameters
+        except (TypeError, ValueError):
+            wants_hints = False
+        args = (self.get_type_hints(), *self._args) if wants_hints else self._args
+        return self._fn(pcoll, *args, **self._kwargs)
+
+    def see_options(self, options: Any) -> None:
+        """Keeps long labels, which are the names of state, for pipelines that are compatible with Beam before 2.68."""
+        self._cuts_label = not options.is_compat_version_prior_to("2.68.0")
+
+    def default_label(self) -> str:
+        """The function's name, with its first argument; a long one is cut."""
+        name = label_from_callable(self._fn)
+        if not self._args:
+            return name
+        first = label_from_callable(self._args[0])
+        shown = (
+            first
+            if len(first) <= 19 or not self._cuts_label
+            else f"{first[:10]}...{first[-6:]}".replace("\n", " ")
+        )
+        return f"{name}({shown})"
+
+
+def ptransform_fn(fn: Callable[Concatenate[PartT, P], ResultT]) -> Callable[P, PTransform[PartT, ResultT]]:
+    """Makes a composite of a function from PCollection to PCollection (Beam's ``ptransform_fn``).
+
+    Args:
+        fn: The function; the input comes first, then the arguments.
+
+    Returns:
+        What makes the transform from the arguments.
+
+    >>> @ptransform_fn
+    ... def Twice(pcoll, label):
+    ...     return pcoll
+    >>> Twice("x").label
+    'Twice(x)'
+    """
+
+    @functools.wraps(fn)
+    def make(*args: P.args, **kwargs: P.kwargs) -> PTransform[PartT, ResultT]:
+        transform: PTransform[PartT, ResultT] = _PTransformFnPTransform(fn, *args, **kwargs)
+        # Hints from decorators below this one came along with `wraps`; those above it are set on `make` later.
+        hints = get_type_hints(make)
+        transform._set_type_hints(hints.with_defaults(transform.get_type_hints()))
+        return transform
+
+    try:
+        make.__signature__ = inspect.signature(functools.partial(fn, None))  # type: ignore[attr-defined,arg-type]
+    except (TypeError, ValueError):
+        # Such a function takes arguments all the same; only `help` shows less.
+        return make
+    return make
+
+
+def annotate_yaml(constructor: Callable[..., Any]) -> Callable[..., Any]:
+    """Returns its argument: there is no YAML form of transforms here (Beam's decorator)."""
+    return constructor
+
+
+class PTransformWithSideInputs(PTransform[InputT, OutputT], Generic[InputT, OutputT]):
+    """A transform that runs a user's function with further arguments, which may be side inputs (Beam's name).
+
+    Args:
+        fn: The function object.
+        args: Further arguments; `penstock.pvalue.AsSideInput` values become side inputs.
+        kwargs: Likewise, by name.
+
+    Raises:
+        ValueError: If `fn` is a class where an instance belongs.
+        SideInputError: If an argument is a PCollection without a view around it.
+    """
+
+    def __init__(self, fn: Any, *args: Any, **kwargs: Any) -> None:
+        if isinstance(fn, type) and issubclass(fn, WithTypeHints):
+            what = f"Use {fn.__name__}() not {fn.__name__}"
+            raise ValueError(three_parts(what, where=here(), hint="make an instance"))
+        self.fn = self.make_fn(fn, bool(args or kwargs))
+        super().__init__()
+        for value in (*args, *kwargs.values()):
+            if isinstance(value, pvalue.PCollection):
+                raise SideInputError(
+                    "PCollection used directly as side input argument",
+                    where=self._where(),
+                    hint="specify AsIter(pcollection) or AsSingleton(pcollection) to say how it is used",
+                )
+        self.raw_side_inputs = args, kwargs
+        ordered = (*args, *(kwargs[name] for name in sorted(kwargs)))
+        self.side_inputs = tuple(value for value in ordered if isinstance(value, pvalue.AsSideInput))
+        slots = map(graph.SideInputSlot, range(len(self.side_inputs)))
+        swapped = [next(slots) if isinstance(value, pvalue.AsSideInput) else value for value in ordered]
+        self.args: tuple[Any, ...] = tuple(swapped[: len(args)])
+        self.kwargs: dict[str, Any] = dict(zip(sorted(kwargs), swapped[len(args) :], strict=True))
+
+    def make_fn(self, fn: Any, has_side_inputs: bool) -> Any:
+        """The function object for what the user gave; subclasses wrap plain functions here."""
+        return fn
+
+    def default_label(self) -> str:
+        """The class's name, and the function's in parentheses."""
+        return f"{type(self).__name__}({self.fn.default_label()})"
+
+    def with_input_types(self, input_type_hint: Any, *side_hints: Any, **side_keyword_hints: Any) -> Any:
+        """Declares the types of the input's elements and of the further arguments.
+
+        Returns:
+            The transform itself.
+
+        Raises:
+            TypeError: If one is not a type hint.
+        """
+        args = [checked_hint(hint) for hint in (input_type_hint, *side_hints)]
+        kwargs = {name: checked_hint(hint) for name, hint in side_keyword_hints.items()}
+        return WithTypeHints.with_input_types(self, *args, **kwargs)
+
+    def _process_argspec_fn(self) -> Callable[..., Any]:
+        raise NotImplementedError
+
+    def type_check_inputs(self, pvalueish: Any) -> None:
+        """Checks the types of the elements and of the further arguments against the type hints.
+
+        Raises:
+            TypeCheckError: If they do not fit.
+        """
+        input_types = self.get_type_hints().input_types
+        if not input_types or not isinstance(pvalueish, pvalue.PCollection):
+            return
+        args, kwargs = self.raw_side_inputs
+        function = self._process_argspec_fn()
+        given_kwargs = {name: _argument_type(value) for name, value in kwargs.items()}
+        given = getcallargs_forhints(
+            function, pvalueish.element_type, *map(_argument_type, args), **given_kwargs
+        )
+        expected = getcallargs_forhints(function, *input_types[0], **input_types[1])
+        for position, (name, hint) in enumerate(expected.items()):
+            if hint is None or (position and name.startswith("__unknown__")):
+                continue
+            actual = given.get(name, typehints.Any)
+            if actual is None or typehints.is_consistent_with(actual, hint):
+                continue
+            raise TypeCheckError(self._violation(pvalueish, None if position == 0 else name, hint, actual))
+
+    def _violation(self, pcoll: Any, argument: str | None, hint: Any, actual: Any) -> str:
+        hint, actual = typehints.show_type(hint), typehints.show_type(actual)
+        if argument is not None:
+            what = f"Type hint violation for {self.label!r}: requires {hint} but got {actual} for {argument}"
+            return three_parts(what, where=self._where(), hint="pass another value, or correct the type hint")
+        what = (
+            f"The transform {self.label!r} requires PCollections of type '{hint}' but was applied to a "
+            f"PCollection of type '{actual}'"
+        )
+        produced = f" (produced by the transform {pcoll.producer.full_label!r})" if pcoll.producer else ""
+        return three_parts(
+            what + produced, where=self._where(), hint="correct the type hints of one of the two"
+        )
+
+
+def _argument_type(value: Any) -> Any:
+    return value.element_type if isinstance(value, pvalue.AsSideInput) else instance_to_type(value)

@@ -11,8 +11,6 @@ from typing import TYPE_CHECKING, Any, Generic
 from typing_extensions import TypeVar
 
 from penstock.base.elements import WithElements, WithoutElements
-from penstock.base.row import Row
-from penstock.base.tagged_output import TaggedOutput
 from penstock.error import three_parts
 from penstock.typehints import typehints
 from penstock.windows.side_input_windows import default_window_mapping_fn
@@ -23,18 +21,6 @@ if TYPE_CHECKING:
     from penstock.construction.pipeline import Pipeline
     from penstock.windows.windowing import Windowing
 
-__all__ = [
-    "AsDict",
-    "AsIter",
-    "AsList",
-    "AsMultiMap",
-    "AsSideInput",
-    "AsSingleton",
-    "EmptySideInput",
-    "PCollection",
-    "Row",
-    "TaggedOutput",
-]
 
 T = TypeVar("T")
 ElementT_co = TypeVar("ElementT_co", covariant=True, default=Any)
@@ -79,9 +65,6 @@ class PValue:
         Args:
             arguments: The transform, then, optionally, a label.
             keywords: Passed on to `penstock.pipeline.Pipeline.apply`.
-
-        Returns:
-            What the transform gives.
         """
         transform, *rest = arguments
         return self.pipeline.apply(transform, self, *rest, **keywords)
@@ -104,7 +87,7 @@ class PCollection(PValue, WithElements, Generic[ElementT_co]):
             producer = self.producer
             if producer is None or producer.transform is None:
                 raise ValueError(
-                    three_parts("this PCollection comes out of no transform yet", where=str(self))
+                    three_parts("this PCollection is not the output of any transform yet", where=str(self))
                 )
             self._windowing = producer.transform.get_windowing(producer.inputs)
         return self._windowing
@@ -228,9 +211,6 @@ class DoOutputsTuple:
 
 class AsSideInput:
     """A PCollection handed to another step as a whole, one view per window; use a subclass (Beam's name).
-
-    Args:
-        pcoll: The PCollection.
 
     Raises:
         TypeError: If it is something else.

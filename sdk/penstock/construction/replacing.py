@@ -12,8 +12,6 @@ from penstock.error import three_parts
 if TYPE_CHECKING:
     from penstock.construction.pipeline import Pipeline
 
-__all__ = ["replace_all"]
-
 
 def replace_all(pipeline: Pipeline, overrides: Sequence[PTransformOverride]) -> None:
     """Replaces every applied transform that an override matches, one override after the other.
@@ -78,7 +76,7 @@ def _replace(
 
 
 def _reconnect(node: AppliedPTransform, replaced: dict[int, Any]) -> None:
-    """Lets a node read from, and give, what has come in the place of replaced outputs."""
+    """Has a node read from, and give, what replaces the outputs."""
     node.main_inputs = {name: replaced.get(id(value), value) for name, value in node.main_inputs.items()}
     node.outputs = {tag: replaced.get(id(value), value) for tag, value in node.outputs.items()}
     for side in node.side_inputs:

@@ -9,16 +9,14 @@ from typing import Any
 
 from penstock import graph
 from penstock.base.bounded_window import TimestampedValue
-from penstock.construction import pvalue
-from penstock.functions.combinefn import CombineFn
-from penstock.functions.defaults import NoValue
-from penstock.functions.dofn import DoFn, MethodSignature, signature_of
+from penstock.base.tagged_output import TaggedOutput
+from penstock.functions.combinefn import CombineFn, NoValue
+from penstock.functions.dofn import DoFn
 from penstock.functions.params import DoFnParam
+from penstock.functions.signature import MethodSignature, signature_of
 from penstock.typehints import typehints
 from penstock.typehints.decorators import IOTypeHints, TypeCheckError, getcallargs_forhints
 from penstock.utils.windowed_value import WindowedValue
-
-__all__ = ["CheckedCombineFn", "CheckedDoFn", "with_checks"]
 
 _SAMPLE_EVERY = 100
 
@@ -57,7 +55,6 @@ class _Sample:
         self._next = 0
 
     def takes(self) -> bool:
-        """Whether the next element is looked at."""
         if self.every == 1:
             return True
         taken = self._next == 0
@@ -105,7 +102,6 @@ class CheckedDoFn(DoFn):
         return describe() if describe is not None else type(self.dofn).__name__
 
     def process_signature(self) -> MethodSignature:
-        """That of the DoFn inside."""
         return self.dofn.process_signature()
 
     def timer_owner(self) -> Any:
@@ -113,11 +109,9 @@ class CheckedDoFn(DoFn):
         return self.dofn.timer_owner()
 
     def infer_output_type(self, input_type: Any) -> Any:
-        """What the DoFn inside infers."""
         return self.dofn.infer_output_type(input_type)
 
     def default_type_hints(self) -> Any:
-        """Those of the DoFn inside."""
         return self.dofn.get_type_hints()
 
     def process(self, *args: Any, **kwargs: Any) -> Any:
@@ -130,7 +124,7 @@ class CheckedDoFn(DoFn):
             elif name in kwargs:
                 self._check_argument(name, hint, kwargs[name])
         results = self.dofn.process(*args, **kwargs)
-        # What is no iterable of elements, the runner refuses.
+        # What is not an iterable of elements, the runner refuses.
         if not self._outputs or not isinstance(results, Iterable) or isinstance(results, (str, bytes, dict)):
             return results
         return self._checked(results)
@@ -144,7 +138,7 @@ class CheckedDoFn(DoFn):
     def _checked(self, results: Iterable[Any]) -> Iterator[Any]:
         for result in results:
             tag, value = None, result
-            if isinstance(value, pvalue.TaggedOutput):
+            if isinstance(value, TaggedOutput):
                 tag, value = value.tag, value.value
             if isinstance(value, (TimestampedValue, WindowedValue)):
                 value = value.value
@@ -182,45 +176,36 @@ class CheckedCombineFn(CombineFn):
         self._output = _value_hint(hints.simple_output_type(label))
 
     def setup(self, *args: Any, **kwargs: Any) -> None:
-        """See `CombineFn.setup`."""
         self.fn.setup(*args, **kwargs)
 
     def create_accumulator(self, *args: Any, **kwargs: Any) -> Any:
-        """See `CombineFn.create_accumulator`."""
         return self.fn.create_accumulator(*args, **kwargs)
 
     def add_input(self, mutable_accumulator: Any, element: Any, *args: Any, **kwargs: Any) -> Any:
-        """See `CombineFn.add_input`; TypeCheckError if the element is not what the hint says."""
         # What stands for no value, where a result of nothing is asked for, is none of the user's.
         if self._input is not None and not isinstance(element, NoValue) and self._sample.takes():
             self._check("Type-hint for argument: 'element' violated", self._input, element)
         return self.fn.add_input(mutable_accumulator, element, *args, **kwargs)
 
     def merge_accumulators(self, accumulators: Iterable[Any], *args: Any, **kwargs: Any) -> Any:
-        """See `CombineFn.merge_accumulators`."""
         return self.fn.merge_accumulators(accumulators, *args, **kwargs)
 
     def compact(self, accumulator: Any, *args: Any, **kwargs: Any) -> Any:
-        """See `CombineFn.compact`."""
         return self.fn.compact(accumulator, *args, **kwargs)
 
     def extract_output(self, accumulator: Any, *args: Any, **kwargs: Any) -> Any:
-        """See `CombineFn.extract_output`; TypeCheckError if the result is not what the hint says."""
         result = self.fn.extract_output(accumulator, *args, **kwargs)
         if self._output is not None:
             self._check("Type-hint for return type violated", self._output, result)
         return result
 
     def teardown(self, *args: Any, **kwargs: Any) -> None:
-        """See `CombineFn.teardown`."""
         self.fn.teardown(*args, **kwargs)
 
     def get_accumulator_coder(self) -> Any:
-        """That of the CombineFn inside."""
         return self.fn.get_accumulator_coder()
 
     def default_type_hints(self) -> Any:
-        """Those of the CombineFn inside."""
         return self.fn.get_type_hints()
 
     def _check(self, what: str, hint: Any, value: Any) -> None:
@@ -233,7 +218,7 @@ class CheckedCombineFn(CombineFn):
 def _input_checks(function: Callable[..., Any], hints: IOTypeHints) -> list[tuple[int, str, Any]]:
     """The position, the name and the hint of each argument that is checked: elements and side inputs.
 
-    What the runner passes in by itself, such as a window, is what it is.
+    The runner's own arguments, such as a window, need no check.
     """
     if not hints.input_types or not any(hints.input_types):
         return []

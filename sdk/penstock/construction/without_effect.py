@@ -11,7 +11,6 @@ from penstock.error import three_parts
 if TYPE_CHECKING:
     from penstock.graph import Step
 
-__all__ = ["NO_EFFECT", "REFUSED", "refusals", "warn_of_hints", "warn_of_no_effect"]
 
 _LOGGER = logging.getLogger(__name__)
 _SPARK_SENDS = (
@@ -58,11 +57,7 @@ def refusals(given: Mapping[str, Any]) -> list[str]:
 
 
 def warn_of_no_effect(given: Mapping[str, Any]) -> None:
-    """Logs a warning for each option that changes nothing.
-
-    Args:
-        given: As in `refusals`.
-    """
+    """Logs a warning for each option that changes nothing."""
     for name in given:
         if name in NO_EFFECT:
             _LOGGER.warning("the option %s has no effect: %s", name, NO_EFFECT[name])

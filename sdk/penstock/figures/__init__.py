@@ -3,7 +3,8 @@
 from penstock.figures.drawing import draw
 from penstock.figures.pages import Section, page
 from penstock.figures.played import recording_of_played, recording_of_test_stream
-from penstock.figures.recording import RecordedInput, RecordedPane, Recording, value_text
+from penstock.figures.recording import Recording
+from penstock.machines.recorder import RecordedInput, RecordedPane, value_text
 
 __all__ = [
     "RecordedInput",

@@ -7,12 +7,11 @@ from collections.abc import Iterator, Sequence
 from dataclasses import dataclass
 from math import hypot
 
-from penstock.figures.layout import Layout, Panel
+from penstock.figures.layout import Layout, Panel, Timeline
 from penstock.figures.markup import MINUS, element, escaped, number_text, shortened, text_width
-from penstock.figures.recording import RecordedInput
 from penstock.figures.room import Area
 from penstock.figures.style import FONT_SIZES
-from penstock.figures.timeline import Timeline
+from penstock.machines.recorder import RecordedInput
 
 _RADIUS = 10.0
 _RADIUS_LARGE = 13.0
@@ -114,7 +113,7 @@ def _shown(each: RecordedInput) -> str:
 
 
 def _radius(text: str) -> float | None:
-    """That of the smallest circle that the value fits in; None if there is none."""
+    """The radius of the smallest circle that the value fits in; None if it fits in none."""
     width = text_width(text, FONT_SIZES["inside"])
     return next((radius for radius in (_RADIUS, _RADIUS_LARGE) if width <= 2 * radius - 3), None)
 

@@ -3,7 +3,9 @@
 from __future__ import annotations
 
 from collections import Counter
-from dataclasses import dataclass
+from collections.abc import Iterable, Sequence
+from dataclasses import dataclass, replace
+from typing import TypeVar
 
 from penstock.figures.markup import MINUS, text_width
 from penstock.figures.moments import (
@@ -18,9 +20,189 @@ from penstock.figures.moments import (
 )
 from penstock.figures.recording import Recording
 from penstock.figures.room import Area, Room
-from penstock.figures.scales import Scale, clock_extent, event_extent, is_finite
-from penstock.figures.timeline import STEP_SHARE, Timeline, windows_are_apart
+from penstock.machines.recorder import RecordedPane
 from penstock.machines.records import MAX_MICROS, MIN_MICROS
+from penstock.utils.windowed_value import PaneInfoTiming
+
+T = TypeVar("T")
+
+_CUT = 20
+"""Windows that are so many times longer than all the input together are not shown whole."""
+
+
+@dataclass(frozen=True)
+class Scale:
+    """One axis of a drawing.
+
+    Attributes:
+        low_micros: The earliest moment that must be in the drawing.
+        high_micros: The latest one.
+        low_place: Where the earliest is.
+        high_place: Where the latest is.
+        low_edge: Where the axis begins, before the earliest moment; what is earlier is there as well.
+        high_edge: Where it ends.
+
+    >>> scale = Scale(0, 100, 10.0, 110.0, low_edge=0.0, high_edge=120.0)
+    >>> scale.place(50), scale.place(-1000), scale.moment(60.0)
+    (60.0, 0.0, 50)
+    """
+
+    low_micros: int
+    high_micros: int
+    low_place: float
+    high_place: float
+    low_edge: float
+    high_edge: float
+
+    def place(self, micros: int) -> float:
+        """Where a moment is."""
+        share = (micros - self.low_micros) / (self.high_micros - self.low_micros)
+        place = self.low_place + share * (self.high_place - self.low_place)
+        return min(max(place, min(self.low_edge, self.high_edge)), max(self.low_edge, self.high_edge))
+
+    def moment(self, place: float) -> int:
+        """The moment that is at a place, to about a microsecond."""
+        share = (place - self.low_place) / (self.high_place - self.low_place)
+        return self.low_micros + round(share * (self.high_micros - self.low_micros))
+
+
+def is_finite(micros: int) -> bool:
+    """Whether a moment is not at the beginning or the end of time.
+
+    >>> is_finite(0), is_finite(MAX_MICROS)
+    (True, False)
+    """
+    return MIN_MICROS < micros < MAX_MICROS
+
+
+def extent(moments: Iterable[int]) -> tuple[int, int]:
+    """The earliest and the latest of the finite moments, always apart: around zero if there are none.
+
+    >>> extent([5, 1, MAX_MICROS]), extent([3]), extent([])
+    ((1, 5), (-999997, 1000003), (-1000000, 1000000))
+    """
+    finite = [micros for micros in moments if is_finite(micros)] or [0]
+    low, high = min(finite), max(finite)
+    return (low, high) if low < high else (low - 1_000_000, high + 1_000_000)
+
+
+def event_extent(recording: Recording) -> tuple[int, int]:
+    """How far event time reaches: over all inputs and, unless they are very much longer, all windows."""
+    inputs = [each.event_micros for each in recording.inputs if is_finite(each.event_micros)]
+    bounds = [micros for pane in recording.panes for micros in (pane.start_micros, pane.end_micros)]
+    low, high = extent([*inputs, *bounds])
+    length = max(inputs, default=0) - min(inputs, default=0)
+    if not length or high - low <= _CUT * length:
+        return low, high
+    return max(low, min(inputs) - length // 2), min(high, max(inputs) + length // 2)
+
+
+def clock_extent(recording: Recording) -> tuple[int, int]:
+    """How far processing time reaches."""
+    return extent(
+        [
+            *(each.clock_micros for each in recording.inputs),
+            *(pane.clock_micros for pane in recording.panes),
+            *(clock_micros for clock_micros, _ in recording.watermark),
+        ]
+    )
+
+
+_BAND_SHARE_MAX = 1.2
+_STAIR_SHARE = 0.035
+STEP_SHARE = 0.09
+"""The processing time between two panes of a batch whose windows overlap, as a share of that of all input."""
+
+_STAIR_MICROS = 250_000
+_STEP_MICROS = 450_000
+
+
+@dataclass(frozen=True)
+class Timeline:
+    """A recording as it is drawn.
+
+    Attributes:
+        recording: The recording; all its processing times are finite.
+        read_micros: In a batch, the processing time at which all input is read; None in other modes.
+        sweep: In a batch, the processing times from which and until which the watermark goes from the beginning to the
+            end of time; None in other modes.
+    """
+
+    recording: Recording
+    read_micros: int | None = None
+    sweep: tuple[int, int] | None = None
+
+
+def timeline_of(recording: Recording) -> Timeline:
+    """When things are drawn to happen.
+
+    A batch reads all its input, and only then gives panes. They are drawn above all input, one after the other:
+    those that fire by their data, then those that the watermark brings on its way to the end of time.
+
+    >>> panes = tuple(RecordedPane(start, start + 10, 0, "", "7", 1, 0) for start in (0, 10))
+    >>> timeline = timeline_of(Recording("", (), panes, (), mode="batch"))
+    >>> [pane.clock_micros > 0 for pane in timeline.recording.panes], timeline.sweep is None
+    ([True, True], False)
+    """
+    low, high = clock_extent(recording)
+
+    def within(clock_micros: int) -> int:
+        return min(max(clock_micros, low), high)
+
+    if recording.mode == "batch":
+        return _batch(replace(recording, watermark=()))
+    return Timeline(
+        replace(
+            recording,
+            inputs=tuple(replace(each, clock_micros=within(each.clock_micros)) for each in recording.inputs),
+            panes=tuple(replace(each, clock_micros=within(each.clock_micros)) for each in recording.panes),
+            watermark=tuple((within(clock), micros) for clock, micros in recording.watermark),
+        )
+    )
+
+
+def _batch(recording: Recording) -> Timeline:
+    clocks = [each.clock_micros for each in recording.inputs if is_finite(each.clock_micros)]
+    low, high = extent(clocks)
+    high = max(clocks, default=high)
+    inputs = tuple(
+        each if is_finite(each.clock_micros) else replace(each, clock_micros=high)
+        for each in recording.inputs
+    )
+    ranks = _ranks(recording.panes)
+    count = max(ranks, default=0) + 1
+    are_apart = windows_are_apart(recording.panes)
+    share = _STAIR_SHARE if are_apart else STEP_SHARE
+    step = max(round((high - low) * min(share, _BAND_SHARE_MAX / (count + 1))), 1)
+    if recording.counts_steps:
+        step = max(step, _STAIR_MICROS if are_apart else _STEP_MICROS)
+    ranked = list(zip(ranks, recording.panes, strict=True))
+    panes = tuple(replace(pane, clock_micros=high + (rank + 2) * step) for rank, pane in ranked)
+    by_data = max((rank for rank, pane in ranked if pane.timing == PaneInfoTiming.EARLY), default=-1)
+    sweep = high + (by_data + 2) * step, high + (count + 2) * step
+    return Timeline(replace(recording, inputs=inputs, panes=panes), high + step, sweep)
+
+
+def windows_are_apart(panes: Sequence[RecordedPane]) -> bool:
+    """Whether each pane has a later window than the pane before: then their values need no more room."""
+    ends: dict[str, int] = {}
+    for pane in panes:
+        if not pane.is_retraction:
+            if pane.start_micros < ends.get(pane.key, pane.start_micros):
+                return False
+            ends[pane.key] = pane.end_micros
+    return True
+
+
+def _ranks(panes: Sequence[RecordedPane]) -> list[int]:
+    """For each pane its number among the panes of its key; what it takes back goes with it."""
+    given: Counter[str] = Counter()
+    ranks = []
+    for pane in panes:
+        ranks.append(given[pane.key])
+        given[pane.key] += not pane.is_retraction
+    return ranks
+
 
 WIDTH = 600.0
 KEYS_MAX = 12
@@ -173,7 +355,7 @@ def _clock_scale(clocks: tuple[int, int], top: float, height: float) -> Scale:
 
 
 def _styles(events: tuple[int, int], clocks: tuple[int, int], recording: Recording) -> tuple[Style, Style]:
-    """How moments are told: alike on both axes, if both are of the same day."""
+    """How times are labelled: alike on both axes, if both are of the same day."""
     event_style = style_of(*events)
     if recording.counts_steps:
         return event_style, Style.STEPS

@@ -6,11 +6,10 @@ from collections.abc import Callable, Iterator, Sequence
 from dataclasses import dataclass
 
 from penstock.figures.input_marks import CROWD_RADIUS, DOT_RADIUS, Placed, are_many, cross, is_late, placed
-from penstock.figures.layout import WIDTH, Layout
+from penstock.figures.layout import WIDTH, Layout, Timeline
 from penstock.figures.markup import element, number_text, text_width
 from penstock.figures.pane_marks import CLASSES
 from penstock.figures.style import FONT_SIZES
-from penstock.figures.timeline import Timeline
 from penstock.utils.windowed_value import PaneInfoTiming
 
 ROW_HEIGHT = 20.0
@@ -80,7 +79,7 @@ def _radii(found: Sequence[Placed]) -> set[float]:
 
 
 def _circle(radius: float, *classes: str, is_crossed: bool = False) -> Callable[[float, float], str]:
-    """A mark of an element; a circle has a value in it, as those of the drawing have."""
+    """A mark of an element; a circle has a value in it, as in the drawing."""
 
     def sign(x: float, y: float) -> str:
         marks = [

@@ -38,7 +38,7 @@ _STEPS_OF_MONTHS = (1, 2, 3, 6, *(12 * number * 10**power for power in range(4) 
 
 
 class Style(Enum):
-    """How moments are told."""
+    """How times are labelled."""
 
     STEPS = "the number of a step"
     LENGTH = "the length of time since the epoch"
@@ -47,7 +47,7 @@ class Style(Enum):
 
 
 def style_of(low_micros: int, high_micros: int) -> Style:
-    """How the moments between two are told: below an hour as a length, else as the time of day.
+    """How the times between two are labelled: below an hour as a length, else as the time of day.
 
     >>> style_of(0, 90 * SECOND_MICROS).name, style_of(12 * HOUR_MICROS, 13 * HOUR_MICROS).name
     ('LENGTH', 'CLOCK')
@@ -113,7 +113,7 @@ def labels(low_micros: int, high_micros: int, length: float, style: Style, is_up
         low_micros: Where it begins, in microseconds since the epoch.
         high_micros: Where it ends.
         length: Its length in the drawing.
-        style: How moments are told.
+        style: How times are labelled.
         is_upright: Whether the axis goes up; labels then need less room.
 
     >>> labels(0, 10 * MINUTE_MICROS, 600, Style.LENGTH, is_upright=False).ticks[:2]

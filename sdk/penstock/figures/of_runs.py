@@ -3,28 +3,25 @@
 from __future__ import annotations
 
 import os
-from dataclasses import dataclass
+from collections.abc import Callable, Iterable, Iterator, Sequence
+from dataclasses import dataclass, replace
 from pathlib import Path
 from typing import Any
 
 from penstock.construction.graph_of import graph_with_edge
 from penstock.error import three_parts
 from penstock.figures.drawing import draw
-from penstock.figures.happenings import Happenings, recording_of_run
+from penstock.figures.played import STEP_MICROS
 from penstock.figures.recording import Recording
 from penstock.graph import CombinePerKey, Graph, GroupByKey, Step
+from penstock.machines.recorder import ARRIVALS, PANES, At, Happenings, RecordedInput, Row
+from penstock.machines.records import MAX_MICROS
 from penstock.metrics.execution import Snapshot, recordings_in
-
-ARRIVALS, PANES = "Recorded arrivals", "Recorded panes"
-"""The last part of the labels of steps that write down what goes into a grouping, and what comes out."""
 
 
 @dataclass(frozen=True)
 class Figure:
     """A drawing; notebooks show it.
-
-    Attributes:
-        recording: What it shows.
 
     >>> figure = Figure(Recording("nothing", (), (), ()))
     >>> figure.svg[:4]
@@ -96,3 +93,80 @@ def _grouping_before(graph: Graph, edge: int) -> Step | None:
 
 def _where(graph: Graph, edge: int) -> str:
     return next(step.where for step in graph.steps if any(output.edge == edge for output in step.outputs))
+
+
+def recording_of_run(happenings: Happenings, title: str, mode: str) -> Recording:
+    """What was seen of a grouping, as a recording.
+
+    Args:
+        happenings: What the workers have written down.
+        title: What the recording shows.
+        mode: ``batch``, ``micro_batch`` or ``streaming``.
+
+    >>> seen = Happenings(9, watermarks=((At(0, 1), 5), (At(0, 2), 9)))
+    >>> recording = recording_of_run(seen, "a stream without a clock", "streaming")
+    >>> recording.counts_steps, recording.watermark
+    (True, ((1000000, 5), (2000000, 9)))
+    """
+    if mode == "batch":
+        happenings = _in_event_time(happenings)
+    when = [at for at, _ in (*happenings.inputs, *happenings.panes, *happenings.watermarks)]
+    are_steps = len({at.clock_micros for at in when}) <= 1
+    steps = {step: number for number, step in enumerate(sorted({at.step for at in when}), 1)}
+
+    def clock_of(at: At) -> int:
+        return steps[at.step] * STEP_MICROS if are_steps else at.clock_micros
+
+    watermarks = tuple(_moves(happenings.watermarks))
+    return Recording(
+        title,
+        tuple(_inputs(happenings, clock_of, {} if are_steps else _first_steps(watermarks))),
+        tuple(replace(pane, clock_micros=clock_of(at)) for at, pane in happenings.panes),
+        tuple((clock_of(at), micros) for at, micros in watermarks),
+        mode,
+        happenings.is_complete,
+        counts_steps=are_steps,
+    )
+
+
+def _inputs(
+    happenings: Happenings, clock_of: Callable[[At], int], moved: dict[int, int]
+) -> Iterator[RecordedInput]:
+    lost = [found for _, found in happenings.dropped]
+    for at, found in happenings.inputs:
+        # At one instant elements come before the watermark. This one came after it, though at the same time.
+        is_after = at.step > moved.get(at.clock_micros, at.step)
+        is_lost = found in lost
+        if is_lost:
+            lost.remove(found)
+        yield replace(found, clock_micros=clock_of(at) + is_after, is_dropped=is_lost)
+
+
+def _first_steps(watermarks: Iterable[Row]) -> dict[int, int]:
+    """The first step at which the watermark moved, by processing time."""
+    return {at.clock_micros: at.step for at, _ in reversed([*watermarks])}
+
+
+def _moves(rows: Iterable[Row]) -> Iterator[Row]:
+    """The watermarks that differ from the one before."""
+    before: int | None = None
+    for at, micros in rows:
+        if micros != before:
+            before = micros
+            yield at, micros
+
+
+def _in_event_time(happenings: Happenings) -> Happenings:
+    """A batch in order of event time, a step each; its end, at which all panes come, is the last step."""
+    inputs = sorted((found for _, found in happenings.inputs), key=lambda found: found.event_micros)
+    end = At(0, len(inputs))
+    return replace(
+        happenings,
+        inputs=tuple((At(0, step), found) for step, found in enumerate(inputs)),
+        panes=_at(end, happenings.panes),
+        watermarks=((end, MAX_MICROS),),
+    )
+
+
+def _at(at: At, rows: Sequence[Row]) -> tuple[Row, ...]:
+    return tuple((at, found) for _, found in rows)

@@ -9,8 +9,52 @@ from dataclasses import dataclass
 from penstock.base.where import here
 from penstock.error import three_parts
 from penstock.figures.markup import element, escaped
-from penstock.figures.page_style import PAGE_STYLE
-from penstock.figures.style import STYLE
+from penstock.figures.style import STYLE, colours
+
+_RULES = """
+*{box-sizing:border-box}
+html{-webkit-text-size-adjust:100%;text-size-adjust:100%;scroll-behavior:smooth}
+body{margin:0 auto;max-width:78rem;padding:2.5rem clamp(1rem,4vw,3rem) 5rem;background:var(--paper);color:var(--ink);
+font:1.0625rem/1.55 "Iowan Old Style","Palatino Linotype",Palatino,"Book Antiqua",Georgia,serif;
+overflow-wrap:break-word}
+h1{font-size:clamp(1.7rem,5vw,2.4rem);line-height:1.15;font-weight:500;margin:0 0 .75rem;letter-spacing:-.01em;
+max-width:24em;text-wrap:balance}
+h2{font-size:1.3rem;line-height:1.25;font-weight:600;margin:0 0 .5rem;text-wrap:balance}
+p{margin:0 0 .8rem;max-width:38rem;hyphens:auto}
+a{color:inherit;text-decoration-color:var(--quiet);text-decoration-thickness:1px;text-underline-offset:.2em}
+a:hover{text-decoration-color:currentColor}
+.summary{display:flex;flex-wrap:wrap;gap:.2rem 1.4rem;color:var(--quiet)}
+.count{white-space:nowrap}
+nav{border-top:1px solid var(--line);border-bottom:1px solid var(--line);margin:2rem 0 0;padding:1.1rem 0 1.2rem}
+nav h2{font-size:1rem;font-variant-caps:small-caps;letter-spacing:.06em;color:var(--quiet);font-weight:500}
+nav ol{margin:0;padding:0;list-style:none;columns:25rem;column-gap:3rem}
+nav li{display:flex;justify-content:space-between;gap:1rem;break-inside:avoid;padding:.12rem 0}
+nav li a{text-decoration:none}
+nav li a:hover{text-decoration:underline}
+.marks{white-space:nowrap;letter-spacing:.15em}
+.mark{font-family:system-ui,"Segoe UI Symbol","DejaVu Sans",sans-serif;font-weight:600}
+.mark.passed{color:var(--on-time)}
+.mark.differs{color:var(--early)}
+.mark.failed{color:var(--late)}
+.mark.not{color:var(--quiet)}
+section{margin:3.2rem 0 0;scroll-margin-top:1rem}
+.figures{display:grid;grid-template-columns:repeat(auto-fit,minmax(min(100%,32rem),1fr));gap:2rem 2.5rem;
+margin-top:1.2rem}
+figure{margin:0;min-width:0;max-width:40rem}
+figcaption{margin-top:.35rem;font-size:.95rem;line-height:1.4;color:var(--quiet)}
+figcaption b{color:var(--ink);font-weight:600}
+.drawing{overflow-x:auto;overscroll-behavior-x:contain}
+.drawing svg{display:block;width:100%;min-width:31.5rem;height:auto}
+.drawing:focus-visible,a:focus-visible{outline:2px solid var(--early);outline-offset:3px}
+@media (max-width:40rem){.drawing svg{min-width:34rem}}
+@media (prefers-reduced-motion:reduce){html{scroll-behavior:auto}}
+@media print{body{padding:0;font-size:10.5pt}figure,nav li{break-inside:avoid}h2{break-after:avoid}
+.drawing svg{min-width:0}.drawing{overflow:visible}}
+"""
+
+PAGE_STYLE = element("style", colours(":root"), _RULES.replace("\n", ""))
+"""The style of a page."""
+
 
 STATUSES: Mapping[str, str] = {"passed": "✓", "differs by the model": "≈", "failed": "✗", "not built": "○"}
 """What can have come of a figure, and its mark."""
@@ -43,12 +87,12 @@ class Section:
                 hint = f"use one of {', '.join(STATUSES)}"
                 raise ValueError(three_parts(f"there is no status {status!r}", where=here(), hint=hint))
             if svg and not svg.startswith("<svg"):
-                what = f"the drawing of {caption!r} is no <svg>"
+                what = f"the drawing of {caption!r} is not an <svg>"
                 raise ValueError(three_parts(what, where=here(), hint="pass what draw(recording) gives"))
 
 
 def page(title: str, sections: Sequence[Section]) -> str:
-    """An HTML page of sections with their figures, and a list of contents with what came of each.
+    """An HTML page of sections with their figures, and a list of contents with the status of each.
 
     Args:
         title: The title of the page.
@@ -119,7 +163,7 @@ def _marks(section: Section) -> Iterator[str]:
 
 
 def _mark(status: str, text: str = "") -> str:
-    """The sign of a status; its meaning is there for whoever hears the page, and on hovering."""
+    """The sign of a status, with its meaning for screen readers and on hovering."""
     if not text:
         return element("span", STATUSES[status], class_=f"mark {_class(status)}", aria_hidden="true")
     return element(

@@ -3,15 +3,92 @@
 from __future__ import annotations
 
 from collections.abc import Iterator, Sequence
+from dataclasses import dataclass
 
-from penstock.figures.boxes import PaneBox
-from penstock.figures.layout import Layout, Panel
+from penstock.figures.layout import Layout, Panel, is_finite
 from penstock.figures.markup import MINUS, element, escaped, number_text, shortened, text_width
-from penstock.figures.recording import RecordedPane
 from penstock.figures.room import Area, Room
-from penstock.figures.scales import is_finite
 from penstock.figures.style import FONT_SIZES, WORD_SHARE
+from penstock.machines.recorder import RecordedInput, RecordedPane
 from penstock.utils.windowed_value import PaneInfoTiming
+
+
+@dataclass(frozen=True)
+class PaneBox:
+    """A pane of one key, and the rectangle that stands for it.
+
+    Attributes:
+        pane: The pane.
+        from_micros: The processing time at which its rectangle begins: that of the pane before it, or of the first
+            element that is new in it.
+        refinements: The number of earlier panes that it refines.
+        is_taken_back: Whether a later pane takes its value back.
+    """
+
+    pane: RecordedPane
+    from_micros: int
+    refinements: int
+    is_taken_back: bool
+
+
+def boxes_of(panes: Sequence[RecordedPane], inputs: Sequence[RecordedInput]) -> list[PaneBox]:
+    """The rectangles of all panes of one key that give a value, in their order.
+
+    A pane refines earlier ones of its window, and of windows within it, which have become part of it.
+
+    >>> inputs = [RecordedInput(3, 100, "", "7"), RecordedInput(4, 300, "", "8")]
+    >>> panes = [RecordedPane(0, 10, 200, "", "7", 0, 0), RecordedPane(0, 10, 400, "", "15", 1, 1)]
+    >>> [(box.from_micros, box.refinements) for box in boxes_of(panes, inputs)]
+    [(100, 0), (200, 1)]
+    """
+    taken_back = _taken_back(panes)
+    given: list[RecordedPane] = []
+    boxes: list[PaneBox] = []
+    for number, pane in enumerate(panes):
+        if not pane.is_retraction:
+            refined = [before for before in given if _is_within(before, pane)]
+            boxes.append(PaneBox(pane, _begin(pane, refined, inputs), len(refined), number in taken_back))
+            given.append(pane)
+    return boxes
+
+
+def _is_within(inner: RecordedPane, outer: RecordedPane) -> bool:
+    return outer.start_micros <= inner.start_micros and inner.end_micros <= outer.end_micros
+
+
+def _begin(pane: RecordedPane, refined: Sequence[RecordedPane], inputs: Sequence[RecordedInput]) -> int:
+    """The latest of the panes before; an element that none of them has seen comes first, if it is earlier."""
+    moments = [before.clock_micros for before in refined if before.clock_micros < pane.clock_micros]
+    new = [
+        each.clock_micros
+        for each in inputs
+        if pane.start_micros <= each.event_micros < pane.end_micros
+        and each.clock_micros <= pane.clock_micros
+        # Backwards, because the last one has seen most.
+        and not any(_has_seen(before, each) for before in reversed(refined))
+    ]
+    return min([*moments[-1:], *new[:1]], default=pane.clock_micros)
+
+
+def _has_seen(pane: RecordedPane, element: RecordedInput) -> bool:
+    return (
+        element.clock_micros <= pane.clock_micros
+        and pane.start_micros <= element.event_micros < pane.end_micros
+    )
+
+
+def _taken_back(panes: Sequence[RecordedPane]) -> set[int]:
+    """The numbers of the panes whose value is taken back: each retraction takes back the latest pane that it fits."""
+    standing: dict[tuple[int, int, str], list[int]] = {}
+    found: set[int] = set()
+    for number, pane in enumerate(panes):
+        of_the_same = standing.setdefault((pane.start_micros, pane.end_micros, pane.value), [])
+        if not pane.is_retraction:
+            of_the_same.append(number)
+        elif of_the_same:
+            found.add(of_the_same.pop())
+    return found
+
 
 CLASSES = {
     PaneInfoTiming.EARLY: "early",
@@ -40,7 +117,7 @@ def area_of(panel: Panel, box: PaneBox) -> Area:
 
 
 def _across(panel: Panel, pane: RecordedPane) -> tuple[float, float]:
-    """From where to where its window is; a short one is at least to be seen."""
+    """The left and the right edge of its window; a short window stays visible."""
     left, right = panel.events.place(pane.start_micros), panel.events.place(pane.end_micros)
     return left, max(right, min(left + 2, panel.area.right))
 
@@ -146,7 +223,7 @@ def _places_within(area: Area, width: float) -> Iterator[tuple[float, float]]:
 
 
 def _places_below(area: Area, width: float) -> Iterator[tuple[float, float]]:
-    """Likewise near its lower edge."""
+    """Where a text may begin so that all of it is in the rectangle, near its lower edge."""
     if width + 2 * _GAP <= area.right - area.left and area.bottom - 5 - _ASCENT >= area.top:
         yield from ((x, area.bottom - 5) for x in _columns(area, width))
 
@@ -162,7 +239,6 @@ def _places_around(area: Area, width: float) -> Iterator[tuple[float, float]]:
 
 
 def _columns(area: Area, width: float) -> list[float]:
-    """In the middle, or at a side."""
     middle = (area.left + area.right - width) / 2
     first, last = area.left + _GAP, area.right - width - _GAP
     sides = [min(area.left + 5, last), max(area.right - width - 5, first)]

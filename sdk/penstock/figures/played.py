@@ -6,12 +6,18 @@ from collections.abc import Iterable, Iterator, Sequence
 from itertools import accumulate
 from typing import Any
 
-from penstock.base.bounded_window import BoundedWindow, GlobalWindow
 from penstock.error import three_parts
-from penstock.figures.recording import RecordedInput, RecordedPane, Recording, value_text
+from penstock.figures.recording import Recording
 from penstock.functions.combinefn import CombineFn
+from penstock.io.recorded_stream import (
+    ElementEvent,
+    MicroBatchEvent,
+    ProcessingTimeEvent,
+    WatermarkEvent,
+)
 from penstock.machines.grouping import GroupingMachine
 from penstock.machines.playing import play
+from penstock.machines.recorder import RecordedInput, RecordedPane, bounds_of, value_text
 from penstock.machines.records import (
     MAX_MICROS,
     MIN_MICROS,
@@ -19,18 +25,12 @@ from penstock.machines.records import (
     AdvanceWatermark,
     Arrive,
     Dropped,
-    EndRound,
+    EndMicroBatch,
     Event,
     Pane,
     Played,
 )
-from penstock.testing.test_stream import (
-    ElementEvent,
-    MicroBatchEvent,
-    ProcessingTimeEvent,
-    TestStream,
-    WatermarkEvent,
-)
+from penstock.testing.test_stream import TestStream
 from penstock.windows.windowing import Windowing
 
 STEP_MICROS = 1_000_000
@@ -140,7 +140,7 @@ def _events_of(test_stream: TestStream, tag: str | None) -> Iterator[Event]:
                 clock_micros += advance_by.micros
                 yield AdvanceClock(clock_micros)
             case MicroBatchEvent():
-                yield EndRound(now)
+                yield EndMicroBatch(now)
 
 
 def _written(test_stream: TestStream) -> tuple[Any, ...]:
@@ -174,11 +174,9 @@ class _Clocks:
         self.end_micros = last + STEP_MICROS if self.are_steps else last
 
     def of_step(self, step: int) -> int:
-        """Processing time at an event."""
         return self._by_step[step] if step < len(self._by_step) else self.end_micros
 
     def of_played(self, one: Played) -> int:
-        """Processing time at which something came out."""
         if self.are_steps or one.step >= len(self._by_step):
             return self.of_step(one.step)
         return max(one.clock_micros, self._first)
@@ -194,7 +192,7 @@ def _watermark(
     reached = MIN_MICROS
     for step, event in enumerate(events):
         match event:
-            case EndRound() if mode == "micro_batch":
+            case EndMicroBatch() if mode == "micro_batch":
                 yield clocks.of_step(step), MAX_MICROS
                 yield clocks.of_step(step), MIN_MICROS
             case AdvanceWatermark(micros) if mode == "streaming" and micros > reached:
@@ -244,13 +242,3 @@ def _panes(results: Iterable[Played], clocks: _Clocks) -> Iterator[RecordedPane]
                 pane.kind.is_retraction,
                 pane.info.is_last,
             )
-
-
-def bounds_of(window: BoundedWindow) -> tuple[int, int]:
-    """Where a window begins and ends; one of the user's that does not say where it begins, begins with time itself."""
-    if isinstance(window, GlobalWindow):
-        return MIN_MICROS, MAX_MICROS
-    try:
-        return window.start.micros, window.end_micros
-    except NotImplementedError:
-        return MIN_MICROS, window.end_micros

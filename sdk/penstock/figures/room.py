@@ -45,9 +45,6 @@ class Area(NamedTuple):
 class Room:
     """What is taken of a drawing.
 
-    Args:
-        bounds: All there is.
-
     >>> room = Room(Area(0, 0, 100, 100))
     >>> room.take(Area(0, 0, 50, 50))
     >>> room.first_free([Area(10, 10, 20, 20), Area(90, 0, 110, 9), Area(60, 0, 70, 9)])

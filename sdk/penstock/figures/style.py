@@ -78,7 +78,7 @@ font-variant-numeric:tabular-nums}
 .penstock-figure .value-gone{fill:@quiet}
 .penstock-figure .key{fill:@ink}
 """
-"""The rules; ``@ink`` and the like are colours."""
+"""The rules; names that begin with ``@`` are colours."""
 
 _RULES_OF_TONE = """
 .penstock-figure .TONE.area{fill:@TONE;stroke:@TONE}

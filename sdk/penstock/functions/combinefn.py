@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import enum
 from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from typing import Any
 
@@ -10,16 +11,14 @@ from penstock.base.labels import label_from_callable
 from penstock.base.where import here
 from penstock.coders.typecoders import registry
 from penstock.error import three_parts
-from penstock.functions.output_hints import strip_output_annotations
 from penstock.typehints import trivial_inference, typehints
-from penstock.typehints.decorators import IOTypeHints, TypeCheckError, WithTypeHints, get_type_hints
-
-__all__ = [
-    "CallableWrapperCombineFn",
-    "CombineFn",
-    "NoSideInputsCallableWrapperCombineFn",
-    "curry_combine_fn",
-]
+from penstock.typehints.decorators import (
+    IOTypeHints,
+    TypeCheckError,
+    WithTypeHints,
+    get_type_hints,
+    strip_output_annotations,
+)
 
 
 class CombineFn(WithTypeHints, HasDisplayData):
@@ -146,7 +145,7 @@ class _Chain:
 
 
 def is_whole(element: Any) -> bool:
-    """Whether a number is exact, also when it is added and subtracted again: ints are, and what is one of its own kind.
+    """Whether a number stays exact when it is added and subtracted again: ints and bools do.
 
     >>> is_whole(3), is_whole(True), is_whole(3.0)
     (True, True, False)
@@ -187,39 +186,31 @@ class CallableWrapperCombineFn(CombineFn):
         return str(getattr(self.fn, "__name__", type(self.fn).__name__))
 
     def default_label(self) -> str:
-        """The function's name."""
         return label_from_callable(self.fn)
 
     def display_data(self) -> dict[str, Any]:
-        """The function's name."""
         return {"fn": self.describe()}
 
     def create_accumulator(self, *args: Any, **kwargs: Any) -> list[Any]:
-        """No values."""
         return []
 
     def add_input(self, mutable_accumulator: list[Any], element: Any, *args: Any, **kwargs: Any) -> list[Any]:
-        """One more value."""
         mutable_accumulator.append(element)
         return self._reduced(mutable_accumulator, self._buffer_size, args, kwargs)
 
     def add_inputs(
         self, mutable_accumulator: list[Any], elements: Iterable[Any], *args: Any, **kwargs: Any
     ) -> list[Any]:
-        """More values."""
         mutable_accumulator.extend(elements)
         return self._reduced(mutable_accumulator, self._buffer_size, args, kwargs)
 
     def merge_accumulators(self, accumulators: Iterable[list[Any]], *args: Any, **kwargs: Any) -> list[Any]:
-        """The values of all."""
         return [self.fn(_Chain(accumulators), *args, **kwargs)]
 
     def compact(self, accumulator: list[Any], *args: Any, **kwargs: Any) -> list[Any]:
-        """At most one value."""
         return self._reduced(accumulator, 1, args, kwargs)
 
     def extract_output(self, accumulator: list[Any], *args: Any, **kwargs: Any) -> Any:
-        """The function's result."""
         return self.fn(accumulator, *args, **kwargs)
 
     def _reduced(
@@ -284,39 +275,30 @@ class _CurriedFn(CombineFn):
         return str(described()) if described else type(self.fn).__name__
 
     def default_label(self) -> str:
-        """The label of the one inside."""
         return self.fn.default_label()
 
     def setup(self, *args: Any, **kwargs: Any) -> None:
-        """See `CombineFn`; so for the others."""
         self.fn.setup(*self.args, **self.kwargs)
 
     def create_accumulator(self, *args: Any, **kwargs: Any) -> Any:
-        """See `CombineFn`."""
         return self.fn.create_accumulator(*self.args, **self.kwargs)
 
     def add_input(self, mutable_accumulator: Any, element: Any, *args: Any, **kwargs: Any) -> Any:
-        """See `CombineFn`."""
         return self.fn.add_input(mutable_accumulator, element, *self.args, **self.kwargs)
 
     def add_inputs(self, mutable_accumulator: Any, elements: Iterable[Any], *args: Any, **kwargs: Any) -> Any:
-        """See `CombineFn`."""
         return self.fn.add_inputs(mutable_accumulator, elements, *self.args, **self.kwargs)
 
     def merge_accumulators(self, accumulators: Iterable[Any], *args: Any, **kwargs: Any) -> Any:
-        """See `CombineFn`."""
         return self.fn.merge_accumulators(accumulators, *self.args, **self.kwargs)
 
     def compact(self, accumulator: Any, *args: Any, **kwargs: Any) -> Any:
-        """See `CombineFn`."""
         return self.fn.compact(accumulator, *self.args, **self.kwargs)
 
     def extract_output(self, accumulator: Any, *args: Any, **kwargs: Any) -> Any:
-        """See `CombineFn`."""
         return self.fn.extract_output(accumulator, *self.args, **self.kwargs)
 
     def teardown(self, *args: Any, **kwargs: Any) -> None:
-        """See `CombineFn`."""
         self.fn.teardown(*self.args, **self.kwargs)
 
     def default_type_hints(self) -> Any:
@@ -325,8 +307,6 @@ class _CurriedFn(CombineFn):
 
 
 class _CurriedReversibleFn(_CurriedFn):
-    """The same for a CombineFn with ``subtract_input``."""
-
     def __init__(self, fn: CombineFn, args: Sequence[Any], kwargs: Mapping[str, Any]) -> None:
         super().__init__(fn, args, kwargs)
         if hasattr(fn, "subtracts"):
@@ -360,3 +340,56 @@ def curry_combine_fn(fn: CombineFn, args: Sequence[Any], kwargs: Mapping[str, An
         return fn
     curried = _CurriedReversibleFn if hasattr(fn, "subtract_input") else _CurriedFn
     return curried(fn, args, kwargs)
+
+
+class NoValue(enum.Enum):
+    """Stands for no value where an empty PCollection needs an element; equal to its pickled copies."""
+
+    MARKER = enum.auto()
+
+
+_PASSED_ON = (
+    "setup create_accumulator merge_accumulators compact extract_output teardown subtract_input subtracts"
+)
+
+
+class DefaultingCombineFn(CombineFn):
+    """A CombineFn that leaves the marker of an otherwise empty PCollection out."""
+
+    def __init__(self, fn: CombineFn) -> None:
+        super().__init__()
+        self.fn = fn
+        # The marker is never taken back.
+        for name in _PASSED_ON.split():
+            if hasattr(fn, name):
+                setattr(self, name, getattr(fn, name))
+        self.takes_retractions = fn.takes_retractions
+
+    @staticmethod
+    def is_marker(value: Any) -> bool:
+        """Whether a value is the marker."""
+        return value is NoValue.MARKER
+
+    def default_label(self) -> str:
+        """The label of the one inside."""
+        return self.fn.default_label()
+
+    def describe(self) -> str:
+        """The name of the one inside, for people."""
+        described = getattr(self.fn, "describe", None)
+        return str(described()) if described else type(self.fn).__name__
+
+    def add_input(self, mutable_accumulator: Any, element: Any, *args: Any, **kwargs: Any) -> Any:
+        """The accumulator, with the element unless it is the marker."""
+        if element is NoValue.MARKER:
+            return mutable_accumulator
+        return self.fn.add_input(mutable_accumulator, element, *args, **kwargs)
+
+    def add_inputs(self, mutable_accumulator: Any, elements: Iterable[Any], *args: Any, **kwargs: Any) -> Any:
+        """The accumulator, with the elements that are not the marker."""
+        values = [element for element in elements if element is not NoValue.MARKER]
+        return self.fn.add_inputs(mutable_accumulator, values, *args, **kwargs)
+
+    def default_type_hints(self) -> Any:
+        """The type hints of the one inside."""
+        return self.fn.get_type_hints()

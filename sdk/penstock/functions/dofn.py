@@ -9,54 +9,23 @@ from penstock.base.display import DisplayDataItem, HasDisplayData
 from penstock.base.where import here
 from penstock.error import three_parts
 from penstock.functions import params
-from penstock.functions.batch_types import annotated_input, annotated_output, element_hints
-from penstock.functions.output_hints import strip_output_annotations
+from penstock.functions.batches import annotated_input, annotated_output, element_hints
 from penstock.functions.params import (
-    DoFnContext,
     DoFnParam,
-    DoFnProcessContext,
-    ProcessContinuation,
-    RestrictionProvider,
-    WatermarkEstimatorProvider,
 )
 from penstock.functions.signature import (
-    Call,
-    DoFnSignature,
     MethodSignature,
     Parameter,
-    bind,
     method_signature,
-    signature_of,
 )
 from penstock.typehints import trivial_inference, typehints
-from penstock.typehints.decorators import IOTypeHints, TypeCheckError, WithTypeHints, get_type_hints
-
-__all__ = [
-    "Call",
-    "CallableWrapperDoFn",
-    "DoFn",
-    "DoFnContext",
-    "DoFnParam",
-    "DoFnProcessContext",
-    "DoFnSignature",
-    "FilterDoFn",
-    "FlatMapDoFn",
-    "FlatMapTupleDoFn",
-    "ItemsDoFn",
-    "MapDoFn",
-    "MapTupleDoFn",
-    "MethodSignature",
-    "Parameter",
-    "ProcessContinuation",
-    "RestrictionProvider",
-    "WatermarkEstimatorProvider",
-    "bind",
-    "get_function_args_defaults",
-    "get_function_arguments",
-    "identity",
-    "signature_of",
-    "strip_output_annotations",
-]
+from penstock.typehints.decorators import (
+    IOTypeHints,
+    TypeCheckError,
+    WithTypeHints,
+    get_type_hints,
+    strip_output_annotations,
+)
 
 
 def _does_nothing(method: Callable[..., Any]) -> Callable[..., Any]:
@@ -104,22 +73,6 @@ class DoFn(WithTypeHints, HasDisplayData):
     StateParam = params.StateDoFnParam
     TimerParam = params.TimerDoFnParam
     RestrictionParam = params.RestrictionDoFnParam
-
-    DoFnProcessParams = [
-        ElementParam,
-        SideInputParam,
-        TimestampParam,
-        WindowParam,
-        WindowedValueParam,
-        WatermarkEstimatorParam,
-        PaneInfoParam,
-        BundleFinalizerParam,
-        KeyParam,
-        StateParam,
-        TimerParam,
-        BundleContextParam,
-        SetupContextParam,
-    ]
 
     @staticmethod
     def from_callable(fn: Callable[..., Any]) -> DoFn:
@@ -375,7 +328,7 @@ class FlatMapDoFn(DoFn):
         return {"fn": DisplayDataItem(self.describe(), label="Transform Function")}
 
     def _get_display_data_namespace(self) -> str:
-        # The classes that only some functions need are no business of those who read it.
+        # The classes that only some functions need do not matter to those who read it.
         return "penstock.transforms.core.CallableWrapperDoFn"
 
     def process(self, element: Any, *args: Any, **kwargs: Any) -> Any:
@@ -428,15 +381,13 @@ class ItemsDoFn(FlatMapDoFn):
         super().__init__(identity)
 
     def process(self, element: Any) -> Any:
-        """The items."""
         return iter(element)
 
     def default_type_hints(self) -> Any:
-        """None: the type of the items follows from that of the elements."""
+        """None: the type of the items follows from the type of the elements."""
         return IOTypeHints.empty()
 
     def infer_output_type(self, input_type: Any) -> Any:
-        """The type of the items."""
         return trivial_inference.element_type(input_type)
 
 
@@ -452,7 +403,6 @@ class MapDoFn(FlatMapDoFn):
         return [self.fn(element, *args, **kwargs)]
 
     def default_type_hints(self) -> Any:
-        """The function's type hints."""
         return _without_output_annotations(self._function_hints().extract_tagged_outputs())
 
     def infer_output_type(self, input_type: Any) -> Any:
@@ -468,7 +418,6 @@ class FilterDoFn(FlatMapDoFn):
     """
 
     def process(self, element: Any, *args: Any, **kwargs: Any) -> Iterable[Any]:
-        """The element or nothing."""
         return [element] if self.fn(element, *args, **kwargs) else []
 
     def default_type_hints(self) -> Any:
@@ -501,7 +450,6 @@ class FlatMapTupleDoFn(FlatMapDoFn):
     """
 
     def process(self, element: Any, *args: Any, **kwargs: Any) -> Any:
-        """The function's own result."""
         return self.fn(*element, *args, **kwargs)
 
     def process_signature(self) -> MethodSignature:
@@ -539,7 +487,6 @@ class MapTupleDoFn(FlatMapTupleDoFn):
         return [self.fn(*element, *args, **kwargs)]
 
     def default_type_hints(self) -> Any:
-        """The function's output type."""
         hints = self._function_hints().extract_tagged_outputs().with_input_types_from(IOTypeHints.empty())
         return _without_output_annotations(hints)
 

@@ -26,18 +26,6 @@ from penstock.error import three_parts
 from penstock.typehints import row_type, typehints
 from penstock.typehints.unions import without_none
 
-__all__ = [
-    "Arithmetic",
-    "Comparison",
-    "Connective",
-    "Expression",
-    "Field",
-    "IsNull",
-    "Literal",
-    "Not",
-    "field",
-]
-
 _ARITHMETIC: dict[str, Callable[[Any, Any], Any]] = {
     "+": operator.add,
     "-": operator.sub,
@@ -184,15 +172,12 @@ class Field(Expression):
 
     @property
     def parts(self) -> tuple[Expression, ...]:
-        """None."""
         return ()
 
     def __call__(self, element: Any) -> Any:
-        """Reads it."""
         return element[self.name] if isinstance(element, dict) else getattr(element, self.name)
 
     def fields(self) -> Iterator[str]:
-        """Its name."""
         yield self.name
 
     def type_of(self, input_type: Any) -> Any:
@@ -214,15 +199,12 @@ class Literal(Expression):
 
     @property
     def parts(self) -> tuple[Expression, ...]:
-        """None."""
         return ()
 
     def __call__(self, element: Any) -> Any:
-        """The value."""
         return self.value
 
     def type_of(self, input_type: Any) -> Any:
-        """That of the value."""
         return type(self.value)
 
     def __repr__(self) -> str:
@@ -237,7 +219,6 @@ class _Binary(Expression):
 
     @property
     def parts(self) -> tuple[Expression, ...]:
-        """Left and right."""
         return self.left, self.right
 
     def __repr__(self) -> str:
@@ -248,7 +229,6 @@ class Arithmetic(_Binary):
     """A sum, difference, product, quotient rounded down, or remainder; None if a part is None."""
 
     def __call__(self, element: Any) -> Any:
-        """The result."""
         left, right = self.left(element), self.right(element)
         return None if left is None or right is None else _ARITHMETIC[self.symbol](left, right)
 
@@ -263,7 +243,6 @@ class Comparison(_Binary):
     """Whether two values compare so; None if one is None."""
 
     def __call__(self, element: Any) -> Any:
-        """The comparison."""
         left, right = self.left(element), self.right(element)
         return None if left is None or right is None else self._compare(left, right)
 
@@ -280,7 +259,6 @@ class Connective(_Binary):
     """Whether both are true (``&``), or one of them (``|``); None where a part that is None would decide."""
 
     def __call__(self, element: Any) -> bool | None:
-        """The decision."""
         found = (_truth_value(self.left, element), _truth_value(self.right, element))
         deciding = self.symbol == "|"
         if deciding in found:
@@ -300,11 +278,9 @@ class Not(Expression):
 
     @property
     def parts(self) -> tuple[Expression, ...]:
-        """The operand."""
         return (self.operand,)
 
     def __call__(self, element: Any) -> bool | None:
-        """The opposite."""
         value = _truth_value(self.operand, element)
         return None if value is None else not value
 
@@ -324,15 +300,12 @@ class IsNull(Expression):
 
     @property
     def parts(self) -> tuple[Expression, ...]:
-        """The operand."""
         return (self.operand,)
 
     def __call__(self, element: Any) -> bool:
-        """The answer."""
         return self.operand(element) is None
 
     def type_of(self, input_type: Any) -> Any:
-        """A bool."""
         return bool
 
     def __repr__(self) -> str:
@@ -350,7 +323,7 @@ def field(name: str) -> Field:
         ``Select("team", double=field("score") * 2)``, ``GroupBy(hour=field("at") // 3600)``.
 
     Raises:
-        TypeError: `name` is no text.
+        TypeError: `name` is not a string.
 
     >>> from penstock.base.row import Row
     >>> (field("score") * 2 + 1)(Row(score=20)), (field("team") == "red")({"team": "blue"})
@@ -386,7 +359,7 @@ def _truth_value(part: Expression, element: Any) -> bool | None:
 
 
 def _truth(whole: Expression, input_type: Any) -> Any:
-    """Of fields whose types are known; objects of other classes may compare in their own way."""
+    """The type of comparisons of fields with known types; objects of other classes may compare in their own way."""
     hints = [part.type_of(input_type) for part in whole.parts]
     return _of_parts(bool, hints) if set(map(without_none, hints)) <= _PLAIN else typehints.Any
 

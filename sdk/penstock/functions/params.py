@@ -11,15 +11,6 @@ from penstock.coders.typecoders import registry
 from penstock.error import three_parts
 from penstock.functions.userstate import StateSpec, TimerSpec
 
-__all__ = [
-    "DoFnContext",
-    "DoFnParam",
-    "DoFnProcessContext",
-    "ProcessContinuation",
-    "RestrictionProvider",
-    "WatermarkEstimatorProvider",
-]
-
 
 class DoFnContext:
     """The base of the contexts of DoFn methods (Beam's ``DoFnContext``)."""
@@ -262,11 +253,7 @@ class ContextDoFnParam(DoFnParam):
         object.__setattr__(self, "kwargs", dict(kwargs or {}))
 
     def create_and_enter(self) -> tuple[Any, Any]:
-        """Makes the context manager and enters it.
-
-        Returns:
-            The manager, and what its ``__enter__`` gave.
-        """
+        """Makes the context manager and enters it."""
         manager = self.context_manager_constructor(*self.args, **self.kwargs)
         return manager, manager.__enter__()
 

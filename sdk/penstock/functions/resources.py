@@ -12,17 +12,6 @@ from typing import Any, ClassVar
 from penstock.error import three_parts
 from penstock.options.standard import StandardOptions
 
-__all__ = [
-    "AcceleratorHint",
-    "CpuCountHint",
-    "MaxActiveBundlesPerWorkerHint",
-    "MinRamHint",
-    "ResourceHint",
-    "merge_resource_hints",
-    "parse_resource_hints",
-    "resource_hints_from_options",
-]
-
 _UNITS = {"B": 1}
 for _power, _letter in enumerate("KMGTP", start=1):
     _UNITS[f"{_letter}B"] = 1000**_power
@@ -77,10 +66,10 @@ class ResourceHint:
 
     @staticmethod
     def register_resource_hint(hint_name: str, hint_class: type[ResourceHint]) -> None:
-        """Makes a kind known under a name, or under a further one.
+        """Registers a kind of hint under a name; a kind can have several.
 
         Raises:
-            TypeError: If the class is no `ResourceHint`, or has no `urn`.
+            TypeError: If the class is not a `ResourceHint`, or has no `urn`.
         """
         if not (isinstance(hint_class, type) and issubclass(hint_class, ResourceHint) and hint_class.urn):
             what = f"the resource hint {hint_name} needs a class of hints with a urn, not {hint_class!r}"
@@ -111,7 +100,6 @@ class MinRamHint(ResourceHint):
 
     @classmethod
     def get_merged_value(cls, outer_value: bytes, inner_value: bytes) -> bytes:
-        """The larger one."""
         return max(outer_value, inner_value, key=int)
 
 
@@ -122,12 +110,10 @@ class CpuCountHint(ResourceHint):
 
     @classmethod
     def parse(cls, value: Any) -> dict[str, bytes]:
-        """The number, as a text."""
         return {cls.urn: _number(value)}
 
     @classmethod
     def get_merged_value(cls, outer_value: bytes, inner_value: bytes) -> bytes:
-        """The larger one."""
         return max(outer_value, inner_value, key=int)
 
 
@@ -138,12 +124,10 @@ class MaxActiveBundlesPerWorkerHint(ResourceHint):
 
     @classmethod
     def parse(cls, value: Any) -> dict[str, bytes]:
-        """The number, as a text."""
         return {cls.urn: _number(value)}
 
     @classmethod
     def get_merged_value(cls, outer_value: bytes, inner_value: bytes) -> bytes:
-        """The sum."""
         return str(int(outer_value) + int(inner_value)).encode("ascii")
 
 
@@ -169,9 +153,6 @@ def parse_resource_hints(hints: Mapping[str, Any]) -> dict[str, bytes]:
     Args:
         hints: Beam's names (``accelerator``, ``min_ram``, ``cpu_count``, ``max_active_bundles_per_worker``,
             and the camel-case spellings), or those of hints of your own, with values.
-
-    Returns:
-        Values by URN.
 
     Raises:
         ValueError: If a name is unknown, or a value makes no sense.
@@ -236,7 +217,6 @@ def _number(value: Any) -> bytes:
 
 
 def _storage_bytes(value: Any) -> int:
-    """A number of bytes from ``"4 GiB"`` or a number."""
     if isinstance(value, int) and not isinstance(value, bool):
         return value
     match = re.fullmatch(r"(\d*\.?\d+)([A-Za-z]+)", _text(value).replace(" ", ""), re.ASCII)

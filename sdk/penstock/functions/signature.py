@@ -13,23 +13,29 @@ from typing import Any
 
 from penstock.base.where import here
 from penstock.error import three_parts
-from penstock.functions.batch_types import check_batch_parameters
-from penstock.functions.misfit import misfit
+from penstock.functions.batches import check_batch_parameters
 from penstock.functions.params import DoFnParam, kind_of
-from penstock.functions.userstate import StateSpec, TimerSpec
-from penstock.functions.window_expiration import expiration_method
+from penstock.functions.userstate import StateSpec, TimerSpec, expiration_method
+from penstock.typehints.decorators import TypeCheckError
 
-__all__ = [
-    "Call",
-    "DoFnSignature",
-    "MethodSignature",
-    "Parameter",
-    "bind",
-    "get_dofn_specs",
-    "is_stateful_dofn",
-    "signature_of",
-    "validate_stateful_dofn",
-]
+
+class ArgumentsMisfit(TypeCheckError, TypeError):
+    """The arguments do not fit the function: Beam's type for it, and Python's own."""
+
+
+def misfit(what: str, problem: str, hint: str) -> ArgumentsMisfit:
+    """The error, with the user's line.
+
+    Args:
+        what: The function, and what it is for.
+        problem: What does not fit.
+        hint: What to do.
+
+    >>> str(misfit("add, passed to Map,", "takes no element", "its first parameter is the element")).splitlines()[0]
+    'add, passed to Map, takes no element'
+    """
+    return ArgumentsMisfit(f"{what} {problem}", where=here(), hint=hint)
+
 
 ELEMENT = DoFnParam("ElementParam")
 _REQUIRED = inspect.Parameter.empty
@@ -84,12 +90,7 @@ class MethodSignature:
 
 @dataclass(frozen=True)
 class Call:
-    """How to call a method: where a `DoFnParam` stands, the runner puts the value it asks for.
-
-    Attributes:
-        args: Positional arguments.
-        kwargs: Keyword arguments, as pairs.
-    """
+    """How to call a method: where a `DoFnParam` stands, the runner puts the value it asks for."""
 
     args: tuple[Any, ...]
     kwargs: tuple[tuple[str, Any], ...] = ()
@@ -187,12 +188,6 @@ def method_signature(name: str, function: Callable[..., Any]) -> MethodSignature
 
 def signature_of(dofn: Any) -> DoFnSignature:
     """What the methods of a DoFn ask for.
-
-    Args:
-        dofn: A `penstock.transforms.core.DoFn`.
-
-    Returns:
-        The signature.
 
     Raises:
         ValueError: If a parameter is asked for twice or where it cannot be had, or state or timers are not right.

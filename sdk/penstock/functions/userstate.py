@@ -2,50 +2,118 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable
+from collections.abc import Callable, Iterable
 from typing import Any, NamedTuple, TypeVar
 
+from penstock.base.where import here
 from penstock.coders.base import Coder
 from penstock.error import three_parts
 from penstock.functions.combinefn import CombineFn
-from penstock.functions.runtime_state import (
-    AccumulatingRuntimeState,
-    BagRuntimeState,
-    CombiningValueRuntimeState,
-    MapRuntimeState,
-    OrderedListRuntimeState,
-    ReadModifyWriteRuntimeState,
-    RuntimeState,
-    SetRuntimeState,
-)
-from penstock.functions.window_expiration import on_window_expiration
 from penstock.utils.timestamp import Timestamp
 from penstock.windows.timeutil import TimeDomain
 
-__all__ = [
-    "AccumulatingRuntimeState",
-    "BagRuntimeState",
-    "BagStateSpec",
-    "BaseTimer",
-    "CombiningValueRuntimeState",
-    "CombiningValueStateSpec",
-    "MapRuntimeState",
-    "MapStateSpec",
-    "OrderedListRuntimeState",
-    "OrderedListStateSpec",
-    "ReadModifyWriteRuntimeState",
-    "ReadModifyWriteStateSpec",
-    "RuntimeState",
-    "RuntimeTimer",
-    "SetRuntimeState",
-    "SetStateSpec",
-    "StateSpec",
-    "Timer",
-    "TimerSpec",
-    "UserStateContext",
-    "on_timer",
-    "on_window_expiration",
-]
+
+class RuntimeState:
+    """A cell of state as a method sees it (Beam's ``RuntimeState``)."""
+
+    def prefetch(self) -> None:
+        """Says that the state will be read soon; does nothing."""
+
+    def finalize(self) -> None:
+        """Called when nothing more will be done to it; does nothing."""
+
+    def clear(self) -> None:
+        """Removes everything."""
+        raise NotImplementedError
+
+    def commit(self) -> None:
+        """Stores what was done."""
+        raise NotImplementedError
+
+
+class ReadModifyWriteRuntimeState(RuntimeState):
+    """One value."""
+
+    def read(self) -> Any:
+        """The value; None if there is none."""
+        raise NotImplementedError
+
+    def write(self, value: Any) -> None:
+        """Replaces the value."""
+        raise NotImplementedError
+
+
+class AccumulatingRuntimeState(RuntimeState):
+    """Something that values are added to."""
+
+    def read(self) -> Iterable[Any]:
+        """What is there."""
+        raise NotImplementedError
+
+    def add(self, value: Any) -> None:
+        """Adds a value."""
+        raise NotImplementedError
+
+
+class BagRuntimeState(AccumulatingRuntimeState):
+    """Values in no order."""
+
+
+class SetRuntimeState(AccumulatingRuntimeState):
+    """Distinct values."""
+
+
+class CombiningValueRuntimeState(AccumulatingRuntimeState):
+    """Values combined to one; `read` gives the result."""
+
+
+class MapRuntimeState(RuntimeState):
+    """Values by keys (penstock's own, after Java's ``MapState``)."""
+
+    def get(self, key: Any, default: Any = None) -> Any:
+        """The value of a key."""
+        raise NotImplementedError
+
+    def contains(self, key: Any) -> bool:
+        """Whether a key is there."""
+        raise NotImplementedError
+
+    def put(self, key: Any, value: Any) -> None:
+        """Sets the value of a key, whatever was there."""
+        raise NotImplementedError
+
+    def put_if_absent(self, key: Any, value: Any) -> bool:
+        """Sets the value of a key that has none; whether it had none."""
+        raise NotImplementedError
+
+    def remove(self, key: Any) -> None:
+        """Removes a key, if it is there."""
+        raise NotImplementedError
+
+    def keys(self) -> Iterable[Any]:
+        """The keys."""
+        raise NotImplementedError
+
+    def values(self) -> Iterable[Any]:
+        """The values."""
+        raise NotImplementedError
+
+    def entries(self) -> Iterable[tuple[Any, Any]]:
+        """Pairs of a key and its value."""
+        raise NotImplementedError
+
+
+class OrderedListRuntimeState(AccumulatingRuntimeState):
+    """Pairs of timestamp and value, in the order of timestamps."""
+
+    def read_range(self, min_time_stamp: Any, limit_time_stamp: Any) -> Iterable[tuple[Any, Any]]:
+        """The pairs from one timestamp on, before another."""
+        raise NotImplementedError
+
+    def clear_range(self, min_time_stamp: Any, limit_time_stamp: Any) -> None:
+        """Removes the pairs from one timestamp on, before another."""
+        raise NotImplementedError
+
 
 MethodT = TypeVar("MethodT", bound=Callable[..., Any])
 
@@ -198,11 +266,8 @@ class TimerSpec:
 def on_timer(timer_spec: TimerSpec) -> Callable[[MethodT], MethodT]:
     """Marks the method of a DoFn that is called when a timer fires (Beam's decorator).
 
-    Args:
-        timer_spec: The timer.
-
     Raises:
-        ValueError: If it is no `TimerSpec`, or has such a method already.
+        ValueError: If it is not a `TimerSpec`, or has such a method already.
     """
     if not isinstance(timer_spec, TimerSpec):
         raise ValueError(
@@ -269,11 +334,9 @@ class RuntimeTimer(BaseTimer):
         self.recordings: dict[str, Timestamp | None] = {}
 
     def clear(self, dynamic_timer_tag: str = "") -> None:
-        """See `BaseTimer`."""
         self.recordings[dynamic_timer_tag] = None
 
     def set(self, timestamp: Any, dynamic_timer_tag: str = "", output_timestamp: Any = None) -> None:
-        """See `BaseTimer`."""
         self.recordings[dynamic_timer_tag] = Timestamp.of(timestamp)
 
 
@@ -291,3 +354,33 @@ class UserStateContext:
     def commit(self) -> None:
         """Stores everything that was done."""
         raise NotImplementedError
+
+
+_MARK = "_is_on_window_expiration"
+
+
+def on_window_expiration(method: MethodT) -> MethodT:
+    """Marks the method of a DoFn that is called before the state of a window goes (Java's ``@OnWindowExpiration``).
+
+    It may ask for states, for the key and for the window, and gives elements at the end of the window.
+
+    Raises:
+        ValueError: If it is not a method.
+    """
+    if not callable(method):
+        raise ValueError(three_parts("@on_window_expiration decorator expected callable"))
+    setattr(method, _MARK, True)
+    return method
+
+
+def expiration_method(dofn: Any) -> Callable[..., Any] | None:
+    """The method of an object that is so marked, bound; None if there is none.
+
+    Raises:
+        ValueError: There are several.
+    """
+    names = [name for name in dir(type(dofn)) if getattr(getattr(type(dofn), name, None), _MARK, False)]
+    if len(names) > 1:
+        what = f"{type(dofn).__name__} has several methods for the end of a window: {', '.join(names)}"
+        raise ValueError(three_parts(what, where=here(), hint="decorate one with @on_window_expiration"))
+    return getattr(dofn, names[0]) if names else None

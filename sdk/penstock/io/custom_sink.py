@@ -2,12 +2,12 @@
 
 from __future__ import annotations
 
-import uuid
 from collections.abc import Iterable, Iterator
 from typing import Any
 
 from penstock import graph
 from penstock.base.bounded_window import GlobalWindow
+from penstock.base.identifiers import uuid_text
 from penstock.construction.ptransform import PTransform
 from penstock.construction.pvalue import AsIter, AsSingleton, PCollection
 from penstock.error import three_parts
@@ -17,7 +17,7 @@ from penstock.transforms.grouping import GroupByKey
 from penstock.transforms.pardo import FlatMap, Map, ParDo
 from penstock.transforms.windowing import WindowInto
 from penstock.utils.windowed_value import WindowedValue
-from penstock.windows.plain_windows import GlobalWindows
+from penstock.windows.window_fn import GlobalWindows
 
 
 class Writer:
@@ -155,7 +155,7 @@ def _finalize(_: Any, sink: Sink, init_result: Any, pieces: Iterable[Any], shard
     results = list(pieces)
     if results or not sink.skip_if_empty:
         missing = range(shards - len(results))
-        results += [sink.open_writer(init_result, str(uuid.uuid4())).close() for _ in missing]
+        results += [sink.open_writer(init_result, uuid_text()).close() for _ in missing]
     prepared = sink.pre_finalize(init_result, results)
     return sink.finalize_write(init_result, results, prepared) or ()
 
@@ -177,7 +177,7 @@ class _WriteShard(DoFn):
         self._sink = sink
 
     def process(self, element: tuple[int, Iterable[Any]], init_result: Any) -> Iterator[Any]:
-        writer = self._sink.open_writer(init_result, str(uuid.uuid4()))
+        writer = self._sink.open_writer(init_result, uuid_text())
         for value in element[1]:
             writer.write(value)
         yield writer.close()
@@ -195,7 +195,7 @@ class _WriteBundle(DoFn):
 
     def process(self, element: Any, init_result: Any) -> Iterator[Any]:
         if self._writer is None:
-            self._writer = self._sink.open_writer(init_result, str(uuid.uuid4()))
+            self._writer = self._sink.open_writer(init_result, uuid_text())
         self._writer.write(element)
         if self._writer.at_capacity():
             yield self._writer.close()

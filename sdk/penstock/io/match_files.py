@@ -20,7 +20,7 @@ from penstock.transforms.create import Create
 from penstock.transforms.pardo import Map, ParDo
 from penstock.transforms.windowing import WindowInto
 from penstock.utils.timestamp import MAX_TIMESTAMP, Duration, Timestamp
-from penstock.windows.plain_windows import FixedWindows
+from penstock.windows.window_fn import FixedWindows
 
 _LOGGER = logging.getLogger(__name__)
 

@@ -6,9 +6,8 @@ from dataclasses import replace
 from typing import Any
 
 from penstock.graph import Sink
-from penstock.windows.plain_windows import FixedWindows
-from penstock.windows.trigger_base import AccumulationMode
-from penstock.windows.watermark_triggers import AfterWatermark
+from penstock.windows.triggers import AccumulationMode, AfterWatermark
+from penstock.windows.window_fn import FixedWindows
 from penstock.windows.windowing import Windowing, default_windowing
 
 

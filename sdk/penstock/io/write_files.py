@@ -5,10 +5,10 @@ from __future__ import annotations
 import contextlib
 import copy
 import os
-import uuid
 from collections.abc import Callable, Iterable, Iterator
 from typing import Any, BinaryIO, NamedTuple
 
+from penstock.base.identifiers import uuid_text
 from penstock.base.tagged_output import TaggedOutput
 from penstock.construction.ptransform import PTransform
 from penstock.construction.pvalue import PCollection
@@ -141,7 +141,7 @@ class WriteToFiles(PTransform[Any, Any]):
         folder = known_path(self.path) or str(self.path)
         given = self._temp_directory
         temporary = (
-            known_path(given) or str(given) if given else FileSystems.join(folder, f".temp{uuid.uuid4()}")
+            known_path(given) or str(given) if given else FileSystems.join(folder, f".temp{uuid_text()}")
         )
         first = pcoll | "WriteOpenFiles" >> ParDo(
             _WriteOpenFiles(temporary, self.destination_fn, self.sink_fn, self._max_writers)
@@ -179,7 +179,7 @@ class _OpenFile:
     """A temporary file with the sink that fills it."""
 
     def __init__(self, folder: str, destination: Any, sink: FileSink) -> None:
-        self.name = FileSystems.join(folder, str(uuid.uuid4()))
+        self.name = FileSystems.join(folder, uuid_text())
         metadata = sink.create_metadata(destination, self.name)
         self._handle = FileSystems.create(self.name, metadata.mime_type, metadata.compression_type)
         self.sink = sink

@@ -8,7 +8,7 @@ from typing import Any
 from penstock.base.bounded_window import BoundedWindow, IntervalWindow
 from penstock.machines.program import GroupingProgram
 from penstock.machines.records import Arrival
-from penstock.windows.sessions import Sessions
+from penstock.windows.window_fn import Sessions
 
 
 def united(program: GroupingProgram, arrivals: Iterable[Arrival]) -> list[Arrival]:

@@ -7,21 +7,19 @@ from collections.abc import Callable, Iterable, Iterator
 from typing import Any, Final
 
 from penstock.error import three_parts
-from penstock.functions.runtime_state import (
+from penstock.functions.userstate import (
     BagRuntimeState,
+    BagStateSpec,
     CombiningValueRuntimeState,
+    CombiningValueStateSpec,
     MapRuntimeState,
+    MapStateSpec,
     OrderedListRuntimeState,
+    OrderedListStateSpec,
     ReadModifyWriteRuntimeState,
+    ReadModifyWriteStateSpec,
     RuntimeState,
     SetRuntimeState,
-)
-from penstock.functions.userstate import (
-    BagStateSpec,
-    CombiningValueStateSpec,
-    MapStateSpec,
-    OrderedListStateSpec,
-    ReadModifyWriteStateSpec,
     SetStateSpec,
     StateSpec,
 )

@@ -18,7 +18,7 @@ from penstock.machines.program import GroupingProgram, program_of
 from penstock.machines.simple_triggers import ClockDelay, EndOfWindow, Never, Total
 from penstock.machines.trigger_machine import TriggerMachine
 from penstock.utils.windowed_value import PaneInfo, PaneInfoTiming
-from penstock.windows.trigger_base import DataLossReason
+from penstock.windows.triggers import DataLossReason
 from penstock.windows.windowing import Windowing
 
 

@@ -10,7 +10,7 @@ from typing import Any
 from penstock.machines.records import Element
 from penstock.machines.simple_triggers import Always, Total
 from penstock.machines.trigger_machine import Alarm, TriggerMachine, WindowStatus, unfinished
-from penstock.windows.trigger_base import FINISHED
+from penstock.windows.triggers import FINISHED
 
 
 @dataclass(frozen=True)

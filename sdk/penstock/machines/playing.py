@@ -16,7 +16,7 @@ from penstock.machines.records import (
     Arrive,
     Element,
     Emitted,
-    EndRound,
+    EndMicroBatch,
     Event,
     Played,
     Signal,
@@ -33,7 +33,7 @@ class Player:
     At one instant elements come first, then the watermark, then what waits for the clock. So an event at some
     processing time is played when everything that waits for an earlier one has fired.
 
-    In batch, call `play` in order of event time; nothing but elements counts. In micro-batch, `EndRound` ends a
+    In batch, call `play` in order of event time; nothing but elements counts. In micro-batch, `EndMicroBatch` ends a
     round, and the watermark only decides what is let go.
 
     Args:
@@ -104,7 +104,7 @@ class Player:
             case Signal(name):
                 for key, state in self._keys.values():
                     self._add(played, key, self.machine.signal(state, name, self._times))
-            case EndRound():
+            case EndMicroBatch():
                 if self.mode == "micro_batch":
                     self._for_all_keys("end_micro_batch", played)
                     self._for_all_keys("advance_watermark", played)

@@ -13,10 +13,8 @@ from penstock.machines.records import MAX_MICROS
 from penstock.machines.trigger_machine import TriggerMachine
 from penstock.machines.triggers import looks_at_last_pane, machine_of
 from penstock.utils.timestamp import Timestamp
-from penstock.windows.plain_windows import TimestampCombiner
-from penstock.windows.sessions import Sessions
-from penstock.windows.trigger_base import AccumulationMode, ClosingBehavior, DataLossReason, OnTimeBehavior
-from penstock.windows.window_fn import MergeScope, WindowFn
+from penstock.windows.triggers import AccumulationMode, ClosingBehavior, DataLossReason, OnTimeBehavior
+from penstock.windows.window_fn import MergeScope, Sessions, TimestampCombiner, WindowFn
 from penstock.windows.windowing import Windowing
 
 

@@ -204,7 +204,7 @@ class Signal:
 
 
 @dataclass(frozen=True, slots=True)
-class EndRound:
+class EndMicroBatch:
     """A step of a recorded input: here a micro-batch ends; the other modes pass over it.
 
     Attributes:
@@ -214,7 +214,7 @@ class EndRound:
     clock_micros: int | None = None
 
 
-Event = Arrive | AdvanceWatermark | AdvanceClock | Signal | EndRound
+Event = Arrive | AdvanceWatermark | AdvanceClock | Signal | EndMicroBatch
 
 
 @dataclass(frozen=True, slots=True)

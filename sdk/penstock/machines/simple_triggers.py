@@ -15,7 +15,7 @@ from penstock.machines.trigger_machine import (
     WindowStatus,
     unfinished,
 )
-from penstock.windows.trigger_base import FINISHED
+from penstock.windows.triggers import FINISHED
 
 
 @dataclass(frozen=True)

@@ -12,7 +12,7 @@ from typing import Any, Final
 
 from penstock.base.bounded_window import BoundedWindow
 from penstock.machines.records import Element, Times
-from penstock.windows.trigger_base import FINISHED
+from penstock.windows.triggers import FINISHED
 
 CLOCK: Final = "clock"
 """The domain of alarms by processing time."""

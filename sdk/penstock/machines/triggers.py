@@ -11,24 +11,28 @@ from penstock.machines.composite_triggers import AllOf, AnyOf, EarlyAndLate, InT
 from penstock.machines.custom_triggers import Custom
 from penstock.machines.trigger_machine import TriggerMachine
 from penstock.windows.custom_trigger import CustomTrigger
-from penstock.windows.trigger_arrivals import (
+from penstock.windows.triggers import (
+    AfterAlignedProcessingTime,
+    AfterAll,
+    AfterAny,
     AfterBytes,
     AfterCount,
     AfterDelta,
+    AfterEach,
     AfterPattern,
+    AfterProcessingTime,
     AfterPunctuation,
     AfterSignal,
-)
-from penstock.windows.trigger_base import TriggerFn
-from penstock.windows.trigger_composites import AfterAll, AfterAny, AfterEach, Repeatedly
-from penstock.windows.trigger_times import (
-    AfterAlignedProcessingTime,
-    AfterProcessingTime,
     AfterSynchronizedProcessingTime,
+    AfterWatermark,
     AfterWatermarkPercentile,
+    Always,
+    DefaultTrigger,
+    Never,
+    Repeatedly,
+    TriggerFn,
+    every_part,
 )
-from penstock.windows.trigger_walks import every_part
-from penstock.windows.watermark_triggers import AfterWatermark, Always, DefaultTrigger, Never
 
 
 def machine_of(trigger: TriggerFn) -> TriggerMachine:

@@ -5,8 +5,7 @@ from __future__ import annotations
 from typing import Any
 
 from penstock.error import three_parts
-from penstock.functions.runtime_state import RuntimeState
-from penstock.functions.userstate import BaseTimer, StateSpec, TimerSpec, UserStateContext
+from penstock.functions.userstate import BaseTimer, RuntimeState, StateSpec, TimerSpec, UserStateContext
 from penstock.machines.cells import Cells, cell_of
 from penstock.machines.stateful_keys import PlainWindow, window_of
 from penstock.machines.timers import Timers

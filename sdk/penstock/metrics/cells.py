@@ -37,7 +37,7 @@ class DistributionData:
     max: int
 
     def combine(self, other: DistributionData | None) -> DistributionData:
-        """Both together."""
+        """The two combined."""
         if other is None or not other.count:
             return self
         if not self.count:
@@ -164,7 +164,7 @@ class StringSetData:
         return cls(frozenset(kept), first_dropped)
 
     def combine(self, other: StringSetData | None) -> StringSetData:
-        """Both together."""
+        """The two combined."""
         if other is None:
             return self
         bounds = [bound for bound in (self.first_dropped, other.first_dropped) if bound is not None]
@@ -215,7 +215,7 @@ class BoundedTrieData:
         )
 
     def combine(self, other: BoundedTrieData | None) -> BoundedTrieData:
-        """Both together."""
+        """The two combined."""
         if other is None:
             return self
         both = BoundedTrieData(self.paths | other.paths, self.cut | other.cut)

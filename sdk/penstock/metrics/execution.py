@@ -8,11 +8,11 @@ counts once.
 from __future__ import annotations
 
 import threading
-import time
 from collections.abc import Callable, Mapping, Set
 from dataclasses import dataclass
 from typing import Any
 
+from penstock.base import clock
 from penstock.metrics.cells import (
     BoundedTrieData,
     DistributionData,
@@ -33,7 +33,7 @@ HISTOGRAMS = "histograms"
 KINDS = (COUNTERS, DISTRIBUTIONS, GAUGES, STRING_SETS, BOUNDED_TRIES, HISTOGRAMS)
 
 RECORDINGS = "recordings"
-"""The kind of what is kept for drawings, which is no metric."""
+"""The kind of what is kept for drawings, which is not a metric."""
 
 Snapshot = dict[tuple[str, str, str, str], Any]
 """Values by kind, step, namespace and name: whole numbers for counters, else the frozen data of `cells`."""
@@ -151,7 +151,7 @@ class MetricsContainer:
 
     def set_gauge(self, name: _Name, value: int) -> None:
         """Sets a gauge now."""
-        self.gauges[name] = GaugeData(value, time.time())
+        self.gauges[name] = GaugeData(value, clock.seconds())
 
     def update_histogram(self, name: _Name, bucket_type: BucketType, value: float) -> None:
         """Takes a number into a histogram."""
@@ -165,11 +165,11 @@ class MetricsContainer:
             self._fold(kind, name)
 
     def keep(self, data: Any) -> None:
-        """Keeps what is no metric, but comes the same way: it has a ``combine``, and queries do not show it."""
+        """Keeps what is not a metric, but comes the same way: it has a ``combine``, and queries do not show it."""
         self.many[RECORDINGS, _RECORDING] = _combine(data, self.many.get((RECORDINGS, _RECORDING)))
 
     def absorb(self, other: MetricsContainer) -> None:
-        """Takes in what another container has counted, such as that of a helper thread, which may still count.
+        """Takes in what another container has counted, such as a helper thread's, which may still count.
 
         >>> container, helper = MetricsContainer("Count"), MetricsContainer("Count")
         >>> helper.inc(("game", "moves"), 2)
@@ -247,7 +247,7 @@ def note_current_in(place: Any) -> None:
 
 
 def merge_snapshots(first: Snapshot, second: Snapshot) -> Snapshot:
-    """Both snapshots together; associative and commutative, and ``{}`` changes nothing.
+    """The two snapshots merged; associative and commutative, with ``{}`` as the neutral element.
 
     >>> merge_snapshots({("counters", "A", "n", "x"): 2}, {("counters", "A", "n", "x"): 3})
     {('counters', 'A', 'n', 'x'): 5}

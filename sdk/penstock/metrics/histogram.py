@@ -104,7 +104,7 @@ class HistogramData:
         return HistogramData(self.bucket_type, counts, self.below, self.above)
 
     def combine(self, other: HistogramData | None) -> HistogramData:
-        """Both counts together.
+        """The two counts combined.
 
         Raises:
             ValueError: If the buckets differ.

@@ -48,7 +48,6 @@ class DelegatingCounter(Counter):
         self._key = _namespace_and_name(metric_name)
 
     def inc(self, n: int = 1) -> None:
-        """Adds `n`."""
         # The container's own method is written out here, since this is called for every element.
         container = _current.container
         if container is not None:
@@ -66,7 +65,6 @@ class DelegatingDistribution(Distribution):
         self._key = _namespace_and_name(metric_name)
 
     def update(self, value: Any) -> None:
-        """Takes a number in; a fraction is cut off."""
         container = _current.container
         if container is not None:
             container.update_distribution(self._key, int(value))
@@ -80,7 +78,6 @@ class DelegatingGauge(Gauge):
         self._key = _namespace_and_name(metric_name)
 
     def set(self, value: Any) -> None:
-        """Sets the number; a fraction is cut off."""
         container = current_container()
         if container is not None:
             container.set_gauge(self._key, int(value))
@@ -118,7 +115,6 @@ class DelegatingBoundedTrie(BoundedTrie):
         self._key = _namespace_and_name(metric_name)
 
     def add(self, value: Iterable[str]) -> None:
-        """Takes a path in."""
         container = current_container()
         if container is not None:
             container.add(BOUNDED_TRIES, self._key, tuple(value))
@@ -133,7 +129,6 @@ class DelegatingHistogram(Histogram):
         self._bucket_type = bucket_type
 
     def update(self, value: float) -> None:
-        """Takes a number in."""
         container = current_container()
         if container is not None:
             container.update_histogram(self._key, self._bucket_type, value)

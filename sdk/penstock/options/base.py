@@ -2,27 +2,197 @@
 
 from __future__ import annotations
 
+import argparse
 import contextvars
+import difflib
 import functools
+import inspect
 import json
 import logging
+import os
 import sys
 from collections.abc import Callable, Iterable, Iterator, Mapping
-from typing import Any, TypeVar
+from typing import Any, NoReturn, TypeVar
 
 from penstock.base.display import HasDisplayData
 from penstock.error import three_parts
-from penstock.options.parser import CommaSeparatedList, OptionsParser, nearest
-from penstock.options.value_provider import ValueProvider
+from penstock.options.value_provider import RuntimeValueProvider, StaticValueProvider, ValueProvider
 
-__all__ = [
-    "CommaSeparatedList",
-    "OptionsContext",
-    "OptionsParser",
-    "PipelineOptions",
-    "all_classes",
-    "parser_of",
-]
+_MUCH_ALIKE = 0.7
+
+
+class OptionsParser(argparse.ArgumentParser):
+    """The parser that ``_add_argparse_args`` receives: argparse's, plus arguments whose value may come later.
+
+    A flag that is defined twice takes its later definition. ``--help`` shows the options of all classes.
+    """
+
+    def __init__(self) -> None:
+        super().__init__(allow_abbrev=False, conflict_handler="resolve", add_help=False)
+        self._without_effect: dict[argparse.Action, str] = {}
+        self.add_argument("-h", "--help", action=Help)
+
+    def add_without_effect(self, instead: str, *names: str, **kwargs: Any) -> None:
+        """Adds an argument that can be given and read, and that a run says is of no effect.
+
+        Args:
+            instead: What has the effect, as a clause.
+            *names: As of ``add_argument``.
+            **kwargs: As of ``add_argument``, without `help`.
+        """
+        action = self.add_argument(*names, **kwargs, help=f"Of no effect: {instead}.")
+        self._without_effect[action] = instead
+
+    def without_effect(self) -> dict[argparse.Action, str]:
+        """The arguments that have no effect, each with what has one; redefined arguments are not included."""
+        return {action: text for action, text in self._without_effect.items() if action in self._actions}
+
+    def known_flags(self) -> list[str]:
+        """Every flag, with its dashes."""
+        return [flag for action in self._actions for flag in action.option_strings]
+
+    def add_value_provider_argument(self, *args: str, **kwargs: Any) -> None:
+        """Adds an argument whose value is a ValueProvider (Beam's method).
+
+        Args:
+            *args: As of ``add_argument``.
+            **kwargs: As of ``add_argument``; `type` and `default` are those of the value, not of the
+                provider.
+
+        Raises:
+            ValueError: If no name is given.
+        """
+        if not args or not args[0]:
+            raise ValueError(three_parts("a value provider argument has no name", hint="write '--name'"))
+        if args[0].startswith("-"):
+            option_name = next((name for name in args if name.startswith("--")), args[0]).lstrip("-")
+        else:
+            option_name = args[0]
+            kwargs["nargs"] = kwargs.get("nargs") or "?"
+        value_type = kwargs.get("type") or str
+        default = RuntimeValueProvider(option_name, value_type, kwargs.get("default"))
+        convert = functools.partial(StaticValueProvider, value_type)
+        self.add_argument(*args, **{**kwargs, "type": convert, "default": default})
+
+
+class Help(argparse.Action):
+    """Prints the options of all classes that are defined, and ends the program."""
+
+    def __init__(self, option_strings: list[str], dest: str) -> None:
+        super().__init__(option_strings, dest, nargs=0, default=argparse.SUPPRESS)
+
+    def __call__(self, parser: argparse.ArgumentParser, *_: Any) -> NoReturn:
+        """Prints and ends."""
+        print(text_of_help())
+        parser.exit()
+
+
+class MergingAction(argparse.Action):
+    """An argument that can be repeated: each time it is merged into the value so far."""
+
+    def merged(self, so_far: Any, value: Any, flag: str) -> Any:
+        """The value with another one, which came with a flag.
+
+        Raises:
+            argparse.ArgumentError: If it makes no sense; argparse prints why, and ends the program.
+        """
+        raise NotImplementedError
+
+    def __call__(
+        self,
+        parser: argparse.ArgumentParser,
+        namespace: argparse.Namespace,
+        values: Any,
+        option_string: str | None = None,
+    ) -> None:
+        """Merges the value into those so far."""
+        setattr(namespace, self.dest, self.merged(getattr(namespace, self.dest), values, str(option_string)))
+
+
+class CommaSeparatedList(MergingAction):
+    """Repeated flags and commas both make one list; a value with several ``=`` stays whole.
+
+    >>> parser = argparse.ArgumentParser()
+    >>> _ = parser.add_argument("--x", action=CommaSeparatedList)
+    >>> parser.parse_args(["--x=a,b=1", "--x=c=d=1,e=2"]).x
+    ['a', 'b=1', 'c=d=1,e=2']
+    """
+
+    def merged(self, so_far: Any, value: Any, flag: str) -> list[str]:
+        return [*(so_far or ()), *_split(str(value))]
+
+
+class MergedObjects(MergingAction):
+    """Repeated JSON objects make one; of a name that comes twice the later value counts (with ``type=json.loads``)."""
+
+    def merged(self, so_far: Any, value: Any, flag: str) -> dict[str, Any]:
+        return {**(so_far or {}), **value}
+
+
+class AuditEntries(MergingAction):
+    """What Google's log of accesses to files is to note: ``key=value``, or JSON where the flag's name is a plural.
+
+    >>> parser = argparse.ArgumentParser()
+    >>> _ = parser.add_argument("--entry", "--entries", dest="entries", action=AuditEntries)
+    >>> parser.parse_args(["--entry=user=me", '--entries={"job": "7"}']).entries
+    {'x-goog-custom-audit-user': 'me', 'x-goog-custom-audit-job': '7'}
+    """
+
+    PREFIX = "x-goog-custom-audit-"
+    KEY_CHARACTERS = 64
+    VALUE_CHARACTERS = 1200
+    ENTRIES = 4
+    """With the entry ``job``, which the service adds where it is missing."""
+
+    def merged(self, so_far: Any, value: Any, flag: str) -> dict[str, str]:
+        entries = dict(so_far or {})
+        for key, text in self._pairs(value, is_json=flag.endswith("entries")):
+            self._check_length("key", key, self.KEY_CHARACTERS)
+            self._check_length("value", text, self.VALUE_CHARACTERS)
+            entries[key if key.startswith(self.PREFIX) else self.PREFIX + key] = text
+        if len({*entries, f"{self.PREFIX}job"}) > self.ENTRIES:
+            raise argparse.ArgumentError(
+                None,
+                "The maximum allowed number of GCS custom audit entries "
+                f"(including the default {self.PREFIX}job) is {self.ENTRIES}",
+            )
+        return entries
+
+    def _pairs(self, text: str, *, is_json: bool) -> list[tuple[str, str]]:
+        if not is_json:
+            key, _, value = text.partition("=")
+            return [(key, value)]
+        try:
+            return [(key, str(value)) for key, value in json.loads(text).items()]
+        except (ValueError, AttributeError):
+            raise argparse.ArgumentError(self, "it is not a JSON object") from None
+
+    def _check_length(self, kind: str, text: str, characters: int) -> None:
+        if len(text) > characters:
+            raise argparse.ArgumentError(
+                None,
+                f"The {kind} {text!r} in GCS custom audit entries exceeds the {characters}-character limit",
+            )
+
+
+def _split(text: str) -> Iterator[str]:
+    start = 0
+    for position, character in enumerate(text):
+        if character == "," and text.count("=", start, position) <= 1:
+            yield from filter(None, [text[start:position].strip()])
+            start = position + 1
+    yield from filter(None, [text[start:].strip()])
+
+
+def nearest(name: str, known: Iterable[str]) -> str | None:
+    """The known name that is most like a name, if one is much like it.
+
+    >>> nearest("shufle_partitions", ["mode", "shuffle_partitions"])
+    'shuffle_partitions'
+    """
+    close = difflib.get_close_matches(name, list(known), n=1, cutoff=_MUCH_ALIKE)
+    return close[0] if close else None
+
 
 _LOGGER = logging.getLogger(__name__)
 _STORES = ("_flags", "_all_options", "_visible_options")
@@ -85,9 +255,6 @@ class PipelineOptions(HasDisplayData):
             options: True gives the flag alone; False the flag that switches the option off, if there is one;
                 a list repeats the flag; a dict becomes JSON; None is left out with a warning.
 
-        Returns:
-            An object of this class.
-
         >>> PipelineOptions.from_dictionary({"streaming": True, "label": ["a", "b"]})._flags
         ['--streaming', '--label=a', '--label=b']
         """
@@ -109,9 +276,6 @@ class PipelineOptions(HasDisplayData):
             retain_unknown_options: Keeps flags that no class knows: alone they are True, else strings.
             display_warnings: Logs each unknown flag, with the closest known one.
             current_only: Only the options of this class.
-
-        Returns:
-            A new dictionary.
         """
         parser = parser_of([type(self)] if current_only else all_classes())
         if add_extra_args_fn:
@@ -137,13 +301,10 @@ class PipelineOptions(HasDisplayData):
         return self.get_all_options(drop_default=True, retain_unknown_options=True)
 
     def view_as(self, cls: type[_ViewT]) -> _ViewT:
-        """The same options seen as another class; a value set in one view shows in all (Beam's ``view_as``).
+        """The same options seen as another class; a value set in one view is visible in all (Beam's ``view_as``).
 
         Args:
             cls: `PipelineOptions` or a subclass.
-
-        Returns:
-            A view.
 
         Raises:
             TypeError: If `cls` is not such a class.
@@ -189,9 +350,6 @@ class OptionsContext:
     """Defaults of the options of pipelines that are made in a block (Beam's ``OptionsContext``).
 
     Also a decorator of functions. Flags do not override it; keyword arguments do.
-
-    Args:
-        **options: Values by option name.
 
     >>> class SizeOptions(PipelineOptions):
     ...     @classmethod
@@ -346,3 +504,47 @@ class StreamingOptions(PipelineOptions):
             nargs="?",
             help="An earlier version, such as 2.60.0.",
         )
+
+
+_LAST_WORDS = (
+    "Beam's other options, such as those of clouds, can be given too, and have no effect on Spark; a run names those "
+    "that are given."
+)
+
+
+def text_of_help() -> str:
+    """The options by class: the program's own come first, the runner's follow.
+
+    >>> print(text_of_help())
+    usage: ... [options]...SparkOptions: ...
+      --mode MODE ...One of batch, micro_batch, streaming...
+    """
+    parser = OptionsParser()
+    sections: list[tuple[type[PipelineOptions], list[argparse.Action]]] = []
+    for options_class in all_classes():
+        before = len(parser._actions)
+        options_class._add_argparse_args(parser)
+        sections.append((options_class, parser._actions[before:]))
+    effective = set(parser._actions).difference(parser.without_effect())
+    formatter = argparse.HelpFormatter(os.path.basename(sys.argv[0]) or "program")
+    formatter.add_usage("%(prog)s [options]", [], [])
+    for options_class, actions in sorted(sections, key=lambda section: _rank(section[0])):
+        shown = [action for action in actions if action in effective]
+        if shown:
+            formatter.start_section(f"{options_class.__name__}: {_meaning(options_class)}")
+            formatter.add_arguments(shown)
+            formatter.end_section()
+    formatter.add_text(_LAST_WORDS)
+    return formatter.format_help().rstrip()
+
+
+def _rank(options_class: type[PipelineOptions]) -> int:
+    if not options_class.__module__.startswith("penstock."):
+        return 0
+    return 1 if options_class.__module__ == "penstock.options.spark" else 2
+
+
+def _meaning(options_class: type[PipelineOptions]) -> str:
+    """The first sentence of the docstring, without where the name is from."""
+    text = inspect.cleandoc(options_class.__doc__ or "options of this program").partition("\n")[0]
+    return text.partition(" (Beam's")[0].rstrip(".")

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import copy
 import functools
 import logging
 import re
@@ -9,8 +10,7 @@ from collections.abc import Iterator, Sequence
 from typing import Any
 
 from penstock.error import three_parts
-from penstock.options.base import PipelineOptions, all_classes, parser_of
-from penstock.options.parser import OptionsParser, nearest
+from penstock.options.base import OptionsParser, PipelineOptions, all_classes, nearest, parser_of
 
 _LOGGER = logging.getLogger(__name__)
 _OURS = re.compile(r"penstock|checkpoint|(spark|shuffle|trigger|drain)(_|$)")
@@ -36,7 +36,7 @@ def check_given(options: PipelineOptions) -> None:
     >>> check_given(PipelineOptions(["--checkpoint_locatoin=/tmp/here"]))
     Traceback (most recent call last):
         ...
-    ValueError: --checkpoint_locatoin is no option
+    ValueError: --checkpoint_locatoin is not an option
       hint: did you mean --checkpoint_location? Run the program with --help to see all options
     """
     parser = parser_of(all_classes())
@@ -75,7 +75,7 @@ def _refuse_ours(flag: str, parser: OptionsParser) -> None:
         hint = f"write --spark_conf={flag[2:]}=value"
     elif close:
         hint = f"did you mean {close}? Run the program with --help to see all options"
-    raise ValueError(three_parts(f"{flag} is no option", hint=hint))
+    raise ValueError(three_parts(f"{flag} is not an option", hint=hint))
 
 
 def _meant(flag: str, parser: OptionsParser) -> str:
@@ -108,3 +108,40 @@ def _warn_of_no_effect(given: tuple[tuple[str, str], ...]) -> None:
             by_hint.setdefault(instead, []).append(flag)
         shown = "; ".join(f"{', '.join(flags)} ({instead})" for instead, flags in by_hint.items())
         _LOGGER.warning("These options are Beam's, and have no effect on Spark: %s", shown)
+
+
+def own_options(options: Any, argv: Any) -> PipelineOptions:
+    """A copy of options, or options made of command line arguments; ValueError if neither is of its type."""
+    if options is not None and not isinstance(options, PipelineOptions):
+        raise ValueError(
+            three_parts(
+                f"Parameter options, if specified, must be of type PipelineOptions. Received: {options!r}",
+                hint="PipelineOptions.from_dictionary makes options of a dictionary",
+            )
+        )
+    if argv is not None and not isinstance(argv, list):
+        raise ValueError(three_parts(f"Parameter argv, if specified, must be a list. Received: {argv!r}"))
+    if options is None:
+        return PipelineOptions(argv or [])
+    own = copy.copy(options)
+    own._all_options = dict(options._all_options)
+    return own
+
+
+def checked_arguments(arguments: dict[str, Any], taker: str = "Pipeline") -> dict[str, Any]:
+    """The keyword arguments of a pipeline or a runner; TypeError if one is neither ``spark`` nor an option.
+
+    >>> checked_arguments({"shufle_partitions": 4})
+    Traceback (most recent call last):
+        ...
+    TypeError: Pipeline has no argument or option 'shufle_partitions'
+      hint: did you mean shuffle_partitions?
+    """
+    if arguments:
+        known = {*NOT_FLAGS, *vars(parser_of(all_classes()).parse_args([]))}
+        for name in arguments:
+            if name not in known:
+                close = nearest(name, known)
+                hint = f"did you mean {close}?" if close else "a program run with --help shows all options"
+                raise TypeError(three_parts(f"{taker} has no argument or option {name!r}", hint=hint))
+    return arguments

@@ -10,26 +10,14 @@ from dataclasses import dataclass
 from typing import Any, ClassVar
 
 from penstock.error import three_parts
-from penstock.options.base import CommaSeparatedList, OptionsParser, PipelineOptions
-from penstock.options.parser import AuditEntries, MergedObjects
+from penstock.options.base import (
+    AuditEntries,
+    CommaSeparatedList,
+    MergedObjects,
+    OptionsParser,
+    PipelineOptions,
+)
 from penstock.options.standard import DebugOptions
-
-__all__ = [
-    "AzureOptions",
-    "CrossLanguageOptions",
-    "FlinkRunnerOptions",
-    "GoogleCloudOptions",
-    "HadoopFileSystemOptions",
-    "JobServerOptions",
-    "KafkaStreamsRunnerOptions",
-    "OptionsOfOtherSystems",
-    "PortableOptions",
-    "PrismRunnerOptions",
-    "ProfilingOptions",
-    "S3Options",
-    "TestDataflowOptions",
-    "WorkerOptions",
-]
 
 _LOGGER = logging.getLogger(__name__)
 

@@ -2,8 +2,6 @@
 
 from __future__ import annotations
 
-# Only for what it does: --help prints the options from then on.
-from penstock.options import help as help
 from penstock.options.base import OptionsContext, OptionsParser, PipelineOptions
 from penstock.options.other_systems import (
     AzureOptions,

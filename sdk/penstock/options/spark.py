@@ -2,17 +2,131 @@
 
 from __future__ import annotations
 
+import argparse
+import functools
+import json
+import logging
+import os
+import re
+from collections.abc import Iterable, Mapping
 from typing import Any
 
 from penstock.error import three_parts
-from penstock.options.base import OptionsParser, PipelineOptions
-from penstock.options.spark_conf import SparkProperties, properties_of_file, spark_properties
+from penstock.options.base import MergingAction, OptionsParser, PipelineOptions
+
+_LOGGER = logging.getLogger(__name__)
+
+_LINE = re.compile(r"((?:[^\\\s=:]|\\.)+)\s*[=:]?\s*(.*)", re.DOTALL)
+_ESCAPE = re.compile(r"\\(u[0-9a-fA-F]{4}|.)", re.DOTALL)
+_ESCAPED = {"n": "\n", "r": "\r", "t": "\t", "f": "\f"}
+
+
+class SparkProperties(MergingAction):
+    """Collects ``key=value`` texts, and JSON objects, into one dictionary; a later value wins."""
+
+    def merged(self, so_far: Any, value: Any, flag: str) -> dict[str, str]:
+        try:
+            return {**(so_far or {}), **spark_properties([str(value)])}
+        except ValueError as error:
+            raise argparse.ArgumentError(self, str(error)) from None
+
+
+def spark_properties(given: Mapping[str, Any] | Iterable[str] | None) -> dict[str, str]:
+    """Spark properties as a dictionary of strings, however they were written.
+
+    Args:
+        given: A mapping, or texts that are each ``key=value`` or a JSON object; None for none. Booleans
+            become ``true`` and ``false``, as Spark writes them.
+
+    Returns:
+        A new dictionary; a later text wins.
+
+    Raises:
+        ValueError: If a text has no ``=``, or `given` is one string.
+
+    >>> spark_properties(["spark.ui.enabled=false", '{"spark.task.cpus": 2}'])
+    {'spark.ui.enabled': 'false', 'spark.task.cpus': '2'}
+    """
+    if isinstance(given, Mapping):
+        return {
+            key: str(value).lower() if isinstance(value, bool) else str(value) for key, value in given.items()
+        }
+    if isinstance(given, str):
+        raise ValueError(
+            three_parts("spark_conf is a string", hint="write spark_conf=['key=value'] or a dict")
+        )
+    result: dict[str, str] = {}
+    for text in given or ():
+        if text.startswith("{"):
+            result.update(spark_properties(json.loads(text)))
+            continue
+        key, equals, value = text.partition("=")
+        if not (key and equals):
+            # What stands behind the name may be a secret.
+            name = re.split(r"[\s:=]", text, maxsplit=1)[0]
+            shown = name if name == text else f"{name} ..."
+            raise ValueError(
+                three_parts(f"{shown!r} is not key=value", hint="write spark.some.property=value")
+            )
+        result[key.strip()] = value
+    return result
+
+
+def properties_of_file(path: str | os.PathLike[str]) -> dict[str, str]:
+    """The Spark properties of a file like Spark's own ``spark-defaults.conf``.
+
+    Args:
+        path: The file; ``~`` is the user's home.
+
+    Raises:
+        ValueError: It cannot be read.
+    """
+    name = os.path.expanduser(path)
+    try:
+        with open(name, encoding="utf-8") as file:
+            text = file.read()
+    except (OSError, UnicodeDecodeError) as error:
+        what = f"the file of Spark properties {name} cannot be read: {getattr(error, 'strerror', 'it is not UTF-8')}"
+        raise ValueError(three_parts(what, hint="name a file like spark-defaults.conf")) from None
+    if os.name == "posix" and os.stat(name).st_mode & 0o044:
+        _warn_of_readers(name)
+    return parsed_properties(text)
+
+
+def parsed_properties(text: str) -> dict[str, str]:
+    r"""The properties in a text with a line for each: ``key value``, ``key=value`` or ``key: value``.
+
+    >>> parsed_properties("# Keys.\nspark.a  b c\nspark.d = e\\\n  f\n\nspark.g:h\\=\\u0041")
+    {'spark.a': 'b c', 'spark.d': 'ef', 'spark.g': 'h=A'}
+    """
+    found = {}
+    # A line that ends with an odd number of backslashes goes on in the next one.
+    for line in re.sub(r"(?<!\\)((?:\\\\)*)\\\n[ \t]*", r"\1", text).splitlines():
+        match = _LINE.match(line.strip())
+        if match and match[1][0] not in "#!":
+            found[_unescaped(match[1])] = _unescaped(match[2])
+    return found
+
+
+def _unescaped(text: str) -> str:
+    def sign(match: re.Match[str]) -> str:
+        code = match[1]
+        return chr(int(code[1:], 16)) if len(code) > 1 else _ESCAPED.get(code, code)
+
+    return _ESCAPE.sub(sign, text)
+
+
+@functools.cache
+def _warn_of_readers(path: str) -> None:
+    """Says once that others can read a file."""
+    _LOGGER.warning("%s can be read by others; if it holds secrets, run: chmod 600 %s", path, path)
+
 
 MODES = ("batch", "micro_batch", "streaming")
 _SWITCHES = {
     "fast_start": "Starts a local Spark in half the time, at the cost of long jobs; for tests.",
     "show_elements_in_errors": "Puts the failing element into the error's text.",
-    "drain_on_signal": "Has Ctrl-C and SIGTERM drain a stream, in the place of cancelling it.",
+    "drain_on_signal": "Has Ctrl-C and SIGTERM drain a stream, instead of cancelling it.",
     "take_over": "Ends another run that holds the checkpoint, and goes on from where it was.",
 }
 
@@ -23,9 +137,9 @@ OPTIMISATIONS = {
     "window_columns": "simple groupings of a stream keep windows in columns, in the place of a machine for each key",
     "inline_sinks": "the last step of a stream makes the rows of its only sink, without a step of Spark's between them",
     "native_sums": "Spark adds up sums and counts of known types",
-    "native_columns": "Spark computes with the columns of a source by itself, where it can",
+    "native_columns": "Spark computes with the columns of a source on its own, where it can",
     "column_bounds": "columns whose numbers are small, as footers of files tell, are added up as they are",
-    "driver_rows": "the driver makes rows of a few values of the program by itself, without a task of Python",
+    "driver_rows": "the driver makes rows of a few values of the program on its own, without a task of Python",
     "shortcuts": "workers take the elements of a window, or the sums of all windows, together",
     "whole_batches": "batches go as they are from one `process_batch` to the next, also where there is a `process`",
 }
@@ -51,7 +165,7 @@ class SparkOptions(PipelineOptions):
         without: The names of optimisations to switch off, of `OPTIMISATIONS`, or ``all``.
         record_events: How many elements and panes of each grouping are recorded, for ``result.figure``; None for none.
         drop_state: The labels of groupings whose state in the checkpoint may go, since the pipeline has them no more.
-        drain_on_signal: Has Ctrl-C and SIGTERM drain a stream, in the place of cancelling it.
+        drain_on_signal: Has Ctrl-C and SIGTERM drain a stream, instead of cancelling it.
         take_over: Ends another run that holds the checkpoint, and goes on from where that one was.
         spark_job_server_jar: Beam's; of no effect, as are `spark_rest_url`, `spark_submit_uber_jar` and
             `spark_version`.
@@ -161,23 +275,23 @@ class SparkOptions(PipelineOptions):
 
 
 def _add_those_of_the_job_server(parser: OptionsParser) -> None:
-    """Beam's options for the way to Spark through a job server."""
     instead = "there is no job server here: --master"
     parser.add_without_effect(instead, "--spark_job_server_jar", default=None)
     parser.add_without_effect(instead, "--spark_submit_uber_jar", action="store_true", default=False)
     parser.add_without_effect(instead, "--spark_rest_url", default=None)
     parser.add_without_effect(
-        "the version is that of the installed pyspark", "--spark_version", default="3", choices=["3"]
+        "the installed pyspark has the version", "--spark_version", default="3", choices=["3"]
     )
 
 
 def _wrong_names(without: Any) -> list[str]:
-    """What is wrong with the names of optimisations to switch off."""
     hint = f"use a list of: all, {', '.join(OPTIMISATIONS)}"
     if isinstance(without, str):
         return [three_parts("without is a string", hint=hint)]
     unknown = [name for name in without or () if name != "all" and name not in OPTIMISATIONS]
-    return [three_parts(f"without names {name!r}, which is no optimisation", hint=hint) for name in unknown]
+    return [
+        three_parts(f"without names {name!r}, which is not an optimisation", hint=hint) for name in unknown
+    ]
 
 
 SparkRunnerOptions = SparkOptions

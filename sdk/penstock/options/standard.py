@@ -250,7 +250,7 @@ class SetupOptions(PipelineOptions):
         parser.add_without_effect(
             image, "--requirements_cache_only_sources", default=False, action="store_true"
         )
-        parser.add_without_effect("modules of your own travel by themselves", "--setup_file", default=None)
+        parser.add_without_effect("your own modules are sent anyway", "--setup_file", default=None)
         for names, instead in (
             (("--extra_package", "--extra_packages"), files),
             (("--file_to_stage", "--files_to_stage"), files),

@@ -67,11 +67,9 @@ class StaticValueProvider(ValueProvider):
         self.value = value_type(value)
 
     def is_accessible(self) -> bool:
-        """True, always."""
         return True
 
     def get(self) -> Any:
-        """The converted value."""
         return self.value
 
     def __str__(self) -> str:

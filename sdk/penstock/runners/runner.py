@@ -47,15 +47,12 @@ class PipelineState:
 
     @classmethod
     def is_terminal(cls, state: str | None) -> bool:
-        """Whether a run in this state has ended for good."""
+        """Whether this state is final."""
         return state in (cls.DONE, cls.FAILED, cls.CANCELLED, cls.UPDATED, cls.DRAINED)
 
 
 class PipelineResult:
     """A run of a pipeline (Beam's ``PipelineResult``); a runner gives a subclass.
-
-    Args:
-        state: One of `PipelineState`.
 
     >>> PipelineResult(PipelineState.DONE).wait_until_finish()
     'DONE'
@@ -87,9 +84,6 @@ class PipelineResult:
 
     def cancel(self) -> str:
         """Ends the run.
-
-        Returns:
-            The state at the end.
 
         Raises:
             NotImplementedError: If the run has not ended and the runner cannot end it.
@@ -130,13 +124,6 @@ class PipelineRunner:
     def run_pipeline(self, pipeline: Pipeline, options: PipelineOptions) -> PipelineResult:
         """Starts a pipeline.
 
-        Args:
-            pipeline: The pipeline.
-            options: Its options.
-
-        Returns:
-            The run, ended or not.
-
         Raises:
             NotImplementedError: In this base class.
         """
@@ -166,9 +153,6 @@ class PipelineRunner:
         Args:
             transform: A PTransform, or a function of the pipeline's start.
             options: The pipeline's options.
-
-        Returns:
-            The run.
         """
         result = self.run_async(transform, options)
         result.wait_until_finish()

@@ -73,9 +73,6 @@ class TestPipeline(Pipeline):
         Args:
             test_runner_api: Has no meaning here; it is Beam's.
 
-        Returns:
-            The run.
-
         Raises:
             AssertionError: If the run failed, or the time was up.
         """

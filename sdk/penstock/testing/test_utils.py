@@ -50,9 +50,6 @@ class TempDir:
         Args:
             suffix: The end of its name.
             lines: What is in it, with the ends of the lines.
-
-        Returns:
-            Its path.
         """
         with tempfile.NamedTemporaryFile(delete=False, dir=self._path, suffix=suffix) as file:
             file.writelines(lines or ())
@@ -167,7 +164,7 @@ class LCGenerator:
         return (self._seed >> (self._bits - 32)) & 0xFFFFFFFF
 
     def randbytes(self, length: int) -> bytes:
-        """So many bytes."""
+        """The given number of bytes."""
         count = (length + 3) // 4
         return struct.pack(f"<{count}I", *(self.next_uint() for _ in range(count)))[:length]
 

@@ -2,44 +2,35 @@
 
 from __future__ import annotations
 
+import collections
 import glob
 import itertools
+import math
+import numbers
 import tempfile
-from collections.abc import Callable, Iterable
+from collections.abc import Callable, Iterable, Mapping
 from dataclasses import dataclass
-from typing import IO, Any
+from typing import IO, Any, NamedTuple, cast
 
 from penstock.base.bounded_window import GlobalWindow
+from penstock.base.row import Row
 from penstock.base.where import at_step, caller
 from penstock.construction import pvalue
 from penstock.construction.ptransform import PTransform
 from penstock.error import three_parts
 from penstock.functions.dofn import DoFn
-from penstock.testing.matchers import (
-    BeamAssertException,
-    EqualToPerWindow,
-    TestWindowedValue,
-    contains_in_any_order,
-    equal_to,
-    equal_to_approx,
-    equal_to_per_window,
-    is_empty,
-    is_not_empty,
-    matches_all,
-    row_namedtuple_equals_fn,
-)
 from penstock.transforms.create import Create
 from penstock.transforms.grouping import Flatten, GroupByKey
 from penstock.transforms.pardo import Map, ParDo
 from penstock.transforms.windowing import WindowInto
-from penstock.utils.windowed_value import PANE_INFO_UNKNOWN
-from penstock.windows.plain_windows import GlobalWindows
-from penstock.windows.trigger_base import AccumulationMode, ClosingBehavior
+from penstock.utils.windowed_value import PANE_INFO_UNKNOWN, PaneInfo
+from penstock.windows.triggers import AccumulationMode, ClosingBehavior
+from penstock.windows.window_fn import GlobalWindows
 
 __all__ = [
-    "PANE_INFO_UNKNOWN",
     "AssertThat",
     "BeamAssertException",
+    "PANE_INFO_UNKNOWN",
     "SortLists",
     "TestWindowedValue",
     "assert_that",
@@ -54,6 +45,295 @@ __all__ = [
     "open_shards",
     "row_namedtuple_equals_fn",
 ]
+
+
+# An error's text shows so many elements of each list, and so many characters of each element.
+_SHOWN_ELEMENTS = 20
+_SHOWN_CHARACTERS = 500
+
+Matcher = Callable[[list[Any]], None]
+
+
+class BeamAssertException(Exception):
+    """A PCollection is not what a test says (Beam's name)."""
+
+
+class TestWindowedValue(NamedTuple):
+    """An element with its time, windows and pane, as ``reify_windows=True`` gives it (Beam's name)."""
+
+    value: Any
+    timestamp: Any
+    windows: list[Any]
+    pane_info: PaneInfo = PANE_INFO_UNKNOWN
+
+
+# The name begins with Test, and pytest would take the class for tests.
+TestWindowedValue.__test__ = False  # type: ignore[attr-defined]
+
+
+@dataclass(frozen=True, eq=False)
+class _EqualTo:
+    expected: list[Any]
+    equals_fn: Callable[[Any, Any], Any] | None
+
+    def __call__(self, actual: Iterable[Any]) -> None:
+        actual = list(actual)
+        if self.equals_fn is None and _same_when_sorted(self.expected, actual):
+            return
+        missing, unexpected = _difference(self.expected, actual, self.equals_fn)
+        if missing or unexpected:
+            parts = [f"Failed assert: {_shown(self.expected)} == {_shown(actual)}"]
+            parts += [f"unexpected elements {_shown(unexpected)}"] * bool(unexpected)
+            parts += [f"missing elements {_shown(missing)}"] * bool(missing)
+            raise BeamAssertException(", ".join(parts))
+
+
+def equal_to(expected: Iterable[Any], equals_fn: Callable[[Any, Any], Any] | None = None) -> Matcher:
+    """Matches these elements in any order, each as often as it is given (Beam's ``equal_to``).
+
+    Elements need be neither hashable nor sortable. The order inside of an element does count.
+
+    Args:
+        expected: The elements.
+        equals_fn: Called with an expected and an actual element; by default `row_namedtuple_equals_fn`. Each
+            actual element takes the first expected one that it equals.
+
+    Returns:
+        A matcher; it raises `BeamAssertException` with what is missing and what is unexpected.
+
+    >>> equal_to([1, 2])([2, 3])
+    Traceback (most recent call last):
+        ...
+    penstock.testing.util.BeamAssertException: Failed assert: [1, 2] == [2, 3],
+        unexpected elements [3], missing elements [1]
+    """
+    return _EqualTo(list(expected), equals_fn)
+
+
+def _same_when_sorted(expected: list[Any], actual: list[Any]) -> bool:
+    try:
+        return sorted(expected) == sorted(actual)
+    except (TypeError, ValueError):
+        # Not sortable, or, as arrays, without a plain answer to `==`.
+        return False
+
+
+def _difference(
+    expected: list[Any], actual: list[Any], equals_fn: Callable[[Any, Any], Any] | None
+) -> tuple[list[Any], list[Any]]:
+    if equals_fn is None:
+        expected, actual = _without_common(expected, actual)
+        equals_fn = row_namedtuple_equals_fn
+    missing = list(expected)
+    unexpected = []
+    for element in actual:
+        for position, candidate in enumerate(missing):
+            if equals_fn(candidate, element):
+                del missing[position]
+                break
+        else:
+            unexpected.append(element)
+    return missing, unexpected
+
+
+def _without_common(expected: list[Any], actual: list[Any]) -> tuple[list[Any], list[Any]]:
+    # What is hashable goes first, so that comparing each with each is left for what is not.
+    try:
+        wanted, found = collections.Counter(expected), collections.Counter(actual)
+    except TypeError:
+        return expected, actual
+    return list((wanted - found).elements()), list((found - wanted).elements())
+
+
+def row_namedtuple_equals_fn(
+    expected: Any, actual: Any, fallback_equals_fn: Callable[[Any, Any], Any] | None = None
+) -> bool:
+    """Whether two elements are equal; a `Row` may equal a named tuple of its fields (Beam's name).
+
+    Args:
+        expected: An element.
+        actual: Another.
+        fallback_equals_fn: Compares what is neither; by default ``==``.
+
+    >>> from penstock.pvalue import Row
+    >>> Point = collections.namedtuple("Point", "x y")
+    >>> row_namedtuple_equals_fn(Row(x=1, y=2), Point(1, 2)), row_namedtuple_equals_fn(Row(x=1), Point(1, 2))
+    (True, False)
+    """
+    if not (_is_record(expected) and _is_record(actual)):
+        return bool(fallback_equals_fn(expected, actual) if fallback_equals_fn else expected == actual)
+    wanted, found = expected._asdict(), actual._asdict()
+    return wanted.keys() == found.keys() and all(
+        row_namedtuple_equals_fn(value, found[name]) for name, value in wanted.items()
+    )
+
+
+def _is_record(element: Any) -> bool:
+    return type(element) is Row or (isinstance(element, tuple) and hasattr(element, "_asdict"))
+
+
+def equal_to_approx(expected: Iterable[Any], rel_tol: float = 1e-09, abs_tol: float = 0.0) -> Matcher:
+    """As `equal_to`, with numbers compared by ``math.isclose``, in lists and tuples too (Beam's name).
+
+    Args:
+        expected: The elements.
+        rel_tol: By how much numbers may differ, as a part of the greater one.
+        abs_tol: By how much they may differ in any case.
+
+    >>> equal_to_approx([1.0, ("a", 2.0)])([("a", 2.0000000001), 1])
+    """
+    return _EqualTo(list(expected), _Approximately(rel_tol, abs_tol))
+
+
+@dataclass(frozen=True)
+class _Approximately:
+    rel_tol: float
+    abs_tol: float
+
+    def __call__(self, expected: Any, actual: Any) -> bool:
+        if isinstance(expected, numbers.Real) and isinstance(actual, numbers.Real):
+            return math.isclose(expected, actual, rel_tol=self.rel_tol, abs_tol=self.abs_tol)
+        if (
+            isinstance(expected, list | tuple)
+            and type(actual) is type(expected)
+            and len(expected) == len(actual)
+        ):
+            return all(map(self, expected, actual))
+        return bool(expected == actual)
+
+
+@dataclass(frozen=True, eq=False)
+class EqualToPerWindow:
+    """What `equal_to_per_window` gives."""
+
+    expected: Mapping[Any, list[Any]]
+
+    def __call__(self, actual: Iterable[Any]) -> None:
+        """Compares reified elements."""
+        waiting = {window: list(elements) for window, elements in self.expected.items()}
+        for element in actual:
+            if not isinstance(element, TestWindowedValue):
+                raise BeamAssertException(
+                    f"Failed assert: an element of type {type(element).__name__} is not a TestWindowedValue; "
+                    "is reify_windows=True missing?"
+                )
+            window = element.windows[0]
+            if window not in waiting:
+                raise BeamAssertException(
+                    f"Failed assert: window {window} not found in any expected windows "
+                    f"{_shown(list(waiting))}"
+                )
+            for position, candidate in enumerate(waiting[window]):
+                if row_namedtuple_equals_fn(candidate, element.value):
+                    del waiting[window][position]
+                    break
+            else:
+                raise BeamAssertException(
+                    f"Failed assert: element {_cut(element.value)} not found in window {window}, "
+                    f"where {_shown(waiting[window])} remain"
+                )
+        for window, elements in waiting.items():
+            if elements:
+                raise BeamAssertException(
+                    f"Failed assert: unmatched elements {_shown(elements)} in window {window}"
+                )
+
+
+def equal_to_per_window(expected_window_to_elements: Mapping[Any, list[Any]]) -> EqualToPerWindow:
+    """Matches the elements of each window in any order (Beam's name); `assert_that` then reifies windows."""
+    return EqualToPerWindow(expected_window_to_elements)
+
+
+@dataclass(frozen=True, eq=False)
+class _MatchesAll:
+    expected: list[Any]
+
+    def __call__(self, actual: Iterable[Any]) -> None:
+        _EqualTo(self.expected, _matches)(actual)
+
+
+def _matches(expected: Any, actual: Any) -> bool:
+    matches = getattr(expected, "matches", None)
+    return bool(matches(actual) if callable(matches) else expected == actual)
+
+
+def matches_all(expected: Iterable[Any]) -> Matcher:
+    """Matches elements one to one, in any order, with values or hamcrest's matchers (Beam's name).
+
+    Args:
+        expected: Values, or objects with a method ``matches(element)``.
+
+    >>> matches_all([1, "a"])(["a", 1])
+    """
+    return _MatchesAll(list(expected))
+
+
+def contains_in_any_order(iterable: Iterable[Any]) -> Any:
+    """Something that equals any iterable of these elements, whatever their order (Beam's name).
+
+    >>> ("k", contains_in_any_order([1, 2])) == ("k", [2, 1])
+    True
+    """
+    return _InAnyOrder(list(iterable))
+
+
+class _InAnyOrder:
+    __hash__ = None  # type: ignore[assignment]
+
+    def __init__(self, elements: list[Any]) -> None:
+        self.elements = elements
+
+    def __eq__(self, other: object) -> bool:
+        try:
+            found = other.elements if isinstance(other, _InAnyOrder) else list(cast(Iterable[Any], other))
+        except TypeError:
+            return False
+        return _difference(self.elements, found, None) == ([], [])
+
+    def __repr__(self) -> str:
+        return f"InAnyOrder({self.elements!r})"
+
+
+def _check_empty(actual: Iterable[Any]) -> None:
+    actual = list(actual)
+    if actual:
+        raise BeamAssertException(f"Failed assert: [] == {_shown(actual)}")
+
+
+def is_empty() -> Matcher:
+    """Matches no elements (Beam's name).
+
+    >>> is_empty()([])
+    """
+    return _check_empty
+
+
+def _check_not_empty(actual: Iterable[Any]) -> None:
+    if not list(actual):
+        raise BeamAssertException("Failed assert: pcol is empty")
+
+
+def is_not_empty() -> Matcher:
+    """Matches one element or more (Beam's name).
+
+    >>> is_not_empty()([1])
+    """
+    return _check_not_empty
+
+
+def _shown(elements: list[Any]) -> str:
+    if len(elements) <= _SHOWN_ELEMENTS:
+        return f"[{', '.join(map(_cut, elements))}]"
+    first = ", ".join(map(_cut, elements[:_SHOWN_ELEMENTS]))
+    return f"[{first}, ... and {len(elements) - _SHOWN_ELEMENTS} more, {len(elements)} in all]"
+
+
+def _cut(element: Any) -> str:
+    text = repr(element)
+    if len(text) <= _SHOWN_CHARACTERS:
+        return text
+    return f"{text[:_SHOWN_CHARACTERS]}... ({len(text)} characters)"
+
 
 _Keyed = tuple[None, Any]
 
@@ -79,11 +359,8 @@ def assert_that(
         use_global_window: False calls the matcher for each window, with the pair of its elements and the
             window; and once with no elements and the global window.
 
-    Returns:
-        Nothing of use.
-
     Raises:
-        AssertionError: If `actual` is no PCollection.
+        AssertionError: If `actual` is not a PCollection.
         RuntimeError: If its pipeline has run already.
     """
     if not isinstance(actual, pvalue.PCollection):

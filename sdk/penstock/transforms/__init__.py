@@ -3,20 +3,17 @@
 from __future__ import annotations
 
 from penstock.base.labels import label_from_callable
-from penstock.construction.function_transform import annotate_yaml, ptransform_fn
-from penstock.construction.ptransform import PTransform
+from penstock.construction.ptransform import PTransform, annotate_yaml, ptransform_fn
 from penstock.functions.combinefn import CombineFn
 from penstock.functions.dofn import DoFn
 from penstock.functions.expressions import field
+from penstock.functions.field_functions import window_end, window_start
 from penstock.functions.params import ProcessContinuation, RestrictionProvider, WatermarkEstimatorProvider
-from penstock.functions.window_bounds import window_end, window_start
 
 # Only for what they do: transforms can be applied to plain values, and catch errors of theirs, from then on.
 from penstock.transforms import applying as applying
 from penstock.transforms import combiners, trigger, window
 from penstock.transforms import dead_letters as dead_letters
-from penstock.transforms.approximate_quantiles import ApproximateQuantiles
-from penstock.transforms.approximate_unique import ApproximateUnique
 from penstock.transforms.batching import BatchElements, SortAndBatchElements
 from penstock.transforms.changelog import Changelog
 from penstock.transforms.combine import CombineGlobally, CombinePerKey, CombineValues
@@ -33,10 +30,10 @@ from penstock.transforms.regex import Regex
 from penstock.transforms.reify import Reify, ToString
 from penstock.transforms.reshuffling import Reshuffle, ReshufflePerKey
 from penstock.transforms.row_joins import JoinRows
+from penstock.transforms.stats import ApproximateQuantiles, ApproximateUnique
 from penstock.transforms.upserts import Upsert, Upserts
 from penstock.transforms.validity import Valid, ValidFrom, ValidityJoin
-from penstock.transforms.windowing import SetTrigger, WindowInto
-from penstock.transforms.with_timestamps import WithTimestamps
+from penstock.transforms.windowing import SetTrigger, WindowInto, WithTimestamps
 from penstock.windows.timeutil import TimeDomain
 from penstock.windows.windowing import Windowing
 

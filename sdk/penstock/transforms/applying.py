@@ -5,16 +5,30 @@ from __future__ import annotations
 from collections.abc import Callable, Iterator, Mapping
 from typing import Any
 
-from penstock.construction import pvalue
+from penstock import graph
+from penstock.construction import ptransform, pvalue
 from penstock.construction.pipeline import Pipeline
 from penstock.construction.ptransform import PTransform
 from penstock.error import three_parts
 from penstock.transforms.create import Create
-from penstock.transforms.materialize import Materialize
-
-__all__ = ["EagerOutputs", "NoSuchTag", "apply_to"]
 
 
+class Materialize(PTransform[Any, Any]):
+    """Appends every element to a list when the pipeline has run; for what fits into memory."""
+
+    def __init__(self, into: list[Any]) -> None:
+        super().__init__()
+        self.into = into
+
+    def to_primitive(self) -> graph.Primitive:
+        return graph.Write(graph.DriverList(self.into))
+
+    def expand(self, pcoll: Any) -> pvalue.PDone:
+        self._check_pcollection(pcoll)
+        return pvalue.PDone(pcoll.pipeline)
+
+
+@ptransform.apply_to.bind
 def apply_to(transform: Any, left: Any, label: str | None = None) -> Any:
     """What ``left | transform`` does when `left` has no ``|`` of its own.
 
@@ -57,7 +71,7 @@ def apply_to(transform: Any, left: Any, label: str | None = None) -> Any:
 
 
 def _with_plain_values(pipeline: Any, pvalueish: Any, values: tuple[Any, ...]) -> Any:
-    """The nested input, with a ``Create`` in the place of each plain value."""
+    """The nested input, with a ``Create`` for each plain value."""
     replacements = {
         id(value): pipeline | f"CreatePInput{index}" >> Create(value, reshuffle=False)
         for index, value in enumerate(values)
@@ -137,6 +151,3 @@ def _mapped(node: Any, change: Callable[[Any], Any]) -> Any:
     if isinstance(node, dict):
         return {key: _mapped(part, change) for key, part in node.items()}
     return node
-
-
-PTransform._apply_to = apply_to

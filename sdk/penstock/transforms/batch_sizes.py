@@ -4,11 +4,11 @@ from __future__ import annotations
 
 import contextlib
 import random
-import time
 from collections.abc import Callable, Iterator, Sequence
 from dataclasses import dataclass
 from typing import Any
 
+from penstock.base import clock
 from penstock.error import three_parts
 from penstock.metrics import Metrics
 
@@ -109,7 +109,7 @@ class BatchSizeEstimator:
     """
 
     def __init__(
-        self, targets: BatchTargets, clock: Callable[[], float] = time.time, record_metrics: bool = True
+        self, targets: BatchTargets, clock: Callable[[], float] = clock.seconds, record_metrics: bool = True
     ) -> None:
         self._targets = targets
         self._clock = clock

@@ -3,20 +3,304 @@
 from __future__ import annotations
 
 import bisect
+import contextlib
 import logging
-import time
+import random
 from collections.abc import Callable, Iterator, Sequence
+from dataclasses import dataclass
 from typing import Any, TypeVar
 
+from penstock.base import clock
+from penstock.coders.coders import FastPrimitivesCoder, VarIntCoder
 from penstock.construction.ptransform import PTransform
 from penstock.construction.pvalue import PCollection
 from penstock.error import UnsupportedByRunner, three_parts
 from penstock.functions.dofn import DoFn
-from penstock.transforms.batch_sizes import BatchSizeEstimator, BatchTargets
-from penstock.transforms.batching_over_time import WaitingBatchDoFn, WithBucket
+from penstock.functions.userstate import (
+    BagStateSpec,
+    ReadModifyWriteStateSpec,
+    TimerSpec,
+    on_timer,
+    on_window_expiration,
+)
+from penstock.metrics import Metrics
 from penstock.transforms.pardo import ParDo
 from penstock.typehints import List, Tuple, with_input_types, with_output_types
 from penstock.utils.windowed_value import WindowedValue
+from penstock.windows.timeutil import TimeDomain
+
+
+class WithBucket(DoFn):
+    """Pairs elements with the bucket whose batches they go into; 0 if there are no buckets.
+
+    Args:
+        bucket_of: From an element to its bucket, or None.
+    """
+
+    def __init__(self, bucket_of: Callable[[Any], int] | None) -> None:
+        super().__init__()
+        self._bucket_of = bucket_of
+
+    def process(self, element: Any) -> Iterator[tuple[int, Any]]:
+        yield (self._bucket_of(element) if self._bucket_of else 0), element
+
+
+class WaitingBatchDoFn(DoFn):
+    """Keeps the elements of a bucket and window until there are enough, or the first has waited long enough.
+
+    The time is the engine's. What a batch costs is measured in each worker for itself.
+
+    Args:
+        estimator: Says how large batches should be.
+        element_size_fn: From an element to what it adds to a batch's size.
+        max_batch_duration_secs: How many seconds the first element of a batch may wait; 0 for any time.
+    """
+
+    VALUES = BagStateSpec("values", FastPrimitivesCoder())
+    SIZE = ReadModifyWriteStateSpec("size", VarIntCoder())
+    WAITED = TimerSpec("waited", TimeDomain.REAL_TIME)
+
+    def __init__(
+        self,
+        estimator: BatchSizeEstimator,
+        element_size_fn: Callable[[Any], int],
+        max_batch_duration_secs: float,
+    ) -> None:
+        super().__init__()
+        self._estimator = estimator
+        self._element_size_fn = element_size_fn
+        self._max_batch_duration_secs = max_batch_duration_secs
+        self._target: int | None = None
+
+    def process(
+        self,
+        element: tuple[int, Any],
+        values: Any = DoFn.StateParam(VALUES),
+        size: Any = DoFn.StateParam(SIZE),
+        waited: Any = DoFn.TimerParam(WAITED),
+    ) -> Iterator[list[Any]]:
+        """A batch, if this element makes it large enough."""
+        if self._target is None:
+            self._target = self._estimator.next_batch_size()
+        before = size.read()
+        values.add(element[1])
+        total = (before or 0) + self._element_size_fn(element[1])
+        size.write(total)
+        if total >= self._target:
+            waited.clear()
+            yield from self.flush(values, size)
+        elif before is None and self._max_batch_duration_secs:
+            waited.set_relative(self._max_batch_duration_secs)
+
+    @on_timer(WAITED)
+    def flush(
+        self, values: Any = DoFn.StateParam(VALUES), size: Any = DoFn.StateParam(SIZE)
+    ) -> Iterator[list[Any]]:
+        """What is there, as a batch."""
+        batch, total = list(values.read()), size.read() or 0
+        values.clear()
+        size.clear()
+        if batch:
+            with self._estimator.record_time(total):
+                yield batch
+            self._target = self._estimator.next_batch_size()
+
+    @on_window_expiration
+    def end(
+        self, values: Any = DoFn.StateParam(VALUES), size: Any = DoFn.StateParam(SIZE)
+    ) -> Iterator[list[Any]]:
+        """What is left when the window ends."""
+        yield from self.flush(values, size)
+
+
+_MOST_TIMINGS = 100
+_MOST_GROWTH = 2
+
+
+@dataclass(frozen=True)
+class BatchTargets:
+    """What a batch should be like; a target that is None or 0 does not count.
+
+    Attributes:
+        min_batch_size: The least size.
+        max_batch_size: The greatest size; equal to the least for a fixed size.
+        overhead: The share of a batch's time that is spent whatever its size.
+        duration_seconds: The time of a batch, without what is spent whatever its size.
+        duration_with_fixed_cost_seconds: The time of a batch.
+        variance: How far sizes may stray from the best known one, as a share of it, so that there is
+            something to learn from.
+
+    Raises:
+        ValueError: If the sizes are the wrong way round, a target is out of range, or there is none.
+
+    >>> BatchTargets(min_batch_size=10, max_batch_size=10).next_size([])
+    10
+    """
+
+    min_batch_size: int = 1
+    max_batch_size: int = 10000
+    overhead: float | None = 0.05
+    duration_seconds: float | None = 10
+    duration_with_fixed_cost_seconds: float | None = None
+    variance: float = 0.25
+
+    def __post_init__(self) -> None:
+        if self.min_batch_size > self.max_batch_size:
+            raise _wrong(
+                f"Minimum ({self.min_batch_size}) must not be greater than maximum ({self.max_batch_size})"
+            )
+        if self.overhead and not 0 < self.overhead <= 1:
+            raise _wrong(f"target_batch_overhead ({self.overhead}) must be between 0 and 1")
+        if self.duration_seconds and self.duration_seconds <= 0:
+            raise _wrong(f"target_batch_duration_secs ({self.duration_seconds}) must be positive")
+        whole = self.duration_with_fixed_cost_seconds
+        if whole and whole <= 0:
+            raise _wrong(f"target_batch_duration_secs_including_fixed_cost ({whole}) must be positive")
+        if not (self.overhead or self.duration_seconds or whole):
+            raise _wrong(
+                "At least one of target_batch_overhead or target_batch_duration_secs or "
+                "target_batch_duration_secs_including_fixed_cost must be positive."
+            )
+
+    def next_size(self, timings: Sequence[tuple[float, float]]) -> int:
+        """The size of the next batch.
+
+        Args:
+            timings: Pairs of the size of a batch and the seconds it took, in order.
+        """
+        if self.min_batch_size == self.max_batch_size or not timings:
+            return self.min_batch_size
+        if len(timings) == 1:
+            # A line needs two different sizes.
+            return max(min(self.max_batch_size, self.min_batch_size * _MOST_GROWTH), self.min_batch_size + 1)
+        # Large batches vary most, and weigh most in a regression: the top fifth does not count.
+        usual = sorted(timings)[: max(20, len(timings) * 4 // 5)]
+        fixed, per_element = linear_regression(*zip(*usual, strict=True))
+        target = self._target(max(fixed, 1e-10), max(per_element, 1e-20))
+        if len(timings) > 10:
+            target += int(target * self.variance * 2 * (random.random() - 0.5))
+        cap = min(timings[-1][0] * _MOST_GROWTH, self.max_batch_size)
+        # One more, every other time, so that the sizes do not become all the same.
+        return int(max(self.min_batch_size + len(timings) % 2, min(target, cap)))
+
+    def _target(self, fixed: float, per_element: float) -> float:
+        """The greatest size that keeps to every target, if a batch of x takes ``fixed + per_element * x``."""
+        target: float = self.max_batch_size
+        if self.duration_with_fixed_cost_seconds:
+            target = min(target, (self.duration_with_fixed_cost_seconds - fixed) / per_element)
+        if self.duration_seconds:
+            target = min(target, self.duration_seconds / per_element)
+        if self.overhead:
+            target = min(target, fixed / per_element * (1 / self.overhead - 1))
+        return target
+
+
+class BatchSizeEstimator:
+    """Times batches, and suggests the size of the next.
+
+    Args:
+        targets: What a batch should be like.
+        clock: Gives the time in seconds.
+        record_metrics: Whether sizes and times go into the distributions ``batch_size`` and
+            ``msec_per_batch`` of the namespace ``BatchElements``.
+
+    >>> estimator = BatchSizeEstimator(BatchTargets(max_batch_size=50), record_metrics=False)
+    >>> estimator.next_batch_size()
+    1
+    """
+
+    def __init__(
+        self, targets: BatchTargets, clock: Callable[[], float] = clock.seconds, record_metrics: bool = True
+    ) -> None:
+        self._targets = targets
+        self._clock = clock
+        self._timings: list[tuple[float, float]] = []
+        self._ignore_next = False
+        self._replay: int | None = None
+        self._owed_millis = 0.0
+        self._sizes: Any = Metrics.distribution("BatchElements", "batch_size") if record_metrics else None
+        self._times: Any = Metrics.distribution("BatchElements", "msec_per_batch") if record_metrics else None
+
+    def ignore_next_timing(self) -> None:
+        """Leaves the next timing out: a first batch pays for things being set up."""
+        self._ignore_next = True
+
+    @contextlib.contextmanager
+    def record_time(self, batch_size: int) -> Iterator[None]:
+        """Times what is done with a batch of that size."""
+        start = self._clock()
+        yield
+        seconds = float(self._clock() - start)
+        if self._sizes is not None:
+            # Distributions take whole numbers; what is cut off is owed to the next batch.
+            millis = seconds * 1000 + self._owed_millis
+            self._owed_millis = millis - int(millis)
+            self._sizes.update(int(batch_size))
+            self._times.update(int(millis))
+        if self._ignore_next:
+            self._ignore_next = False
+            self._replay = min(batch_size, self._targets.max_batch_size)
+            return
+        self._timings.append((batch_size, seconds))
+        if len(self._timings) >= _MOST_TIMINGS:
+            # Two at a time, mostly old ones: `next_size` looks at whether their number is odd.
+            self._timings.pop(random.randrange(len(self._timings) // 4))
+            self._timings.pop(random.randrange(len(self._timings) // 2))
+
+    def next_batch_size(self) -> int:
+        """The size that the next batch should have; once more the last one, if its timing was ignored."""
+        if self._replay:
+            size, self._replay = self._replay, None
+            return size
+        return self._targets.next_size(self._timings)
+
+
+def linear_regression(xs: Sequence[float], ys: Sequence[float]) -> tuple[float, float]:
+    """The line through points: its height at 0, and its slope.
+
+    From ten points on, those that pull the line most (Cook's distance above 0.5) are left out, and the others
+    weigh in inverse proportion to x, since small batches tell most about the cost at 0.
+
+    >>> linear_regression([1, 2, 3], [3.0, 5.0, 7.0])
+    (1.0, 2.0)
+    """
+    count = len(xs)
+    if all(x == xs[0] for x in xs):
+        mean = sum(ys) / count
+        return (0, mean / xs[0]) if xs[0] else (mean, 0)
+    height, slope = _least_squares(xs, ys, [1.0] * count)
+    errors = [height + slope * x - y for x, y in zip(xs, ys, strict=True)]
+    spread = sum(error * error for error in errors) / (count - 2) if count > 2 else 0.0
+    if count < 10 or not spread or min(xs) <= 0:
+        return height, slope
+    sum_x, sum_xx = sum(xs), sum(x * x for x in xs)
+    weights = []
+    for x, error in zip(xs, errors, strict=True):
+        leverage = (sum_xx - 2 * sum_x * x + count * x * x) / (count * sum_xx - sum_x * sum_x)
+        distance = (
+            0.5 / spread * error * error * leverage / (1 - leverage) ** 2 if leverage < 1 else float("inf")
+        )
+        weights.append(1 / x if distance <= 0.5 else 0.0)
+    if len({x for x, weight in zip(xs, weights, strict=True) if weight}) < 2:
+        return height, slope
+    # The weights of the errors, not of their squares.
+    return _least_squares(xs, ys, [weight * weight for weight in weights])
+
+
+def _least_squares(xs: Sequence[float], ys: Sequence[float], weights: Sequence[float]) -> tuple[float, float]:
+    whole = sum(weights)
+    mean_x = sum(weight * x for weight, x in zip(weights, xs, strict=True)) / whole
+    mean_y = sum(weight * y for weight, y in zip(weights, ys, strict=True)) / whole
+    trios = list(zip(weights, xs, ys, strict=True))
+    slope = sum(weight * (x - mean_x) * (y - mean_y) for weight, x, y in trios) / sum(
+        weight * (x - mean_x) ** 2 for weight, x, _ in trios
+    )
+    return mean_y - slope * mean_x, slope
+
+
+def _wrong(what: str) -> ValueError:
+    return ValueError(three_parts(what, where="at BatchElements", hint="see the arguments of BatchElements"))
+
 
 T = TypeVar("T")
 
@@ -74,7 +358,7 @@ class BatchElements(PTransform[Any, Any]):
         *,
         element_size_fn: Callable[[Any], int] = _one,
         variance: float = 0.25,
-        clock: Callable[[], float] = time.time,
+        clock: Callable[[], float] = clock.seconds,
         record_metrics: bool = True,
         length_fn: Callable[[Any], int] | None = None,
         bucket_boundaries: Sequence[int] | None = None,
@@ -135,7 +419,6 @@ class BatchingDoFn(DoFn):
         self._bucket_of = bucket_of
 
     def start_bundle(self) -> None:
-        """Begins with nothing."""
         self._open: dict[tuple[Any, int | None], tuple[list[Any], int]] = {}
         self._target = self._estimator.next_batch_size()
         self._estimator.ignore_next_timing()
@@ -153,7 +436,6 @@ class BatchingDoFn(DoFn):
             yield from self._send(max(self._open, key=lambda each: self._open[each][1]))
 
     def finish_bundle(self) -> Iterator[Any]:
-        """Sends what is left."""
         for place in list(self._open):
             yield from self._send(place)
 
@@ -232,7 +514,6 @@ class SortAndBatchElements(PTransform[Any, Any]):
         self._fn = SortingBatchDoFn(max_batch_size, max_batch_weight, element_size_fn or LengthOrOne())
 
     def expand(self, pcoll: Any) -> Any:
-        """Collects within each bundle."""
         return pcoll | ParDo(self._fn).with_output_types(List[pcoll.element_type])
 
 
@@ -279,7 +560,6 @@ class SortingBatchDoFn(DoFn):
         self._element_size_fn = element_size_fn
 
     def start_bundle(self) -> None:
-        """Begins with nothing."""
         self._waiting: dict[Any, list[Any]] = {}
 
     def process(self, element: Any, window: Any = DoFn.WindowParam) -> Iterator[Any]:
@@ -289,7 +569,6 @@ class SortingBatchDoFn(DoFn):
             yield from self._send(max(self._waiting, key=lambda each: len(self._waiting[each])))
 
     def finish_bundle(self) -> Iterator[Any]:
-        """Sends what is left."""
         for window in list(self._waiting):
             yield from self._send(window)
 

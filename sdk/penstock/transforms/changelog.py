@@ -12,8 +12,6 @@ from penstock.transforms.pardo import ParDo
 from penstock.typehints import typehints
 from penstock.utils.windowed_value import ValueKind, WindowedValue
 
-__all__ = ["Changelog"]
-
 
 class Changelog(PTransform[Any, Any]):
     """Turns each element into the pair of what it does and its value, which only adds to the collection.

@@ -11,39 +11,60 @@ from penstock import graph
 from penstock.base.bounded_window import TimestampedValue
 from penstock.base.display import DisplayDataItem
 from penstock.base.labels import label_from_callable
+from penstock.base.tagged_output import TaggedOutput
 from penstock.construction import pvalue
 from penstock.construction.applicable import K
-from penstock.construction.ptransform import PTransform
+from penstock.construction.ptransform import PTransform, PTransformWithSideInputs
 from penstock.construction.pvalue import PCollection
-from penstock.construction.side_input_transform import PTransformWithSideInputs
 from penstock.error import three_parts
-from penstock.functions.combine_values import CombineValuesDoFn
-from penstock.functions.combinefn import CombineFn, curry_combine_fn
-from penstock.functions.defaults import DefaultingCombineFn, NoValue
+from penstock.functions.combinefn import CombineFn, DefaultingCombineFn, NoValue, curry_combine_fn
 from penstock.functions.dofn import DoFn
 from penstock.transforms.create import Create
-from penstock.transforms.grouping import Flatten, GroupByKey, key_value_types
+from penstock.transforms.grouping import Flatten, GroupByKey, WithLateData, key_value_types
 from penstock.transforms.grouping_checks import check_grouping
-from penstock.transforms.late_data import WithLateData
 from penstock.transforms.pardo import Map, ParDo
 from penstock.transforms.retractions import check_combine_fn
 from penstock.transforms.windowing import WindowInto
 from penstock.typehints import typehints
 from penstock.typehints.unions import without_none
 from penstock.utils.timestamp import MIN_TIMESTAMP
-from penstock.windows.plain_windows import GlobalWindows
-from penstock.windows.trigger_base import AccumulationMode
-from penstock.windows.trigger_walks import can_fire_early
+from penstock.windows.triggers import AccumulationMode, can_fire_early
+from penstock.windows.window_fn import GlobalWindows
 from penstock.windows.windowing import Windowing
 
-__all__ = [
-    "CombineGlobally",
-    "CombinePerKey",
-    "CombinePerKeyWithFanout",
-    "CombineValues",
-    "CombineValuesDoFn",
-    "PostCombineFn",
-]
+
+class CombineValuesDoFn(DoFn):
+    """Combines the values of one group (Beam's ``CombineValuesDoFn``)."""
+
+    def __init__(self, input_pcoll_type: Any, combinefn: CombineFn, runtime_type_check: bool) -> None:
+        super().__init__()
+        self.combinefn = combinefn
+
+    def setup(self) -> None:
+        self.combinefn.setup()
+
+    def process(self, element: Any, *args: Any, **kwargs: Any) -> Iterable[Any]:
+        key, values = element
+        fn = self.combinefn
+        accumulator = fn.add_inputs(fn.create_accumulator(*args, **kwargs), values, *args, **kwargs)
+        return [(key, fn.extract_output(fn.compact(accumulator, *args, **kwargs), *args, **kwargs))]
+
+    def teardown(self) -> None:
+        self.combinefn.teardown()
+
+    def default_type_hints(self) -> Any:
+        """From groups of the CombineFn's input to pairs of the key and its output."""
+        hints = self.combinefn.get_type_hints()
+        key: Any = typehints.Any
+        if hints.input_types:
+            key = typehints.TypeVariable("K")
+            args, kwargs = hints.input_types
+            hints = hints.with_input_types(
+                typehints.Tuple[key, typehints.Iterable[args[0]]], *args[1:], **kwargs
+            )
+        if hints.output_types:
+            hints = hints.with_output_types(typehints.Tuple[key, hints.simple_output_type("")])
+        return hints
 
 
 def _facts_about(fn: Any) -> dict[str, Any]:
@@ -72,7 +93,6 @@ class CombinePerKey(PTransformWithSideInputs):
         return CombineFn.maybe_from_callable(fn, has_side_inputs)
 
     def default_label(self) -> str:
-        """The class's name, and the function's in parentheses."""
         return f"CombinePerKey({label_from_callable(self.fn)})"
 
     def display_data(self) -> dict[str, Any]:
@@ -84,21 +104,18 @@ class CombinePerKey(PTransformWithSideInputs):
 
         Args:
             fanout: The number of parts per key, or a function from the key to it; None for one round.
-
-        Returns:
-            A transform.
         """
         if fanout is None:
             return self
         return CombinePerKeyWithFanout(curry_combine_fn(self.fn, self.args, self.kwargs), fanout)
 
     def with_late_data(self) -> PTransform[Any, Any]:
-        """The same with a second output, for elements that come too late (penstock's own).
+        """This transform with a second output, for elements that come too late (penstock's own).
 
         Raises:
             ValueError: The CombineFn has side inputs.
 
-        See `penstock.transforms.late_data.WithLateData`.
+        See `penstock.transforms.grouping.WithLateData`.
         """
         return WithLateData(self)
 
@@ -170,15 +187,13 @@ class CombineValues(PTransformWithSideInputs):
         return CombineFn.maybe_from_callable(fn, has_side_inputs)
 
     def default_label(self) -> str:
-        """The class's name, and the function's in parentheses."""
         return f"CombineValues({label_from_callable(self.fn)})"
 
     def default_type_hints(self) -> Any:
-        """Those of the DoFn that does it."""
+        """The type hints of the DoFn that combines."""
         return CombineValuesDoFn(None, self.fn, False).get_type_hints()
 
     def expand(self, pcoll: PCollection[tuple[K, Any]]) -> PCollection[tuple[K, Any]]:
-        """The results."""
         args, kwargs = self.raw_side_inputs
         key_type, _ = key_value_types(self, pcoll.element_type)
         output = typehints.KV[key_type, self.fn.get_type_hints().simple_output_type("") or typehints.Any]
@@ -240,19 +255,19 @@ class CombineGlobally(PTransform[Any, Any]):
         return clone
 
     def with_fanout(self, fanout: int) -> CombineGlobally:
-        """The same, combining in two rounds with `fanout` parts in the first."""
+        """This transform, combining in two rounds with `fanout` parts in the first."""
         return self._with(fanout=fanout)
 
     def with_defaults(self, has_defaults: bool = True) -> CombineGlobally:
-        """The same, with a result for an empty PCollection, or without."""
+        """This transform, with a result for an empty PCollection, or without."""
         return self._with(has_defaults=has_defaults)
 
     def without_defaults(self) -> CombineGlobally:
-        """The same, with no result for an empty PCollection."""
+        """This transform, with no result for an empty PCollection."""
         return self.with_defaults(False)
 
     def as_singleton_view(self) -> PTransform[Any, pvalue.AsSingleton]:
-        """The same, giving a `penstock.pvalue.AsSingleton` for use as a side input."""
+        """This transform, giving a `penstock.pvalue.AsSingleton` for use as a side input."""
         return self._with(as_view=True)
 
     def expand(self, pcoll: Any) -> PCollection[Any]:
@@ -315,10 +330,7 @@ class CombineGlobally(PTransform[Any, Any]):
 
 
 class _KeyWithNone(DoFn):
-    """Pairs each element with the key None."""
-
     def process(self, element: Any) -> Iterable[Any]:
-        """The pair."""
         return [(None, element)]
 
 
@@ -330,7 +342,6 @@ class _Unkey(DoFn):
         self._at_start = at_start
 
     def process(self, element: Any) -> Iterable[Any]:
-        """The value."""
         return [TimestampedValue(element[1], MIN_TIMESTAMP) if self._at_start else element[1]]
 
 
@@ -354,7 +365,6 @@ class CombinePerKeyWithFanout(PTransform[Any, Any]):
         return f"CombinePerKeyWithFanout({label_from_callable(self._combine_fn)}, fanout={fanout})"
 
     def expand(self, pcoll: Any) -> Any:
-        """The results."""
         key_type, _ = key_value_types(self, pcoll.element_type)
         output = self._combine_fn.get_type_hints().simple_output_type("") or typehints.Any
         cold, hot = pcoll | "Split" >> ParDo(_SplitHotKeys(self._fanout)).with_outputs("hot", main="cold")
@@ -382,7 +392,6 @@ class _SplitHotKeys(DoFn):
         self._part = 0
 
     def start_bundle(self) -> None:
-        """Chooses the part."""
         self._part = random.getrandbits(31)
 
     def process(self, element: Any) -> Iterable[Any]:
@@ -391,7 +400,7 @@ class _SplitHotKeys(DoFn):
         fanout = self._fanout if isinstance(self._fanout, int) else self._fanout(key)
         if fanout <= 1:
             return [(key, (False, value))]
-        return [pvalue.TaggedOutput("hot", ((self._part % fanout, key), value))]
+        return [TaggedOutput("hot", ((self._part % fanout, key), value))]
 
 
 def _without_part(element: Any) -> tuple[Any, Any]:
@@ -420,11 +429,9 @@ class _PreCombineFn(CombineFn):
             setattr(self, name, getattr(fn, name))
 
     def default_label(self) -> str:
-        """That of the whole, for messages."""
         return self._label
 
     def extract_output(self, accumulator: Any, *args: Any, **kwargs: Any) -> Any:
-        """The accumulator, marked as one."""
         return True, accumulator
 
 

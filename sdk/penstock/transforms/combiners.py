@@ -4,34 +4,34 @@ from __future__ import annotations
 
 from penstock.functions.combinefn import curry_combine_fn
 from penstock.transforms import core as core
-from penstock.transforms.collecting import (
+from penstock.transforms.ready_combiners import (
+    CombinerWithoutDefaults,
     ConcatListCombineFn,
+    Count,
+    CountCombineFn,
+    K,
+    Largest,
     Latest,
     LatestCombineFn,
+    LiftedCombinePerKey,
+    Mean,
+    MeanCombineFn,
+    PhasedCombineFnExecutor,
+    Sample,
+    SampleCombineFn,
+    SingleInputTupleCombineFn,
+    Smallest,
+    T,
     ToDict,
     ToDictCombineFn,
     ToList,
     ToListCombineFn,
+    Top,
+    TopCombineFn,
     ToSet,
     ToSetCombineFn,
-)
-from penstock.transforms.counting import (
-    CombinerWithoutDefaults,
-    Count,
-    CountCombineFn,
-    K,
-    Mean,
-    MeanCombineFn,
-    T,
-    V,
-)
-from penstock.transforms.sampling import Sample, SampleCombineFn
-from penstock.transforms.top import Largest, Smallest, Top, TopCombineFn
-from penstock.transforms.tuple_combinefns import (
-    LiftedCombinePerKey,
-    PhasedCombineFnExecutor,
-    SingleInputTupleCombineFn,
     TupleCombineFn,
+    V,
 )
 
 __all__ = [

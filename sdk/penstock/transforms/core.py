@@ -13,22 +13,23 @@ from penstock.functions.combinefn import (
 from penstock.functions.dofn import (
     CallableWrapperDoFn,
     DoFn,
-    DoFnContext,
-    DoFnProcessContext,
-    DoFnSignature,
     FilterDoFn,
     FlatMapDoFn,
     FlatMapTupleDoFn,
     MapDoFn,
     MapTupleDoFn,
-    ProcessContinuation,
-    RestrictionProvider,
-    WatermarkEstimatorProvider,
     get_function_args_defaults,
     get_function_arguments,
     identity,
-    signature_of,
 )
+from penstock.functions.params import (
+    DoFnContext,
+    DoFnProcessContext,
+    ProcessContinuation,
+    RestrictionProvider,
+    WatermarkEstimatorProvider,
+)
+from penstock.functions.signature import DoFnSignature, signature_of
 from penstock.transforms.combine import CombineGlobally, CombinePerKey, CombineValues, CombineValuesDoFn
 from penstock.transforms.create import Create, Impulse
 from penstock.transforms.dead_letters import DeadLetter, ExceptionInfo

@@ -6,6 +6,7 @@ from collections.abc import Iterable, Mapping, Sequence
 from typing import Any, overload
 
 from penstock import graph
+from penstock.base.row import Row
 from penstock.construction import pvalue
 from penstock.construction.applicable import K, T, V
 from penstock.construction.ptransform import PTransform
@@ -14,8 +15,6 @@ from penstock.error import three_parts
 from penstock.typehints import trivial_inference, typehints
 from penstock.typehints.row_type import RowTypeConstraint
 from penstock.windows.windowing import Windowing, default_windowing
-
-__all__ = ["Create", "Impulse"]
 
 _PLAIN_TYPES = frozenset({bool, bytes, complex, float, int, str})
 
@@ -65,27 +64,24 @@ class Create(PTransform[Any, PCollection[T]]):
         self.reshuffle = reshuffle
 
     def to_primitive(self) -> graph.Primitive:
-        """A `penstock.graph.Read` of the values."""
         return graph.Read(graph.InlineValues(self.values))
 
     def get_output_type(self) -> Any:
-        """The declared type of the elements, or that of the values."""
+        """The declared type of the elements, or the type of the values."""
         return self.get_type_hints().simple_output_type(self.label) or self.infer_output_type(None)
 
     def infer_output_type(self, input_type: Any) -> Any:
         """The union of the values' types; rows are taken field by field."""
         if not self.values:
             return typehints.Any
-        if all(isinstance(value, pvalue.Row) for value in self.values):
+        if all(isinstance(value, Row) for value in self.values):
             return _row_type(self.values)
         return _union_of_types(self.values)
 
     def get_windowing(self, inputs: Sequence[Any]) -> Windowing:
-        """The default."""
         return default_windowing()
 
     def expand(self, pbegin: Any) -> PCollection[T]:
-        """The PCollection."""
         return _from_begin(self, pbegin)
 
 
@@ -93,19 +89,15 @@ class Impulse(PTransform[Any, Any]):
     """A PCollection of one element, the empty bytes (Beam's ``Impulse``)."""
 
     def to_primitive(self) -> graph.Primitive:
-        """A `penstock.graph.Read` of the element."""
         return graph.Read(graph.InlineValues((b"",)))
 
     def infer_output_type(self, input_type: Any) -> Any:
-        """``bytes``."""
         return bytes
 
     def get_windowing(self, inputs: Sequence[Any]) -> Windowing:
-        """The default."""
         return default_windowing()
 
     def expand(self, pbegin: Any) -> PCollection[bytes]:
-        """The PCollection."""
         return _from_begin(self, pbegin)
 
 
@@ -133,7 +125,7 @@ def _union_of_types(values: Iterable[Any]) -> Any:
     return typehints.Union[(*plain, *others)]
 
 
-def _row_type(rows: Sequence[pvalue.Row]) -> Any:
+def _row_type(rows: Sequence[Row]) -> Any:
     """The type of rows, by the fields of the first one; a field that another one lacks may be None."""
     fields = [row.as_dict() for row in rows]
     return RowTypeConstraint.from_fields(

@@ -11,25 +11,18 @@ from collections.abc import Callable, Iterator
 from dataclasses import dataclass
 from typing import Any
 
+from penstock.base.tagged_output import TaggedOutput
 from penstock.base.where import caller
-from penstock.construction import pvalue
 from penstock.construction.ptransform import PTransform
 from penstock.error import three_parts
-from penstock.functions.dofn import DoFn, MethodSignature, signature_of
+from penstock.functions.dofn import DoFn
+from penstock.functions.signature import MethodSignature, signature_of
 from penstock.metrics.execution import MetricsContainer, current_container, set_current
 from penstock.transforms.combine import CombineGlobally
 from penstock.transforms.isolated import IsolatedCalls
-from penstock.transforms.pardo import Map, ParDo
+from penstock.transforms.pardo import Map, ParDo, handling_errors
 from penstock.transforms.windowing import WindowInto
 from penstock.typehints import typehints
-
-__all__ = [
-    "DeadLetter",
-    "DeadLetterOptions",
-    "ExceptionHandlingDoFn",
-    "ExceptionHandlingParDo",
-    "ExceptionInfo",
-]
 
 # What the runner hands out in the worker, and takes back there.
 _ONLY_IN_THE_WORKER = frozenset(
@@ -136,7 +129,7 @@ class ExceptionHandlingParDo(PTransform[Any, Any]):
         self._extra_tags = extra_tags
 
     def with_outputs(self, *tags: str, main: str | None = None) -> ExceptionHandlingParDo:
-        """The same with tagged outputs.
+        """This transform with tagged outputs.
 
         Args:
             tags: The tags that the DoFn itself uses.
@@ -150,7 +143,7 @@ class ExceptionHandlingParDo(PTransform[Any, Any]):
         return result
 
     def get_resource_hints(self) -> dict[str, bytes]:
-        """Those of the ParDo inside, which does the work."""
+        """The resource hints of the ParDo inside, which does the work."""
         return self._pardo.get_resource_hints()
 
     def expand(self, pcoll: Any) -> Any:
@@ -184,14 +177,13 @@ class ExceptionHandlingParDo(PTransform[Any, Any]):
 
 
 class _One(PTransform[Any, Any]):
-    """A 1 for each element, in other windows if so asked."""
+    """A 1 for each element, in other windows if a windowing is given."""
 
     def __init__(self, windowing: Any) -> None:
         super().__init__()
         self._windowing = windowing
 
     def expand(self, pcoll: Any) -> Any:
-        """The ones."""
         if self._windowing is not None:
             pcoll = pcoll | WindowInto(self._windowing)
         return pcoll | "One" >> Map(lambda _: 1)
@@ -241,19 +233,15 @@ class ExceptionHandlingDoFn(DoFn):
         return f"with_exception_handling({type(self.dofn).__name__})"
 
     def process_signature(self) -> MethodSignature:
-        """That of the DoFn inside."""
         return self.dofn.process_signature()
 
     def timer_owner(self) -> Any:
-        """The DoFn inside."""
         return self.dofn
 
     def infer_output_type(self, input_type: Any) -> Any:
-        """What the DoFn inside infers."""
         return self.dofn.infer_output_type(input_type)
 
     def default_type_hints(self) -> Any:
-        """Those of the DoFn inside."""
         return self.dofn.get_type_hints()
 
     def process(self, *args: Any, **kwargs: Any) -> Iterator[Any]:
@@ -261,7 +249,7 @@ class ExceptionHandlingDoFn(DoFn):
         position = self._element_position
         element = args[position] if isinstance(position, int) else kwargs[position]
         if self._isolated is not None:
-            # What setup and start_bundle raise is no fault of the element.
+            # What setup and start_bundle raise is not the fault of the element.
             self._isolated.begin()
         try:
             outputs = self._call(args, kwargs)
@@ -270,7 +258,7 @@ class ExceptionHandlingDoFn(DoFn):
         except self._exc_class as error:
             self._report(error, element)
             letter = (element, (type(error), repr(error), traceback.format_exception(error)))
-            yield pvalue.TaggedOutput(self._dead_letter_tag, letter)
+            yield TaggedOutput(self._dead_letter_tag, letter)
 
     def teardown(self) -> None:
         """Ends the DoFn inside, and the thread or process in which it is."""
@@ -330,8 +318,6 @@ def _element_position(process: MethodSignature) -> int | str:
     return parameter.name if parameter.passed_by == "keyword" else process.parameters.index(parameter)
 
 
+@handling_errors.bind
 def _handling(pardo: ParDo[Any], **options: Any) -> ExceptionHandlingParDo:
     return ExceptionHandlingParDo(pardo, DeadLetterOptions(**options))
-
-
-ParDo._handling = staticmethod(_handling)

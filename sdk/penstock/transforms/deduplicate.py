@@ -30,8 +30,6 @@ T = TypeVar("T")
 
 
 class _WithDurations(PTransform[Any, Any]):
-    """What the two transforms share: the arguments and their check."""
-
     def __init__(
         self,
         processing_time_duration: DurationTypes | None = None,
@@ -96,7 +94,6 @@ class Deduplicate(_WithDurations):
     """
 
     def expand(self, pcoll: Any) -> Any:
-        """Makes each element a key."""
         element_type = pcoll.element_type
         per_key = DeduplicatePerKey(self.processing_time_duration, self.event_time_duration)
         return (
@@ -108,22 +105,19 @@ class Deduplicate(_WithDurations):
 
 
 class EarliestCombineFn(CombineFn):
-    """Of pairs of a value and its timestamp, one with the earliest timestamp; of none, None.
+    """Combines pairs of a value and its timestamp to a pair with the earliest timestamp; None for no pairs.
 
     >>> EarliestCombineFn().apply([("b", 2), ("a", 1)])
     ('a', 1)
     """
 
     def create_accumulator(self) -> tuple[Any, Any] | None:
-        """Nothing yet."""
         return None
 
     def add_input(self, accumulator: tuple[Any, Any] | None, element: tuple[Any, Any]) -> tuple[Any, Any]:
-        """The earlier one."""
         return element if accumulator is None or element[1] < accumulator[1] else accumulator
 
     def merge_accumulators(self, accumulators: Iterable[tuple[Any, Any] | None]) -> tuple[Any, Any] | None:
-        """The earliest."""
         merged = None
         for accumulator in accumulators:
             if accumulator is not None:
@@ -131,7 +125,6 @@ class EarliestCombineFn(CombineFn):
         return merged
 
     def extract_output(self, accumulator: tuple[Any, Any] | None) -> tuple[Any, Any] | None:
-        """The pair."""
         return accumulator
 
 
@@ -155,7 +148,6 @@ class _First(DoFn):
         by_clock: Any = DoFn.TimerParam(BY_CLOCK),
         by_watermark: Any = DoFn.TimerParam(BY_WATERMARK),
     ) -> Iterator[Any]:
-        """The KV, unless its key is known."""
         if seen.read():
             return
         seen.write(True)
@@ -167,12 +159,10 @@ class _First(DoFn):
 
     @on_timer(BY_CLOCK)
     def forget_by_the_clock(self, seen: Any = DoFn.StateParam(SEEN)) -> None:
-        """Forgets the key."""
         seen.clear()
 
     @on_timer(BY_WATERMARK)
     def forget_by_the_watermark(self, seen: Any = DoFn.StateParam(SEEN)) -> None:
-        """Forgets the key."""
         seen.clear()
 
 

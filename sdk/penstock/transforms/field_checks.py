@@ -9,13 +9,10 @@ from typing import Any
 from penstock.base.row import Row
 from penstock.error import three_parts
 from penstock.functions.expressions import Expression
-from penstock.functions.field_functions import KeyAndValues, KeyedBy, KeyOf, RowOf, StampedBy
-from penstock.functions.window_bounds import RowInWindow
+from penstock.functions.field_functions import KeyAndValues, KeyedBy, KeyOf, RowInWindow, RowOf, StampedBy
 from penstock.typehints.column_types import RecordConstraint
 from penstock.typehints.decorators import TypeCheckError
 from penstock.typehints.row_type import GeneratedClassRowTypeConstraint, RowTypeConstraint
-
-__all__ = ["check_field_names", "check_fields", "known_fields"]
 
 _FIELDS_SHOWN = 20
 
@@ -37,7 +34,7 @@ def check_fields(function: object, element_type: Any, where: str | None) -> None
 
 
 def check_field_names(names: Sequence[str] | dict[str, Any], element_type: Any, where: str | None) -> None:
-    """Refuses names that are no fields of the elements; see `check_fields`.
+    """Refuses names that are not fields of the elements; see `check_fields`.
 
     >>> check_field_names(["taem"], RowTypeConstraint.from_fields([("team", str)]), "at step 'Select'")
     Traceback (most recent call last):
@@ -83,7 +80,7 @@ def _makes_more(user_type: Any) -> bool:
 
 
 def _is_attribute(name: str, element_type: Any) -> bool:
-    """Whether objects of a type have an attribute that is no field, such as a property."""
+    """Whether objects of a type have an attribute that is not a field, such as a property."""
     if isinstance(element_type, RecordConstraint):
         return False
     if isinstance(element_type, GeneratedClassRowTypeConstraint):

@@ -8,27 +8,32 @@ import numbers
 from collections.abc import Callable, Iterable, Mapping
 from typing import Any
 
+from penstock.base.row import Row
+from penstock.base.tagged_output import TaggedOutput
 from penstock.base.where import here
 from penstock.construction import pvalue
 from penstock.construction.applicable import T
-from penstock.construction.ptransform import PTransform
+from penstock.construction.ptransform import PTransform, PTransformWithSideInputs
 from penstock.construction.pvalue import PCollection
-from penstock.construction.side_input_transform import PTransformWithSideInputs
 from penstock.error import three_parts
 from penstock.functions.dofn import DoFn
 from penstock.functions.expressions import Expression, Field
-from penstock.functions.field_functions import KeyAndValues, KeyedBy, KeyOf, ResultOf, RowOf
-from penstock.functions.window_bounds import RowInWindow, reads_window
+from penstock.functions.field_functions import (
+    KeyAndValues,
+    KeyedBy,
+    KeyOf,
+    ResultOf,
+    RowInWindow,
+    RowOf,
+    reads_window,
+)
 from penstock.transforms.combine import CombinePerKey
-from penstock.transforms.counting import CountCombineFn, MeanCombineFn
 from penstock.transforms.grouping import GroupByKey
 from penstock.transforms.pardo import Map, ParDo
-from penstock.transforms.tuple_combinefns import TupleCombineFn
+from penstock.transforms.ready_combiners import CountCombineFn, MeanCombineFn, TupleCombineFn
 from penstock.typehints import row_type, trivial_inference, typehints
 from penstock.typehints.decorators import WithTypeHints, get_type_hints
 from penstock.typehints.unions import without_none
-
-__all__ = ["CallableWrapperPartitionFn", "GroupBy", "Partition", "PartitionFn", "Select"]
 
 Given = str | Callable[[Any], Any]
 """A field's name, or any function of an element; one that is an `Expression` can be read."""
@@ -108,13 +113,12 @@ class GroupBy(PTransform[Any, Any]):
         return _GroupAndAggregate(self, ()).aggregate_field(field, combine_fn, dest)
 
     def force_tuple_keys(self, value: bool = True) -> GroupBy:
-        """The same, with a named tuple as the key even if there is one field."""
+        """This transform, with a named tuple as the key even if there is one field."""
         clone = copy.copy(self)
         clone._force_tuple_keys = value
         return clone
 
     def default_label(self) -> str:
-        """The names of the fields."""
         return f"GroupBy({', '.join(name for name, _ in self._key_fields)})"
 
     def key_function(self) -> Callable[[Any], Any]:
@@ -125,7 +129,6 @@ class GroupBy(PTransform[Any, Any]):
         return KeyOf(tuple(self._key_fields))
 
     def _check_names(self, names: list[str]) -> None:
-        """Refuses what a named tuple cannot have as fields."""
         for at, name in enumerate(names):
             if name in names[:at]:
                 what = f"two fields of the result have the name {name!r}"
@@ -144,7 +147,6 @@ class GroupBy(PTransform[Any, Any]):
         )
 
     def expand(self, pcoll: PCollection[T]) -> PCollection[tuple[Any, Iterable[T]]]:
-        """The groups."""
         input_type = pcoll.element_type or typehints.Any
         keyed = Map(KeyedBy(self.key_function())).with_output_types(
             typehints.Tuple[self.key_type(input_type), input_type]
@@ -154,15 +156,12 @@ class GroupBy(PTransform[Any, Any]):
 
 
 class _GroupAndAggregate(PTransform[Any, Any]):
-    """Groups elements and combines fields of them."""
-
     def __init__(self, grouping: GroupBy, aggregations: tuple[tuple[Any, Any, str], ...]) -> None:
         super().__init__()
         self._grouping = grouping.force_tuple_keys(True)
         self._aggregations = aggregations
 
     def aggregate_field(self, field: Given, combine_fn: Any, dest: str) -> _GroupAndAggregate:
-        """See `GroupBy.aggregate_field`."""
         more = (*self._aggregations, (_expression(field, 0), combine_fn, dest))
         return _GroupAndAggregate(self._grouping, more)
 
@@ -171,7 +170,6 @@ class _GroupAndAggregate(PTransform[Any, Any]):
         return self._grouping.default_label()
 
     def expand(self, pcoll: Any) -> PCollection[Any]:
-        """The results."""
         key_fields = tuple(self._grouping._key_fields)
         names = (*(name for name, _ in key_fields), *(dest for _, _, dest in self._aggregations))
         self._grouping._check_names(list(names))
@@ -188,7 +186,6 @@ class _GroupAndAggregate(PTransform[Any, Any]):
         return result
 
     def _result_type(self, names: tuple[str, ...], input_type: Any) -> Any:
-        """The type of the results."""
         kinds = [_type_of(each, input_type) for _, each in self._grouping._key_fields]
         kinds += [_combined_type(fn, _type_of(each, input_type)) for each, fn, _ in self._aggregations]
         return row_type.RowTypeConstraint.from_fields(list(zip(names, kinds, strict=True)))
@@ -238,18 +235,15 @@ class Select(PTransform[Any, Any]):
         return self
 
     def default_label(self) -> str:
-        """The names of the fields."""
         return f"ToRows({', '.join(name for name, _ in self._fields)})"
 
     def infer_output_type(self, input_type: Any) -> Any:
-        """A row type."""
         return row_type.RowTypeConstraint.from_fields(
             [(name, _type_of(each, input_type)) for name, each in self._fields]
         )
 
-    def expand(self, pcoll: Any) -> PCollection[pvalue.Row]:
-        """The rows."""
-        result: PCollection[pvalue.Row] = self._rows(pcoll)
+    def expand(self, pcoll: Any) -> PCollection[Row]:
+        result: PCollection[Row] = self._rows(pcoll)
         return result
 
     def _rows(self, pcoll: Any) -> Any:
@@ -301,17 +295,13 @@ class CallableWrapperPartitionFn(PartitionFn):
         self.fn = fn
 
     def partition_for(self, element: Any, num_partitions: int, *args: Any, **kwargs: Any) -> int:
-        """The function's result."""
         return self.fn(element, num_partitions, *args, **kwargs)
 
 
 class _ApplyPartitionFn(DoFn):
-    """Sends each element to the output of its part."""
-
     def process(
         self, element: Any, partitionfn: PartitionFn, n: int, *args: Any, **kwargs: Any
     ) -> Iterable[Any]:
-        """The element, tagged with the part's number."""
         partition = partitionfn.partition_for(element, n, *args, **kwargs)
         if isinstance(partition, bool) or not isinstance(partition, numbers.Integral):
             raise ValueError(
@@ -327,7 +317,7 @@ class _ApplyPartitionFn(DoFn):
                     hint="return a number below the number of parts",
                 )
             )
-        return [pvalue.TaggedOutput(str(int(partition)), element)]
+        return [TaggedOutput(str(int(partition)), element)]
 
 
 class Partition(PTransformWithSideInputs):

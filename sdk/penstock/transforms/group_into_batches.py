@@ -2,17 +2,22 @@
 
 from __future__ import annotations
 
-import time
 from collections.abc import Callable, Iterable, Iterator
 from typing import Any, TypeVar
 
+from penstock.base import clock
 from penstock.base.chunks import in_chunks
 from penstock.coders import FastPrimitivesCoder, VarIntCoder
 from penstock.construction.ptransform import PTransform
 from penstock.error import UnsupportedByRunner, three_parts
 from penstock.functions.dofn import DoFn
-from penstock.functions.userstate import BagStateSpec, ReadModifyWriteStateSpec, TimerSpec, on_timer
-from penstock.functions.window_expiration import on_window_expiration
+from penstock.functions.userstate import (
+    BagStateSpec,
+    ReadModifyWriteStateSpec,
+    TimerSpec,
+    on_timer,
+    on_window_expiration,
+)
 from penstock.transforms.grouping import GroupByKey
 from penstock.transforms.pardo import FlatMapTuple, ParDo
 from penstock.typehints import KV, Tuple, with_input_types
@@ -35,7 +40,7 @@ class _Batches(PTransform[Any, Any]):
         self,
         batch_size: int,
         max_buffering_duration_secs: float | None = None,
-        clock: Callable[[], float] = time.time,
+        clock: Callable[[], float] = clock.seconds,
     ) -> None:
         super().__init__()
         where = "at GroupIntoBatches"
@@ -110,12 +115,11 @@ class GroupIntoBatches(_Batches):
         return KV[key_type, IterableHint[value_type]]
 
     def expand(self, pcoll: Any) -> Any:
-        """Groups, then cuts."""
         return self.grouped(pcoll, self.infer_output_type(pcoll.element_type))
 
     @with_input_types(Tuple[K, V])
     class WithShardedKey(_Batches):
-        """The same under a `ShardedKey` of each key, so that a busy key's values are batched in parallel.
+        """`GroupIntoBatches` under a `ShardedKey` of each key, so that a busy key's values are batched in parallel.
 
         The values of a key within a bundle go to its shards by the batch, so that most batches are full.
         """
@@ -208,7 +212,6 @@ class ShardingDoFn(DoFn):
         self._run_length = run_length
 
     def start_bundle(self) -> None:
-        """Begins to count."""
         self._counts: dict[Any, int] = {}
 
     def process(self, element: tuple[Any, Any]) -> Iterator[tuple[ShardedKey, Any]]:

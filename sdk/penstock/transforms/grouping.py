@@ -10,22 +10,61 @@ from penstock import graph
 from penstock.construction import pvalue
 from penstock.construction.applicable import T
 from penstock.construction.ptransform import PTransform
-from penstock.construction.pvalue import PCollection
+from penstock.construction.pvalue import DoOutputsTuple, PCollection
 from penstock.error import three_parts
 from penstock.transforms.grouping_checks import check_grouping
-from penstock.transforms.late_data import WithLateData
 from penstock.typehints import typehints
 from penstock.typehints.decorators import TypeCheckError
 from penstock.windows.windowing import Windowing, default_windowing
 
-__all__ = [
-    "Flatten",
-    "FlattenWith",
-    "GroupByKey",
-    "SpreadAnew",
-    "grouped_type",
-    "key_value_types",
-]
+GROUPED = "grouped"
+"""The name of the main output."""
+
+LATE = "late"
+"""The tag of the output for elements that come too late."""
+
+
+class WithLateData(PTransform[Any, Any]):
+    """A grouping with a second output: elements for windows whose time is over, or that have given their last pane.
+
+    ``GroupByKey().with_late_data()`` and ``CombinePerKey(fn).with_late_data()`` make it. An element keeps its
+    timestamp, and has those of its windows that did not take it. They are counted as well, as without this.
+
+    Example: ``sums, late = pairs | CombinePerKey(sum).with_late_data()``.
+
+    Raises:
+        ValueError: It is a combine with side inputs, which is not a grouping.
+    """
+
+    def __init__(self, grouping: PTransform[Any, Any]) -> None:
+        super().__init__(grouping.label)
+        if grouping.to_primitive() is None:
+            what = "a combine with side inputs is made of several steps, and cannot tell what comes too late"
+            raise ValueError(three_parts(what, where=self._where(), hint="use GroupByKey().with_late_data()"))
+        self._grouping = grouping
+
+    def expand(self, pcoll: Any) -> pvalue.DoOutputsTuple:
+        late: PCollection[Any] = PCollection(
+            pcoll.pipeline, LATE, pcoll.element_type, pcoll.windowing, pcoll.is_bounded
+        )
+        outputs = DoOutputsTuple(pcoll.pipeline, self, (LATE,), GROUPED)
+        outputs._pcolls = {None: self._grouping.expand(pcoll), LATE: late}
+        return outputs
+
+    def to_primitive(self) -> graph.Primitive | None:
+        return self._grouping.to_primitive()
+
+    def type_check_inputs(self, pvalueish: Any) -> None:
+        self._grouping.type_check_inputs(pvalueish)
+
+    def infer_output_type(self, input_type: Any) -> Any:
+        """The type of the main output."""
+        declared = self._grouping.get_type_hints().simple_output_type(self.label)
+        return declared or self._grouping.infer_output_type(input_type)
+
+    def get_windowing(self, inputs: Sequence[Any]) -> Windowing:
+        return self._grouping.get_windowing(inputs)
+
 
 _LOGGER = logging.getLogger(__name__)
 K = TypeVar("K")
@@ -68,14 +107,13 @@ class GroupByKey(PTransform[Any, Any]):
     Raises:
         ValueError: When applied to an unbounded PCollection in the global window with a trigger that never fires
             before the end of all time, or with a trigger that may lose data.
-        TypeCheckError: When applied to elements that are no pairs.
+        TypeCheckError: When applied to elements that are not pairs.
 
     >>> GroupByKey().label
     'GroupByKey'
     """
 
     def to_primitive(self) -> graph.Primitive:
-        """A `penstock.graph.GroupByKey`."""
         return graph.GroupByKey()
 
     def type_check_inputs(self, pvalueish: Any) -> None:
@@ -85,7 +123,6 @@ class GroupByKey(PTransform[Any, Any]):
         super().type_check_inputs(pvalueish)
 
     def infer_output_type(self, input_type: Any) -> Any:
-        """Groups of the input's values."""
         return self.get_type_hints().simple_output_type(self.label) or grouped_type(self, input_type)
 
     def get_windowing(self, inputs: Sequence[Any]) -> Windowing:
@@ -93,16 +130,15 @@ class GroupByKey(PTransform[Any, Any]):
         return super().get_windowing(inputs).after_grouping()
 
     def with_late_data(self) -> PTransform[Any, Any]:
-        """The same with a second output, for elements that come too late (penstock's own).
+        """This transform with a second output, for elements that come too late (penstock's own).
 
         Returns:
-            A `penstock.transforms.late_data.WithLateData`, as in
+            A `penstock.transforms.grouping.WithLateData`, as in
             ``groups, late = pairs | GroupByKey().with_late_data()``.
         """
         return WithLateData(self)
 
     def expand(self, pcoll: PCollection[tuple[K, V]]) -> PCollection[tuple[K, Iterable[V]]]:
-        """The groups."""
         check_grouping(self, pcoll, gives_lists=True)
         return pvalue.PCollection.from_(pcoll)
 
@@ -123,15 +159,12 @@ class SpreadAnew(PTransform[Any, Any]):
         self._by_key = by_key
 
     def to_primitive(self) -> graph.Primitive:
-        """A `penstock.graph.Reshuffle`."""
         return graph.Reshuffle(self._partitions, self._by_key)
 
     def infer_output_type(self, input_type: Any) -> Any:
-        """The input type."""
         return input_type
 
     def expand(self, pcoll: PCollection[T]) -> PCollection[T]:
-        """The same elements."""
         self._check_pcollection(pcoll)
         return pvalue.PCollection.from_(pcoll)
 
@@ -184,7 +217,6 @@ class Flatten(PTransform[Any, Any]):
         return values, values
 
     def to_primitive(self) -> graph.Primitive:
-        """A `penstock.graph.Flatten`."""
         return graph.Flatten()
 
     def infer_output_type(self, input_type: Any) -> Any:
@@ -192,7 +224,7 @@ class Flatten(PTransform[Any, Any]):
         return input_type
 
     def get_windowing(self, inputs: Sequence[Any]) -> Windowing:
-        """That of the first input, or the default."""
+        """The windowing of the first input, or the default."""
         return inputs[0].windowing if inputs else default_windowing()
 
     if TYPE_CHECKING:
@@ -202,14 +234,13 @@ class Flatten(PTransform[Any, Any]):
         ) -> PCollection[T]: ...
 
     def expand(self, pcolls: Sequence[PCollection[T]]) -> PCollection[T]:
-        """The union."""
         for pcoll in pcolls:
             self._check_pcollection(pcoll)
         windowing = self.get_windowing(pcolls)
         for pcoll in pcolls:
             if pcoll.windowing != windowing:
                 _LOGGER.warning(
-                    "%s: the inputs have different windowings; that of the first one counts: %s, not %s",
+                    "%s: the inputs have different windowings; the first input's counts: %s, not %s",
                     self.label,
                     windowing,
                     pcoll.windowing,

@@ -10,18 +10,13 @@ from penstock.error import three_parts
 from penstock.machines.merging import InventedWindowError, Merging
 from penstock.typehints import typehints
 from penstock.windows.custom_trigger import CustomTrigger
-from penstock.windows.plain_windows import GlobalWindows
-from penstock.windows.trigger_arrivals import AfterDelta
-from penstock.windows.trigger_base import DataLossReason
-from penstock.windows.trigger_walks import can_fire_early, every_part
-from penstock.windows.watermark_triggers import DefaultTrigger
-from penstock.windows.window_fn import WindowFn
+from penstock.windows.triggers import AfterDelta, DataLossReason, DefaultTrigger, can_fire_early, every_part
+from penstock.windows.window_fn import GlobalWindows, WindowFn
 
 if TYPE_CHECKING:
     from penstock.construction.ptransform import PTransform
     from penstock.windows.windowing import Windowing
 
-__all__ = ["check_grouping", "check_keyed"]
 
 _LOGGER = logging.getLogger(__name__)
 
@@ -53,12 +48,7 @@ def check_grouping(transform: PTransform[Any, Any], pcoll: Any, gives_lists: boo
 
 
 def check_keyed(transform: PTransform[Any, Any], pcoll: Any) -> None:
-    """Refuses elements that are no pairs for a stateful DoFn, with a ValueError.
-
-    Args:
-        transform: The ParDo.
-        pcoll: Its input.
-    """
+    """Refuses elements that are not pairs for a stateful DoFn, with a ValueError."""
     try:
         typehints.coerce_to_kv_type(pcoll.element_type or typehints.Any, transform.label)
     except ValueError as error:

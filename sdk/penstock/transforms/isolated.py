@@ -7,12 +7,10 @@ import traceback
 from collections.abc import Callable, Mapping, Sequence
 from typing import Any
 
-from penstock.coders.pickles import CloudpickleCoder
+from penstock.coders.coders import CloudpickleCoder
 from penstock.error import three_parts
 from penstock.metrics.execution import MetricsContainer, current_container, note_current_in, set_current
 from penstock.utils.child_process import ChildProcess, ProcessEnded
-
-__all__ = ["IsolatedCalls"]
 
 
 class _SameAsBefore:
@@ -27,7 +25,7 @@ class _Traceback(Exception):
 
 
 class IsolatedCalls:
-    """Calls the methods of a DoFn in a child process, which is started anew after it has ended.
+    """Calls the methods of a DoFn in a child process, which is started again after it has ended.
 
     The child is a copy of the worker at the time of the first element: the DoFn, its modules and its side inputs are
     there without being sent. Elements, later side inputs and outputs are pickled. What the child counts is counted.
@@ -57,7 +55,7 @@ class IsolatedCalls:
             Exception: What they raise.
         """
         if self._child is not None and not self._child.is_alive():
-            # It has ended between two elements, say because memory was short.
+            # It has ended between two elements, for example because memory was short.
             self._drop()
         if self._child is None:
             self._child = ChildProcess(_Server(self._dofn, self._known).answer)

@@ -28,7 +28,7 @@ class CoGroupByKey(PTransform[Any, Any]):
 
     Raises:
         ValueError: If there are no PCollections and no `pipeline`, or they belong to several pipelines.
-        TypeError: If an input is no PCollection.
+        TypeError: If an input is not a PCollection.
 
     Example: ``{"mail": mails, "phone": phones} | CoGroupByKey()`` gives
     ``("amy", {"mail": ["amy@example.com"], "phone": []})``.

@@ -6,10 +6,10 @@ import inspect
 from collections.abc import Callable
 from typing import Any, TypeVar
 
-from penstock.construction.function_transform import ptransform_fn
+from penstock.construction.ptransform import ptransform_fn
 from penstock.transforms.combine import CombinePerKey
-from penstock.transforms.counting import CountCombineFn
 from penstock.transforms.pardo import Map, MapTuple
+from penstock.transforms.ready_combiners import CountCombineFn
 from penstock.typehints import KV, Tuple, with_input_types, with_output_types
 from penstock.typehints.trivial_inference import infer_return_type, instance_to_type, key_value_types
 
@@ -146,8 +146,6 @@ def fn_takes_side_inputs(fn: Callable[..., Any]) -> bool:
 
 
 class _Constant:
-    """Pairs with one and the same key."""
-
     def __init__(self, key: Any) -> None:
         self._key = key
 
@@ -156,8 +154,6 @@ class _Constant:
 
 
 class _Computed:
-    """Pairs with the key that a callable computes."""
-
     def __init__(self, key_of: Callable[..., Any]) -> None:
         self._key_of = key_of
 

@@ -6,8 +6,7 @@ import logging
 from collections.abc import Callable, Iterator
 from typing import Any, TypeVar
 
-from penstock.construction.function_transform import ptransform_fn
-from penstock.construction.ptransform import PTransform
+from penstock.construction.ptransform import PTransform, ptransform_fn
 from penstock.construction.pvalue import AsIter
 from penstock.functions.dofn import DoFn
 from penstock.transforms.grouping import GroupByKey
@@ -54,7 +53,6 @@ class LogElements(PTransform[Any, Any]):
         self._fn = LoggingDoFn(prefix, with_timestamp, with_window, level, with_pane_info, use_epoch_time)
 
     def expand(self, input: Any) -> Any:
-        """Logs each element."""
         return input | ParDo(self._fn).with_output_types(input.element_type)
 
 
@@ -106,7 +104,7 @@ class LoggingDoFn(DoFn):
         try:
             return timestamp.to_rfc3339()
         except (OverflowError, ValueError):
-            # The ends of time, which the global window has, are no years of the calendar.
+            # The ends of time, which the global window has, are not years of the calendar.
             return str(timestamp)
 
 
@@ -129,7 +127,6 @@ class Tee(PTransform[Any, Any]):
         self._consumers = consumers
 
     def expand(self, input: Any) -> Any:
-        """Applies the others."""
         for consumer in self._consumers:
             input | (consumer if isinstance(consumer, PTransform) else ptransform_fn(consumer)())
         return input
@@ -139,9 +136,6 @@ class Tee(PTransform[Any, Any]):
 @with_output_types(T)
 class WaitOn(PTransform[Any, Any]):
     """Passes its input on when other PCollections are complete, window by window (Beam's ``WaitOn``).
-
-    Args:
-        *to_be_waited_on: The other PCollections.
 
     Example: ``queries | WaitOn(written_tables) | Map(ask)``.
 

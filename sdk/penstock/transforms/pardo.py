@@ -2,19 +2,26 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterable
-from typing import TYPE_CHECKING, Any, ClassVar, cast, overload
+import ast
+import inspect
+import logging
+import textwrap
+import types
+from collections.abc import Callable, Iterable, Iterator
+from typing import TYPE_CHECKING, Any, Protocol, cast, overload
 
 from penstock import graph
 from penstock.base.display import DisplayDataItem
 from penstock.base.labels import label_from_callable
+from penstock.base.late_binding import LateBinding
+from penstock.base.tagged_output import TaggedOutput
 from penstock.base.where import caller
 from penstock.construction import pvalue
 from penstock.construction.applicable import Processes, ResultT, T
+from penstock.construction.ptransform import PTransformWithSideInputs
 from penstock.construction.pvalue import PCollection
-from penstock.construction.side_input_transform import PTransformWithSideInputs
 from penstock.error import three_parts
-from penstock.functions.batch_types import batch_types_of
+from penstock.functions.batches import batch_types_of
 from penstock.functions.dofn import (
     DoFn,
     FilterDoFn,
@@ -23,21 +30,123 @@ from penstock.functions.dofn import (
     ItemsDoFn,
     MapDoFn,
     MapTupleDoFn,
-    bind,
     identity,
-    signature_of,
 )
+from penstock.functions.signature import bind, signature_of
 from penstock.transforms.field_checks import check_fields
 from penstock.transforms.grouping_checks import check_keyed
-from penstock.transforms.process_checks import check_process, warn_of_returns
 from penstock.transforms.retractions import check_dofn
-from penstock.transforms.short_form_types import gives_elements, gives_results
 from penstock.typehints import typehints
+from penstock.typehints.code_reading import read
 
 if TYPE_CHECKING:
-    from penstock.transforms.short_form_types import Keeps
+    from penstock.base.bounded_window import TimestampedValue
+    from penstock.construction.pvalue import PCollection
 
-__all__ = ["Filter", "FlatMap", "FlatMapTuple", "Map", "MapTuple", "ParDo"]
+
+class _OfResults(Protocol):
+    @overload
+    def __call__(self, fn: Callable[..., TimestampedValue[T]], *args: Any, **kwargs: Any) -> ParDo[T]: ...
+
+    @overload
+    def __call__(self, fn: Callable[..., ResultT], *args: Any, **kwargs: Any) -> ParDo[ResultT]: ...
+
+
+class _OfElements(Protocol):
+    @overload
+    def __call__(
+        self, fn: Callable[..., Iterable[TimestampedValue[T]] | None], *args: Any, **kwargs: Any
+    ) -> ParDo[T]: ...
+
+    @overload
+    def __call__(
+        self, fn: Callable[..., Iterable[ResultT] | None] = ..., *args: Any, **kwargs: Any
+    ) -> ParDo[ResultT]: ...
+
+
+def gives_results(short_form: Callable[..., Any]) -> _OfResults:
+    """A decorator of short forms whose output are the function's results."""
+    return cast(_OfResults, short_form)
+
+
+def gives_elements(short_form: Callable[..., Any]) -> _OfElements:
+    """A decorator of short forms whose output are the elements of the function's results."""
+    return cast(_OfElements, short_form)
+
+
+_LOGGER = logging.getLogger(__name__)
+
+
+def check_process(transform: Any) -> None:
+    """Checks that the DoFn of a ParDo has something to do.
+
+    Raises:
+        TypeError: If it has neither ``process`` nor ``process_batch``.
+    """
+    dofn = transform.fn
+    if not dofn._process_defined and not dofn._process_batch_defined:
+        raise TypeError(
+            three_parts(
+                f"{type(dofn).__name__} defines no process method",
+                where=transform._where(),
+                hint="def process(self, element): yield ...",
+            )
+        )
+
+
+def warn_of_returns(dofn: Any) -> None:
+    """Logs a warning if ``process`` yields and returns a value, which is lost, or has a ``return None``."""
+    function = getattr(dofn.process, "__func__", None)
+    if not isinstance(function, types.FunctionType):
+        return
+    if function.__code__.co_flags & inspect.CO_GENERATOR:
+        if _returns(function, something=True):
+            _LOGGER.warning(
+                "Using yield and return in the process method of %s: what it returns is lost; yield it",
+                type(dofn),
+            )
+    elif _returns(function, something=False) and _says_return_none(function):
+        _LOGGER.warning(
+            "Process method returned None (element won't be emitted): %s. Check if intended.", type(dofn)
+        )
+
+
+def _returns(function: types.FunctionType, something: bool) -> bool:
+    """Whether a function has a return of something, or of None; at its end there is one of None."""
+    before = None
+    for operation in read(function.__code__).operations:
+        if operation.opname == "RETURN_CONST":
+            if (operation.argval is not None) == something:
+                return True
+        elif operation.opname == "RETURN_VALUE":
+            is_none = before is not None and before.opname == "LOAD_CONST" and before.argval is None
+            if is_none != something:
+                return True
+        before = operation
+    return False
+
+
+def _says_return_none(function: types.FunctionType) -> bool:
+    """Whether the source says ``return None``: a bare ``return`` leaves out an element on purpose."""
+    try:
+        tree = ast.parse(textwrap.dedent(inspect.getsource(function)))
+    except (OSError, TypeError, SyntaxError):
+        # The source is not there, or is a part of a line.
+        return False
+    statements = (each for each in _statements_of(tree.body[0]) if isinstance(each, ast.Return))
+    return any(isinstance(each.value, ast.Constant) and each.value.value is None for each in statements)
+
+
+def _statements_of(node: ast.AST) -> Iterator[ast.AST]:
+    """What is in a function, but not in the functions inside of it."""
+    for child in ast.iter_child_nodes(node):
+        if not isinstance(child, (ast.FunctionDef, ast.AsyncFunctionDef, ast.Lambda, ast.ClassDef)):
+            yield child
+            yield from _statements_of(child)
+
+
+handling_errors: LateBinding[..., Any] = LateBinding("penstock.transforms.dead_letters")
+"""Makes the transform that catches the errors of a ParDo; it combines, and combining needs ParDo."""
 
 
 class ParDo(PTransformWithSideInputs[Any, PCollection[ResultT]]):
@@ -57,12 +166,10 @@ class ParDo(PTransformWithSideInputs[Any, PCollection[ResultT]]):
     """
 
     needs_pcollection = True
-    _handling: ClassVar[Callable[..., Any]]
-    """Makes the transform that catches a ParDo's errors; `penstock.transforms.dead_letters` sets it, which combines."""
 
     def __init__(
         self,
-        fn: Processes[ResultT] | Callable[..., Iterable[ResultT | pvalue.TaggedOutput[Any, Any]] | None],
+        fn: Processes[ResultT] | Callable[..., Iterable[ResultT | TaggedOutput[Any, Any]] | None],
         *args: Any,
         **kwargs: Any,
     ) -> None:
@@ -93,13 +200,12 @@ class ParDo(PTransformWithSideInputs[Any, PCollection[ResultT]]):
         return {"fn": DisplayDataItem(type(self.fn), label="Transform Function"), "fn_dd": self.fn}
 
     def default_type_hints(self) -> Any:
-        """Those of the DoFn, as they are when first asked for."""
+        """The type hints of the DoFn, as they are when first asked for."""
         if self._dofn_hints is None:
             self._dofn_hints = self.fn.get_type_hints()
         return self._dofn_hints
 
     def infer_output_type(self, input_type: Any) -> Any:
-        """What the DoFn infers."""
         return self.fn.infer_output_type(input_type)
 
     def to_primitive(self) -> graph.Primitive:
@@ -115,14 +221,13 @@ class ParDo(PTransformWithSideInputs[Any, PCollection[ResultT]]):
         @overload
         def with_output_types(self, type_hint: Any, **tagged_type_hints: Any) -> ParDo[Any]: ...
 
-        def with_output_types(self, type_hint: Any, **tagged_type_hints: Any) -> Any:  # noqa: D102
-            ...
+        def with_output_types(self, type_hint: Any, **tagged_type_hints: Any) -> Any: ...
 
     def expand(self, pcoll: Any) -> PCollection[ResultT]:
         """The main output.
 
         Raises:
-            ValueError: If a stateful DoFn is applied to elements that are no key-value pairs, or may be retractions
+            ValueError: If a stateful DoFn is applied to elements that are not key-value pairs, or may be retractions
                 that it does not take.
             TypeError: If the DoFn has neither ``process`` nor ``process_batch``, or has to do with batches, and nothing
                 says how the elements become such batches.
@@ -211,16 +316,13 @@ class ParDo(PTransformWithSideInputs[Any, PCollection[ResultT]]):
             allow_unsafe_userstate_in_process: Whether ``process`` may use state and timers, although what a
                 failing element stored stays stored.
 
-        Returns:
-            A transform that gives both outputs.
-
         Raises:
             ValueError: If arguments exclude each other, or cannot work.
 
         >>> ParDo(str.split).with_exception_handling().label
         'ParDo(FlatMapDoFn)'
         """
-        return self._handling(
+        return handling_errors(
             self,
             main_tag=main_tag,
             dead_letter_tag=dead_letter_tag,
@@ -246,9 +348,17 @@ class ParDo(PTransformWithSideInputs[Any, PCollection[ResultT]]):
         return function
 
 
-class _MultiParDo(ParDo[Any]):
-    """A ParDo with tagged outputs."""
+if TYPE_CHECKING:
 
+    class Keeps(ParDo[Any]):
+        """A Filter: its output has the type of its input."""
+
+        def expand(self, pcoll: PCollection[T]) -> PCollection[T]:
+            """The elements that pass."""
+            ...
+
+
+class _MultiParDo(ParDo[Any]):
     def __init__(
         self, pardo: ParDo[Any], tags: tuple[str, ...], main_tag: str | None, allow_unknown_tags: bool | None
     ) -> None:
@@ -261,7 +371,6 @@ class _MultiParDo(ParDo[Any]):
         self._allow_unknown_tags = allow_unknown_tags
 
     def expand(self, pcoll: Any) -> pvalue.DoOutputsTuple:  # type: ignore[override]
-        """The outputs."""
         super().expand(pcoll)
         return pvalue.DoOutputsTuple(
             pcoll.pipeline, self, self._tags, self._main_tag, self._allow_unknown_tags
@@ -270,7 +379,6 @@ class _MultiParDo(ParDo[Any]):
     def with_exception_handling(  # type: ignore[override]
         self, main_tag: str | None = None, **kwargs: Any
     ) -> Any:
-        """See `ParDo.with_exception_handling`; the tagged outputs stay."""
         handling = self._pardo.with_exception_handling(
             main_tag=main_tag or self._main_tag or "good", **kwargs
         )
@@ -297,14 +405,8 @@ def FlatMap(fn: Callable[..., Any] = identity, *args: Any, **kwargs: Any) -> Par
 
     Args:
         fn: A function that returns an iterable; without it, the items of each element.
-        args: Further arguments, which may be side inputs.
+        args: These, and the errors, are as in `Map`.
         kwargs: Likewise, by name.
-
-    Returns:
-        The transform.
-
-    Raises:
-        TypeError: If `fn` is not callable, or the arguments do not fit.
 
     >>> FlatMap(str.split).label
     'FlatMap(split)'
@@ -321,9 +423,6 @@ def Map(fn: Callable[..., Any], *args: Any, **kwargs: Any) -> ParDo[Any]:
         args: Further arguments, which may be side inputs.
         kwargs: Likewise, by name.
 
-    Returns:
-        The transform.
-
     Raises:
         TypeError: If `fn` is not callable, or the arguments do not fit.
 
@@ -338,14 +437,8 @@ def Filter(fn: Callable[..., Any], *args: Any, **kwargs: Any) -> Keeps:
 
     Args:
         fn: A function of an element.
-        args: Further arguments, which may be side inputs.
+        args: These, and the errors, are as in `Map`.
         kwargs: Likewise, by name.
-
-    Returns:
-        The transform.
-
-    Raises:
-        TypeError: If `fn` is not callable, or the arguments do not fit.
 
     >>> Filter(str.isdigit).label
     'Filter(isdigit)'
@@ -359,14 +452,8 @@ def MapTuple(fn: Callable[..., Any], *args: Any, **kwargs: Any) -> ParDo[Any]:
 
     Args:
         fn: A function of the parts of a tuple; its parameters for `args` and `kwargs` have default arguments.
-        args: Further arguments, which may be side inputs.
+        args: These, and the errors, are as in `Map`.
         kwargs: Likewise, by name.
-
-    Returns:
-        The transform.
-
-    Raises:
-        TypeError: If `fn` is not callable, or the arguments do not fit.
 
     >>> MapTuple(max).label
     'MapTuple(max)'
@@ -380,14 +467,8 @@ def FlatMapTuple(fn: Callable[..., Iterable[ResultT] | None], *args: Any, **kwar
     Args:
         fn: A function of the parts of a tuple that returns an iterable; its parameters for `args` and
             `kwargs` have default arguments.
-        args: Further arguments, which may be side inputs.
+        args: These, and the errors, are as in `Map`.
         kwargs: Likewise, by name.
-
-    Returns:
-        The transform.
-
-    Raises:
-        TypeError: If `fn` is not callable, or the arguments do not fit.
 
     >>> FlatMapTuple(range).label
     'FlatMapTuple(range)'

@@ -25,7 +25,7 @@ from penstock.transforms.windowing import WindowInto
 from penstock.typehints import Any as AnyHint
 from penstock.typehints import Union
 from penstock.utils.timestamp import MAX_TIMESTAMP, Duration, Timestamp, TimestampTypes
-from penstock.windows.plain_windows import FixedWindows
+from penstock.windows.window_fn import FixedWindows
 
 _SECONDS = Union[float, int]
 
@@ -83,7 +83,6 @@ class PeriodicSource(graph.Source):
             raise ValueError(three_parts(what, where="at PeriodicImpulse", hint=hint))
 
     def describe(self) -> str:
-        """The interval."""
         return f"PeriodicSource(every {self.interval_micros / 1e6:g} s)"
 
     def starting_at(self, now_micros: int) -> PeriodicSource:
@@ -123,11 +122,7 @@ class PeriodicSource(graph.Source):
 
 
 class ImpulseSeqGenDoFn(DoFn):
-    """From ``(start, stop, interval)`` to the elements of that sequence (Beam's name).
-
-    Args:
-        data: As in `PeriodicImpulse`.
-    """
+    """From ``(start, stop, interval)`` to the elements of that sequence (Beam's name)."""
 
     def __init__(self, data: Sequence[Any] | None = None) -> None:
         super().__init__()
@@ -154,7 +149,7 @@ class ImpulseSeqGenDoFn(DoFn):
 
 
 class _PastSequence(ImpulseSeqGenDoFn):
-    """The same for one sequence that is known to have ended: its output is bounded."""
+    """`PeriodicSequence` for one sequence that is known to have ended: its output is bounded."""
 
     def process(self, element: Sequence[Any]) -> Iterable[TimestampedValue[Any]]:
         yield from super().process(element)

@@ -3,9 +3,16 @@
 from __future__ import annotations
 
 from penstock.base.labels import label_from_callable
-from penstock.construction.function_transform import annotate_yaml, ptransform_fn
-from penstock.construction.ptransform import InputT, OutputT, PTransform, T, get_named_nested_pvalues
-from penstock.construction.side_input_transform import PTransformWithSideInputs
+from penstock.construction.ptransform import (
+    InputT,
+    OutputT,
+    PTransform,
+    PTransformWithSideInputs,
+    T,
+    annotate_yaml,
+    get_named_nested_pvalues,
+    ptransform_fn,
+)
 from penstock.windows.side_input_windows import SIDE_INPUT_PREFIX
 
 __all__ = [

@@ -6,7 +6,7 @@ import re
 from collections.abc import Callable, Iterator
 from typing import Any
 
-from penstock.construction.function_transform import ptransform_fn
+from penstock.construction.ptransform import ptransform_fn
 from penstock.error import three_parts
 from penstock.transforms.pardo import FlatMap, Map
 from penstock.typehints import List, Tuple, with_input_types

@@ -36,7 +36,6 @@ class Reify:
             return TimestampedValue(element, timestamp)
 
         def expand(self, pcoll: Any) -> Any:
-            """Maps each element."""
             return pcoll | Map(self.add_timestamp_info).with_output_types(pcoll.element_type)
 
     class Window(PTransform[Any, Any]):
@@ -50,7 +49,6 @@ class Reify:
             return TimestampedValue((element, timestamp, window), timestamp)
 
         def expand(self, pcoll: Any) -> Any:
-            """Maps each element."""
             output_type = Tuple[pcoll.element_type, Timestamp, Any]
             return pcoll | Map(self.add_window_info).with_output_types(output_type)
 
@@ -65,7 +63,6 @@ class Reify:
             return key, TimestampedValue(value, timestamp)
 
         def expand(self, pcoll: Any) -> Any:
-            """Maps each KV."""
             key_type, _ = key_value_types(pcoll.element_type)
             return pcoll | Map(self.add_timestamp_info).with_output_types(KV[key_type, Any])
 
@@ -82,7 +79,6 @@ class Reify:
             return TimestampedValue((key, (value, timestamp, window)), timestamp)
 
         def expand(self, pcoll: Any) -> Any:
-            """Maps each KV."""
             key_type, value_type = key_value_types(pcoll.element_type)
             output_type = KV[key_type, Tuple[value_type, Timestamp, Any]]
             return pcoll | Map(self.add_window_info).with_output_types(output_type)

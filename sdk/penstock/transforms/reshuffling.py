@@ -18,7 +18,7 @@ V = TypeVar("V")
 @with_input_types(T)
 @with_output_types(T)
 class Reshuffle(PTransform[Any, Any]):
-    """Its input, spread evenly anew; the steps before and after it are not fused (Beam's ``Reshuffle``).
+    """Redistributes its input evenly; the steps before and after it are not fused (Beam's ``Reshuffle``).
 
     Elements keep their windows, timestamps and panes.
 
@@ -26,7 +26,7 @@ class Reshuffle(PTransform[Any, Any]):
         num_buckets: The number of partitions to spread over; None lets the runner decide.
 
     Raises:
-        ValueError: If `num_buckets` is no integer above 0.
+        ValueError: If `num_buckets` is not an integer above 0.
 
     Example: ``file_names | Reshuffle() | FlatMap(read_lines)`` reads files in parallel.
 
@@ -44,7 +44,6 @@ class Reshuffle(PTransform[Any, Any]):
         self.num_buckets = num_buckets
 
     def expand(self, pcoll: PCollection[T]) -> PCollection[T]:
-        """One primitive."""
         _refuse_older(pcoll)
         return pcoll | SpreadAnew(self.num_buckets)
 
@@ -52,14 +51,13 @@ class Reshuffle(PTransform[Any, Any]):
 @with_input_types(Tuple[K, V])
 @with_output_types(Tuple[K, V])
 class ReshufflePerKey(PTransform[Any, Any]):
-    """The same for KVs, which stay together by key (Beam's ``ReshufflePerKey``).
+    """`Reshuffle` for KVs, which stay together by key (Beam's ``ReshufflePerKey``).
 
     >>> ReshufflePerKey().label
     'ReshufflePerKey'
     """
 
     def expand(self, pcoll: PCollection[T]) -> PCollection[T]:
-        """One primitive."""
         _refuse_older(pcoll)
         return pcoll | SpreadAnew(by_key=True)
 

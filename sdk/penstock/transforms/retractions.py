@@ -12,14 +12,12 @@ from typing import TYPE_CHECKING, Any
 from penstock import graph
 from penstock.construction import pvalue
 from penstock.error import three_parts
-from penstock.windows.trigger_base import AccumulationMode
+from penstock.windows.triggers import AccumulationMode
 
 if TYPE_CHECKING:
     from penstock.construction.applied import AppliedPTransform
     from penstock.transforms.combine import CombinePerKey
     from penstock.transforms.pardo import ParDo
-
-__all__ = ["check_combine_fn", "check_dofn", "may_retract"]
 
 
 def may_retract(pcoll: pvalue.PCollection[Any]) -> bool:

@@ -7,20 +7,17 @@ from itertools import repeat
 from typing import Any, Final, NamedTuple
 
 from penstock.coders import VarIntCoder
-from penstock.coders.pickles import KeyCoder
+from penstock.coders.coders import KeyCoder
 from penstock.construction import pvalue
 from penstock.construction.ptransform import PTransform
 from penstock.error import three_parts
 from penstock.functions.dofn import DoFn
-from penstock.functions.userstate import MapStateSpec
-from penstock.functions.window_expiration import on_window_expiration
+from penstock.functions.userstate import MapStateSpec, on_window_expiration
 from penstock.transforms.grouping import Flatten
 from penstock.transforms.pardo import MapTuple, ParDo
 from penstock.typehints import KV, Optional, Tuple, Union
 from penstock.typehints.trivial_inference import key_value_types
 from penstock.utils.windowed_value import ValueKind, WindowedValue, create, unknown_pane
-
-__all__ = ["JoinRows"]
 
 ROW_CODER: Final = KeyCoder()
 """Encodes rows; those that it encodes alike are copies of one."""
@@ -33,7 +30,7 @@ class _Kind(NamedTuple):
     """What a kind of join gives.
 
     Attributes:
-        pairs: Whether it gives pairs of a left and a right row, or else left rows by themselves.
+        pairs: Whether it gives pairs of a left and a right row, or else left rows alone.
         matched: Whether it gives rows that have a match.
         unmatched: Whether it gives rows that have none, of the left and of the right side.
     """
@@ -92,14 +89,13 @@ class JoinRows(PTransform[Any, Any]):
         self.unjoined = unjoined
 
     def default_label(self) -> str:
-        """The name with the kind."""
         return f"JoinRows({getattr(self, 'kind', '')})"
 
     def _extract_input_pvalues(self, pvalueish: Any) -> tuple[Any, tuple[Any, ...]]:
         return checked_sides(self, pvalueish)
 
     def expand(self, pcolls: Any) -> Any:
-        """Marks the rows with their sides, and joins those of each key."""
+        """Marks the rows with their sides, and joins the rows of each key."""
         check_windows(self, pcolls)
         types = [key_value_types(pcoll.element_type) for pcoll in pcolls]
         join = (JoinFn if self.unjoined == AT_ONCE else JoinAtEndFn)(self.kind)
@@ -117,7 +113,7 @@ class JoinRows(PTransform[Any, Any]):
 
 
 def check_kind(transform: Any, name: str, kind: str, kinds: Iterable[str]) -> None:
-    """Refuses a kind of join that there is not, with a ValueError."""
+    """Refuses an unknown kind of join, with a ValueError."""
     if kind not in kinds:
         what = f"there is no kind of {name} {kind!r}"
         raise ValueError(three_parts(what, where=transform._where(), hint=f"one of {', '.join(kinds)}"))
@@ -168,12 +164,7 @@ def _marked(side: int) -> Any:
 
 
 class Row(NamedTuple):
-    """A row of one side, or of the result.
-
-    Attributes:
-        value: The row.
-        micros: Its event time.
-    """
+    """A row of one side, or of the result."""
 
     value: Any
     micros: int
@@ -207,13 +198,12 @@ def _rows_in(counts: Any) -> Iterator[Timed]:
 
 
 def _put(counts: Any, timed: Timed) -> None:
-    """Puts a copy of a row in."""
     if not counts.put_if_absent(timed, 1):
         counts.put(timed, counts.get(timed) + 1)
 
 
 def _take(counts: Any, timed: Timed) -> Timed:
-    """Takes a copy of a row out: that of the same event time, if there is one.
+    """Takes a copy of a row out: the copy with the same event time, if there is one.
 
     Raises:
         ValueError: There is no copy.
@@ -242,9 +232,6 @@ def _of_another_time(counts: Any, value: Any) -> Timed:
 class JoinFn(DoFn):
     """Joins the rows of a key and window.
 
-    Args:
-        kind: The kind of join.
-
     Attributes:
         takes_retractions: A row that is taken back is taken out.
         gives_retractions: Whether rows may be taken back although none of the input is.
@@ -269,7 +256,7 @@ class JoinFn(DoFn):
         lefts: Any = DoFn.StateParam(LEFTS),
         rights: Any = DoFn.StateParam(RIGHTS),
     ) -> Iterable[WindowedValue]:
-        """What a row that comes, or is taken back, changes."""
+        """The changes of the result when a row comes or is taken back."""
         key, (side, value) = element
         if value is None:
             self._check(side)
@@ -294,7 +281,7 @@ class JoinFn(DoFn):
 
 
 class JoinAtEndFn(JoinFn):
-    """The same, but that rows without a match are given when their window ends."""
+    """`JoinFn`, but rows without a match are given when their window ends."""
 
     def __init__(self, kind: str) -> None:
         super().__init__(kind)
@@ -335,7 +322,7 @@ def _effect(
         if not kind.unmatched[1 - side] or not own.is_empty():
             return joined, ()
         return joined, _unmatched(kind, 1 - side, _rows_in(other))
-    # Left rows by themselves: a right row matters only if it is the first, or the last.
+    # Left rows alone: a right row matters only if it is the first, or the last.
     lefts = [timed] if side == LEFT else [*_rows_in(other)] if own.is_empty() else []
     if kind.matched:
         return lefts, ()

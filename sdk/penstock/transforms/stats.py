@@ -1,9 +1,27 @@
-"""Beam's path for the approximate statistics: ``penstock.transforms.stats``."""
+"""Approximate statistics in little memory: quantiles, and how many distinct elements there are."""
+
+# These CombineFns take no further arguments, so their methods are narrower than those they override.
+# mypy: disable-error-code="override"
 
 from __future__ import annotations
 
-from penstock.transforms.approximate_quantiles import ApproximateQuantiles, ApproximateQuantilesCombineFn
-from penstock.transforms.approximate_unique import ApproximateUnique, ApproximateUniqueCombineFn, K, T, V
+import hashlib
+import heapq
+import math
+from collections.abc import Callable, Iterable, Iterator, Sequence
+from dataclasses import dataclass, field, replace
+from itertools import chain
+from typing import Any, TypeVar
+
+from penstock.base.chunks import in_chunks
+from penstock.base.display import DisplayDataItem
+from penstock.coders import registry
+from penstock.construction.ptransform import PTransform
+from penstock.error import three_parts
+from penstock.functions.combinefn import CombineFn
+from penstock.transforms.combine import CombineGlobally, CombinePerKey
+from penstock.typehints import KV, List, Tuple, with_input_types, with_output_types
+from penstock.typehints.trivial_inference import key_value_types
 
 __all__ = [
     "ApproximateQuantiles",
@@ -14,3 +32,549 @@ __all__ = [
     "T",
     "V",
 ]
+
+
+@dataclass(frozen=True)
+class SketchSettings:
+    """What all parts of one sketch share.
+
+    Attributes:
+        capacity: Half the number of entries that a level must have to be thinned; at least 2.
+        budget: The number of entries above which levels are thinned.
+        key: From a value to what is compared; None compares the values.
+        reverse: Whether the order is descending.
+        weighted: Whether entries are ``(value, weight)`` pairs rather than values.
+    """
+
+    capacity: int
+    budget: int
+    key: Callable[[Any], Any] | None = None
+    reverse: bool = False
+    weighted: bool = False
+
+    def sort(self, entries: list[Any]) -> None:
+        """Sorts entries in place by value."""
+        key = self.key
+        by_value: Callable[[Any], Any] | None = key
+        if self.weighted:
+            by_value = (lambda pair: pair[0]) if key is None else (lambda pair: key(pair[0]))
+        entries.sort(key=by_value, reverse=self.reverse)
+
+    def values(self, entries: Iterable[Any]) -> Iterable[Any]:
+        """The values of entries."""
+        return (value for value, _ in entries) if self.weighted else entries
+
+    def bounds(self, values: Iterable[Any]) -> tuple[Any, Any]:
+        """The first and the last value in the sketch's order; there must be one."""
+        held = list(values)
+        ends = min(held, key=self.key), max(held, key=self.key)
+        return ends[::-1] if self.reverse else ends
+
+
+@dataclass
+class Sketch:
+    """A deterministic, mergeable summary of a multiset from which ranks can be read with a bounded error.
+
+    It is a tower of levels. Level 0 holds inputs. When there are more entries than the budget, the lowest level
+    with ``2 * capacity`` of them is sorted and thinned to half, which goes up one level. Unweighted entries of
+    level i stand for 2**i inputs each, and thinning keeps every other one; so a rank moves by at most 2**i per
+    thinning, and by at most ``inputs / (2 * capacity)`` per level in all. Weighted entries carry their weights,
+    and thinning joins neighbours into groups of at most ``2 / (capacity - 1)`` of the weight at hand, each
+    represented by its weighted median; so a rank moves by at most ``weight / (capacity - 1)`` per level in all.
+    After: Munro and Paterson 1980; Manku, Rajagopalan and Lindsay 1998, section 3.
+
+    A summary changes in place.
+
+    Attributes:
+        levels: The entries of each level.
+        thinned: How often each level was thinned; it decides which half is kept, so that errors cancel.
+        bounds: The first and last value ever seen; () before the first.
+    """
+
+    levels: list[list[Any]] = field(default_factory=lambda: [[]])
+    thinned: list[int] = field(default_factory=lambda: [0])
+    bounds: tuple[Any, ...] = ()
+
+    def add(self, entries: Sequence[Any], settings: SketchSettings) -> None:
+        """Adds inputs: values, or pairs of value and weight if the sketch is weighted.
+
+        >>> sketch, settings = Sketch(), SketchSettings(capacity=2, budget=4)
+        >>> sketch.add(range(9), settings)
+        >>> sketch.bounds, sum(weight for _, weight in sketch.entries(settings))
+        ((0, 8), 9)
+        """
+        if entries:
+            self.bounds = settings.bounds([*self.bounds, *settings.values(entries)])
+            self.levels[0].extend(entries)
+            self._thin(settings)
+
+    def absorb(self, other: Sketch, settings: SketchSettings) -> None:
+        """Adds all that another sketch has seen; the other stays as it is."""
+        if not other.bounds:
+            return
+        self.bounds = settings.bounds([*self.bounds, *other.bounds])
+        while len(self.levels) < len(other.levels):
+            self.levels.append([])
+            self.thinned.append(0)
+        for level, entries in enumerate(other.levels):
+            self.levels[level].extend(entries)
+            self.thinned[level] += other.thinned[level]
+        self._thin(settings)
+
+    def entries(self, settings: SketchSettings) -> Iterator[tuple[Any, Any]]:
+        """Every value that is held, with the weight it stands for, in no order."""
+        for level, entries in enumerate(self.levels):
+            if settings.weighted:
+                yield from entries
+            else:
+                yield from ((value, 1 << level) for value in entries)
+
+    def _thin(self, settings: SketchSettings) -> None:
+        while sum(map(len, self.levels)) > settings.budget:
+            full = (level for level, held in enumerate(self.levels) if len(held) >= 2 * settings.capacity)
+            level = next(full, None)
+            if level is None:
+                # Entries are few on every level, so there are at most as many as the levels allow.
+                return
+            if level + 1 == len(self.levels):
+                self.levels.append([])
+                self.thinned.append(0)
+            self.levels[level] = self._push_up(self.levels[level], level, settings)
+            self.thinned[level] += 1
+
+    def _push_up(self, entries: list[Any], level: int, settings: SketchSettings) -> list[Any]:
+        """Thins entries into the level above; what stays on this level is given back."""
+        settings.sort(entries)
+        if settings.weighted:
+            self.levels[level + 1].extend(joined(entries, max(settings.capacity, len(entries) // 2)))
+            return []
+        # An odd entry out stays, or the weights would not add up.
+        stays = entries[-1:] if len(entries) % 2 else []
+        self.levels[level + 1].extend(entries[self.thinned[level] % 2 : len(entries) - len(stays) : 2])
+        return stays
+
+
+def joined(pairs: Sequence[tuple[Any, Any]], capacity: int) -> Iterator[tuple[Any, Any]]:
+    """Sorted pairs of value and weight, neighbours joined so that at most `capacity` are left.
+
+    >>> list(joined([("a", 1), ("b", 1), ("c", 8), ("d", 2)], 4))
+    [('a', 2), ('c', 8), ('d', 2)]
+    """
+    # Two groups in a row weigh more than the limit together, so there are at most capacity groups.
+    limit = 2 * sum(weight for _, weight in pairs) / (capacity - 1)
+    start = 0
+    group_weight = pairs[0][1]
+    for position in range(1, len(pairs)):
+        weight = pairs[position][1]
+        if group_weight + weight > limit:
+            yield _median(pairs[start:position], group_weight), group_weight
+            start, group_weight = position, weight
+        else:
+            group_weight += weight
+    yield _median(pairs[start:], group_weight), group_weight
+
+
+def _median(group: Sequence[tuple[Any, Any]], group_weight: Any) -> Any:
+    below = 0
+    for value, weight in group:
+        below += weight
+        if 2 * below >= group_weight:
+            return value
+    return group[-1][0]
+
+
+K = TypeVar("K")
+V = TypeVar("V")
+
+Key = Callable[[Any], Any] | None
+
+
+class ApproximateQuantilesCombineFn(CombineFn):
+    """A list of quantiles: the least input, evenly spaced ones in between, and the greatest (Beam's name).
+
+    An input of up to ``buffer_size * num_buffers`` elements gives exact quantiles. An empty input gives an
+    empty list. Use `create` to get the two sizes from a wished error.
+
+    Args:
+        num_quantiles: The length of the output, at least 2.
+        buffer_size: Half the number of entries that a level of the sketch must have to be thinned.
+        num_buffers: So many times `buffer_size` are the entries above which the sketch is thinned.
+        key: From an element to what is compared, as in `sorted`.
+        reverse: Whether the output descends.
+        weighted: Whether inputs are pairs of an element and its weight.
+        input_batched: Whether inputs are lists of elements, or, if weighted, pairs of a list of elements and
+            a list of weights.
+
+    Raises:
+        ValueError: If `num_quantiles` is below 2.
+
+    >>> ApproximateQuantilesCombineFn.create(5).apply(range(101))
+    [0, 25, 50, 75, 100]
+    """
+
+    _MAX_NUM_ELEMENTS = 1e9
+
+    def __init__(
+        self,
+        num_quantiles: int,
+        buffer_size: int,
+        num_buffers: int,
+        key: Key = None,
+        reverse: bool = False,
+        weighted: bool = False,
+        input_batched: bool = False,
+    ) -> None:
+        super().__init__()
+        if num_quantiles < 2:
+            what = f"num_quantiles must be 2 or more, got {num_quantiles}"
+            hint = "the least and the greatest element are two of them"
+            raise ValueError(three_parts(what, where="at ApproximateQuantiles", hint=hint))
+        self.num_quantiles = num_quantiles
+        self.num_buffers = num_buffers
+        self._settings = SketchSettings(
+            max(2, buffer_size), max(2, buffer_size) * max(2, num_buffers), key, reverse, weighted
+        )
+        self._input_batched = input_batched
+
+    @classmethod
+    def create(
+        cls,
+        num_quantiles: int,
+        epsilon: float | None = None,
+        max_num_elements: float | None = None,
+        key: Key = None,
+        reverse: bool = False,
+        weighted: bool = False,
+        input_batched: bool = False,
+    ) -> ApproximateQuantilesCombineFn:
+        """The CombineFn whose error is at most `epsilon`.
+
+        Args:
+            num_quantiles: The length of the output, at least 2.
+            epsilon: How far, as a share of all inputs (or weight), the rank of an output may be from the
+                wished rank; by default ``1 / num_quantiles``, and at most 0.01 if weighted.
+            max_num_elements: Up to how many inputs the error must hold; by default 10**9.
+            key: As in the constructor.
+            reverse: As in the constructor.
+            weighted: As in the constructor.
+            input_batched: As in the constructor.
+        """
+        most = max_num_elements or cls._MAX_NUM_ELEMENTS
+        wished = epsilon or (min(1e-2, 1 / num_quantiles) if weighted else 1 / num_quantiles)
+        # A level of weighted entries may cost twice as much rank as one of entries that weigh the same.
+        allowed = most * (wished / 2 if weighted else wished)
+        levels = 1
+        while (levels - 1) * 2.0 ** (levels - 1) < allowed:
+            levels += 1
+        buffer_size = max(2, math.ceil(most / 2.0 ** (levels - 1)))
+        return cls(num_quantiles, buffer_size, levels, key, reverse, weighted, input_batched)
+
+    def create_accumulator(self) -> Sketch:
+        return Sketch()
+
+    def add_input(self, accumulator: Sketch, element: Any) -> Sketch:
+        """Adds one element, or one batch."""
+        accumulator.add(list(self._entries([element])), self._settings)
+        return accumulator
+
+    def add_inputs(self, accumulator: Sketch, elements: Iterable[Any]) -> Sketch:
+        """Adds many elements, or many batches, chunk by chunk."""
+        for chunk in in_chunks(self._entries(elements)):
+            accumulator.add(chunk, self._settings)
+        return accumulator
+
+    def merge_accumulators(self, accumulators: Iterable[Sketch]) -> Sketch:
+        """A sketch of all that the sketches have seen."""
+        merged = Sketch()
+        for accumulator in accumulators:
+            merged.absorb(accumulator, self._settings)
+        return merged
+
+    def extract_output(self, accumulator: Sketch) -> list[Any]:
+        if not accumulator.bounds:
+            return []
+        first, last = accumulator.bounds
+        return [first, *self._between(accumulator), last]
+
+    def _entries(self, elements: Iterable[Any]) -> Iterator[Any]:
+        if not self._input_batched:
+            return iter(elements)
+        if self._settings.weighted:
+            return chain.from_iterable(zip(values, weights, strict=True) for values, weights in elements)
+        return chain.from_iterable(elements)
+
+    def _between(self, sketch: Sketch) -> Iterator[Any]:
+        pairs = list(sketch.entries(self._settings))
+        replace(self._settings, weighted=True).sort(pairs)
+        total = sum(weight for _, weight in pairs)
+        step = total / (self.num_quantiles - 1)
+        # Of n inputs that weigh 1, those before the wished rank weigh up to (total - 1) * share; lighter
+        # inputs are finer steps, so that less than 1 is taken off.
+        offset = (total - min(1, total / len(pairs))) / (self.num_quantiles - 1)
+        rest = iter(pairs)
+        value, passed = next(rest)
+        for number in range(self.num_quantiles - 2):
+            while passed <= number * step + offset:
+                following = next(rest, None)
+                if following is None:
+                    break
+                value = following[0]
+                passed += following[1]
+            yield value
+
+
+class _Quantiles(PTransform[Any, Any]):
+    """What the two transforms share: the arguments."""
+
+    def __init__(
+        self,
+        num_quantiles: int,
+        key: Key = None,
+        reverse: bool = False,
+        weighted: bool = False,
+        input_batched: bool = False,
+    ) -> None:
+        super().__init__()
+        self._arguments = {
+            "num_quantiles": num_quantiles,
+            "key": key,
+            "reverse": reverse,
+            "weighted": weighted,
+            "input_batched": input_batched,
+        }
+        self._fn = ApproximateQuantilesCombineFn.create(
+            num_quantiles, key=key, reverse=reverse, weighted=weighted, input_batched=input_batched
+        )
+
+    def value_type(self, input_type: Any) -> Any:
+        return Any if self._arguments["weighted"] or self._arguments["input_batched"] else input_type
+
+    def display_data(self) -> dict[str, Any]:
+        labels = {
+            "num_quantiles": "Quantile Count",
+            "key": "Record Comparer Key",
+            "reverse": "Is Reversed",
+            "weighted": "Is Weighted",
+            "input_batched": "Is Input Batched",
+        }
+        shown: dict[str, Any] = dict(self._arguments)
+        key = shown["key"]
+        shown["key"] = getattr(key, "__name__", type(key).__name__)
+        return {
+            name: DisplayDataItem(value if name == "num_quantiles" else str(value), label=labels[name])
+            for name, value in shown.items()
+        }
+
+
+class ApproximateQuantiles:
+    """Quantiles within a known error (Beam's ``ApproximateQuantiles``).
+
+    Both transforms take:
+        num_quantiles: The length of the output, at least 2: quartiles are 5.
+        key: From an element to what is compared, as in `sorted`.
+        reverse: Whether the output descends.
+        weighted: Whether elements are pairs of a value and its weight.
+        input_batched: Whether elements are lists of values, or, if weighted, pairs of a list of values and a
+            list of weights.
+
+    The rank of each output is within ``1 / num_quantiles`` of the wished one (within 0.01, if that is less,
+    when weighted), as a share of all elements, for up to 10**9 of them.
+
+    Example: ``latencies | ApproximateQuantiles.Globally(5)`` over 0 to 100 gives ``[0, 25, 50, 75, 100]``.
+
+    >>> ApproximateQuantiles.PerKey(5).default_label()
+    'PerKey'
+    """
+
+    class Globally(_Quantiles):
+        """One list of quantiles of all elements; an empty input gives an empty list."""
+
+        def expand(self, pcoll: Any) -> Any:
+            output_type = List[self.value_type(pcoll.element_type)]
+            return pcoll | CombineGlobally(self._fn).with_output_types(output_type)
+
+    @with_input_types(Tuple[K, V])
+    class PerKey(_Quantiles):
+        """For each key, a list of quantiles of its values."""
+
+        def expand(self, pcoll: Any) -> Any:
+            key_type, value_type = key_value_types(pcoll.element_type)
+            output_type = KV[key_type, List[self.value_type(value_type)]]
+            return pcoll | CombinePerKey(self._fn).with_output_types(output_type)
+
+
+T = TypeVar("T")
+
+_HASH_SPACE = 2.0**64
+_SMALLEST_SAMPLE = 16
+
+
+@with_input_types(Any)
+@with_output_types(int)
+class ApproximateUniqueCombineFn(CombineFn):
+    """Estimates the number of distinct inputs (Beam's name).
+
+    The accumulator is a set of 64-bit hashes, of which only the `sample_size` least matter ("k minimum
+    values"). They are the same however the input was split, and so is the estimate. With fewer distinct
+    inputs than that it is exact; otherwise its error is about ``2 / sqrt(sample_size)``.
+
+    Args:
+        sample_size: How many hashes to keep.
+        coder: The coder of the inputs; its deterministic form is what is hashed.
+
+    Raises:
+        ValueError: If the coder has no deterministic form.
+
+    >>> from penstock.coders import VarIntCoder
+    >>> ApproximateUniqueCombineFn(16, VarIntCoder()).apply([7, 8, 7])
+    2
+    """
+
+    def __init__(self, sample_size: int, coder: Any) -> None:
+        super().__init__()
+        self.sample_size = sample_size
+        what = f'The key coder "{type(coder).__name__}" for ApproximateUniqueCombineFn is not deterministic.'
+        text = three_parts(what, hint="give the elements a type hint whose coder is deterministic")
+        self._coder = coder.as_deterministic_coder("ApproximateUniqueCombineFn", text)
+
+    def display_data(self) -> dict[str, Any]:
+        return {"sample_size": self.sample_size}
+
+    def create_accumulator(self) -> set[int]:
+        return set()
+
+    def add_input(self, accumulator: set[int], element: Any) -> set[int]:
+        """Adds one hash.
+
+        Raises:
+            RuntimeError: If the coder cannot encode the element.
+        """
+        return self.add_inputs(accumulator, [element])
+
+    def add_inputs(self, accumulator: set[int], elements: Iterable[Any]) -> set[int]:
+        """Adds many hashes; now and then, drops those that cannot be among the least any more."""
+        encode = self._coder.encode
+        for chunk in in_chunks(elements):
+            try:
+                accumulator.update([_hash(encode(element)) for element in chunk])
+            except Exception as error:
+                what = f"Runtime exception: {type(error).__name__} from the coder {self._coder}"
+                where, hint = (
+                    "at ApproximateUnique",
+                    "give the step before it a type hint that fits its elements",
+                )
+                raise RuntimeError(three_parts(what, where=where, hint=hint)) from error
+            if len(accumulator) > 4 * self.sample_size:
+                accumulator = self.compact(accumulator)
+        return accumulator
+
+    def merge_accumulators(self, accumulators: Iterable[set[int]]) -> set[int]:
+        merged: set[int] = set()
+        for accumulator in accumulators:
+            merged |= accumulator
+            merged = self.compact(merged)
+        return merged
+
+    def compact(self, accumulator: set[int]) -> set[int]:
+        """Drops all but the least hashes."""
+        if len(accumulator) <= self.sample_size:
+            return accumulator
+        return set(heapq.nsmallest(self.sample_size, accumulator))
+
+    def extract_output(self, accumulator: set[int]) -> int:
+        """The estimate.
+
+        With s hashes within the lowest p of the hash space, p / space of all hashes are in the sample. The
+        logarithms allow for distinct elements that share a hash.
+        """
+        least = self.compact(accumulator)
+        size = self.sample_size
+        if len(least) < size:
+            return len(least)
+        # The highest hash of the sample may be as low as size - 1, which log1p cannot take.
+        covered = max(max(least) + 1.0, size + 1.0)
+        return round(math.log1p(-size / covered) / math.log1p(-1 / covered) * _HASH_SPACE / covered)
+
+
+class ApproximateUnique:
+    """Estimates of the number of distinct elements (Beam's ``ApproximateUnique``).
+
+    Example: ``users | ApproximateUnique.Globally(error=0.02)`` gives one int.
+
+    >>> ApproximateUnique.parse_input_params(error=0.1)
+    400
+    """
+
+    @staticmethod
+    def parse_input_params(size: int | None = None, error: float | None = None) -> int:
+        """The sample's size, from exactly one of the size itself and the wished error.
+
+        Args:
+            size: How many hashes to keep, at least 16.
+            error: The wished relative error, from 0.01 to 0.5; the size is then ``4 / error²``.
+
+        Raises:
+            ValueError: If both or none are given, or one is out of range.
+        """
+        if size is not None and error is not None:
+            raise _wrong(f"Either size or error should be set. Received {{size = {size}, error = {error}}}.")
+        if size is not None:
+            if isinstance(size, int) and size >= _SMALLEST_SAMPLE:
+                return size
+            raise _wrong(
+                "ApproximateUnique needs a size >= 16 for an error <= 0.50. In general, the estimation error "
+                f"is about 2 / sqrt(sample_size). Received {{size = {size}}}."
+            )
+        if error is None:
+            raise _wrong("Either size or error should be set. Received {}.")
+        if 0.01 <= error <= 0.5:
+            return math.ceil(4.0 / (error * error))
+        raise _wrong(
+            "ApproximateUnique needs an estimation error between 0.01 and 0.50. "
+            f"Received {{error = {error}}}."
+        )
+
+    @with_input_types(T)
+    @with_output_types(int)
+    class Globally(PTransform[Any, Any]):
+        """The estimated number of distinct elements.
+
+        Args:
+            size: How many hashes to keep, at least 16.
+            error: Instead, the wished relative error, from 0.01 to 0.5.
+
+        Raises:
+            ValueError: If both or none are given, or one is out of range.
+        """
+
+        def __init__(self, size: int | None = None, error: float | None = None) -> None:
+            super().__init__()
+            self._sample_size = ApproximateUnique.parse_input_params(size, error)
+
+        def expand(self, pcoll: Any) -> Any:
+            fn = ApproximateUniqueCombineFn(self._sample_size, registry.get_coder(pcoll.element_type))
+            return pcoll | "CountGlobalUniqueValues" >> CombineGlobally(fn)
+
+    @with_input_types(Tuple[K, V])
+    @with_output_types(Tuple[K, int])
+    class PerKey(PTransform[Any, Any]):
+        """For each key, the estimated number of its distinct values; arguments as in `Globally`."""
+
+        def __init__(self, size: int | None = None, error: float | None = None) -> None:
+            super().__init__()
+            self._sample_size = ApproximateUnique.parse_input_params(size, error)
+
+        def expand(self, pcoll: Any) -> Any:
+            _, value_type = key_value_types(pcoll.element_type)
+            fn = ApproximateUniqueCombineFn(self._sample_size, registry.get_coder(value_type))
+            return pcoll | "CountPerKeyUniqueValues" >> CombinePerKey(fn)
+
+
+def _hash(encoded: bytes) -> int:
+    return int.from_bytes(hashlib.blake2b(encoded, digest_size=8).digest(), "little")
+
+
+def _wrong(what: str) -> ValueError:
+    return ValueError(
+        three_parts(what, where="at ApproximateUnique", hint="give size=16 or more, or error=0.01 to 0.5")
+    )

@@ -3,38 +3,40 @@
 from __future__ import annotations
 
 from penstock.base.bounded_window import GlobalWindow
-from penstock.utils.duration import TIME_GRANULARITY
-from penstock.utils.timestamp import MAX_TIMESTAMP, MIN_TIMESTAMP
+from penstock.utils.timestamp import MAX_TIMESTAMP, MIN_TIMESTAMP, TIME_GRANULARITY
 from penstock.windows.custom_trigger import CustomTrigger, TriggerElement, TriggerTimer
-from penstock.windows.trigger_arrivals import (
+from penstock.windows.triggers import (
+    FINISHED,
+    AccumulationMode,
+    AfterAlignedProcessingTime,
+    AfterAll,
+    AfterAny,
     AfterBytes,
     AfterCount,
     AfterDelta,
+    AfterEach,
     AfterPattern,
+    AfterProcessingTime,
     AfterPunctuation,
     AfterSignal,
-)
-from penstock.windows.trigger_base import (
-    FINISHED,
-    AccumulationMode,
+    AfterSynchronizedProcessingTime,
+    AfterWatermark,
+    AfterWatermarkPercentile,
+    Always,
     ClosingBehavior,
     DataLossReason,
+    DefaultTrigger,
     Finished,
+    Never,
     OnTimeBehavior,
+    OrFinally,
+    Repeatedly,
     TriggerFn,
 )
-from penstock.windows.trigger_composites import AfterAll, AfterAny, AfterEach, OrFinally, Repeatedly
-from penstock.windows.trigger_times import (
-    AfterAlignedProcessingTime,
-    AfterProcessingTime,
-    AfterSynchronizedProcessingTime,
-    AfterWatermarkPercentile,
-)
-from penstock.windows.trigger_times import (
+from penstock.windows.triggers import (
     _AfterSynchronizedProcessingTime as _AfterSynchronizedProcessingTime,
 )
-from penstock.windows.watermark_triggers import AfterWatermark, Always, DefaultTrigger, Never
-from penstock.windows.watermark_triggers import _Never as _Never
+from penstock.windows.triggers import _Never as _Never
 
 __all__ = [
     "AccumulationMode",

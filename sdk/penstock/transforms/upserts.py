@@ -11,8 +11,13 @@ from penstock.coders.deterministic import encode_key
 from penstock.construction.ptransform import PTransform
 from penstock.error import three_parts
 from penstock.functions.dofn import DoFn
-from penstock.functions.userstate import BagStateSpec, ReadModifyWriteStateSpec, TimerSpec, on_timer
-from penstock.functions.window_expiration import on_window_expiration
+from penstock.functions.userstate import (
+    BagStateSpec,
+    ReadModifyWriteStateSpec,
+    TimerSpec,
+    on_timer,
+    on_window_expiration,
+)
 from penstock.transforms.grouping import key_value_types
 from penstock.transforms.pardo import MapTuple, ParDo
 from penstock.transforms.retractions import may_retract
@@ -21,10 +26,8 @@ from penstock.transforms.windowing import WindowInto
 from penstock.typehints import KV, Tuple
 from penstock.typehints import Any as AnyHint
 from penstock.utils.timestamp import MAX_TIMESTAMP, Timestamp
-from penstock.windows.plain_windows import GlobalWindows
 from penstock.windows.timeutil import TimeDomain
-
-__all__ = ["Upsert", "Upserts", "last_of_each"]
+from penstock.windows.window_fn import GlobalWindows
 
 
 class Upsert(NamedTuple):
@@ -42,7 +45,7 @@ class Upsert(NamedTuple):
 
 
 def last_of_each(upserts: Iterable[Upsert]) -> list[Upsert]:
-    """The last upsert of each key: what several moments come to, for tables that take a key only once in one go.
+    """The last upsert of each key: several changes as one, for tables that take a key once per write.
 
     >>> last_of_each([Upsert("amy", 1), Upsert("bob", 2), Upsert("amy", None, is_deleted=True)])
     [Upsert(key='amy', value=None, is_deleted=True), Upsert(key='bob', value=2, is_deleted=False)]
@@ -65,7 +68,7 @@ class Upserts(PTransform[Any, Any]):
     Raises:
         ValueError: When it is applied to windows other than the global one without `by_window`; or to windows that
             merge, such as sessions, if nothing takes back what was given for a window that is gone.
-        TypeCheckError: When it is applied to elements that are no pairs.
+        TypeCheckError: When it is applied to elements that are not pairs.
 
     Example: ``totals_by_team | Upserts() | ForEachBatch(write_to_table)``.
 
@@ -82,7 +85,7 @@ class Upserts(PTransform[Any, Any]):
         return "Upserts(by_window)" if getattr(self, "by_window", False) else "Upserts"
 
     def expand(self, pcoll: Any) -> Any:
-        """Gathers the changes of each key until the moment is over."""
+        """Gathers the changes of each key until the watermark passes their timestamp."""
         self._check_pcollection(pcoll)
         retracts = may_retract(pcoll)
         self._check_windows(pcoll.windowing.windowfn, retracts)
@@ -135,7 +138,7 @@ Settled = tuple[Any, Upsert | None]
 
 
 def newest(key: Any, known: Any, changes: Iterable[Change]) -> Settled:
-    """What a moment comes to where each value replaces the one before it; of a key, the highest order is known.
+    """The change at one timestamp where each value replaces the one before it; of a key, the highest order is known.
 
     >>> newest("amy", (7, 0), [(False, (9, 0), "new"), (False, (8, 0), "old")])
     ((9, 0), Upsert(key='amy', value='new', is_deleted=False))
@@ -148,7 +151,7 @@ def newest(key: Any, known: Any, changes: Iterable[Change]) -> Settled:
 
 
 def balance(key: Any, known: Any, changes: Iterable[Change]) -> Settled:
-    """What a moment comes to where elements take earlier ones back; of a key, the number of its values is known.
+    """The change at one timestamp where elements take earlier ones back; of a key, the number of its values is known.
 
     Raises:
         ValueError: More than one value is left.
@@ -177,7 +180,7 @@ def balance(key: Any, known: Any, changes: Iterable[Change]) -> Settled:
 
 
 class UpsertFn(DoFn):
-    """Gathers the changes of a key's row, and gives what they come to when the moment is over.
+    """Gathers the changes of a key's row, and gives the resulting change when the timestamp is over.
 
     Between moments only an order, or a number, is kept of a key, and not its value.
 
@@ -210,7 +213,6 @@ class UpsertFn(DoFn):
         moment: Any = DoFn.TimerParam(MOMENT),
         window_end: Any = DoFn.TimerParam(WINDOW),
     ) -> None:
-        """Notes a change."""
         key, (order, value) = element
         changes.add((pane.kind.is_retraction, order, value))
         moment.set_relative(0)
@@ -254,5 +256,5 @@ class UpsertFn(DoFn):
         changes: Any = DoFn.StateParam(CHANGES),
         known: Any = DoFn.StateParam(KNOWN),
     ) -> Iterator[Upsert]:
-        """What no moment has come after."""
+        """The changes that no later timestamp has followed."""
         yield from self.end_of_moment(key, changes, known)

@@ -28,8 +28,6 @@ from penstock.utils.timestamp import MAX_TIMESTAMP, MIN_TIMESTAMP, Duration, Tim
 from penstock.utils.windowed_value import WindowedValue
 from penstock.windows.timeutil import TimeDomain
 
-__all__ = ["Valid", "ValidFrom", "ValidityJoin"]
-
 ROWS, VALUES = 0, 1
 _KINDS = ("inner", "left", "full")
 _INSTANT = Duration(micros=1)
@@ -152,14 +150,13 @@ class ValidityJoin(PTransform[Any, Any]):
         self.final = final
 
     def default_label(self) -> str:
-        """The name with the kind."""
         return f"ValidityJoin({getattr(self, 'kind', '')})"
 
     def _extract_input_pvalues(self, pvalueish: Any) -> tuple[Any, tuple[Any, ...]]:
         return checked_sides(self, pvalueish)
 
     def expand(self, pcolls: Any) -> Any:
-        """Marks rows and values, and joins those of each key."""
+        """Marks rows and values, and joins them by key."""
         check_windows(self, pcolls)
         if self.final and any(map(may_retract, pcolls)):
             what = "a final validity join takes nothing back, and its input may hold elements that do"
@@ -225,7 +222,6 @@ class ValidFromFn(DoFn):
         pane: Any = DoFn.PaneInfoParam,
         values: Any = DoFn.StateParam(VALUES),
     ) -> Iterable[WindowedValue]:
-        """What a value changes."""
         key, value = element
         first, limit = _around(values, at)
 

@@ -5,10 +5,19 @@ from __future__ import annotations
 from penstock.base.bounded_window import BoundedWindow, GlobalWindow, IntervalWindow, TimestampedValue, V
 from penstock.utils.timestamp import MIN_TIMESTAMP
 from penstock.windows.calendar_windows import CalendarWindows
-from penstock.windows.keyed_windows import PerElementFixedWindows, UnalignedFixedWindows
-from penstock.windows.plain_windows import FixedWindows, GlobalWindows, SlidingWindows, TimestampCombiner
-from penstock.windows.sessions import BoundedSessions, Sessions
-from penstock.windows.window_fn import MergeScope, NonMergingWindowFn, WindowFn
+from penstock.windows.window_fn import (
+    BoundedSessions,
+    FixedWindows,
+    GlobalWindows,
+    MergeScope,
+    NonMergingWindowFn,
+    PerElementFixedWindows,
+    Sessions,
+    SlidingWindows,
+    TimestampCombiner,
+    UnalignedFixedWindows,
+    WindowFn,
+)
 
 __all__ = [
     "BoundedSessions",

@@ -2,23 +2,26 @@
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from collections.abc import Callable, Sequence
 from dataclasses import replace
 from typing import Any
 
 from penstock import graph
+from penstock.base.labels import label_from_callable
+from penstock.base.where import here
 from penstock.construction import pvalue
 from penstock.construction.applicable import T
 from penstock.construction.ptransform import PTransform
 from penstock.construction.pvalue import PCollection
 from penstock.error import three_parts
 from penstock.functions.dofn import DoFn, MapDoFn, identity
+from penstock.functions.expressions import Field
+from penstock.functions.field_functions import StampedBy
+from penstock.transforms.pardo import Map
 from penstock.utils.windowed_value import WindowedValue
-from penstock.windows.trigger_base import ClosingBehavior, OnTimeBehavior, TriggerFn
+from penstock.windows.triggers import ClosingBehavior, OnTimeBehavior, TriggerFn
 from penstock.windows.window_fn import WindowFn
 from penstock.windows.windowing import Windowing, default_windowing
-
-__all__ = ["SetTrigger", "WindowInto", "WindowIntoFn"]
 
 
 class WindowIntoFn(DoFn):
@@ -35,7 +38,6 @@ class WindowIntoFn(DoFn):
         yield WindowedValue(element, context.timestamp, tuple(self.windowing.windowfn.assign(context)))
 
     def infer_output_type(self, input_type: Any) -> Any:
-        """The input type."""
         return input_type
 
 
@@ -103,11 +105,9 @@ class WindowInto(PTransform[Any, Any]):
         )
 
     def default_label(self) -> str:
-        """Beam's label."""
         return "WindowInto(WindowIntoFn)"
 
     def display_data(self) -> dict[str, Any]:
-        """The window function's name."""
         return {"window_fn": type(self.windowing.windowfn).__name__}
 
     def to_primitive(self) -> graph.Primitive:
@@ -120,11 +120,9 @@ class WindowInto(PTransform[Any, Any]):
         return pvalue.PCollection.from_(pcoll)
 
     def infer_output_type(self, input_type: Any) -> Any:
-        """The input type."""
         return self.get_type_hints().simple_output_type(self.label) or input_type
 
     def get_windowing(self, inputs: Sequence[Any]) -> Windowing:
-        """The new windowing."""
         return self.windowing
 
 
@@ -170,13 +168,12 @@ class SetTrigger(PTransform[Any, Any]):
         }
         self._changes = {name: value for name, value in arguments.items() if value is not None}
         if not self._changes:
-            what = "SetTrigger is given nothing to set"
+            what = "SetTrigger has nothing to set"
             raise ValueError(three_parts(what, where=self._where(), hint="e.g. SetTrigger(AfterWatermark())"))
         # What makes no sense in this windowing makes none in any.
         replace(default_windowing(), **self._changes)
 
     def display_data(self) -> dict[str, Any]:
-        """What is set."""
         return {name: str(value) for name, value in self._changes.items()}
 
     def to_primitive(self) -> graph.Primitive:
@@ -189,9 +186,45 @@ class SetTrigger(PTransform[Any, Any]):
         return pvalue.PCollection.from_(pcoll)
 
     def infer_output_type(self, input_type: Any) -> Any:
-        """The input type."""
         return self.get_type_hints().simple_output_type(self.label) or input_type
 
     def get_windowing(self, inputs: Sequence[Any]) -> Windowing:
-        """The input's, with the changes."""
         return replace(super().get_windowing(inputs), **self._changes)
+
+
+class WithTimestamps(PTransform[Any, Any]):
+    """Gives each element a timestamp that is computed of it (the name is Beam Java's).
+
+    Args:
+        moment: The name of a field, an expression, or any function of an element. It gives seconds since the epoch, a
+            Timestamp, or an aware ``datetime`` in UTC.
+
+    Raises:
+        TypeError: If `moment` is neither a text nor callable.
+        ValueError: For an element of which it gives None, when the pipeline runs.
+
+    >>> WithTimestamps("at").label
+    'WithTimestamps(at)'
+    """
+
+    def __init__(self, moment: str | Callable[[Any], Any]) -> None:
+        super().__init__()
+        if not (isinstance(moment, str) or callable(moment)):
+            raise TypeError(
+                three_parts(
+                    f"WithTimestamps takes the name of a field or a function, not {type(moment).__name__}",
+                    where=here(),
+                    hint="write WithTimestamps('at')",
+                )
+            )
+        self._moment = Field(moment) if isinstance(moment, str) else moment
+
+    def default_label(self) -> str:
+        return f"WithTimestamps({label_from_callable(self._moment)})"
+
+    def infer_output_type(self, input_type: Any) -> Any:
+        """The input type: only the timestamp changes."""
+        return input_type
+
+    def expand(self, pcoll: PCollection[T]) -> PCollection[T]:
+        return pcoll | "Stamp" >> Map(StampedBy(self._moment)).with_output_types(pcoll.element_type)

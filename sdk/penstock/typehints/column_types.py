@@ -7,12 +7,12 @@ import decimal
 import typing
 from collections.abc import Iterable
 
-from penstock.typehints.consistency import is_consistent_with
 from penstock.typehints.constraints import (
     Any,
     Hint,
     TypeConstraint,
     check_constraint,
+    is_consistent_with,
     mismatch,
     normalize,
     show_type,
@@ -80,7 +80,7 @@ def decimal_of(precision: int, scale: int) -> ValueTypeConstraint:
 
 
 LOCAL_DATETIME = ValueTypeConstraint(datetime.datetime, "LocalDatetime")
-"""A datetime without a time zone, which is no moment: ``timestamp_ntz`` in Spark."""
+"""A datetime without a time zone, which is not an instant: ``timestamp_ntz`` in Spark."""
 
 
 class PairsConstraint(ListConstraint):
@@ -150,6 +150,3 @@ class RecordConstraint(DictConstraint):
 
     def __repr__(self) -> str:
         return f"Dict({', '.join(f'{name}={show_type(hint)}' for name, hint in self._fields)})"
-
-
-__all__ = ["LOCAL_DATETIME", "PairsConstraint", "RecordConstraint", "ValueTypeConstraint", "decimal_of"]

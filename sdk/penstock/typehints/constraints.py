@@ -2,10 +2,13 @@
 
 from __future__ import annotations
 
+import functools
+import inspect
 import types
 import typing
 from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 
+from penstock.base.late_binding import LateBinding
 from penstock.error import three_parts
 
 Hint = typing.Any
@@ -37,8 +40,8 @@ class CompositeTypeHintError(_HintError):
 class NotAHintError(_HintError):
     """What was written as a type hint is none.
 
-    >>> print(NotAHintError("5 is no type.", "write int"))
-    5 is no type.
+    >>> print(NotAHintError("5 is not a type.", "write int"))
+    5 is not a type.
       hint: write int
     """
 
@@ -102,14 +105,6 @@ class TypeConstraint:
 class IndexableTypeConstraint(TypeConstraint):
     """A constraint on values that an index can be taken of (Beam's name)."""
 
-    def _constraint_for_index(self, idx: int) -> Hint:
-        """The type found at an index.
-
-        Raises:
-            IndexError: If the type says there is no such index.
-        """
-        raise NotImplementedError
-
 
 class AnyTypeConstraint(TypeConstraint):
     """The type that is consistent with every type, both ways, and that every value satisfies (Beam's name).
@@ -125,7 +120,7 @@ class AnyTypeConstraint(TypeConstraint):
         return hash(typing.Any)
 
     def __reduce__(self) -> tuple[typing.Any, ...]:
-        # There is one Any in a process, so that it can be told by identity.
+        # There is one Any in a process, so that it can be recognized by identity.
         return _any, ()
 
     def __repr__(self) -> str:
@@ -226,6 +221,17 @@ class ParameterizedConstraint(TypeConstraint):
     def _with_parameters(self, parameters: tuple[Hint, ...]) -> Hint:
         return _rebuild(type(self), parameters)
 
+    def _matches(self, other: Hint) -> bool:
+        return isinstance(other, type(self))
+
+    def match_type_variables(self, concrete_type: Hint) -> dict[typing.Any, Hint]:
+        """The variables in the parameters, from the parameters of a constraint of the same kind."""
+        bindings: dict[typing.Any, Hint] = {}
+        if self._matches(concrete_type):
+            for own, other in zip(self.parameters, concrete_type.parameters, strict=False):
+                bindings.update(match_type_variables(own, other))
+        return bindings
+
     def bind_type_variables(self, bindings: Mapping[typing.Any, Hint]) -> Hint:
         """This constraint with type variables replaced in all its parameters."""
         bound = tuple(bind_type_variables(item, bindings) for item in self.parameters)
@@ -309,12 +315,10 @@ def validate_composite_type_param(type_param: Hint, error_msg_prefix: str) -> No
     )
 
 
-_conversion: list[tuple[Callable[..., Hint], Callable[..., Hint]]] = []
-
-
-def use_conversion(bare_container: Callable[..., Hint], convert_to_beam_type: Callable[..., Hint]) -> None:
-    """Names what converts Python's own hints, which comes later: it knows all constraints."""
-    _conversion[:] = [(bare_container, convert_to_beam_type)]
+_CONVERTER = "penstock.typehints.native_type_compatibility"
+# These know all constraints.
+bare_container: LateBinding[[Hint], Hint] = LateBinding(_CONVERTER)
+convert_to_beam_type: LateBinding[[Hint], Hint] = LateBinding(_CONVERTER)
 
 
 def normalize(x: Hint, none_as_type: bool = False) -> Hint:
@@ -331,7 +335,6 @@ def normalize(x: Hint, none_as_type: bool = False) -> Hint:
         return x
     if x is None:
         return type(None) if none_as_type else None
-    bare_container, convert_to_beam_type = _conversion[-1]
     if x in DISALLOWED_PRIMITIVE_TYPES:
         return bare_container(x)
     if isinstance(x, type) and not is_typing_generic(x) and x.__module__ not in _NATIVE_MODULES:
@@ -341,7 +344,7 @@ def normalize(x: Hint, none_as_type: bool = False) -> Hint:
 
 
 def not_an_instance(what: str, expected: str, instance: object) -> str:
-    """That a value is no instance of a container's class.
+    """The sentence that a value is not an instance of a container's class.
 
     >>> print(not_an_instance("No list", "list", 1))
     No list. Valid object instance must be of type 'list'. Instead, an instance of 'int' was received.
@@ -383,7 +386,7 @@ def check_constraint(type_constraint: Hint, object_instance: object) -> None:
     """Checks that a value satisfies a hint (Beam's name); None as the hint accepts everything.
 
     Raises:
-        SimpleTypeHintError: If the hint is a class and the value is no instance of it.
+        SimpleTypeHintError: If the hint is a class and the value is not an instance of it.
         CompositeTypeHintError: If the hint is a constraint and the value does not satisfy it.
 
     >>> check_constraint(int, "a")
@@ -397,3 +400,64 @@ def check_constraint(type_constraint: Hint, object_instance: object) -> None:
     if reason is not None:
         kind = CompositeTypeHintError if is_composite(type_constraint) else SimpleTypeHintError
         raise kind(reason, f"correct the value, or the type hint {show_type(type_constraint)}")
+
+
+def is_consistent_with(sub: Hint, base: Hint, use_beartype: bool | None = None) -> bool:
+    """Whether a value of type `sub` may go where a `base` is asked for (Beam's name).
+
+    Like ``issubclass``, but with hints; ``Any`` is consistent with all, both ways; an int may stand for a
+    float (PEP 483 and 484). The answers for hashable hints are remembered.
+
+    Args:
+        sub: The type there is.
+        base: The type asked for.
+        use_beartype: Beam's argument; there is only one way to decide here, so it changes nothing.
+
+    >>> is_consistent_with(list[bool], list[int]), is_consistent_with(str, int)
+    (True, False)
+    """
+    if sub is base:
+        return True
+    try:
+        return _remembered(sub, base)
+    except TypeError:
+        return _decide(sub, base)
+
+
+def _decide(sub: Hint, base: Hint) -> bool:
+    sub, base = normalize(sub, none_as_type=True), normalize(base, none_as_type=True)
+    if sub == base or isinstance(sub, AnyTypeConstraint) or isinstance(base, AnyTypeConstraint):
+        return True
+    alternatives = getattr(sub, "_certain_types", None)
+    if alternatives is not None and isinstance(sub, TypeConstraint):
+        return all(is_consistent_with(item, base) for item in alternatives)
+    if isinstance(base, TypeConstraint):
+        return base._consistent_with_check_(sub)
+    if isinstance(sub, TypeConstraint):
+        accepts = getattr(sub, "_is_instance_of_class", None)
+        return base is object or (accepts is not None and bool(accepts(base)))
+    return sub in NUMERIC_TOWER.get(base, ()) or regex_consistency(sub, base)
+
+
+_remembered = functools.lru_cache(maxsize=8192)(_decide)
+
+
+def regex_consistency(sub: Hint, base: Hint) -> bool:
+    """Whether a class or native generic is consistent with another, as ``re.Pattern[str]`` is (Beam's name).
+
+    A generic without parameters accepts every parameter; one with parameters accepts only the same.
+
+    >>> import re
+    >>> regex_consistency(re.Pattern[str], re.Pattern), regex_consistency(re.Pattern, re.Pattern[str])
+    (True, False)
+    """
+    base_origin = typing.get_origin(base)
+    if base_origin is not None and typing.get_args(sub) != typing.get_args(base):
+        return False
+    sub_class: Hint = typing.get_origin(sub) or sub
+    base_class: Hint = base_origin or base
+    try:
+        return issubclass(sub_class, base_class)
+    except TypeError:
+        # A protocol that cannot be checked at run time is the user's affair: nothing contradicts it.
+        return inspect.isclass(base_class) and getattr(base_class, "_is_protocol", False)

@@ -6,13 +6,13 @@ import typing
 from collections import abc
 from collections.abc import Mapping
 
-from penstock.typehints.consistency import is_consistent_with
 from penstock.typehints.constraints import (
     GetitemConstructor,
     Hint,
     IndexableTypeConstraint,
     ParameterizedConstraint,
     is_composite,
+    is_consistent_with,
     match_type_variables,
     mismatch,
     not_an_instance,
@@ -39,9 +39,6 @@ class SequenceTypeConstraint(ParameterizedConstraint, IndexableTypeConstraint):
     def inner_type(self) -> Hint:
         """The type of the elements."""
         return self.parameters[0]
-
-    def _constraint_for_index(self, idx: int) -> Hint:
-        return self.inner_type
 
     def _accepted(self) -> tuple[type[ParameterizedConstraint], ...]:
         """The constraint classes whose elements decide whether they are consistent with this one."""
@@ -143,9 +140,6 @@ class TupleConstraint(ParameterizedConstraint, IndexableTypeConstraint):
         """The type at each position."""
         return self.parameters
 
-    def _constraint_for_index(self, idx: int) -> Hint:
-        return self.tuple_types[idx]
-
     def _consistent_with_check_(self, sub: Hint) -> bool:
         return (
             isinstance(sub, TupleConstraint)
@@ -166,14 +160,6 @@ class TupleConstraint(ParameterizedConstraint, IndexableTypeConstraint):
             if reason is not None:
                 return f"{_of_element(self, index)} tuple is incorrect. {reason}"
         return None
-
-    def match_type_variables(self, concrete_type: Hint) -> dict[typing.Any, Hint]:
-        """The variables at each position."""
-        bindings: dict[typing.Any, Hint] = {}
-        if isinstance(concrete_type, TupleConstraint):
-            for own, other in zip(self.tuple_types, concrete_type.tuple_types, strict=False):
-                bindings.update(match_type_variables(own, other))
-        return bindings
 
 
 class CollectionTypeConstraint(SequenceTypeConstraint):
@@ -257,12 +243,6 @@ class IteratorTypeConstraint(ParameterizedConstraint):
             return None
         return not_an_instance("Iterator type-constraint violated", "iterator", instance)
 
-    def match_type_variables(self, concrete_type: Hint) -> dict[typing.Any, Hint]:
-        """The variables of the yielded type."""
-        if isinstance(concrete_type, IteratorTypeConstraint):
-            return match_type_variables(self.yielded_type, concrete_type.yielded_type)
-        return {}
-
 
 class MappingTypeConstraint(ParameterizedConstraint):
     """What ``Mapping[K, V]`` makes (Beam's name).
@@ -310,14 +290,8 @@ class MappingTypeConstraint(ParameterizedConstraint):
                     return f"{self} hint {role}-type constraint violated. {expected}. Instead{found}"
         return None
 
-    def match_type_variables(self, concrete_type: Hint) -> dict[typing.Any, Hint]:
-        """The variables of the key type and of the value type."""
-        if not isinstance(concrete_type, (MappingTypeConstraint, DictConstraint)):
-            return {}
-        return {
-            **match_type_variables(self.key_type, concrete_type.key_type),
-            **match_type_variables(self.value_type, concrete_type.value_type),
-        }
+    def _matches(self, other: Hint) -> bool:
+        return isinstance(other, MappingTypeConstraint)
 
 
 class DictConstraint(MappingTypeConstraint):
@@ -363,12 +337,6 @@ class WindowedTypeConstraint(ParameterizedConstraint, metaclass=GetitemConstruct
             if reason is None
             else f"{self} hint type-constraint violated. Its value is incorrect. {reason}"
         )
-
-    def match_type_variables(self, concrete_type: Hint) -> dict[typing.Any, Hint]:
-        """The variables of the inner type."""
-        if isinstance(concrete_type, WindowedTypeConstraint):
-            return match_type_variables(self.inner_type, concrete_type.inner_type)
-        return {}
 
 
 def _of_element(constraint: ParameterizedConstraint, index: int) -> str:

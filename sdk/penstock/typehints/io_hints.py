@@ -18,12 +18,12 @@ from penstock.typehints.constraints import (
     show_type,
 )
 from penstock.typehints.native_type_compatibility import convert_to_beam_type
-from penstock.typehints.queries import get_yielded_type
 from penstock.typehints.signatures import (
     ANY_VAR_KEYWORD,
     ANY_VAR_POSITIONAL,
     get_signature,
 )
+from penstock.typehints.typehints import get_yielded_type
 from penstock.typehints.unions import UnionConstraint, get_concrete_type_from_nullable, is_nullable, union_of
 
 _LOGGER = logging.getLogger(__name__)
@@ -48,7 +48,7 @@ def no_annotations(fn: T) -> T:
 
 
 def disable_type_annotations() -> None:
-    """From now on, in the whole process, annotations are not type hints (Beam's name)."""
+    """Ignores annotations as type hints in this process from now on (Beam's name)."""
     _settings["annotations"] = False
 
 
@@ -167,7 +167,7 @@ class IOTypeHints(typing.NamedTuple):
     def strip_pcoll(self) -> IOTypeHints:
         """The hints of a PTransform's ``expand`` as hints of elements: ``PCollection[int]`` becomes ``int``.
 
-        A hint that is no PCollection (nor a begin or a done) is dropped with a warning.
+        A hint that is not a PCollection (nor a begin or a done) is dropped with a warning.
         """
         inputs = _without_pcollection(self.input_types, "input")
         outputs = _without_pcollection(self.output_types, "output")

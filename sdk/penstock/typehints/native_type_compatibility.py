@@ -13,13 +13,13 @@ from collections.abc import Callable, Iterable
 import typing_extensions
 
 from penstock.error import three_parts
+from penstock.typehints import constraints
 from penstock.typehints.constraints import (
     Any,
     AnyTypeConstraint,
     Hint,
     TypeConstraint,
     TypeVariable,
-    use_conversion,
 )
 from penstock.typehints.containers import (
     ABCSequenceTypeConstraint,
@@ -117,18 +117,6 @@ def match_dataclass_for_row(user_type: Hint) -> bool:
     return isinstance(user_type, type) and dataclasses.is_dataclass(user_type)
 
 
-def extract_optional_type(user_type: Hint) -> Hint | None:
-    """The other type of a native ``Optional``; None for any other hint (Beam's name).
-
-    >>> extract_optional_type(int | None), extract_optional_type(int)
-    (<class 'int'>, None)
-    """
-    members = typing.get_args(user_type) if _is_union(user_type) else ()
-    if type(None) not in members:
-        return None
-    return next((member for member in members if member is not type(None)), None)
-
-
 def _is_union(typ: Hint) -> bool:
     origin: Hint = typing.get_origin(typ)
     return isinstance(typ, types.UnionType) or origin is typing.Union
@@ -148,7 +136,7 @@ def convert_to_beam_type(typ: Hint) -> Hint:
     Dict[<class 'str'>, Union[<class 'NoneType'>, List[<class 'int'>]]]
     """
     if isinstance(typ, (TypeConstraint, list, dict, set)) or typ is None or typ is Ellipsis:
-        # A collection of hints is no hint: who asked for one says what is wrong with it.
+        # A collection of hints is not a hint: who asked for one says what is wrong with it.
         return typ
     if isinstance(typ, type) and typ.__module__ not in _NATIVE_MODULES:
         if typ in _BARE_CONTAINERS or typing.get_origin(typ) is not None:
@@ -285,7 +273,7 @@ def convert_to_python_types(args: Iterable[Hint] | dict[str, Hint]) -> list[Hint
 
 
 convert_to_typing_type = convert_to_python_type
-convert_to_typing_types = convert_to_python_types
 
 
-use_conversion(bare_container, convert_to_beam_type)
+constraints.bare_container.bind(bare_container)
+constraints.convert_to_beam_type.bind(convert_to_beam_type)

@@ -22,10 +22,9 @@ from penstock.typehints.containers import (
     TupleConstraint,
     TupleSequenceConstraint,
 )
-from penstock.typehints.known_values import BUILT_IN, Bound, Exact, Method, Value, fixed, hint_of
+from penstock.typehints.known_values import BUILT_IN, Bound, Const, Exact, Method, Value, fixed, hint_of
 from penstock.typehints.row_type import GeneratedClassRowTypeConstraint, RowTypeConstraint
 from penstock.typehints.unions import UnionConstraint, union_of
-from penstock.typehints.value_types import Const
 
 _NUMBERS: list[Hint] = [bool, int, float, complex]
 _PLAIN: frozenset[Hint] = frozenset({*_NUMBERS, str, bytes, type(None)})
@@ -95,7 +94,7 @@ def negative(operand: Value) -> Hint:
 
 
 def comparison(left: Value, right: Value) -> Hint:
-    """The type of ``left < right`` and the like: other classes may answer with something that is no bool.
+    """The type of comparisons such as ``left < right``: other classes may answer with something that is not a bool.
 
     >>> comparison(int, Const(1)), comparison(object, int)
     (<class 'bool'>, Any)
@@ -208,7 +207,7 @@ def _of_class(cls: type, receiver: Value, name: str) -> Value:
 
 
 def _finds_methods_in_class(cls: type, receiver: Value, name: str) -> bool:
-    """Whether an instance surely has no attribute of its own in the place of a method."""
+    """Whether an instance surely has no attribute of its own instead of a method."""
     if not isinstance(inspect.getattr_static(cls, "__getattribute__"), types.WrapperDescriptorType):
         return False
     if isinstance(receiver, Const) and name in getattr(receiver.value, "__dict__", ()):
@@ -222,7 +221,6 @@ def _finds_methods_in_class(cls: type, receiver: Value, name: str) -> bool:
 
 
 def _as_class(hint: Hint) -> Hint:
-    """The user's own class instead of its row hint."""
     if isinstance(hint, RowTypeConstraint) and not isinstance(hint, GeneratedClassRowTypeConstraint):
         return hint.user_type
     return hint

@@ -10,12 +10,12 @@ from collections.abc import Iterable, Mapping, Sequence
 
 from penstock.base.row import Row
 from penstock.error import three_parts
-from penstock.typehints.consistency import is_consistent_with
 from penstock.typehints.constraints import (
     Any,
     CompositeTypeHintError,
     Hint,
     TypeConstraint,
+    is_consistent_with,
     mismatch,
     normalize,
     show_type,
@@ -152,7 +152,6 @@ class RowTypeConstraint(TypeConstraint):
         )
 
     def _is_instance_of_class(self, base: type) -> bool:
-        """Whether a value of this hint is an instance of `base`."""
         if base is Row:
             return True
         return self._user_type is not None and issubclass(self._user_type, base)
@@ -193,7 +192,6 @@ class RowTypeConstraint(TypeConstraint):
         return hash(self._fields)
 
     def native_class(self) -> typing.Any:
-        """The class of the rows."""
         return self.user_type
 
     def __repr__(self) -> str:

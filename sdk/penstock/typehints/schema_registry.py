@@ -3,7 +3,8 @@
 from __future__ import annotations
 
 import typing
-import uuid
+
+from penstock.base.identifiers import uuid_text
 
 
 class SchemaTypeRegistry:
@@ -20,7 +21,7 @@ class SchemaTypeRegistry:
 
     def generate_new_id(self) -> str:
         """A name that no schema has."""
-        return str(uuid.uuid4())
+        return uuid_text()
 
     def register(self, typing_: typing.Any, schema: typing.Any) -> str:
         """Enters a class under a new name; returns the name."""

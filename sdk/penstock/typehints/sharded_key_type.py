@@ -2,14 +2,11 @@
 
 from __future__ import annotations
 
-import typing
-
-from penstock.typehints.consistency import is_consistent_with
 from penstock.typehints.constraints import (
     GetitemConstructor,
     Hint,
     ParameterizedConstraint,
-    match_type_variables,
+    is_consistent_with,
     mismatch,
     not_an_instance,
     show_type,
@@ -49,12 +46,6 @@ class ShardedKeyTypeConstraint(ParameterizedConstraint, metaclass=GetitemConstru
             f"{self} type-constraint violated. The type of key in 'ShardedKey' is incorrect. "
             f"Expected an instance of type '{show_type(self.key_type)}', {found}"
         )
-
-    def match_type_variables(self, concrete_type: Hint) -> dict[typing.Any, Hint]:
-        """The variables of the key type."""
-        if isinstance(concrete_type, ShardedKeyTypeConstraint):
-            return match_type_variables(self.key_type, concrete_type.key_type)
-        return {}
 
 
 ShardedKeyType = ShardedKeyTypeConstraint

@@ -6,7 +6,6 @@ import typing
 from collections.abc import Iterable, Iterator, Mapping
 
 from penstock.error import three_parts
-from penstock.typehints.consistency import is_consistent_with
 from penstock.typehints.constraints import (
     Any,
     AnyTypeConstraint,
@@ -14,6 +13,7 @@ from penstock.typehints.constraints import (
     ParameterizedConstraint,
     TypeConstraint,
     bind_type_variables,
+    is_consistent_with,
     match_type_variables,
     mismatch,
     normalize,
@@ -56,7 +56,6 @@ class UnionConstraint(ParameterizedConstraint):
         return self.union_types
 
     def _with_members(self, members: Iterable[Hint]) -> Hint:
-        """The same kind of union of other members."""
         return union_of(members)
 
     def inner_types(self) -> Iterator[Hint]:

@@ -6,17 +6,17 @@ import contextlib
 import os
 import signal
 import sys
-import time
 import traceback
 import typing
 import warnings
 import weakref
 from collections.abc import Callable
 
+from penstock.base import clock
+
 if typing.TYPE_CHECKING:
     from multiprocessing.connection import Connection
 
-__all__ = ["ChildProcess", "ProcessEnded"]
 
 _open: weakref.WeakSet[ChildProcess] = weakref.WeakSet()
 # A process that the child itself has started may keep the connection open after the child has ended.
@@ -81,11 +81,11 @@ class ChildProcess:
             ProcessEnded: If the child has ended.
             TimeoutError: If there is no answer in time; then the child has been ended.
         """
-        deadline = None if timeout_seconds is None else time.monotonic() + timeout_seconds
+        deadline = None if timeout_seconds is None else clock.monotonic_seconds() + timeout_seconds
         try:
             self._connection.send_bytes(request)
             while not self._connection.poll(_wait(deadline)):
-                if deadline is not None and time.monotonic() >= deadline:
+                if deadline is not None and clock.monotonic_seconds() >= deadline:
                     self.end()
                     raise TimeoutError
                 if self._status() is not None and not self._connection.poll(0):
@@ -114,9 +114,9 @@ class ChildProcess:
 
     def _say_how_it_ended(self) -> str:
         # The connection closes a moment before the process has ended.
-        deadline = time.monotonic() + _SECONDS_BETWEEN_LOOKS
-        while self._status() is None and time.monotonic() < deadline:
-            time.sleep(0.001)
+        deadline = clock.monotonic_seconds() + _SECONDS_BETWEEN_LOOKS
+        while self._status() is None and clock.monotonic_seconds() < deadline:
+            clock.sleep(0.001)
         status = self._status()
         self.end()
         if status is None:
@@ -129,7 +129,7 @@ class ChildProcess:
 def _wait(deadline: float | None) -> float:
     if deadline is None:
         return _SECONDS_BETWEEN_LOOKS
-    return max(0.0, min(_SECONDS_BETWEEN_LOOKS, deadline - time.monotonic()))
+    return max(0.0, min(_SECONDS_BETWEEN_LOOKS, deadline - clock.monotonic_seconds()))
 
 
 def _kill(pid: int, connection: Connection, life: int) -> None:

@@ -52,7 +52,7 @@ class Histogram:
         return self._with(self._data)
 
     def combine(self, other: Histogram | None) -> Histogram:
-        """Both counts together.
+        """The two counts combined.
 
         Raises:
             ValueError: If the buckets differ.

@@ -6,11 +6,11 @@ import functools
 import logging
 import random
 import sys
-import time
 import traceback
 from collections.abc import Callable, Iterator
 from typing import Any, TypeVar
 
+from penstock.base import clock
 from penstock.error import three_parts
 
 __all__ = [
@@ -45,7 +45,7 @@ class Clock:
 
     def sleep(self, value: float) -> None:
         """Waits for some seconds."""
-        time.sleep(value)
+        clock.sleep(value)
 
 
 class FuzzedExponentialIntervals:

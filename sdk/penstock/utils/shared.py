@@ -3,11 +3,11 @@
 from __future__ import annotations
 
 import threading
-import uuid
 import weakref
 from collections.abc import Callable
 from typing import Any
 
+from penstock.base.identifiers import identifier
 from penstock.error import three_parts
 
 __all__ = ["Shared"]
@@ -28,7 +28,7 @@ class Shared:
     """
 
     def __init__(self) -> None:
-        self._key = uuid.uuid4().hex
+        self._key = identifier()
 
     def acquire(self, constructor_fn: Callable[[], Any], tag: Any = None) -> Any:
         """The object, made if it is not there.
@@ -38,9 +38,6 @@ class Shared:
                 kept.
             tag: What the object was made for, such as the version of a model: with another tag than last time it is
                 made anew.
-
-        Returns:
-            The object.
 
         Raises:
             TypeError: If the object cannot be referred to weakly, as a list and a dict cannot.

@@ -8,21 +8,207 @@ from __future__ import annotations
 
 import datetime
 import re
-import time
-from typing import TYPE_CHECKING, TypeAlias, Union, overload
-
-from penstock.error import three_parts
-from penstock.utils.duration import MICROS_PER_SECOND, Micros, micros_of, set_micros
-from penstock.utils.duration import TIME_GRANULARITY as TIME_GRANULARITY
-from penstock.utils.duration import Duration as Duration
-from penstock.utils.duration import DurationTypes as DurationTypes
-
-if TYPE_CHECKING:
-    # Protobuf is imported where a message is made: a pipeline that has none does not wait for it.
-    from google.protobuf import timestamp_pb2
 from collections.abc import Callable
 from fractions import Fraction
-from typing import Any
+from operator import index
+from typing import TYPE_CHECKING, Any, NoReturn, Self, TypeAlias, Union, overload
+
+from penstock.base import clock
+from penstock.error import three_parts
+
+# Protobuf is imported where a message is made: a pipeline that has none does not wait for it.
+if TYPE_CHECKING:
+    from fractions import Fraction
+
+    from google.protobuf import duration_pb2, timestamp_pb2
+
+
+DurationTypes: TypeAlias = Union[int, float, "Duration"]
+
+MICROS_PER_SECOND = 1_000_000
+
+
+def micros_of(number: Any, unit_micros: int, noun: str) -> int:
+    """A number of units as microseconds; a fraction of a microsecond is cut off towards zero, as in Beam."""
+    if isinstance(number, (int, float)):
+        return int(number * unit_micros)
+    try:
+        return index(number) * unit_micros
+    except TypeError:
+        raise TypeError(
+            three_parts(
+                f"cannot interpret a {type(number).__name__} as {noun}", hint="give an int or a float"
+            )
+        ) from None
+
+
+class Micros:
+    """An immutable number of microseconds: what `Timestamp` and `Duration` share."""
+
+    __slots__ = ("micros",)
+    micros: int
+
+    @classmethod
+    def from_micros(cls, micros: int) -> Self:
+        """The value of that many microseconds: the fast constructor, which checks nothing (penstock's own).
+
+        >>> Duration.from_micros(1_500_000), Duration.from_micros(-1)
+        (Duration(1.5), Duration(-0.000001))
+        """
+        value = _new(cls)
+        set_micros(value, micros)
+        return value
+
+    def __setattr__(self, name: str, value: object) -> NoReturn:
+        raise AttributeError(
+            three_parts(f"{type(self).__name__} is immutable", hint="make a new one by arithmetic")
+        )
+
+    def __delattr__(self, name: str) -> NoReturn:
+        self.__setattr__(name, None)
+
+    def __reduce__(self) -> tuple[Callable[..., Any], tuple[int, ...]]:
+        return type(self).from_micros, (self.micros,)
+
+    def __hash__(self) -> int:
+        # A Timestamp and a Duration that compare equal hash equal; numbers do not, as in Beam.
+        return hash(self.exact_micros())
+
+    def __eq__(self, other: object) -> bool:
+        micros = _comparable(other)
+        return NotImplemented if micros is None else self.exact_micros() == micros
+
+    def __lt__(self, other: int | float | Micros) -> bool:
+        micros = _comparable(other)
+        return NotImplemented if micros is None else self.exact_micros() < micros
+
+    def __le__(self, other: int | float | Micros) -> bool:
+        micros = _comparable(other)
+        return NotImplemented if micros is None else self.exact_micros() <= micros
+
+    def __gt__(self, other: int | float | Micros) -> bool:
+        micros = _comparable(other)
+        return NotImplemented if micros is None else self.exact_micros() > micros
+
+    def __ge__(self, other: int | float | Micros) -> bool:
+        micros = _comparable(other)
+        return NotImplemented if micros is None else self.exact_micros() >= micros
+
+    def exact_micros(self) -> int | Fraction:
+        """Microseconds, with a fraction if a `Timestamp` is finer than they are (penstock's own)."""
+        return self.micros
+
+    def __float__(self) -> float:
+        return self.micros / MICROS_PER_SECOND
+
+    def __int__(self) -> int:
+        return self.micros // MICROS_PER_SECOND
+
+    def __repr__(self) -> str:
+        seconds, fraction = divmod(abs(self.micros), MICROS_PER_SECOND)
+        sign = "-" if self.micros < 0 else ""
+        digits = f".{fraction:06d}".rstrip("0") if fraction else ""
+        return f"{type(self).__name__}({sign}{seconds}{digits})"
+
+
+_new = object.__new__
+set_micros: Callable[[Micros, int], None] = Micros.__dict__["micros"].__set__
+
+
+def _comparable(other: object) -> int | Fraction | None:
+    """The microseconds that a comparison sees in `other`; None if it is neither time nor number."""
+    if isinstance(other, Micros):
+        return other.exact_micros()
+    if isinstance(other, (int, float)):
+        return int(other * MICROS_PER_SECOND)
+    return None
+
+
+class Duration(Micros):
+    """A length of time in microseconds, of either sign (Beam's ``Duration``).
+
+    Args:
+        seconds: Seconds; what a float has below a microsecond is cut off towards zero.
+        micros: Microseconds to add.
+
+    Raises:
+        TypeError: An argument is not a number.
+
+    >>> Duration(90) - 30, Duration(2) * 1.5, -Duration(micros=250_000), Duration(7) % 4
+    (Duration(60), Duration(3), Duration(-0.25), Duration(3))
+    """
+
+    __slots__ = ()
+
+    def __init__(self, seconds: int | float = 0, micros: int | float = 0) -> None:
+        whole = micros_of(seconds, MICROS_PER_SECOND, "seconds")
+        set_micros(self, whole + micros_of(micros, 1, "microseconds"))
+
+    @staticmethod
+    def of(seconds: DurationTypes) -> Duration:
+        """The length of a number of seconds; a Duration stays itself.
+
+        Raises:
+            TypeError: `seconds` is of another type, such as a `Timestamp`.
+
+        >>> Duration.of(0.5)
+        Duration(0.5)
+        """
+        if isinstance(seconds, Duration):
+            return seconds
+        return Duration.from_micros(micros_of(seconds, MICROS_PER_SECOND, "a Duration"))
+
+    def to_proto(self) -> duration_pb2.Duration:
+        """The protocol message ``google.protobuf.Duration`` of this length.
+
+        >>> Duration(-1.5).to_proto().seconds, Duration(-1.5).to_proto().nanos
+        (-2, 500000000)
+        """
+        from google.protobuf import duration_pb2
+
+        seconds, micros = divmod(self.micros, MICROS_PER_SECOND)
+        return duration_pb2.Duration(seconds=seconds, nanos=micros * 1000)
+
+    @staticmethod
+    def from_proto(duration_proto: duration_pb2.Duration) -> Duration:
+        """The length that a protocol message ``google.protobuf.Duration`` holds.
+
+        Raises:
+            ValueError: It is finer than a microsecond.
+        """
+        micros, finer = divmod(duration_proto.nanos, 1000)
+        if finer:
+            what = "cannot convert a protocol message to a Duration: it is finer than a microsecond"
+            raise ValueError(three_parts(what, hint="round its nanos to thousands first"))
+        return Duration.from_micros(duration_proto.seconds * MICROS_PER_SECOND + micros)
+
+    def __neg__(self) -> Duration:
+        return Duration.from_micros(-self.micros)
+
+    def __add__(self, other: DurationTypes) -> Duration:
+        if isinstance(other, Micros) and not isinstance(other, Duration):
+            return NotImplemented
+        return Duration.from_micros(self.micros + Duration.of(other).micros)
+
+    __radd__ = __add__
+
+    def __sub__(self, other: DurationTypes) -> Duration:
+        return Duration.from_micros(self.micros - Duration.of(other).micros)
+
+    def __rsub__(self, other: DurationTypes) -> Duration:
+        return Duration.from_micros(Duration.of(other).micros - self.micros)
+
+    def __mul__(self, other: DurationTypes) -> Duration:
+        return Duration.from_micros(self.micros * Duration.of(other).micros // MICROS_PER_SECOND)
+
+    __rmul__ = __mul__
+
+    def __mod__(self, other: DurationTypes) -> Duration:
+        return Duration.from_micros(self.micros % Duration.of(other).micros)
+
+
+TIME_GRANULARITY = Duration(micros=1)
+
 
 TimestampTypes: TypeAlias = Union[int, float, "Timestamp"]
 TimestampDurationTypes: TypeAlias = Union[int, float, "Duration", "Timestamp"]
@@ -44,7 +230,7 @@ class Timestamp(Micros):
         micros: Another name for `subseconds`, where the precision is 6.
 
     Raises:
-        TypeError: An argument is no number.
+        TypeError: An argument is not a number.
         ValueError: The precision is not 0 to 9, or both `subseconds` and `micros` are given.
 
     >>> Timestamp(1.5) + 2, Timestamp(10) - Timestamp(4), Timestamp(-1) % 60
@@ -117,7 +303,7 @@ class Timestamp(Micros):
         >>> Timestamp.now() > Timestamp.from_rfc3339("2020-01-01T00:00:00Z")
         True
         """
-        return Timestamp(time.time())
+        return Timestamp(clock.seconds())
 
     @classmethod
     def from_utc_datetime(cls, dt: datetime.datetime) -> Timestamp:
@@ -144,7 +330,7 @@ class Timestamp(Micros):
         A fraction of seven to nine digits gives a Timestamp of that precision, any other one of microseconds.
 
         Raises:
-            ValueError: The string is no such string, lacks an offset (Beam would silently take the machine's
+            ValueError: The string is not such a string, lacks an offset (Beam would silently take the machine's
                 own zone), or is finer than a nanosecond.
 
         >>> Timestamp.from_rfc3339("1970-01-01T01:00:00.25+01:00")
@@ -363,7 +549,6 @@ class PreciseTimestamp(Timestamp):
         )
 
     def seconds(self) -> int:
-        """Whole seconds since the epoch, rounded down."""
         return self._total // _POWERS[self._digits]
 
     def subseconds(self) -> int:
@@ -376,7 +561,6 @@ class PreciseTimestamp(Timestamp):
 
     @property
     def nanos(self) -> int:
-        """Nanoseconds since the epoch."""
         return self._total * _POWERS[self.NANOS_PRECISION - self._digits]
 
     def predecessor(self) -> Timestamp:
@@ -450,6 +634,6 @@ def _between(later: Timestamp, earlier: Timestamp) -> Duration:
     )
 
 
-# A Timestamp is immutable: its own setters are those of its slots.
+# A Timestamp is immutable: its slots are set through their own descriptors.
 _set_total: Callable[[PreciseTimestamp, int], None] = PreciseTimestamp.__dict__["_total"].__set__
 _set_digits: Callable[[PreciseTimestamp, int], None] = PreciseTimestamp.__dict__["_digits"].__set__

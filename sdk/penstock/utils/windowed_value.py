@@ -317,7 +317,6 @@ class HomogeneousWindowedBatch(WindowedBatch):
         return HomogeneousWindowedBatch(self._whole.with_value(new_values))
 
     def as_windowed_values(self, explode_fn: Callable[[Any], Iterable[Any]]) -> Iterator[WindowedValue]:
-        """The elements one by one; `explode_fn` takes the batch apart."""
         return map(self._whole.with_value, explode_fn(self._whole.value))
 
     def as_empty_windowed_value(self) -> WindowedValue:

@@ -3,23 +3,117 @@
 from __future__ import annotations
 
 import datetime
+from abc import ABC, abstractmethod
 from dataclasses import dataclass
 from functools import lru_cache
 from operator import index
+from typing import Self
 
 from penstock.base.bounded_window import IntervalWindow
 from penstock.base.time_zones import local_date, start_of_day, time_zone_named
 from penstock.base.where import here
 from penstock.error import three_parts
 from penstock.utils.timestamp import Timestamp
-from penstock.windows.calendar_cycles import CalendarCycle, DayCycle, MonthCycle
-from penstock.windows.interval_window_fn import ByTimestamp
-from penstock.windows.window_fn import NonMergingWindowFn
+from penstock.windows.window_fn import ByTimestamp, NonMergingWindowFn
 
-__all__ = ["CalendarWindows"]
+_EPOCH = datetime.date(1970, 1, 1)
+_EPOCH_ORDINAL = _EPOCH.toordinal()
+
+
+class CalendarCycle(ABC):
+    """Divides the calendar into cycles, numbered; cycle 0 is the first that starts after 1969."""
+
+    @abstractmethod
+    def number_at(self, day: datetime.date) -> int:
+        """The number of the cycle that a day is in."""
+
+    @abstractmethod
+    def number_from(self, day: datetime.date) -> int:
+        """The number of the first cycle that starts on a day or after it."""
+
+    @abstractmethod
+    def first_day(self, number: int) -> datetime.date:
+        """The first day of a cycle.
+
+        Raises:
+            ValueError: It is not in the years 1 to 9999.
+            OverflowError: The same.
+        """
+
+    @abstractmethod
+    def times(self, count: int, starting: datetime.date) -> Self:
+        """Cycles of `count` of these each; one of them starts with the first of these on or after a day."""
+
+
+@dataclass(frozen=True)
+class DayCycle(CalendarCycle):
+    """Cycles of so many days each.
+
+    Attributes:
+        days: How many.
+        offset_days: How many days after the first of January 1970 cycle 0 starts; fewer than `days`.
+
+    >>> weeks = DayCycle(7, offset_days=4)
+    >>> weeks.number_at(datetime.date(1970, 1, 4)), weeks.first_day(-1).isoformat()
+    (-1, '1969-12-29')
+    """
+
+    days: int
+    offset_days: int = 0
+
+    def number_at(self, day: datetime.date) -> int:
+        return (day.toordinal() - _EPOCH_ORDINAL - self.offset_days) // self.days
+
+    def number_from(self, day: datetime.date) -> int:
+        return -((_EPOCH_ORDINAL + self.offset_days - day.toordinal()) // self.days)
+
+    def first_day(self, number: int) -> datetime.date:
+        return datetime.date.fromordinal(_EPOCH_ORDINAL + self.offset_days + number * self.days)
+
+    def times(self, count: int, starting: datetime.date) -> DayCycle:
+        return DayCycle(count * self.days, self.offset_days + self.number_from(starting) % count * self.days)
+
+
+@dataclass(frozen=True)
+class MonthCycle(CalendarCycle):
+    """Cycles of so many months each, which all start on the same day of the month.
+
+    Attributes:
+        months: How many.
+        offset_months: How many months after January 1970 cycle 0 starts; fewer than `months`.
+        day: The day of the month: one that all months in which a cycle starts have.
+
+    >>> years = MonthCycle(12, offset_months=3, day=6)
+    >>> years.number_at(datetime.date(1971, 4, 5)), years.first_day(1).isoformat()
+    (0, '1971-04-06')
+    """
+
+    months: int
+    offset_months: int = 0
+    day: int = 1
+
+    def number_at(self, day: datetime.date) -> int:
+        months = _months_since_epoch(day) - (day.day < self.day)
+        return (months - self.offset_months) // self.months
+
+    def number_from(self, day: datetime.date) -> int:
+        months = _months_since_epoch(day) + (day.day > self.day)
+        return -((self.offset_months - months) // self.months)
+
+    def first_day(self, number: int) -> datetime.date:
+        years, month = divmod(self.offset_months + number * self.months, 12)
+        return datetime.date(_EPOCH.year + years, month + 1, self.day)
+
+    def times(self, count: int, starting: datetime.date) -> MonthCycle:
+        offset_months = self.offset_months + self.number_from(starting) % count * self.months
+        return MonthCycle(count * self.months, offset_months, self.day)
+
+
+def _months_since_epoch(day: datetime.date) -> int:
+    return (day.year - _EPOCH.year) * 12 + day.month - 1
+
 
 _WEEKDAYS = ("monday", "tuesday", "wednesday", "thursday", "friday", "saturday", "sunday")
-_EPOCH = datetime.date(1970, 1, 1)
 _DAY_SECONDS = 86_400
 _SECOND_MICROS = 1_000_000
 _DAY_MICROS = _DAY_SECONDS * _SECOND_MICROS
@@ -245,7 +339,7 @@ def _weekday(first_day: int | str) -> int:
             return _WEEKDAYS.index(first_day.lower())
         case int() if 0 <= first_day < len(_WEEKDAYS):
             return first_day
-    what = f"the first_day parameter is no day of the week: {first_day!r}"
+    what = f"the first_day parameter is not a day of the week: {first_day!r}"
     hint = "give its name, such as 'sunday', or its number from 0 for Monday to 6 for Sunday"
     raise ValueError(three_parts(what, where=here(), hint=hint))
 

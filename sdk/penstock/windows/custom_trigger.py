@@ -11,11 +11,7 @@ from penstock.error import three_parts
 from penstock.utils.timestamp import Timestamp, TimestampTypes
 from penstock.utils.windowed_value import ValueKind
 from penstock.windows.timeutil import TimeDomain
-from penstock.windows.trigger_arrivals import AfterCount
-from penstock.windows.trigger_base import FINISHED, FiresOnce, TriggerFn
-from penstock.windows.trigger_composites import Repeatedly
-
-__all__ = ["CustomTrigger", "TriggerContext", "TriggerElement", "TriggerTimer"]
+from penstock.windows.triggers import FINISHED, AfterCount, FiresOnce, Repeatedly, TriggerFn
 
 
 class TriggerElement(NamedTuple):
@@ -148,7 +144,7 @@ class CustomTrigger(FiresOnce):
         """Whether a pane fires now."""
 
     def on_fire(self, state: Any, context: TriggerContext) -> Any:
-        """The state after a pane; by default `penstock.windows.trigger_base.FINISHED`: no further one fires."""
+        """The state after a pane; by default `penstock.windows.triggers.FINISHED`: no further one fires."""
         return FINISHED
 
     def get_continuation_trigger(self) -> TriggerFn:

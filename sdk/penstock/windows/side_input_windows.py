@@ -8,11 +8,7 @@ from typing import Any
 
 from penstock.base.bounded_window import GlobalWindow
 from penstock.error import three_parts
-from penstock.windows.keyed_windows import PerElementFixedWindows, UnalignedFixedWindows
-from penstock.windows.plain_windows import GlobalWindows
-from penstock.windows.window_fn import WindowFn
-
-__all__ = ["SIDE_INPUT_PREFIX", "SIDE_INPUT_REGEX", "default_window_mapping_fn", "get_sideinput_index"]
+from penstock.windows.window_fn import GlobalWindows, PerElementFixedWindows, UnalignedFixedWindows, WindowFn
 
 SIDE_INPUT_PREFIX = "python_side_input"
 SIDE_INPUT_REGEX = SIDE_INPUT_PREFIX + "([0-9]+)(-.*)?$"
@@ -51,7 +47,7 @@ def get_sideinput_index(tag: str) -> int:
     """The number in the name of a side input.
 
     Raises:
-        RuntimeError: If it is no such name.
+        RuntimeError: If it is not such a name.
 
     >>> get_sideinput_index("python_side_input2-total")
     2

@@ -1,4 +1,4 @@
-"""The clocks that timers run on, and how the timestamp of a group comes from those of its elements."""
+"""The clocks that timers run on, and how the timestamp of a group follows from its elements' timestamps."""
 
 from __future__ import annotations
 
@@ -12,8 +12,6 @@ from penstock.utils.timestamp import Timestamp
 if TYPE_CHECKING:
     from penstock.base.bounded_window import BoundedWindow
     from penstock.windows.window_fn import WindowFn
-
-__all__ = ["TimeDomain"]
 
 
 class TimeDomain:
@@ -49,7 +47,7 @@ class TimeDomain:
 
 
 class TimestampCombinerImpl(ABC):
-    """How the timestamp of a group's output comes from those of its elements (Beam's name).
+    """How the timestamp of a group's output follows from its elements' timestamps (Beam's name).
 
     >>> at_latest = OutputAtLatestInputTimestampImpl()
     >>> at_latest.combine_all([Timestamp(1), None, Timestamp(3)]), at_latest.combine_all([])
@@ -97,7 +95,6 @@ class OutputAtEarliestInputTimestampImpl(TimestampCombinerImpl):
         return _given(input_timestamp)
 
     def combine(self, output_timestamp: Timestamp, other_output_timestamp: Timestamp) -> Timestamp:
-        """The earlier of the two."""
         return min(output_timestamp, other_output_timestamp)
 
 
@@ -120,19 +117,16 @@ class OutputAtLatestInputTimestampImpl(TimestampCombinerImpl):
         return _given(input_timestamp)
 
     def combine(self, output_timestamp: Timestamp, other_output_timestamp: Timestamp) -> Timestamp:
-        """The later of the two."""
         return max(output_timestamp, other_output_timestamp)
 
 
 class OutputAtEndOfWindowImpl(DependsOnlyOnWindow):
-    """The last moment of the window (Beam's name)."""
+    """The latest timestamp in the window (Beam's name)."""
 
     def assign_output_time(self, window: BoundedWindow, input_timestamp: Timestamp | None) -> Timestamp:
-        """The window's last moment."""
         return window.max_timestamp()
 
     def combine(self, output_timestamp: Timestamp, other_output_timestamp: Timestamp) -> Timestamp:
-        """The later of the two."""
         return max(output_timestamp, other_output_timestamp)
 
 

@@ -1,6 +1,6 @@
-"""What a WindowFn is: the pair of functions that puts elements into windows, and makes one window of several.
+"""WindowFns: the pairs of functions that put elements into windows, and make one window of several.
 
-The ready-made ones are in `penstock.transforms.window`. To write another, derive from `NonMergingWindowFn` and
+Seconds go in, as in Beam; inside, all is whole microseconds. To write another, derive from `NonMergingWindowFn` and
 define `assign`, which sees the element:
 
 >>> from penstock.transforms.window import IntervalWindow
@@ -46,19 +46,27 @@ from its first element until half a minute after its last one, whatever other ro
 
 from __future__ import annotations
 
+import hashlib
+import math
 from abc import ABC, abstractmethod
-from collections.abc import Iterable
+from collections.abc import Callable, Iterable, Iterator
+from dataclasses import dataclass, field
 from enum import Enum
 from typing import TYPE_CHECKING, Any, ClassVar
 
-from penstock.base.bounded_window import BoundedWindow
-from penstock.coders.coders import PickleCoder
-from penstock.utils.timestamp import Timestamp, TimestampTypes
+from penstock.base.bounded_window import BoundedWindow, GlobalWindow, IntervalWindow
+from penstock.base.labels import label_from_callable
+from penstock.base.where import here
+from penstock.base.window_lengths import phase_micros, positive_micros
+from penstock.coders.coders import GlobalWindowCoder, IntervalWindowCoder, PickleCoder
+from penstock.coders.deterministic import encode_key
+from penstock.error import three_parts
+from penstock.utils.timestamp import MIN_TIMESTAMP, Duration, DurationTypes, Timestamp, TimestampTypes
+from penstock.utils.windowed_value import PANE_INFO_UNKNOWN, HomogeneousWindowedBatch, PaneInfo, WindowedValue
+from penstock.windows import timeutil
 
 if TYPE_CHECKING:
     from penstock.coders.coders import Coder
-
-__all__ = ["MergeScope", "NonMergingWindowFn", "WindowFn"]
 
 
 class MergeScope(Enum):
@@ -171,8 +179,464 @@ class NonMergingWindowFn(WindowFn):
     """A WindowFn whose windows stay as they are (Beam's name)."""
 
     def is_merging(self) -> bool:
-        """False."""
         return False
 
     def merge(self, merge_context: WindowFn.MergeContext) -> None:
         """Merges nothing."""
+
+
+class ByFields:
+    """Equality by exact class and all attributes, including the attributes of a user's subclass."""
+
+    def __eq__(self, other: object) -> bool:
+        return type(self) is type(other) and vars(self) == vars(other)
+
+    def __hash__(self) -> int:
+        return hash((type(self).__qualname__, repr(self)))
+
+
+class IntervalWindowFn(ByFields, WindowFn):
+    """A WindowFn that assigns intervals."""
+
+    def get_window_coder(self) -> Coder:
+        return IntervalWindowCoder()
+
+
+class ByTimestamp(IntervalWindowFn):
+    """A WindowFn that assigns intervals by the timestamp alone."""
+
+    @abstractmethod
+    def assign_micros(self, timestamp_micros: int) -> tuple[IntervalWindow, ...]:
+        """The windows of a timestamp in microseconds (penstock's own)."""
+
+    def assign(self, assign_context: WindowFn.AssignContext) -> list[IntervalWindow]:
+        return list(self.assign_micros(assign_context.timestamp.micros))
+
+
+def fixed_window(timestamp_micros: int, size_micros: int, offset_micros: int) -> IntervalWindow:
+    """The window around a timestamp, of those of one size that follow each other from an offset on.
+
+    >>> fixed_window(-1, 60_000_000, 5_000_000)
+    [-55.0, 5.0)
+    """
+    start_micros = timestamp_micros - (timestamp_micros - offset_micros) % size_micros
+    return IntervalWindow.from_micros(start_micros, start_micros + size_micros)
+
+
+class TimestampCombiner:
+    """Which timestamp the output of a grouping gets (Beam's names and numbers).
+
+    >>> TimestampCombiner.get_impl(TimestampCombiner.OUTPUT_AT_EOW, GlobalWindows()).assign_output_time(
+    ...     IntervalWindow(0, 1), None
+    ... )
+    Timestamp(0.999999)
+    """
+
+    OUTPUT_AT_EOW = 1
+    OUTPUT_AT_LATEST = 2
+    OUTPUT_AT_EARLIEST = 3
+    OUTPUT_AT_EARLIEST_TRANSFORMED = "OUTPUT_AT_EARLIEST_TRANSFORMED"
+
+    @staticmethod
+    def get_impl(timestamp_combiner: int | str, window_fn: WindowFn) -> timeutil.TimestampCombinerImpl:
+        """The combiner of a constant.
+
+        Raises:
+            ValueError: It is none of the four constants.
+        """
+        match timestamp_combiner:
+            case TimestampCombiner.OUTPUT_AT_EOW:
+                return timeutil.OutputAtEndOfWindowImpl()
+            case TimestampCombiner.OUTPUT_AT_EARLIEST:
+                return timeutil.OutputAtEarliestInputTimestampImpl()
+            case TimestampCombiner.OUTPUT_AT_LATEST:
+                return timeutil.OutputAtLatestInputTimestampImpl()
+            case TimestampCombiner.OUTPUT_AT_EARLIEST_TRANSFORMED:
+                return timeutil.OutputAtEarliestTransformedInputTimestampImpl(window_fn)
+        what = f"invalid TimestampCombiner: {timestamp_combiner!r}"
+        raise ValueError(three_parts(what, hint="use a constant such as TimestampCombiner.OUTPUT_AT_EOW"))
+
+
+class GlobalWindows(ByFields, NonMergingWindowFn):
+    """Puts every element into the `GlobalWindow` (Beam's ``GlobalWindows``).
+
+    >>> GlobalWindows().assign(WindowFn.AssignContext(5))
+    [GlobalWindow]
+    """
+
+    @classmethod
+    def windowed_value(
+        cls, value: Any, timestamp: Timestamp = MIN_TIMESTAMP, pane_info: PaneInfo = PANE_INFO_UNKNOWN
+    ) -> WindowedValue:
+        """An element in the global window."""
+        return WindowedValue(value, timestamp, (GlobalWindow(),), pane_info)
+
+    @classmethod
+    def windowed_batch(
+        cls, batch: Any, timestamp: Timestamp = MIN_TIMESTAMP, pane_info: PaneInfo = PANE_INFO_UNKNOWN
+    ) -> HomogeneousWindowedBatch:
+        """A batch of elements in the global window."""
+        return HomogeneousWindowedBatch.of(batch, timestamp, (GlobalWindow(),), pane_info)
+
+    @classmethod
+    def windowed_value_at_end_of_window(cls, value: Any) -> WindowedValue:
+        """An element in the global window, at its end."""
+        return cls.windowed_value(value, GlobalWindow().max_timestamp())
+
+    def assign(self, assign_context: WindowFn.AssignContext) -> list[GlobalWindow]:
+        return [GlobalWindow()]
+
+    def get_window_coder(self) -> Coder:
+        """The coder of the global window."""
+        return GlobalWindowCoder()
+
+    def __repr__(self) -> str:
+        return f"{type(self).__name__}()"
+
+
+@dataclass(frozen=True, init=False, eq=False)
+class FixedWindows(ByTimestamp, NonMergingWindowFn):
+    """Windows of one size, one after the other (Beam's ``FixedWindows``).
+
+    Args:
+        size: The length of each window, in seconds.
+        offset: When the windows start, counted from the epoch, in seconds; taken modulo `size`.
+
+    Raises:
+        TypeError: An argument is not a number of seconds.
+        ValueError: `size` is less than a microsecond, or an argument is not finite.
+
+    >>> FixedWindows(60, offset=5).assign_micros(-1)
+    ([-55.0, 5.0),)
+    """
+
+    size: Duration
+    offset: Duration
+    size_micros: int = field(repr=False)
+    offset_micros: int = field(repr=False)
+
+    def __init__(self, size: DurationTypes, offset: TimestampTypes | Duration = 0) -> None:
+        size_micros = positive_micros("size parameter", size)
+        offset_micros = phase_micros("offset parameter", offset, size_micros)
+        vars(self).update(
+            size=Duration.from_micros(size_micros),
+            offset=Duration.from_micros(offset_micros),
+            size_micros=size_micros,
+            offset_micros=offset_micros,
+        )
+
+    def assign_micros(self, timestamp_micros: int) -> tuple[IntervalWindow, ...]:
+        """The one window around a timestamp in microseconds (penstock's own)."""
+        return (fixed_window(timestamp_micros, self.size_micros, self.offset_micros),)
+
+
+@dataclass(frozen=True, init=False, eq=False)
+class SlidingWindows(ByTimestamp, NonMergingWindowFn):
+    """Windows of one size, one starting every period (Beam's ``SlidingWindows``).
+
+    Where the period is the longer of the two there are gaps, and elements in a gap are in no window.
+
+    With ``TimestampCombiner.OUTPUT_AT_EARLIEST``, an open window holds time back for what follows at its earliest
+    element, which is earlier than the ends of the windows before it: their results have to wait for its own. With
+    ``OUTPUT_AT_EARLIEST_TRANSFORMED`` they do not.
+
+    Args:
+        size: The length of each window, in seconds.
+        period: The time from one window's start to the next one's, in seconds.
+        offset: When the windows start, counted from the epoch, in seconds; taken modulo `period`.
+
+    Raises:
+        TypeError: An argument is not a number of seconds.
+        ValueError: `size` or `period` is less than a microsecond, or an argument is not finite.
+
+    >>> SlidingWindows(60, 30).assign_micros(0)
+    ([0.0, 60.0), [-30.0, 30.0))
+    """
+
+    size: Duration
+    period: Duration
+    offset: Duration
+    size_micros: int = field(repr=False)
+    period_micros: int = field(repr=False)
+    offset_micros: int = field(repr=False)
+
+    def __init__(
+        self, size: DurationTypes, period: DurationTypes, offset: TimestampTypes | Duration = 0
+    ) -> None:
+        size_micros = positive_micros("size parameter", size)
+        period_micros = positive_micros("period parameter", period)
+        offset_micros = phase_micros("offset parameter", offset, period_micros)
+        vars(self).update(
+            size=Duration.from_micros(size_micros),
+            period=Duration.from_micros(period_micros),
+            offset=Duration.from_micros(offset_micros),
+            size_micros=size_micros,
+            period_micros=period_micros,
+            offset_micros=offset_micros,
+        )
+
+    def assign_micros(self, timestamp_micros: int) -> tuple[IntervalWindow, ...]:
+        """The windows around a timestamp in microseconds, the latest start first (penstock's own)."""
+        latest_micros = timestamp_micros - (timestamp_micros - self.offset_micros) % self.period_micros
+        starts_micros = range(latest_micros, timestamp_micros - self.size_micros, -self.period_micros)
+        return tuple(IntervalWindow.from_micros(start, start + self.size_micros) for start in starts_micros)
+
+    def get_transformed_output_time(self, window: BoundedWindow, input_timestamp: Timestamp) -> Timestamp:
+        """The element's timestamp, but no earlier than the end of the window before this one.
+
+        So a window that is still open never holds back the results of the one before, which overlaps it.
+
+        >>> SlidingWindows(60, 30).get_transformed_output_time(IntervalWindow(0, 60), Timestamp(5))
+        Timestamp(30)
+        """
+        return Timestamp.from_micros(max(input_timestamp.micros, window.end_micros - self.period_micros))
+
+
+@dataclass(frozen=True, init=False, eq=False)
+class Sessions(ByTimestamp):
+    """A window for each run of elements of a key without a long gap between them (Beam's ``Sessions``).
+
+    Args:
+        gap_size: An element this many seconds after the one before, or more, starts a new session.
+        merge_touching: Whether an element exactly `gap_size` after the one before still joins its session
+            (penstock's own; in Beam it never does).
+
+    Raises:
+        TypeError: An argument is of another type.
+        ValueError: `gap_size` is less than a microsecond, or not finite.
+
+    >>> Sessions(10).assign_micros(5_000_000)
+    ([5.0, 15.0),)
+    """
+
+    merge_scope: ClassVar[MergeScope] = MergeScope.NEIGHBOURS
+
+    gap_size: Duration
+    merge_touching: bool
+    gap_micros: int = field(repr=False)
+
+    def __init__(self, gap_size: DurationTypes, merge_touching: bool = False) -> None:
+        gap_micros = positive_micros("gap_size parameter", gap_size)
+        vars(self).update(
+            gap_size=Duration.from_micros(gap_micros),
+            merge_touching=_flag(merge_touching),
+            gap_micros=gap_micros,
+        )
+
+    def assign_micros(self, timestamp_micros: int) -> tuple[IntervalWindow, ...]:
+        """The session of an element alone, from its timestamp in microseconds (penstock's own)."""
+        return (IntervalWindow.from_micros(timestamp_micros, timestamp_micros + self.gap_micros),)
+
+    def merge(self, merge_context: WindowFn.MergeContext) -> None:
+        """Merges each run of sessions that overlap (or touch, with `merge_touching`)."""
+        _merge_runs(merge_context, self.merge_touching)
+
+
+@dataclass(frozen=True, init=False, eq=False)
+class BoundedSessions(ByTimestamp):
+    """Sessions that never grow longer than a bound (Streaming Systems, chapter 4; Beam has none).
+
+    A run of elements that goes on for longer is several sessions, one after the other; a later one may begin before
+    the one before it has ended. Where a run is cut depends on what has merged before, and so on the order in which
+    elements come and results are given. In batch, where all are known, it is cut from its start on.
+
+    Args:
+        gap_size: An element this many seconds after the one before, or more, starts a new session.
+        max_size: No session is longer, its last gap included; in seconds.
+        merge_touching: Whether an element exactly `gap_size` after the one before still joins its session.
+
+    Raises:
+        TypeError: An argument is of another type.
+        ValueError: A length is less than a microsecond or not finite, or `max_size` is less than `gap_size`.
+
+    >>> BoundedSessions(60, max_size=180).assign_micros(5_000_000)
+    ([5.0, 65.0),)
+    """
+
+    merge_scope: ClassVar[MergeScope] = MergeScope.OVERLAPPING
+
+    gap_size: Duration
+    max_size: Duration
+    merge_touching: bool
+    gap_micros: int = field(repr=False)
+    max_micros: int = field(repr=False)
+
+    def __init__(
+        self, gap_size: DurationTypes, max_size: DurationTypes, merge_touching: bool = False
+    ) -> None:
+        gap_micros = positive_micros("gap_size parameter", gap_size)
+        max_micros = positive_micros("max_size parameter", max_size)
+        if max_micros < gap_micros:
+            what = f"the max_size parameter is {max_size!r}, less than the gap_size parameter, {gap_size!r}"
+            hint = "a session of one element is already as long as the gap; give at least that"
+            raise ValueError(three_parts(what, where=here(), hint=hint))
+        vars(self).update(
+            gap_size=Duration.from_micros(gap_micros),
+            max_size=Duration.from_micros(max_micros),
+            merge_touching=_flag(merge_touching),
+            gap_micros=gap_micros,
+            max_micros=max_micros,
+        )
+
+    def assign_micros(self, timestamp_micros: int) -> tuple[IntervalWindow, ...]:
+        """The session of an element alone, from its timestamp in microseconds (penstock's own)."""
+        return (IntervalWindow.from_micros(timestamp_micros, timestamp_micros + self.gap_micros),)
+
+    def merge(self, merge_context: WindowFn.MergeContext) -> None:
+        """Merges runs of sessions that overlap (or touch, with `merge_touching`), each only up to `max_size`."""
+        _merge_runs(merge_context, self.merge_touching, self.max_micros)
+
+
+def _merge_runs(
+    merge_context: WindowFn.MergeContext, merge_touching: bool, max_micros: float = math.inf
+) -> None:
+    for run, whole in _runs(merge_context.windows, merge_touching, max_micros):
+        if len(run) > 1:
+            merge_context.merge(run, whole)
+
+
+def _runs(
+    windows: Iterable[Any], merge_touching: bool, max_micros: float
+) -> Iterator[tuple[list[BoundedWindow], IntervalWindow]]:
+    """Each run of windows that become one session, with that session, in order of time."""
+    reach_micros = 1 if merge_touching else 0
+    run: list[BoundedWindow] = []
+    start_micros = end_micros = 0
+    for window in sorted(windows, key=lambda window: (window.start_micros, window.end_micros)):
+        later_micros = max(end_micros, window.end_micros)
+        # The bound is tested before a window joins: a session that has merged cannot be taken apart again.
+        if run and (
+            window.start_micros >= end_micros + reach_micros or later_micros - start_micros > max_micros
+        ):
+            yield run, IntervalWindow.from_micros(start_micros, end_micros)
+            run = []
+        if not run:
+            start_micros, later_micros = window.start_micros, window.end_micros
+        run.append(window)
+        end_micros = later_micros
+    if run:
+        yield run, IntervalWindow.from_micros(start_micros, end_micros)
+
+
+def _flag(merge_touching: bool) -> bool:
+    if isinstance(merge_touching, bool):
+        return merge_touching
+    what = f"the merge_touching parameter must be True or False, but is {merge_touching!r}"
+    hint = "sessions of a greatest length are BoundedSessions(gap_size, max_size)"
+    raise TypeError(three_parts(what, where=here(), hint=hint))
+
+
+@dataclass(frozen=True, init=False, eq=False, repr=False)
+class UnalignedFixedWindows(IntervalWindowFn, NonMergingWindowFn):
+    """Fixed windows that start at another time for each key (paper, section 1.2; Beam has none).
+
+    So the results of many keys do not all come at once. The phase of a key is a hash of its encoding, the same in
+    every process and every run.
+
+    Args:
+        size: The length of each window, in seconds.
+        offset: Added to the phase of every key; in seconds, taken modulo `size`.
+        phase_of: A function from a key to its phase in seconds, in place of the hash.
+
+    Raises:
+        TypeError: An argument is of another type; or, when an element is put into a window, it is not a pair of key and
+            value, or the key has no deterministic encoding.
+        ValueError: `size` is less than a microsecond, or a number of seconds is not finite.
+
+    >>> windows = UnalignedFixedWindows(60, phase_of={"a": 0, "b": 20}.get)
+    >>> [windows.assign(WindowFn.AssignContext(70, element=(key, 1))) for key in "ab"]
+    [[[60.0, 120.0)], [[20.0, 80.0)]]
+    """
+
+    size: Duration
+    offset: Duration
+    phase_of: Callable[[Any], Any] | None
+    size_micros: int
+    offset_micros: int
+
+    def __init__(
+        self,
+        size: DurationTypes,
+        offset: TimestampTypes | Duration = 0,
+        phase_of: Callable[[Any], Any] | None = None,
+    ) -> None:
+        size_micros = positive_micros("size parameter", size)
+        offset_micros = phase_micros("offset parameter", offset, size_micros)
+        vars(self).update(
+            size=Duration.from_micros(size_micros),
+            offset=Duration.from_micros(offset_micros),
+            phase_of=None if phase_of is None else _function("phase_of", phase_of),
+            size_micros=size_micros,
+            offset_micros=offset_micros,
+        )
+
+    def assign(self, assign_context: WindowFn.AssignContext) -> list[IntervalWindow]:
+        """The one window of a pair of key and value."""
+        match assign_context.element:
+            case (key, _):
+                start_micros = self.offset_micros + self._phase_micros(key)
+                return [fixed_window(assign_context.timestamp.micros, self.size_micros, start_micros)]
+            case element:
+                kind = type(element).__name__
+                what = f"an element of type {kind} is not a (key, value) pair, so its window has no phase"
+                hint = "map the elements to 2-tuples first, for example with beam.WithKeys"
+                raise TypeError(three_parts(what, where=f"in {self}", hint=hint))
+
+    def _phase_micros(self, key: Any) -> int:
+        if self.phase_of is None:
+            digest = hashlib.blake2b(encode_key(key), digest_size=8).digest()
+            return int.from_bytes(digest, "big") % self.size_micros
+        return phase_micros("phase of a key", self.phase_of(key), self.size_micros, where=f"in {self}")
+
+    def __repr__(self) -> str:
+        phase_of = "" if self.phase_of is None else f", phase_of={_name(self.phase_of)}"
+        return f"{type(self).__name__}(size={self.size}, offset={self.offset}{phase_of})"
+
+
+@dataclass(frozen=True, init=False, eq=False, repr=False)
+class PerElementFixedWindows(IntervalWindowFn, NonMergingWindowFn):
+    """Fixed windows whose size each element chooses (Streaming Systems, chapter 4; Beam has none).
+
+    Elements of a key that choose the same size share windows; of these, one starts at the epoch.
+
+    Args:
+        size_of: A function from an element, in a keyed PCollection a pair of key and value, to a size in seconds. It
+            must give the same size whenever it is called with the same element.
+
+    Raises:
+        TypeError: `size_of` is not a function; or, when an element is put into a window, its size is not a length.
+        ValueError: When an element is put into a window, its size is less than a microsecond, or not finite.
+
+    >>> def size_by_plan(element):
+    ...     user, plan = element
+    ...     return 60 if plan == "gold" else 3600
+    >>> PerElementFixedWindows(size_by_plan).assign(WindowFn.AssignContext(70, element=("ann", "gold")))
+    [[60.0, 120.0)]
+    """
+
+    size_of: Callable[[Any], DurationTypes]
+
+    def __init__(self, size_of: Callable[[Any], DurationTypes]) -> None:
+        vars(self).update(size_of=_function("size_of", size_of))
+
+    def assign(self, assign_context: WindowFn.AssignContext) -> list[IntervalWindow]:
+        """The one window of an element."""
+        size = self.size_of(assign_context.element)
+        size_micros = positive_micros("size of an element's window", size, where=f"in {self}")
+        return [fixed_window(assign_context.timestamp.micros, size_micros, 0)]
+
+    def __repr__(self) -> str:
+        return f"{type(self).__name__}(size_of={_name(self.size_of)})"
+
+
+def _function(noun: str, given: Any) -> Any:
+    if callable(given):
+        return given
+    what = f"the {noun} parameter must be a function, but is {given!r}"
+    raise TypeError(
+        three_parts(what, where=here(), hint="give a function of one argument that returns seconds")
+    )
+
+
+def _name(function: Callable[..., Any]) -> str:
+    return label_from_callable(function)

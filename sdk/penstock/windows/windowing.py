@@ -9,12 +9,14 @@ from typing import Any
 from penstock.base.where import here
 from penstock.error import three_parts
 from penstock.utils.timestamp import Duration
-from penstock.windows.plain_windows import GlobalWindows, TimestampCombiner
-from penstock.windows.trigger_base import AccumulationMode, ClosingBehavior, OnTimeBehavior, TriggerFn
-from penstock.windows.watermark_triggers import DefaultTrigger
-from penstock.windows.window_fn import WindowFn
-
-__all__ = ["DEFAULT_WINDOWING", "Windowing", "default_windowing"]
+from penstock.windows.triggers import (
+    AccumulationMode,
+    ClosingBehavior,
+    DefaultTrigger,
+    OnTimeBehavior,
+    TriggerFn,
+)
+from penstock.windows.window_fn import GlobalWindows, TimestampCombiner, WindowFn
 
 
 @dataclass(frozen=True, init=False)
@@ -96,7 +98,11 @@ class Windowing:
 def _check_is(value: Any, expected: type, name: str, example: str) -> None:
     if not isinstance(value, expected):
         raise TypeError(
-            three_parts(f"{name} is no {expected.__name__}: {value!r}", where=here(), hint=f"write {example}")
+            three_parts(
+                f"{name} must be of type {expected.__name__}, not {value!r}",
+                where=here(),
+                hint=f"write {example}",
+            )
         )
 
 
@@ -119,6 +125,3 @@ def _accumulation_mode(mode: Any, trigger: TriggerFn) -> AccumulationMode:
 def default_windowing() -> Windowing:
     """The global window, the default trigger, discarding, results at the window's end, no lateness."""
     return Windowing(GlobalWindows())
-
-
-DEFAULT_WINDOWING = default_windowing

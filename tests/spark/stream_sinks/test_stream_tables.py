@@ -21,11 +21,20 @@ from penstock_spark.lowering.batch_writer import BatchWriter
 from penstock_spark.sinks.plan import MicroBatch
 
 Writer = Callable[..., BatchWriter]
-FORMATS = pytest.mark.parametrize("format", ["parquet", "orc", "csv", "json"])
+ALL_FORMATS = ("parquet", "orc", "csv", "json")
+FORMATS = pytest.mark.parametrize("format", ALL_FORMATS)
 
 
-@FORMATS
-@pytest.mark.parametrize("partition_by", [(), ("team",)])
+@pytest.mark.parametrize(
+    ("format", "partition_by"),
+    [
+        *((format, ("team",) * (number % 2)) for number, format in enumerate(ALL_FORMATS)),
+        *(
+            pytest.param(format, ("team",) * (1 - number % 2), marks=pytest.mark.soak)
+            for number, format in enumerate(ALL_FORMATS)
+        ),
+    ],
+)
 def test_tables_of_files_are_written_exactly_once(
     tmp_path: Path,
     writer: Writer,

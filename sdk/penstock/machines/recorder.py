@@ -1,16 +1,75 @@
-"""What a run has seen of a grouping, as its workers write it down: bounded, and whoever reports first, the same."""
+"""What a grouping has seen, as workers write it down: bounded, and whoever reports first, the same."""
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterable, Iterator, Sequence
-from dataclasses import dataclass, replace
+from dataclasses import dataclass
 from heapq import merge
 from itertools import islice
 from typing import Any, NamedTuple
 
-from penstock.figures.played import STEP_MICROS, bounds_of
-from penstock.figures.recording import RecordedInput, RecordedPane, Recording, value_text
-from penstock.machines.records import MAX_MICROS, Dropped, Element, Emitted, Pane
+from penstock.base.bounded_window import BoundedWindow, GlobalWindow
+from penstock.machines.records import MAX_MICROS, MIN_MICROS, Dropped, Element, Emitted, Pane
+
+ARRIVALS, PANES = "Recorded arrivals", "Recorded panes"
+"""The last part of the labels of steps that write down what goes into a grouping, and what comes out."""
+
+VALUE_LENGTH_MAX = 40
+"""So many characters a value in a recording has at most."""
+
+
+@dataclass(frozen=True)
+class RecordedInput:
+    """An element that arrived at a grouping.
+
+    Attributes:
+        event_micros: Its event time, in microseconds.
+        clock_micros: The processing time at which it arrived.
+        key: Its key as text; empty if there are no keys.
+        value: Its value as text, see `value_text`.
+        is_retraction: Whether it takes its value back.
+        is_dropped: Whether a window no longer took it.
+
+    >>> RecordedInput(3_000_000, 5_000_000, "game", "7").value
+    '7'
+    """
+
+    event_micros: int
+    clock_micros: int
+    key: str
+    value: str
+    is_retraction: bool = False
+    is_dropped: bool = False
+
+
+@dataclass(frozen=True)
+class RecordedPane:
+    """A pane that a grouping gave.
+
+    Attributes:
+        start_micros: Where its window begins, in microseconds; ``MIN_MICROS`` of `penstock.machines.records` for the
+            GlobalWindow.
+        end_micros: Where its window ends; ``MAX_MICROS`` for the GlobalWindow.
+        clock_micros: The processing time at which it came.
+        key: Its key as text; empty if there are no keys.
+        value: Its value as text, see `value_text`.
+        timing: A constant of `penstock.utils.windowed_value.PaneInfoTiming`.
+        index: Its number among the panes of its window.
+        is_retraction: Whether it takes an earlier pane's value back.
+        is_last: Whether no other pane of its window follows.
+
+    >>> RecordedPane(0, 10_000_000, 12_000_000, "game", "7", timing=1, index=0).is_retraction
+    False
+    """
+
+    start_micros: int
+    end_micros: int
+    clock_micros: int
+    key: str
+    value: str
+    timing: int
+    index: int
+    is_retraction: bool = False
+    is_last: bool = False
 
 
 class At(NamedTuple):
@@ -27,7 +86,7 @@ class At(NamedTuple):
     number: int = 0
 
 
-_Row = tuple[At, Any]
+Row = tuple[At, Any]
 """When, and a RecordedInput, a RecordedPane or an event time in microseconds."""
 
 
@@ -45,14 +104,14 @@ class Happenings:
     """
 
     room: int
-    inputs: tuple[_Row, ...] = ()
-    dropped: tuple[_Row, ...] = ()
-    panes: tuple[_Row, ...] = ()
-    watermarks: tuple[_Row, ...] = ()
+    inputs: tuple[Row, ...] = ()
+    dropped: tuple[Row, ...] = ()
+    panes: tuple[Row, ...] = ()
+    watermarks: tuple[Row, ...] = ()
     is_complete: bool = True
 
     def combine(self, other: Happenings | None) -> Happenings:
-        """Both together; of metrics, this is the one that is not shown to queries.
+        """The union of both; queries for metrics do not show it.
 
         >>> one = Happenings(1, watermarks=((At(3), 7),))
         >>> both = one.combine(Happenings(1, watermarks=((At(2), 5),)))
@@ -62,16 +121,16 @@ class Happenings:
         if other is None:
             return self
         names = ("inputs", "dropped", "panes", "watermarks")
-        kept: dict[str, tuple[_Row, ...]] = {}
+        kept: dict[str, tuple[Row, ...]] = {}
         is_complete = self.is_complete and other.is_complete
         for name in names:
-            rows: tuple[tuple[_Row, ...], ...] = (getattr(self, name), getattr(other, name))
+            rows: tuple[tuple[Row, ...], ...] = (getattr(self, name), getattr(other, name))
             kept[name] = tuple(islice(merge(*rows, key=_order), self.room))
             is_complete = is_complete and sum(map(len, rows)) <= self.room
         return Happenings(self.room, **kept, is_complete=is_complete)
 
 
-def _order(row: _Row) -> tuple[Any, ...]:
+def _order(row: Row) -> tuple[Any, ...]:
     # Of two workers' rows at one moment the text decides, so that it does not matter who reports first.
     return (*row[0], repr(row[1]))
 
@@ -91,7 +150,7 @@ class Recorder:
 
     def __init__(self, room: int) -> None:
         self._room = room
-        self._rows: dict[str, list[_Row]] = {"inputs": [], "dropped": [], "panes": [], "watermarks": []}
+        self._rows: dict[str, list[Row]] = {"inputs": [], "dropped": [], "panes": [], "watermarks": []}
         self._is_complete = True
         self._number = 0
 
@@ -152,78 +211,38 @@ def _key_text(key: Any) -> str:
     return "" if key is None else value_text(key)
 
 
-def recording_of_run(happenings: Happenings, title: str, mode: str) -> Recording:
-    """What was seen of a grouping, as a recording.
+def value_text(value: Any) -> str:
+    """A value as a drawing shows it, in at most `VALUE_LENGTH_MAX` characters.
 
-    Args:
-        happenings: What the workers have written down.
-        title: What the recording shows.
-        mode: ``batch``, ``micro_batch`` or ``streaming``.
-
-    >>> seen = Happenings(9, watermarks=((At(0, 1), 5), (At(0, 2), 9)))
-    >>> recording = recording_of_run(seen, "a stream without a clock", "streaming")
-    >>> recording.counts_steps, recording.watermark
-    (True, ((1000000, 5), (2000000, 9)))
+    >>> value_text("v1"), value_text(1.283333), value_text(["a", 2])
+    ('v1', '1.283', '[a, 2]')
+    >>> value_text(None), len(value_text("x" * 100))
+    ('None', 40)
     """
-    if mode == "batch":
-        happenings = _in_event_time(happenings)
-    when = [at for at, _ in (*happenings.inputs, *happenings.panes, *happenings.watermarks)]
-    are_steps = len({at.clock_micros for at in when}) <= 1
-    steps = {step: number for number, step in enumerate(sorted({at.step for at in when}), 1)}
-
-    def clock_of(at: At) -> int:
-        return steps[at.step] * STEP_MICROS if are_steps else at.clock_micros
-
-    watermarks = tuple(_moves(happenings.watermarks))
-    return Recording(
-        title,
-        tuple(_inputs(happenings, clock_of, {} if are_steps else _first_steps(watermarks))),
-        tuple(replace(pane, clock_micros=clock_of(at)) for at, pane in happenings.panes),
-        tuple((clock_of(at), micros) for at, micros in watermarks),
-        mode,
-        happenings.is_complete,
-        counts_steps=are_steps,
-    )
+    text = _text(value)
+    return text if len(text) <= VALUE_LENGTH_MAX else f"{text[: VALUE_LENGTH_MAX - 1]}…"
 
 
-def _inputs(
-    happenings: Happenings, clock_of: Callable[[At], int], moved: dict[int, int]
-) -> Iterator[RecordedInput]:
-    lost = [found for _, found in happenings.dropped]
-    for at, found in happenings.inputs:
-        # At one instant elements come before the watermark. This one came after it, though at the same time.
-        is_after = at.step > moved.get(at.clock_micros, at.step)
-        is_lost = found in lost
-        if is_lost:
-            lost.remove(found)
-        yield replace(found, clock_micros=clock_of(at) + is_after, is_dropped=is_lost)
+def _text(value: Any) -> str:
+    match value:
+        case str():
+            return value
+        case float():
+            return f"{value:.4g}" if abs(value) < 1e4 else f"{value:g}"
+        case list():
+            # One more than can be shown is enough: the values of a group may be many.
+            return f"[{', '.join(map(_text, value[: VALUE_LENGTH_MAX + 1]))}]"
+        case tuple():
+            return f"({', '.join(map(_text, value[: VALUE_LENGTH_MAX + 1]))})"
+        case _:
+            return repr(value)
 
 
-def _first_steps(watermarks: Iterable[_Row]) -> dict[int, int]:
-    """The first step at which the watermark moved, by processing time."""
-    return {at.clock_micros: at.step for at, _ in reversed([*watermarks])}
-
-
-def _moves(rows: Iterable[_Row]) -> Iterator[_Row]:
-    """Those of the watermarks that are not where the one before was."""
-    before: int | None = None
-    for at, micros in rows:
-        if micros != before:
-            before = micros
-            yield at, micros
-
-
-def _in_event_time(happenings: Happenings) -> Happenings:
-    """A batch in order of event time, a step each; its end, at which all panes come, is the last step."""
-    inputs = sorted((found for _, found in happenings.inputs), key=lambda found: found.event_micros)
-    end = At(0, len(inputs))
-    return replace(
-        happenings,
-        inputs=tuple((At(0, step), found) for step, found in enumerate(inputs)),
-        panes=_at(end, happenings.panes),
-        watermarks=((end, MAX_MICROS),),
-    )
-
-
-def _at(at: At, rows: Sequence[_Row]) -> tuple[_Row, ...]:
-    return tuple((at, found) for _, found in rows)
+def bounds_of(window: BoundedWindow) -> tuple[int, int]:
+    """Where a window begins and ends; a user's window without a start begins with the earliest timestamp."""
+    if isinstance(window, GlobalWindow):
+        return MIN_MICROS, MAX_MICROS
+    try:
+        return window.start.micros, window.end_micros
+    except NotImplementedError:
+        return MIN_MICROS, window.end_micros

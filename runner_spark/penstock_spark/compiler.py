@@ -1,0 +1,176 @@
+"""The compiler: from a graph to a plan, by an ordered tuple of passes."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Iterable
+from dataclasses import dataclass, replace
+
+from penstock.graph import Graph, Step, describe
+from penstock_spark.formats.registry import table_before_opening
+from penstock_spark.passes.choose import choose
+from penstock_spark.passes.columns import TableOf, columns
+from penstock_spark.passes.driver_rows import driver_rows
+from penstock_spark.passes.fuse import fuse
+from penstock_spark.passes.levels import levels
+from penstock_spark.passes.lift_combiners import lift_combiners
+from penstock_spark.passes.native import hosted_groupings
+from penstock_spark.passes.one_round import one_round
+from penstock_spark.passes.prune import prune
+from penstock_spark.passes.record_groupings import record_groupings
+from penstock_spark.passes.side_views import side_views, without_side_views
+from penstock_spark.passes.spread_writes import spread_writes
+from penstock_spark.passes.stream_views import stream_views
+from penstock_spark.passes.windowed_writes import windowed_writes
+from penstock_spark.plan.batch_plan import Plan, show_plan
+from penstock_spark.plan.stream_plan import StreamPlan, show_stream_plan
+
+
+@dataclass(frozen=True)
+class Target:
+    """What a graph is compiled for.
+
+    Attributes:
+        mode: ``batch``, ``micro_batch`` or ``streaming``.
+        without: The optimisations that are switched off; see `penstock.options.spark.OPTIMISATIONS`.
+        record_events: How many elements and panes of each grouping a batch records; None for none.
+        table_of: Tells the columns of a source.
+    """
+
+    mode: str = "batch"
+    without: frozenset[str] = frozenset()
+    record_events: int | None = None
+    table_of: TableOf = table_before_opening
+
+    @property
+    def is_batch(self) -> bool:
+        """Whether one pass over bounded input gives the result."""
+        return self.mode == "batch"
+
+
+@dataclass(frozen=True)
+class Pass:
+    """A step of the compiler from a graph to a graph.
+
+    Attributes:
+        name: The name of its module and of its golden file.
+        rewrite: Gives the new graph.
+        serves: Tells the targets that it is for.
+        switch: The optimisation that it is, if it can be switched off.
+    """
+
+    name: str
+    rewrite: Callable[[Graph, Target], Graph]
+    serves: Callable[[Target], bool] = lambda target: True
+    switch: str | None = None
+
+
+def _is_batch(target: Target) -> bool:
+    return target.is_batch
+
+
+def _is_stream(target: Target) -> bool:
+    return not target.is_batch
+
+
+PASSES = (
+    # A sink's file names are output that other steps may read, so this comes before pruning.
+    Pass("windowed_writes", lambda graph, target: windowed_writes(graph), _is_stream),
+    Pass("prune", lambda graph, target: prune(graph)),
+    # A stream keeps what it combines from micro-batch to micro-batch, so that a fan-out has its use there.
+    Pass("one_round", lambda graph, target: one_round(graph), _is_batch, "one_round"),
+    Pass("lift_combiners", lambda graph, target: lift_combiners(graph), switch="lifted_combiners"),
+    # The sinks of a stream spread what they write by themselves.
+    Pass("spread_writes", lambda graph, target: spread_writes(graph), _is_batch),
+    Pass(
+        "record_groupings",
+        lambda graph, target: record_groupings(graph, target.record_events or 0),
+        lambda target: target.is_batch and target.record_events is not None,
+    ),
+    # A grouping that Spark computes by itself cannot be recorded.
+    Pass(
+        "columns",
+        lambda graph, target: columns(graph, target.table_of),
+        lambda target: target.is_batch and target.record_events is None,
+        "native_columns",
+    ),
+)
+"""The passes over the whole graph, in their order. Each gives a graph that means the same."""
+
+STREAM_PASSES = (
+    Pass("side_views", lambda graph, target: without_side_views(graph)),
+    Pass("stream_views", lambda graph, target: stream_views(graph)),
+)
+"""The passes over what is left for a query when its bounded side inputs are computed before."""
+
+
+@dataclass(frozen=True)
+class Compiled:
+    """A plan, and how the compiler came to it.
+
+    Attributes:
+        plan: The plan.
+        changes: A line for each pass that changed something.
+    """
+
+    plan: Plan | StreamPlan
+    changes: tuple[str, ...]
+
+    def show(self) -> str:
+        """The plan as text."""
+        return show_stream_plan(self.plan) if isinstance(self.plan, StreamPlan) else show_plan(self.plan)
+
+
+def compiled(graph: Graph, target: Target) -> Compiled:
+    """The plan of a graph.
+
+    Args:
+        graph: A pipeline that the runner has found no reason to refuse.
+        target: What it is compiled for.
+    """
+    optimised, changes = rewritten(graph, PASSES, target)
+    if target.is_batch:
+        return Compiled(batch_plan(optimised, target), changes)
+    main, more_changes = rewritten(optimised, STREAM_PASSES, target)
+    aside = side_views(optimised)
+    views = None if aside is None else batch_plan(aside, target)
+    return Compiled(replace(levels(main, target.mode), views=views), (*changes, *more_changes))
+
+
+def rewritten(graph: Graph, passes: Iterable[Pass], target: Target) -> tuple[Graph, tuple[str, ...]]:
+    """The graph after the passes that serve a target, and a line for each that changed something."""
+    lines = []
+    for each in passes:
+        if each.switch in target.without or not each.serves(target):
+            continue
+        after = each.rewrite(graph, target)
+        if changes := _changes(graph, after):
+            lines.append(f"{each.name}: {'; '.join(changes)}")
+        graph = after
+    return graph, tuple(lines)
+
+
+def optimise(graph: Graph, target: Target = Target()) -> Graph:
+    """The graph after all passes over the whole graph."""
+    return rewritten(graph, PASSES, target)[0]
+
+
+def batch_plan(graph: Graph, target: Target = Target()) -> Plan:
+    """The plan of an optimised graph: which steps run together, and which Spark operators run them."""
+    units = fuse(graph)
+    plan = choose(graph, units, hosted_groupings(graph, units, target.without))
+    return plan if "driver_rows" in target.without else driver_rows(plan)
+
+
+def _changes(before: Graph, after: Graph) -> list[str]:
+    """What a pass did, in the labels of the steps."""
+    was, now = ({step.label: _shown(step) for step in graph.steps} for graph in (before, after))
+    kinds = {
+        "drops": [label for label in was if label not in now],
+        "adds": [label for label in now if label not in was],
+        "changes": [label for label in now if label in was and now[label] != was[label]],
+    }
+    return [f"{kind} {', '.join(labels)}" for kind, labels in kinds.items() if labels]
+
+
+def _shown(step: Step) -> tuple[object, ...]:
+    return describe(step.primitive), step.inputs, step.side_inputs, step.outputs

@@ -1,0 +1,78 @@
+"""The clock of this process: the one place that asks the operating system for the time, and that waits.
+
+Everything else calls these functions by their module, so that a test can put another clock in their place.
+"""
+
+from __future__ import annotations
+
+import time
+from collections.abc import Iterator
+from contextlib import contextmanager
+from datetime import UTC, datetime
+
+
+class Clock:
+    """The operating system's clock; a test derives its own from it."""
+
+    def seconds(self) -> float:
+        """Seconds since 1970 in UTC."""
+        return time.time()
+
+    def micros(self) -> int:
+        """Whole microseconds since 1970 in UTC."""
+        return time.time_ns() // 1_000
+
+    def monotonic_seconds(self) -> float:
+        """Seconds since some moment, on a clock that nobody sets."""
+        return time.monotonic()
+
+    def sleep(self, seconds: float) -> None:
+        """Waits."""
+        time.sleep(seconds)
+
+
+_clock = Clock()
+
+
+@contextmanager
+def replaced_by(clock: Clock) -> Iterator[None]:
+    """Has every function of this module ask another clock while the block runs.
+
+    >>> class Stopped(Clock):
+    ...     def seconds(self):
+    ...         return 90.0
+    >>> with replaced_by(Stopped()):
+    ...     print(seconds(), utc_text())
+    90.0 1970-01-01 00:01:30 UTC
+    """
+    global _clock
+    before, _clock = _clock, clock
+    try:
+        yield
+    finally:
+        _clock = before
+
+
+def seconds() -> float:
+    """Seconds since 1970 in UTC."""
+    return _clock.seconds()
+
+
+def micros() -> int:
+    """Whole microseconds since 1970 in UTC."""
+    return _clock.micros()
+
+
+def monotonic_seconds() -> float:
+    """Seconds since some moment, on a clock that nobody sets."""
+    return _clock.monotonic_seconds()
+
+
+def sleep(seconds: float) -> None:
+    """Waits."""
+    _clock.sleep(seconds)
+
+
+def utc_text() -> str:
+    """The time for people, to the second."""
+    return datetime.fromtimestamp(seconds(), UTC).strftime("%Y-%m-%d %H:%M:%S UTC")

@@ -1,0 +1,35 @@
+"""Random identifiers: the one place that makes names which nothing else has."""
+
+from __future__ import annotations
+
+import uuid
+from collections.abc import Callable, Iterator
+from contextlib import contextmanager
+
+_make: Callable[[], uuid.UUID] = uuid.uuid4
+
+
+@contextmanager
+def replaced_by(make: Callable[[], uuid.UUID]) -> Iterator[None]:
+    """Has identifiers made by another function while the block runs.
+
+    >>> with replaced_by(lambda: uuid.UUID(int=10)):
+    ...     print(identifier()[-4:], uuid_text()[-4:])
+    000a 000a
+    """
+    global _make
+    before, _make = _make, make
+    try:
+        yield
+    finally:
+        _make = before
+
+
+def identifier() -> str:
+    """32 hexadecimal digits that nothing else has."""
+    return _make().hex
+
+
+def uuid_text() -> str:
+    """An identifier in the form of a UUID, with hyphens."""
+    return str(_make())

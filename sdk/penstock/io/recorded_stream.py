@@ -1,0 +1,141 @@
+"""The source of a stream that a program writes down event by event: what a `TestStream` reads."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+from numbers import Real
+from typing import Any
+
+from penstock import graph
+from penstock.base.bounded_window import TimestampedValue
+from penstock.base.where import here
+from penstock.error import three_parts
+from penstock.utils.timestamp import Duration, Timestamp
+
+
+class Event:
+    """Something that happens in a `TestStream`: one of those below (Beam's ``Event``)."""
+
+
+@dataclass(frozen=True, order=True)
+class ElementEvent(Event):
+    """Elements arrive (Beam's ``ElementEvent``).
+
+    Attributes:
+        timestamped_values: The elements with their event times.
+        tag: The output they arrive at; None for the main one.
+    """
+
+    timestamped_values: tuple[TimestampedValue[Any], ...]
+    tag: str | None = None
+
+    def __post_init__(self) -> None:
+        object.__setattr__(self, "timestamped_values", tuple(self.timestamped_values))
+
+
+@dataclass(frozen=True, order=True)
+class WatermarkEvent(Event):
+    """An output's watermark advances (Beam's ``WatermarkEvent``).
+
+    Attributes:
+        new_watermark: Where to; a number is in seconds since 1970.
+        tag: The output; None for the main one.
+        percentiles: Where the watermarks of percentiles are by then (penstock's own): pairs, which a mapping becomes.
+
+    Raises:
+        ValueError: A percentile is not between 0 and 1, or its watermark is behind the watermark itself.
+
+    >>> WatermarkEvent(5).new_watermark
+    Timestamp(5)
+    >>> WatermarkEvent(5, percentiles={0.9: 8}).percentiles
+    ((0.9, Timestamp(8)),)
+    """
+
+    new_watermark: Timestamp
+    tag: str | None = None
+    percentiles: tuple[tuple[float, Timestamp], ...] = ()
+
+    def __post_init__(self) -> None:
+        object.__setattr__(self, "new_watermark", Timestamp.of(self.new_watermark))
+        times = {share: Timestamp.of(time) for share, time in dict(self.percentiles).items()}
+        for share, time in times.items():
+            _check_percentile(share, time, self.new_watermark)
+        object.__setattr__(self, "percentiles", tuple(sorted(times.items())))
+
+
+@dataclass(frozen=True, order=True)
+class ProcessingTimeEvent(Event):
+    """Processing time passes (Beam's ``ProcessingTimeEvent``).
+
+    Attributes:
+        advance_by: How much; a number is in seconds.
+
+    >>> ProcessingTimeEvent(1.5).advance_by
+    Duration(1.5)
+    """
+
+    advance_by: Duration
+
+    def __post_init__(self) -> None:
+        object.__setattr__(self, "advance_by", Duration.of(self.advance_by))
+
+
+@dataclass(frozen=True, order=True)
+class SignalEvent(Event):
+    """A named signal arrives from outside (penstock's own).
+
+    Attributes:
+        name: Its name, for ``AfterSignal``.
+
+    Raises:
+        TypeError: The name is not a string.
+        ValueError: It is empty.
+
+    >>> SignalEvent("flush").name
+    'flush'
+    """
+
+    name: str
+
+    def __post_init__(self) -> None:
+        hint = "give it the name of the AfterSignal that waits for it"
+        if not isinstance(self.name, str):
+            what = f"the name of a signal is a string, not {self.name!r}"
+            raise TypeError(three_parts(what, where=here(), hint=hint))
+        if not self.name:
+            raise ValueError(three_parts("the name of the signal is empty", where=here(), hint=hint))
+
+
+@dataclass(frozen=True, order=True)
+class MicroBatchEvent(Event):
+    """A micro-batch ends (penstock's own), and with it, in the mode ``micro_batch``, a round."""
+
+
+@dataclass(frozen=True, eq=False)
+class RecordedStream(graph.Source):
+    """The source of a `TestStream`, as the compiler sees it.
+
+    Attributes:
+        events: The events, in order.
+        tags: The outputs, None, for the main one, first.
+    """
+
+    events: tuple[Event, ...]
+    tags: tuple[str | None, ...] = (None,)
+
+    is_bounded = False
+
+    def describe(self) -> str:
+        """The count, never the elements: they may be private."""
+        return f"RecordedStream({len(self.events)} event{'s' * (len(self.events) != 1)})"
+
+
+def _check_percentile(share: float, time: Timestamp, watermark: Timestamp) -> None:
+    if not (isinstance(share, Real) and 0 < share < 1):
+        what = f"a percentile must be more than 0 and less than 1, but is {share!r}"
+        hint = "write 0.95 for 95 percent; for 100 percent there is the watermark itself"
+        raise ValueError(three_parts(what, where=here(), hint=hint))
+    if time < watermark:
+        what = f"the watermark of the percentile {share} is at {time}, behind the watermark itself at {watermark}"
+        hint = "leave it out, and the watermark itself stands in"
+        raise ValueError(three_parts(what, where=here(), hint=hint))

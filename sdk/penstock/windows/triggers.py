@@ -1,0 +1,745 @@
+"""Triggers: when a grouping gives results.
+
+These are descriptions; the runner gives them meaning. `docs/triggers.md` shows all triggers at work.
+"""
+
+from __future__ import annotations
+
+from abc import ABC, abstractmethod
+from collections.abc import Callable, Iterator
+from dataclasses import dataclass, field, fields, is_dataclass
+from enum import Enum, Flag, IntEnum
+from numbers import Integral, Real
+from typing import Any, Final, Protocol
+
+from penstock.error import three_parts
+from penstock.utils.timestamp import Duration, DurationTypes, Timestamp, TimestampDurationTypes
+
+
+class AccumulationMode(IntEnum):
+    """How a later pane of a window relates to the earlier ones (Beam's names; the paper's section 2.3).
+
+    `DISCARDING` panes hold what is new, `ACCUMULATING` panes hold everything so far, and
+    `ACCUMULATING_AND_RETRACTING` panes also take back the pane before (the paper's; Beam has none).
+
+    >>> AccumulationMode.ACCUMULATING == 2
+    True
+    """
+
+    DISCARDING = 1
+    ACCUMULATING = 2
+    ACCUMULATING_AND_RETRACTING = 3
+
+
+class OnTimeBehavior(Enum):
+    """Whether a window gives a pane when the watermark passes its end, although nothing is new (Beam's names).
+
+    >>> OnTimeBehavior.FIRE_IF_NON_EMPTY.name
+    'FIRE_IF_NON_EMPTY'
+    """
+
+    FIRE_ALWAYS = 1
+    FIRE_IF_NON_EMPTY = 2
+
+
+class ClosingBehavior(Enum):
+    """Whether a window gives a last pane when it closes, although nothing is new (Beam's names).
+
+    It closes when the watermark passes its end and the allowed lateness.
+
+    >>> ClosingBehavior.FIRE_ALWAYS.name
+    'FIRE_ALWAYS'
+    """
+
+    FIRE_ALWAYS = 1
+    FIRE_IF_NON_EMPTY = 2
+
+
+class DataLossReason(Flag):
+    """Why a trigger may lose data (Beam's names).
+
+    `MAY_FINISH`: the trigger may fire for the last time while data can still come.
+    `CONDITION_NOT_GUARANTEED`: no trigger gives it any more.
+    """
+
+    NO_POTENTIAL_LOSS = 0
+    MAY_FINISH = 1
+    CONDITION_NOT_GUARANTEED = 2
+
+
+class Finished(Enum):
+    """The state of a trigger that fires no more: `FINISHED`, the only member."""
+
+    FINISHED = "finished"
+
+
+FINISHED: Final = Finished.FINISHED
+
+
+class HasLateness(Protocol):
+    """What a trigger asks of a windowing: how long a window takes late elements."""
+
+    @property
+    def allowed_lateness(self) -> Duration:
+        """How long after its end."""
+
+
+class TriggerFn(ABC):
+    """A trigger (Beam's ``TriggerFn``): an immutable description, equal to another with the same parts."""
+
+    def may_lose_data(self, windowing: HasLateness) -> DataLossReason:
+        """Whether this trigger, in `windowing`, may stop firing while data can still come; no, by default.
+
+        >>> from penstock.transforms.trigger import AfterCount, Repeatedly
+        >>> AfterCount(1).may_lose_data(None), Repeatedly(AfterCount(1)).may_lose_data(None)
+        (<DataLossReason.MAY_FINISH: 1>, <DataLossReason.NO_POTENTIAL_LOSS: 0>)
+        """
+        return DataLossReason.NO_POTENTIAL_LOSS
+
+    def has_ontime_pane(self) -> bool:
+        """Whether there is a pane at the end of every window, even without elements; no, by default."""
+        return False
+
+    @abstractmethod
+    def get_continuation_trigger(self) -> TriggerFn:
+        """The trigger of the output of a grouping whose input has this trigger.
+
+        >>> from penstock.transforms.trigger import AfterCount, AfterWatermark
+        >>> AfterWatermark(early=AfterCount(100)).get_continuation_trigger()
+        AfterWatermark(early=AfterCount(1))
+        """
+
+    def __repr__(self) -> str:
+        return f"{type(self).__name__.lstrip('_')}({', '.join(_arguments(self))})"
+
+
+class FiresOnce(TriggerFn):
+    """A trigger that fires once and is then finished; `penstock.transforms.trigger.Repeatedly` restarts it."""
+
+    def may_lose_data(self, windowing: HasLateness) -> DataLossReason:
+        return DataLossReason.MAY_FINISH
+
+
+def check_triggers(owner: str, triggers: tuple[Any, ...]) -> None:
+    """Refuses parts of a trigger that are not triggers.
+
+    Args:
+        owner: The name of the trigger whose parts they are.
+        triggers: The parts.
+
+    Raises:
+        TypeError: One of them is not a trigger.
+    """
+    for trigger in triggers:
+        if not isinstance(trigger, TriggerFn):
+            what = f"{owner} needs a trigger, but got {trigger!r}"
+            raise TypeError(three_parts(what, hint="pass a trigger such as AfterCount(1), not its class"))
+
+
+def _arguments(trigger: TriggerFn) -> Iterator[str]:
+    """The arguments of the constructor call, without those at their defaults."""
+    if not is_dataclass(trigger):
+        yield from (f"{name}={shown(value)}" for name, value in vars(trigger).items())
+        return
+    by_name = False
+    for each in fields(trigger):
+        value = getattr(trigger, each.name)
+        if not each.init:
+            continue
+        if value == each.default:
+            by_name = True
+        else:
+            yield f"{each.name}={shown(value)}" if by_name else shown(value)
+
+
+def shown(value: Any) -> str:
+    """An argument as it stands in a description: functions by their names.
+
+    >>> shown(len), shown("a")
+    ('len', "'a'")
+    """
+    return str(getattr(value, "__name__", None) or repr(value))
+
+
+@dataclass(frozen=True, repr=False)
+class Repeatedly(TriggerFn):
+    """Another trigger over and over, without end (Beam's ``Repeatedly``).
+
+    Raises:
+        TypeError: `underlying` is not a trigger.
+    """
+
+    underlying: TriggerFn
+
+    def __post_init__(self) -> None:
+        check_triggers("Repeatedly", (self.underlying,))
+
+    def has_ontime_pane(self) -> bool:
+        """As the trigger that is repeated."""
+        return self.underlying.has_ontime_pane()
+
+    def get_continuation_trigger(self) -> TriggerFn:
+        """The continuation of the trigger that is repeated, repeated."""
+        return Repeatedly(self.underlying.get_continuation_trigger())
+
+
+@dataclass(frozen=True, init=False, repr=False)
+class _Composite(TriggerFn):
+    triggers: tuple[TriggerFn, ...]
+
+    def __init__(self, *triggers: TriggerFn) -> None:
+        name = type(self).__name__
+        if not triggers:
+            hint = f"write it like {name}(AfterCount(100), AfterProcessingTime(60))"
+            raise ValueError(three_parts(f"{name} has no triggers", hint=hint))
+        check_triggers(name, triggers)
+        object.__setattr__(self, "triggers", triggers)
+
+    def _may_finish(self, windowing: HasLateness) -> list[bool]:
+        reasons = (trigger.may_lose_data(windowing) for trigger in self.triggers)
+        return [DataLossReason.MAY_FINISH in reason for reason in reasons]
+
+    def has_ontime_pane(self) -> bool:
+        return any(trigger.has_ontime_pane() for trigger in self.triggers)
+
+    def _continuations(self) -> list[TriggerFn]:
+        return [trigger.get_continuation_trigger() for trigger in self.triggers]
+
+    def get_continuation_trigger(self) -> TriggerFn:
+        """This trigger with the continuations of its parts."""
+        return type(self)(*self._continuations())
+
+    def __repr__(self) -> str:
+        return f"{type(self).__name__}({', '.join(map(repr, self.triggers))})"
+
+
+@dataclass(frozen=True, init=False, repr=False)
+class AfterAny(_Composite):
+    """When any of its parts fires; finishes when any does (Beam's ``AfterAny``).
+
+    Raises:
+        ValueError: It has no parts.
+        TypeError: A part is not a trigger.
+
+    >>> from penstock.transforms.trigger import AfterCount, AfterProcessingTime
+    >>> AfterAny(AfterCount(5), AfterProcessingTime(60))
+    AfterAny(AfterCount(5), AfterProcessingTime(60))
+    """
+
+    def may_lose_data(self, windowing: HasLateness) -> DataLossReason:
+        """It finishes if any part does."""
+        return _finishes(any(self._may_finish(windowing)))
+
+
+@dataclass(frozen=True, init=False, repr=False)
+class AfterAll(_Composite):
+    """When all of its parts have fired; finishes when all have (Beam's ``AfterAll``).
+
+    Raises:
+        ValueError: It has no parts.
+        TypeError: A part is not a trigger.
+    """
+
+    def may_lose_data(self, windowing: HasLateness) -> DataLossReason:
+        """It finishes if all parts do."""
+        return _finishes(all(self._may_finish(windowing)))
+
+
+@dataclass(frozen=True, init=False, repr=False)
+class AfterEach(_Composite):
+    """Each of its parts in turn, the next one once the one before has finished (Beam's ``AfterEach``).
+
+    Raises:
+        ValueError: It has no parts.
+        TypeError: A part is not a trigger.
+    """
+
+    def may_lose_data(self, windowing: HasLateness) -> DataLossReason:
+        """It finishes if all parts do."""
+        return _finishes(all(self._may_finish(windowing)))
+
+    def get_continuation_trigger(self) -> TriggerFn:
+        """Any continuation of its parts, repeatedly: which part has fired is not known downstream."""
+        return Repeatedly(AfterAny(*self._continuations()))
+
+
+@dataclass(frozen=True, init=False, repr=False)
+class OrFinally(AfterAny):
+    """A main trigger, until a final one fires and ends it (Beam's ``OrFinally``).
+
+    Raises:
+        ValueError: There are not exactly two parts.
+        TypeError: A part is not a trigger.
+
+    >>> from penstock.transforms.trigger import AfterCount, AfterProcessingTime
+    >>> OrFinally(Repeatedly(AfterCount(5)), AfterProcessingTime(3600)).has_ontime_pane()
+    False
+    """
+
+    def __init__(self, *triggers: TriggerFn) -> None:
+        if len(triggers) != 2:
+            what = f"OrFinally has {len(triggers)} triggers instead of 2"
+            raise ValueError(three_parts(what, hint="write it like OrFinally(main, final)"))
+        super().__init__(*triggers)
+
+
+def _finishes(may_finish: bool) -> DataLossReason:
+    return DataLossReason.MAY_FINISH if may_finish else DataLossReason.NO_POTENTIAL_LOSS
+
+
+@dataclass(frozen=True, repr=False)
+class DefaultTrigger(TriggerFn):
+    """At the end of the window, and again whenever late data has come (Beam's ``DefaultTrigger``)."""
+
+    def has_ontime_pane(self) -> bool:
+        return True
+
+    def get_continuation_trigger(self) -> TriggerFn:
+        return self
+
+
+@dataclass(frozen=True, repr=False)
+class Always(TriggerFn):
+    """At every element, without end (Beam's ``Always``)."""
+
+    def get_continuation_trigger(self) -> TriggerFn:
+        return self
+
+
+@dataclass(frozen=True, repr=False)
+class _Never(TriggerFn):
+    """Only when the window is closed for good (Beam's ``_Never``)."""
+
+    def get_continuation_trigger(self) -> TriggerFn:
+        return self
+
+
+Never = _Never
+
+
+@dataclass(frozen=True, repr=False)
+class AfterWatermark(TriggerFn):
+    """When the watermark passes the end of the window (Beam's ``AfterWatermark``).
+
+    Args:
+        early: Repeated until then; None for no early panes.
+        late: Repeated from then on; None for no late panes.
+
+    Raises:
+        TypeError: `early` or `late` is not a trigger.
+
+    >>> from penstock.transforms.trigger import AfterCount
+    >>> AfterWatermark(late=AfterCount(1)) == AfterWatermark(late=Repeatedly(AfterCount(1)))
+    True
+    """
+
+    early: TriggerFn | None = None
+    late: TriggerFn | None = None
+
+    def __post_init__(self) -> None:
+        for name in ("early", "late"):
+            trigger = getattr(self, name)
+            if trigger is not None and not isinstance(trigger, Repeatedly):
+                check_triggers(f"AfterWatermark ({name})", (trigger,))
+                object.__setattr__(self, name, Repeatedly(trigger))
+
+    def may_lose_data(self, windowing: HasLateness) -> DataLossReason:
+        """It finishes if late data is allowed and there is no `late` trigger."""
+        if windowing.allowed_lateness == 0:
+            return DataLossReason.NO_POTENTIAL_LOSS
+        return DataLossReason.MAY_FINISH if self.late is None else self.late.may_lose_data(windowing)
+
+    def has_ontime_pane(self) -> bool:
+        return True
+
+    def get_continuation_trigger(self) -> TriggerFn:
+        """This trigger with the continuations of its parts."""
+        return AfterWatermark(
+            self.early and self.early.get_continuation_trigger(),
+            self.late and self.late.get_continuation_trigger(),
+        )
+
+    def __repr__(self) -> str:
+        parts = [
+            f"{name}={trigger.underlying}"
+            for name, trigger in (("early", self.early), ("late", self.late))
+            if isinstance(trigger, Repeatedly)
+        ]
+        return f"AfterWatermark({', '.join(parts)})"
+
+
+@dataclass(frozen=True, repr=False)
+class AfterProcessingTime(FiresOnce):
+    """Once, some time after a pane's first element by the machine's clock (Beam's ``AfterProcessingTime``).
+
+    Args:
+        delay: That time, in seconds.
+
+    Raises:
+        ValueError: `delay` is negative.
+        TypeError: `delay` is not a length of time.
+
+    >>> AfterProcessingTime(1.5).delay_micros
+    1500000
+    """
+
+    # Seconds as a number and as a Duration are equal, but do not hash equal, so the microseconds are compared.
+    delay: DurationTypes = field(default=0, compare=False)
+    _delay_micros: int = field(init=False)
+
+    def __post_init__(self) -> None:
+        object.__setattr__(self, "_delay_micros", Duration.of(self.delay).micros)
+        if self._delay_micros < 0:
+            what = f"the delay of AfterProcessingTime is negative: {self.delay!r}"
+            raise ValueError(three_parts(what, hint="give seconds, 0 or more"))
+
+    @staticmethod
+    def aligned_to(period: DurationTypes, offset: TimestampDurationTypes = 0) -> AfterAlignedProcessingTime:
+        """Once, at the next full period of the clock (the name is that of Beam's Java SDK).
+
+        Args:
+            period: The time from one full period to the next, in seconds.
+            offset: Seconds from the epoch to some full period.
+
+        Raises:
+            ValueError: `period` is 0 or less.
+            TypeError: `period` or `offset` is not a time.
+
+        >>> AfterProcessingTime.aligned_to(3600)
+        AfterAlignedProcessingTime(3600)
+        """
+        return AfterAlignedProcessingTime(period, offset)
+
+    @property
+    def delay_micros(self) -> int:
+        """The delay in microseconds."""
+        return self._delay_micros
+
+    def get_continuation_trigger(self) -> TriggerFn:
+        """When the steps before have fired."""
+        return AfterSynchronizedProcessingTime()
+
+
+@dataclass(frozen=True, repr=False)
+class AfterAlignedProcessingTime(FiresOnce):
+    """Once, at the next full period of the machine's clock, such as the next full hour (the paper's ``AtPeriod``).
+
+    An element that comes at exactly that time is still in the pane.
+
+    Args:
+        period: The time from one full period to the next, in seconds.
+        offset: Seconds from the epoch to some full period; 8 * 3600 with a period of a day means at eight, UTC.
+
+    Raises:
+        ValueError: `period` is 0 or less.
+        TypeError: `period` or `offset` is not a time.
+
+    >>> daily_at_eight = AfterAlignedProcessingTime(86400, offset=8 * 3600)
+    >>> daily_at_eight.period_micros, daily_at_eight.offset_micros
+    (86400000000, 28800000000)
+    """
+
+    period: DurationTypes = field(compare=False)
+    offset: TimestampDurationTypes = field(default=0, compare=False)
+    _period_micros: int = field(init=False)
+    _offset_micros: int = field(init=False)
+
+    def __post_init__(self) -> None:
+        period_micros = Duration.of(self.period).micros
+        if period_micros <= 0:
+            what = f"the period of AfterAlignedProcessingTime must be positive, but is {self.period!r}"
+            raise ValueError(three_parts(what, hint="give seconds, such as 60 for every full minute"))
+        offset = self.offset if isinstance(self.offset, Timestamp) else Duration.of(self.offset)
+        object.__setattr__(self, "_period_micros", period_micros)
+        object.__setattr__(self, "_offset_micros", offset.micros % period_micros)
+
+    @property
+    def period_micros(self) -> int:
+        """The time from one full period to the next in microseconds."""
+        return self._period_micros
+
+    @property
+    def offset_micros(self) -> int:
+        """The microseconds from the epoch to the first full period after it: at least 0, less than a period."""
+        return self._offset_micros
+
+    def get_continuation_trigger(self) -> TriggerFn:
+        """When the steps before have fired."""
+        return AfterSynchronizedProcessingTime()
+
+
+@dataclass(frozen=True, repr=False)
+class _AfterSynchronizedProcessingTime(TriggerFn):
+    """When the steps before have fired by processing time: their continuation (Beam's name)."""
+
+    def get_continuation_trigger(self) -> TriggerFn:
+        return self
+
+
+AfterSynchronizedProcessingTime = _AfterSynchronizedProcessingTime
+
+
+@dataclass(frozen=True, repr=False)
+class AfterWatermarkPercentile(FiresOnce):
+    """Once, when the watermark of a percentile passes the end of the window (the paper's section 2.3).
+
+    That watermark says how far a share of the input has come, so that a few stragglers delay nothing.
+
+    Args:
+        percentile: The share, more than 0 and at most 1; 1 means the watermark itself.
+
+    Raises:
+        ValueError: `percentile` is not such a number.
+
+    >>> AfterWatermarkPercentile(0.95).get_continuation_trigger()
+    AfterWatermarkPercentile(0.95)
+    """
+
+    percentile: float
+
+    def __post_init__(self) -> None:
+        is_number = isinstance(self.percentile, Real) and not isinstance(self.percentile, bool)
+        if not (is_number and 0 < self.percentile <= 1):
+            what = f"the percentile must be more than 0 and at most 1, but is {self.percentile!r}"
+            raise ValueError(three_parts(what, hint="write 0.95 for 95 percent"))
+
+    def get_continuation_trigger(self) -> TriggerFn:
+        return self
+
+
+class _FiresOnceOnArrival(FiresOnce):
+    """Fires once, when something has arrived."""
+
+    def get_continuation_trigger(self) -> TriggerFn:
+        """At each element: what comes has been judged already."""
+        return AfterCount(1)
+
+
+@dataclass(frozen=True, repr=False)
+class AfterCount(_FiresOnceOnArrival):
+    """Once, when a pane has that many elements (Beam's ``AfterCount``).
+
+    Args:
+        count: A whole number, 1 or more.
+
+    Raises:
+        ValueError: `count` is not.
+    """
+
+    count: int
+
+    def __post_init__(self) -> None:
+        if not isinstance(self.count, Integral) or self.count < 1:
+            what = f"the count of AfterCount must be a positive integer, but is {self.count!r}"
+            raise ValueError(three_parts(what, hint="give a whole number, 1 or more"))
+
+
+@dataclass(frozen=True, repr=False)
+class AfterBytes(_FiresOnceOnArrival):
+    """Once, when the values of a pane take that many bytes together (the paper's section 2.3).
+
+    Args:
+        size_bytes: A whole number, 1 or more.
+        size_of: From a value to its size in bytes; by default the size of its pickled form.
+
+    Raises:
+        ValueError: `size_bytes` is not such a number.
+        TypeError: `size_of` cannot be called.
+
+    >>> AfterBytes(1_000_000, len)
+    AfterBytes(1000000, len)
+    """
+
+    size_bytes: int
+    size_of: Callable[[Any], int] | None = None
+
+    def __post_init__(self) -> None:
+        is_whole = isinstance(self.size_bytes, Integral) and not isinstance(self.size_bytes, bool)
+        if not is_whole or self.size_bytes < 1:
+            what = f"the size of AfterBytes must be a positive integer, but is {self.size_bytes!r}"
+            raise ValueError(three_parts(what, hint="give a number of bytes, 1 or more"))
+        if self.size_of is not None:
+            _check_callable("AfterBytes", self.size_of)
+
+
+@dataclass(frozen=True, repr=False)
+class AfterPunctuation(_FiresOnceOnArrival):
+    """Once, when a value arrives that a predicate holds for, such as an end mark (the paper's section 2.3).
+
+    Args:
+        predicate: A function of a value; in a collection of pairs, of the second part.
+
+    Raises:
+        TypeError: `predicate` cannot be called.
+
+    >>> AfterPunctuation(str.isspace)
+    AfterPunctuation(isspace)
+    """
+
+    predicate: Callable[[Any], Any]
+
+    def __post_init__(self) -> None:
+        _check_callable("AfterPunctuation", self.predicate)
+
+
+@dataclass(frozen=True, init=False, repr=False)
+class AfterPattern(_FiresOnceOnArrival):
+    """Once, when values have arrived that fulfil each predicate in turn to the last.
+
+    One value counts for one predicate. (The paper names pattern matching in its section 2.3.)
+
+    Args:
+        predicates: Functions of a value; in a collection of pairs, of the second part.
+        contiguous: Whether no other value may come between those that match.
+
+    Raises:
+        ValueError: There are no predicates.
+        TypeError: A predicate cannot be called, or `contiguous` is not True or False.
+
+    >>> AfterPattern(str.isalpha, str.isdigit, contiguous=True)
+    AfterPattern(isalpha, isdigit, contiguous=True)
+    """
+
+    predicates: tuple[Callable[[Any], Any], ...]
+    contiguous: bool
+
+    def __init__(self, *predicates: Callable[[Any], Any], contiguous: bool = False) -> None:
+        if not predicates:
+            hint = "write it like AfterPattern(is_opened, is_closed)"
+            raise ValueError(three_parts("AfterPattern has no predicates", hint=hint))
+        for predicate in predicates:
+            _check_callable("AfterPattern", predicate)
+        if not isinstance(contiguous, bool):
+            what = f"contiguous is True or False, not {contiguous!r}"
+            raise TypeError(three_parts(what, hint="pass the predicates one by one, before it"))
+        object.__setattr__(self, "predicates", predicates)
+        object.__setattr__(self, "contiguous", contiguous)
+
+    def __repr__(self) -> str:
+        arguments = [*map(shown, self.predicates), *["contiguous=True"] * self.contiguous]
+        return f"AfterPattern({', '.join(arguments)})"
+
+
+@dataclass(frozen=True, repr=False)
+class AfterDelta(TriggerFn):
+    """Whenever the result has moved far enough since the last pane, without end (Flink's ``DeltaTrigger``).
+
+    Args:
+        threshold: A distance, 0 or more; a pane fires when the result has moved by more.
+        initial: What the first pane's result is compared with.
+        distance: From the last pane's result and the present one to how far they are apart; by default the
+            absolute value of their difference.
+
+    Raises:
+        ValueError: `threshold` is not such a number.
+        TypeError: `distance` cannot be called.
+
+    >>> AfterDelta(10).measure(3, -4)
+    7
+    >>> AfterDelta(10, initial=100).get_continuation_trigger()
+    Repeatedly(AfterCount(1))
+    """
+
+    threshold: float
+    initial: Any = 0
+    distance: Callable[[Any, Any], Any] | None = None
+
+    def __post_init__(self) -> None:
+        is_number = isinstance(self.threshold, Real) and not isinstance(self.threshold, bool)
+        # Not a number (nan) is neither less than 0 nor anything else.
+        if not (is_number and self.threshold >= 0):
+            what = f"the threshold of AfterDelta must be a number, 0 or more, but is {self.threshold!r}"
+            raise ValueError(three_parts(what, hint="give the distance that a result may move unnoticed"))
+        if self.distance is not None:
+            _check_callable("AfterDelta", self.distance)
+
+    @property
+    def measure(self) -> Callable[[Any, Any], Any]:
+        """The distance: the one given, or the default."""
+        return _absolute_difference if self.distance is None else self.distance
+
+    def get_continuation_trigger(self) -> TriggerFn:
+        """At every element: what comes has been judged already."""
+        return Repeatedly(AfterCount(1))
+
+
+@dataclass(frozen=True, repr=False)
+class AfterSignal(_FiresOnceOnArrival):
+    """Once, when a signal of that name comes from outside of the pipeline (the paper's section 2.3).
+
+    Raises:
+        ValueError: `name` is empty.
+        TypeError: `name` is not a string.
+
+    >>> AfterSignal("the auditors are here")
+    AfterSignal('the auditors are here')
+    """
+
+    name: str
+
+    def __post_init__(self) -> None:
+        if not isinstance(self.name, str):
+            raise TypeError(
+                three_parts(
+                    f"the name of a signal is a string, not {self.name!r}", hint="write AfterSignal('flush')"
+                )
+            )
+        if not self.name:
+            raise ValueError(
+                three_parts("the name of the signal is empty", hint="write AfterSignal('flush')")
+            )
+
+
+def _check_callable(owner: str, function: Any) -> None:
+    if not callable(function):
+        what = f"{owner} needs a function, but got {function!r}"
+        raise TypeError(three_parts(what, hint="pass a function of a value, such as lambda value: value > 3"))
+
+
+def _absolute_difference(one: Any, other: Any) -> Any:
+    return abs(one - other)
+
+
+def every_part(trigger: TriggerFn) -> Iterator[TriggerFn]:
+    """A trigger and all that it is made of.
+
+    >>> from penstock.transforms.trigger import AfterCount
+    >>> [type(part).__name__ for part in every_part(AfterWatermark(early=AfterCount(5)))]
+    ['AfterWatermark', 'Repeatedly', 'AfterCount']
+    """
+    yield trigger
+    match trigger:
+        case Repeatedly(underlying):
+            yield from every_part(underlying)
+        case AfterWatermark(early, late):
+            for part in (early, late):
+                if part is not None:
+                    yield from every_part(part)
+        case AfterAny(parts) | AfterAll(parts) | AfterEach(parts):
+            for part in parts:
+                yield from every_part(part)
+
+
+def can_fire_early(trigger: TriggerFn) -> bool:
+    """Whether a trigger can fire before the watermark comes to the end of the window.
+
+    In the global window, that end is the end of all time.
+
+    >>> from penstock.transforms.trigger import AfterCount
+    >>> can_fire_early(AfterWatermark(early=AfterCount(5))), can_fire_early(AfterWatermark(late=AfterCount(5)))
+    (True, False)
+    """
+    match trigger:
+        case DefaultTrigger() | Never() | AfterWatermarkPercentile():
+            return False
+        case AfterWatermark(early):
+            return early is not None and can_fire_early(early)
+        case Repeatedly(underlying):
+            return can_fire_early(underlying)
+        case AfterAny(parts):
+            return any(map(can_fire_early, parts))
+        case AfterAll(parts):
+            return all(map(can_fire_early, parts))
+        case AfterEach(parts):
+            return can_fire_early(parts[0])
+    return True
