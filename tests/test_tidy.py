@@ -132,10 +132,38 @@ def asks_the_clock_and_makes_names_in_one_place(name: str, text: str) -> Iterato
             yield f"{name}:{node.lineno}: {each}, where penstock.base.clock or identifiers should be asked"
 
 
+ROOMS_WITHOUT_FILES = tuple(
+    f"runner_spark/penstock_spark/{room}/" for room in ("sources", "sinks", "formats", "stream", "lowering")
+)
+TOUCHES_FILES = frozenset(["glob", "pathlib", "shutil", "tempfile"])
+OF_PATHS = frozenset(["abspath", "basename", "dirname", "join"])
+
+
+def touches_files_in_one_room(name: str, text: str) -> Iterator[str]:
+    if not name.startswith(ROOMS_WITHOUT_FILES):
+        return
+    for node in ast.walk(ast.parse(text)):
+        match node:
+            case ast.Import(names) if TOUCHES_FILES.intersection(alias.name for alias in names):
+                pass
+            case ast.ImportFrom(module) if module in TOUCHES_FILES:
+                pass
+            case ast.Attribute(ast.Attribute(ast.Name("os"), "path"), attribute) if attribute not in OF_PATHS:
+                pass
+            case ast.Attribute(ast.Name("os"), attribute) if attribute != "path":
+                pass
+            case ast.Attribute(ast.Attribute(_, "hadoop"), "fs") | ast.Call(ast.Name("open")):
+                pass
+            case _:
+                continue
+        yield f"{name}:{node.lineno}: files are the business of penstock_spark.files"
+
+
 CODE_RULES: tuple[Rule, ...] = (
     opens_with_a_sentence,
     imports_only_what_its_layer_may,
     asks_the_clock_and_makes_names_in_one_place,
+    touches_files_in_one_room,
 )
 TEXT_RULES: tuple[Rule, ...] = (leaves_no_note_to_self, names_no_machine)
 
@@ -170,6 +198,17 @@ def test_every_file_keeps_the_rule(rule: Rule) -> None:
             "runner_spark/penstock_spark/a.py",
             "import datetime\ndatetime.datetime.now()\n",
         ),
+        *(
+            (touches_files_in_one_room, f"{ROOMS_WITHOUT_FILES[0]}a.py", text)
+            for text in (
+                "import shutil\n",
+                "from pathlib import Path\n",
+                "os.remove(path)\n",
+                "os.path.exists(path)\n",
+                "open(path)\n",
+                "jvm.org.apache.hadoop.fs.Path\n",
+            )
+        ),
         (leaves_no_note_to_self, "a.md", f"# {NOTES[0]}: later\n"),
         (names_no_machine, "a.md", f"see {MACHINE_FOLDERS[0]}main\n"),
         (names_no_machine, "a.md", "http://mirror.{}/x\n".format("internal")),
@@ -184,6 +223,8 @@ def test_each_rule_finds_what_it_forbids(rule: Rule, name: str, text: str) -> No
     [
         (imports_only_what_its_layer_may, "sdk/penstock/runners/runner.py", "import penstock_spark.runner\n"),
         (imports_only_what_its_layer_may, "sdk/penstock/a.py", "from . import b\nimport json, penstock.c\n"),
+        (touches_files_in_one_room, f"{ROOMS_WITHOUT_FILES[0]}a.py", "os.path.join(a, b)\nformat.open(a)\n"),
+        (touches_files_in_one_room, "runner_spark/penstock_spark/files/a.py", "open(path)\n"),
         (names_no_machine, "a.md", f"docs{MACHINE_FOLDERS[0]}x, a{MACHINE_FOLDERS[1]}b\n"),
     ],
 )

@@ -43,18 +43,16 @@ class FileSystem(Protocol):
         """Deletes a folder with all that it has; nothing if it is not there."""
 
 
-class LocalFiles:
+class LocalFiles(FileSystem):
     """The disks of this machine."""
 
     def names(self, folder: str, *beginnings: str) -> list[str]:
-        """What is directly in a folder and begins with one of the texts, sorted; nothing if it is not there."""
         try:
             return sorted(filter(lambda name: name.startswith(beginnings or ""), os.listdir(folder or ".")))
         except (FileNotFoundError, NotADirectoryError):
             return []
 
     def is_folder(self, path: str) -> bool:
-        """Whether there is a folder of that name."""
         return os.path.isdir(path)
 
     def idle_seconds(self, folder: str) -> float:
@@ -66,7 +64,6 @@ class LocalFiles:
             return 0.0  # It goes away as we look.
 
     def read(self, path: str) -> bytes | None:
-        """The bytes of a small file; None if it cannot be read."""
         try:
             with open(path, "rb") as file:
                 return file.read()
@@ -74,17 +71,14 @@ class LocalFiles:
             return None
 
     def write(self, path: str, content: bytes) -> None:
-        """Makes a small file, and the folders around it; it may be seen before it is whole."""
         os.makedirs(os.path.dirname(path), exist_ok=True)
         with open(path, "wb") as file:
             file.write(content)
 
     def replace(self, source: str, target: str) -> None:
-        """Gives a file the name of another, which goes if it is there."""
         os.replace(source, target)
 
     def remove(self, path: str) -> None:
-        """Deletes a file; nothing if it is not there."""
         with contextlib.suppress(FileNotFoundError):
             os.remove(path)
 
@@ -93,7 +87,7 @@ class LocalFiles:
         shutil.rmtree(path, ignore_errors=True)
 
 
-class HadoopFiles:
+class HadoopFiles(FileSystem):
     """One of Hadoop's file systems: the driver's part goes through the JVM, so it works for every scheme of Spark's.
 
     Args:
@@ -114,11 +108,9 @@ class HadoopFiles:
         return bool(self._system.exists(self._path(path)))
 
     def is_folder(self, path: str) -> bool:
-        """Whether there is a folder of that name."""
         return self.exists(path) and bool(self._system.getFileStatus(self._path(path)).isDirectory())
 
     def names(self, folder: str, *beginnings: str) -> list[str]:
-        """What is directly in a folder and begins with one of the texts, sorted; nothing if it is not there."""
         if not beginnings:
             return sorted(self.changed_millis(folder)) if self.exists(folder) else []
         # Hadoop looks through the folder itself: telling each file to Python would take a thousand times longer.
@@ -167,7 +159,6 @@ class HadoopFiles:
         return clock.seconds() - float(status.getModificationTime()) / 1000
 
     def read(self, path: str) -> bytes | None:
-        """The bytes of a small file; None if it is not there."""
         if not self.exists(path):
             return None
         stream = self._system.open(self._path(path))
@@ -177,7 +168,6 @@ class HadoopFiles:
             stream.close()
 
     def write(self, path: str, content: bytes, replaces: bool = True) -> None:
-        """Makes a small file, and the folders around it; it may be seen before it is whole."""
         stream = self._system.create(self._path(path), replaces)
         try:
             stream.write(bytearray(content))
@@ -211,7 +201,6 @@ class HadoopFiles:
             raise OSError(f"{source} cannot be renamed to {target}")
 
     def replace(self, source: str, target: str) -> None:
-        """Gives a file the name of another, which goes if it is there."""
         self.remove(target)
         self.rename(source, target)
 

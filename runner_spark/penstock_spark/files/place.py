@@ -48,7 +48,7 @@ class Place(Protocol):
         """A folder in it."""
 
 
-class HadoopPlace:
+class HadoopPlace(Place):
     """A folder on one of Hadoop's file systems.
 
     Args:
@@ -82,7 +82,6 @@ class HadoopPlace:
         return self._files.names(self.location)
 
     def make(self) -> None:
-        """Makes it, and what leads to it, if need be."""
         self._files.make(self.location)
 
     def read(self, name: str) -> bytes:
@@ -97,7 +96,6 @@ class HadoopPlace:
         return content
 
     def write(self, name: str, content: bytes) -> None:
-        """Makes a small file that was not there: under a hidden name first, then renamed."""
         hidden = f".{name}.{identifier()}"
         self._files.write(self._child(hidden), content, replaces=False)
         self.rename(hidden, name)
@@ -111,15 +109,12 @@ class HadoopPlace:
         self._files.rename(self._child(old), self._child(new))
 
     def claim(self, name: str, content: bytes) -> bool:
-        """Makes a small file; whether this caller made it, and nobody else had. It may be seen before it is whole."""
         return self._files.claim(self._child(name), content)
 
     def delete(self, name: str) -> None:
-        """Deletes a file, or a folder with all that it has; nothing if it is not there."""
         self._files.delete(self._child(name))
 
     def inside(self, name: str) -> HadoopPlace:
-        """A folder in it."""
         return HadoopPlace(self._spark, self._child(name))
 
     def _child(self, name: str) -> str:

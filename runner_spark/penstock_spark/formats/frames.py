@@ -15,13 +15,13 @@ from penstock.io.columnar import field_names
 from penstock.io.sparkio import DataFrameSource, FrameSink
 from penstock_spark.arrow.records import column_of, field_of, plain, schema_of
 from penstock_spark.formats.format import Format
-from penstock_spark.formats.tables.scan import check_names, rows_of
 from penstock_spark.session.session import moved
 from penstock_spark.session.spark_versions import to_arrow_schema
 from penstock_spark.sinks import as_columns
 from penstock_spark.sinks.plan import Encoder, MicroBatch, SinkPlan
 from penstock_spark.sinks.records import RecordRows
 from penstock_spark.sources.column_hints import hint_of_schema
+from penstock_spark.sources.frame_rows import check_names, rows_of
 from penstock_spark.sources.scan import Scan
 
 

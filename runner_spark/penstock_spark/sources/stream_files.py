@@ -15,6 +15,7 @@ from penstock.error import three_parts
 from penstock.io.filesystems import FileSystems
 from penstock.io.paths import known_path
 from penstock.io.streams import StreamSource
+from penstock_spark.files.file_system import LocalFiles
 from penstock_spark.files.finding import Files, Namer, find_files
 from penstock_spark.sources.reader_options import check_file_options, file_options
 from penstock_spark.sources.refusals import refusals
@@ -102,7 +103,7 @@ class StreamFiles:
             found: tuple[str, ...] = ()
             if not _WILDCARD.search(self.pattern):
                 found = find_files(spark, self.pattern + "/*", self.where, validate=False).paths
-            if not found and not os.path.isdir(self.pattern):
+            if not found and not LocalFiles().is_folder(self.pattern):
                 found = find_files(spark, self.pattern, self.where, validate=False).paths
         return Files(self.pattern, found[:SURVEYED_FILES])
 
@@ -161,7 +162,7 @@ def _for_hadoop(pattern: str, where: str) -> str:
 
 def _check_visible(pattern: str, where: str) -> None:
     name = pattern.rpartition("/")[2]
-    if name.startswith((".", "_")) and not os.path.isdir(pattern):
+    if name.startswith((".", "_")) and not LocalFiles().is_folder(pattern):
         what = f"Spark's readers leave out files whose name begins with _ or . such as {pattern}"
         raise ValueError(three_parts(what, where=where, hint="rename the file, or give a folder as folder/*"))
 

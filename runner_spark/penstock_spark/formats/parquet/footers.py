@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import glob
 import json
 from collections.abc import Sequence
 from dataclasses import dataclass
@@ -34,8 +33,8 @@ from pyspark.sql.types import (
     TimestampType,
 )
 
-from penstock.io.filesystems import FileSystems
 from penstock.io.parquetio import ParquetSource
+from penstock_spark.files.finding import local_paths
 from penstock_spark.plan.column_bounds import UNBOUNDED, Bounds, Range
 
 UNKNOWN = DataType()
@@ -124,15 +123,13 @@ def merged_schema(paths: Sequence[str]) -> StructType:
 
 def schema_before_opening(source: ParquetSource) -> StructType | None:
     """The schema of the first file on a local disk, which the others will have too; None if it is not known."""
-    pattern = str(source.file_pattern)
-    if source.columns is not None or FileSystems.get_scheme(pattern) is not None:
+    if source.columns is not None:
         return None
-    for path in sorted(glob.iglob(pattern)):
-        try:
-            return from_arrow_schema(pq.read_schema(path))
-        except (OSError, pa.ArrowException, PySparkException, TypeError):
-            return None
-    return None
+    try:
+        paths = local_paths(source.file_pattern)
+        return from_arrow_schema(pq.read_schema(paths[0])) if paths else None
+    except (OSError, pa.ArrowException, PySparkException, TypeError):
+        return None
 
 
 def _bounds(footers: Sequence[pq.FileMetaData], schema: StructType) -> Bounds:

@@ -7,7 +7,7 @@ from dataclasses import dataclass
 from typing import Any
 
 import pyarrow as pa
-from pyspark.sql import DataFrame, SparkSession
+from pyspark.sql import SparkSession
 
 from penstock.base.row import Row
 from penstock.error import three_parts
@@ -19,6 +19,7 @@ from penstock_spark.formats.tables.schema_text import schema_of_text
 from penstock_spark.reports.failure import step_failed
 from penstock_spark.sources.column_hints import hint_of_schema
 from penstock_spark.sources.decoding import ByFile, ByOffset
+from penstock_spark.sources.frame_rows import check_names, rows_of
 from penstock_spark.sources.reader_options import (
     check_file_options,
     check_format_options,
@@ -39,33 +40,6 @@ def open_table(source: SparkSource, spark: SparkSession, where: str) -> Scan:
     if source.schema is not None:
         reader = reader.schema(source.schema)
     return rows_of(reader.load() if source.path is None else reader.load(source.path), where)
-
-
-def rows_of(frame: DataFrame, where: str) -> Scan:
-    """The rows of a frame; ValueError if they are not fields of Rows, or never end."""
-    if frame.isStreaming:
-        raise ValueError(
-            three_parts(
-                "the DataFrame is a streaming one",
-                where=where,
-                hint="read it with spark.read, not readStream",
-            )
-        )
-    check_names(frame, where)
-    return Scan(frame, lambda: to_rows)
-
-
-def check_names(frame: DataFrame, where: str) -> None:
-    """Raises ValueError if two columns have one name: they cannot both be fields of a Row."""
-    twice = sorted({name for name in frame.columns if frame.columns.count(name) > 1})
-    if twice:
-        raise ValueError(
-            three_parts(
-                f"the columns {', '.join(twice)} are there twice",
-                where=where,
-                hint="rename them, e.g. with toDF()",
-            )
-        )
 
 
 def type_of_table(source: SparkSource, spark: SparkSession | None, where: str) -> Any:

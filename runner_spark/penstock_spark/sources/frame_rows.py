@@ -1,0 +1,36 @@
+"""The rows of a frame as elements: Rows with a field for each column."""
+
+from __future__ import annotations
+
+from pyspark.sql import DataFrame
+
+from penstock.error import three_parts
+from penstock_spark.arrow.values import to_rows
+from penstock_spark.sources.scan import Scan
+
+
+def rows_of(frame: DataFrame, where: str) -> Scan:
+    """The rows of a frame; ValueError if they are not fields of Rows, or never end."""
+    if frame.isStreaming:
+        raise ValueError(
+            three_parts(
+                "the DataFrame is a streaming one",
+                where=where,
+                hint="read it with spark.read, not readStream",
+            )
+        )
+    check_names(frame, where)
+    return Scan(frame, lambda: to_rows)
+
+
+def check_names(frame: DataFrame, where: str) -> None:
+    """Raises ValueError if two columns have one name: they cannot both be fields of a Row."""
+    twice = sorted({name for name in frame.columns if frame.columns.count(name) > 1})
+    if twice:
+        raise ValueError(
+            three_parts(
+                f"the columns {', '.join(twice)} are there twice",
+                where=where,
+                hint="rename them, e.g. with toDF()",
+            )
+        )
