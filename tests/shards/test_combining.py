@@ -35,9 +35,9 @@ from penstock_spark.reports.failure import StepFailed, find_failure
 from penstock_spark.stream import combining
 from penstock_spark.stream.arrivals import arrive, by_grouping
 from penstock_spark.stream.combining import CombiningWriter, packet_writer
+from penstock_spark.stream.key_pages import KeyPages
 from penstock_spark.stream.keys import KeyTable
 from penstock_spark.stream.page_index import PageNotes
-from penstock_spark.stream.pages import Pages
 from penstock_spark.stream.program import PacketWriterSpec
 from penstock_spark.stream.writer import Outbox, PacketWriter
 from penstock_spark.worker.batch import Batch, dumps, loads
@@ -167,7 +167,7 @@ def fired(windowing: Windowing, combine: Any, *messages: Message, watermark: flo
 
 
 def table_of(windowing: Windowing, combine: Any = None) -> KeyTable:
-    return KeyTable(GroupingMachine(windowing, combine), Pages(DictStore(), PageNotes(), 1))
+    return KeyTable(GroupingMachine(windowing, combine), KeyPages(DictStore(), PageNotes(), 1))
 
 
 @pytest.mark.parametrize(
