@@ -23,8 +23,8 @@ from penstock.transforms.window import (
     TimestampedValue,
 )
 from penstock.utils.timestamp import MAX_TIMESTAMP, MIN_TIMESTAMP
-from penstock_spark.aggregates import loops
 from penstock_spark.aggregates.kernels import Kernel
+from penstock_spark.aggregates.loops import loop_of
 from penstock_spark.reports.failure import StepFailed, find_failure
 from penstock_spark.worker import batch_sizer, fixed_windows, flush_limit, group_write, numbers
 
@@ -369,8 +369,9 @@ def test_a_window_is_asked_for_its_sums_once_in_a_row():
     first, second = object(), object()
     windows = [first, first, second, first]
     adding = Kernel.named("sum").adding
-    loops.lists_by_window(adding)(lambda own: asked.append(own) or {}, windows, "abab", [1] * 4)
-    loops.by_window(adding)(lambda own: asked.append(own) or {}, windows, [("a", 1)] * 4, str)
+    for elements in (("abab", [1] * 4), ([("a", 1)] * 4, str)):
+        add = loop_of(adding, "window", from_pairs=elements[1] is str)
+        add(lambda own: asked.append(own) or {}, windows, *elements)
     assert asked == [first, second] * 2
 
 

@@ -31,13 +31,14 @@ from penstock.transforms.window import (
 )
 from penstock.utils.windowed_value import ValueKind, unknown_pane
 from penstock.windows.windowing import Windowing
+from penstock_spark.aggregates.kernels import adding_of
 from penstock_spark.reports.failure import StepFailed, find_failure
 from penstock_spark.stream import combining
 from penstock_spark.stream.arrivals import arrive, by_grouping
 from penstock_spark.stream.combining import CombiningWriter, packet_writer
+from penstock_spark.stream.key_pages import KeyPages
 from penstock_spark.stream.keys import KeyTable
 from penstock_spark.stream.page_index import PageNotes
-from penstock_spark.stream.pages import Pages
 from penstock_spark.stream.program import PacketWriterSpec
 from penstock_spark.stream.writer import Outbox, PacketWriter
 from penstock_spark.worker.batch import Batch, dumps, loads
@@ -80,12 +81,15 @@ def written(writer: CombiningWriter, *batches: Batch) -> Message:
     return message
 
 
-def entries(message: Message) -> list[tuple[Any, ...]]:
-    """What is in a message: the encoded key, the window, what is held, and the number of elements; sums as lists."""
+def entries(message: Message, combine: Any = None) -> list[tuple[Any, ...]]:
+    """What is in a message: the encoded key, the window, the accumulator, and the number of elements."""
+    adding = adding_of(combine or SUM)
+    assert adding is not None
     found = []
     for part in message.parts.get(GROUPING, []):
         assert part.counts is not None
-        helds = [[number] for number in part.batch.values] if part.are_plain else part.batch.values
+        values = part.batch.values
+        helds = list(map(adding.accumulator, values)) if part.are_plain else values
         windows = [window for (window,) in part.batch.expanded().windows]
         found += zip(part.names, map(str, windows), helds, part.counts, strict=True)
     return found
@@ -167,7 +171,7 @@ def fired(windowing: Windowing, combine: Any, *messages: Message, watermark: flo
 
 
 def table_of(windowing: Windowing, combine: Any = None) -> KeyTable:
-    return KeyTable(GroupingMachine(windowing, combine), Pages(DictStore(), PageNotes(), 1))
+    return KeyTable(GroupingMachine(windowing, combine), KeyPages(DictStore(), PageNotes(), 1))
 
 
 @pytest.mark.parametrize(
@@ -237,13 +241,13 @@ def test_pairs_that_are_added_up_as_they_come_give_what_tables_give(
     assert tables._adds
     tables._adds = False
     found, expected = (written(writer, *batches) for writer in (writer_of(windowing, combine), tables))
-    assert sorted(map(repr, entries(found))) == sorted(map(repr, entries(expected)))
+    assert sorted(map(repr, entries(found, combine))) == sorted(map(repr, entries(expected, combine)))
     if isinstance(windowfn, FixedWindows):
         # The step that assigns windows leaves that to the writer.
         direct, windows = writer_of(windowing, combine), FixedAssigner(windowfn)
         for batch in batches:
             list(direct.take_fixed(Batch(batch.values, batch.expanded().timestamps), windows))
-        assert entries(written(direct)) == entries(found)
+        assert entries(written(direct), combine) == entries(found, combine)
 
 
 @pytest.mark.parametrize("combine", [Sum(), SUM])

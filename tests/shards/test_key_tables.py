@@ -10,9 +10,10 @@ from penstock.transforms.trigger import AccumulationMode, AfterCount, AfterWater
 from penstock.transforms.window import FixedWindows, Sessions
 from penstock.windows.windowing import Windowing
 from penstock_spark.checkpoints.state_table import rows_of_page
+from penstock_spark.stream.key_pages import KeyPages
 from penstock_spark.stream.keys import KeyTable
 from penstock_spark.stream.page_index import PageNotes
-from penstock_spark.stream.pages import FIRST_PAGES, Pages
+from penstock_spark.stream.pages import FIRST_PAGES
 
 SECOND = 1_000_000
 
@@ -20,7 +21,7 @@ SECOND = 1_000_000
 def test_a_percentile_before_the_epoch_rings_when_it_comes_and_not_before() -> None:
     trigger = Repeatedly(AfterWatermarkPercentile(0.9))
     machine = GroupingMachine(Windowing(FixedWindows(10), trigger, AccumulationMode.DISCARDING))
-    keys = KeyTable(machine, Pages(DictStore(), PageNotes(), 1))
+    keys = KeyTable(machine, KeyPages(DictStore(), PageNotes(), 1))
     keys.element(b"sa", None, Element(1, -25 * SECOND, machine.assign(-25 * SECOND)), Times())
 
     def given(percentile_seconds: int) -> list[object]:
@@ -38,12 +39,12 @@ def test_each_key_of_many_gets_its_own_state_back_while_pages_split() -> None:
     notes = PageNotes()
     names = [b"s" + str(number).encode() for number in range(1000)]
     for _ in range(2):
-        keys = KeyTable(machine, Pages(store, notes, 1))
+        keys = KeyTable(machine, KeyPages(store, notes, 1))
         for name in names:
             keys.element(name, None, Element(name, 0, machine.assign(0)), Times())
         keys.save()
     assert len(notes) > FIRST_PAGES
-    fired = KeyTable(machine, Pages(store, notes, 1)).advance_watermark(Times(10 * SECOND))
+    fired = KeyTable(machine, KeyPages(store, notes, 1)).advance_watermark(Times(10 * SECOND))
     values = {key: pane.value for key, given in fired for pane in given if isinstance(pane, Pane)}
     assert values == {name[1:].decode(): [name, name] for name in names}
 
@@ -55,7 +56,7 @@ def test_what_merged_sessions_have_given_is_held_for_in_later_batches_and_told_b
     notes = PageNotes()
     told = []
     for seconds in (0, 1, 8, 9):
-        keys = KeyTable(machine, Pages(store, notes, 1))
+        keys = KeyTable(machine, KeyPages(store, notes, 1))
         keys.element(b"sa", None, Element(1, seconds * SECOND, machine.assign(seconds * SECOND)), Times())
         hold_micros = keys.hold_micros()
         keys.save()

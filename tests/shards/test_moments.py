@@ -8,8 +8,8 @@ from hypothesis import given
 from hypothesis import strategies as some
 
 from penstock_spark.stream.due_times import DueTimes, Entry
+from penstock_spark.stream.key_pages import KeyPage, StoredKey
 from penstock_spark.stream.page_index import NOTHING
-from penstock_spark.stream.pages import Page, StoredKey
 
 STEPS = some.lists(
     some.one_of(
@@ -44,7 +44,7 @@ def test_moments_give_the_answers_of_a_plain_list(steps: list[tuple[str, Any]]) 
 
 
 def test_a_page_keeps_what_each_key_has_and_what_it_has_not() -> None:
-    page = Page()
+    page = KeyPage()
     kept = {
         b"a": StoredKey(b"1", {}, None, None),
         b"b": StoredKey(b"2", {"clock": 5}, 7, b"key"),
@@ -55,7 +55,7 @@ def test_a_page_keeps_what_each_key_has_and_what_it_has_not() -> None:
     page.change({b"gone": None})
     encoded, earliest, hold_micros = page.encoded()
     assert (earliest, hold_micros) == ({"clock": 5, 1.0: NOTHING - 1}, 7)
-    again = Page.decoded(encoded)
+    again = KeyPage.decoded(encoded)
     assert again.states == {b"a": b"1", b"b": b"2", b"c": b"3"}
     assert again.alarms["clock"] == {b"a": NOTHING, b"b": 5, b"c": 9}
     assert again.hold_micros == {b"a": NOTHING, b"b": 7, b"c": NOTHING}

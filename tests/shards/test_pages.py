@@ -24,11 +24,12 @@ from penstock.transforms.trigger import (
 )
 from penstock.transforms.window import FixedWindows, Sessions
 from penstock.windows.windowing import Windowing
-from penstock_spark.stream import pages
+from penstock_spark.stream import key_pages
 from penstock_spark.stream.header import Header
+from penstock_spark.stream.key_pages import KeyPages
 from penstock_spark.stream.keys import Fired, KeyTable
 from penstock_spark.stream.page_index import PageNotes
-from penstock_spark.stream.pages import Pages
+from penstock_spark.stream.pages import FIRST_PAGES
 
 SECOND = 1_000_000
 NAMES = [b"s" + str(number).encode() for number in range(300)]
@@ -81,16 +82,16 @@ def element(machine: GroupingMachine, micros: int) -> Element:
 def test_keys_in_pages_do_what_keys_do_that_are_never_put_away(
     windows: Any, trigger: str, seed: int, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    monkeypatch.setattr(pages, "PAGE_BYTES", 200)
+    monkeypatch.setattr(key_pages, "PAGE_BYTES", 200)
     random = Random(seed)
     machine = GroupingMachine(
         Windowing(windows, TRIGGERS[trigger], AccumulationMode.ACCUMULATING, allowed_lateness=20)
     )
     store, notes = DictStore(), PageNotes()
-    whole = KeyTable(machine, Pages(DictStore(), PageNotes(), 2))
+    whole = KeyTable(machine, KeyPages(DictStore(), PageNotes(), 2))
     clock = watermark = 0
     for _ in range(40):
-        paged = KeyTable(machine, Pages(store, notes, 2))
+        paged = KeyTable(machine, KeyPages(store, notes, 2))
         for _ in range(random.choice((0, 1, 2))):
             clock += random.choice((0, 1, 5)) * SECOND
             watermark += random.choice((0, 0, 2, 9)) * SECOND
@@ -109,30 +110,30 @@ def test_keys_in_pages_do_what_keys_do_that_are_never_put_away(
                 assert given(step(paged, times)) == given(step(whole, times))
                 assert paged.hold_micros() == whole.hold_micros()
         paged.save()
-    assert len(notes) > pages.FIRST_PAGES
+    assert len(notes) > FIRST_PAGES
 
 
 def filled(machine: GroupingMachine, names: list[bytes] = NAMES) -> tuple[CountingStore, PageNotes]:
     """Keys with an element each, half of them of a later window; in several micro-batches."""
     store, notes = CountingStore(), PageNotes()
     for start in range(0, len(names), 100):
-        table = KeyTable(machine, Pages(store, notes, 1))
+        table = KeyTable(machine, KeyPages(store, notes, 1))
         for number, name in enumerate(names[start : start + 100]):
             table.element(name, None, element(machine, number // 50 * 10 * SECOND), Times())
         table.save()
     # Sizes are only estimated before pages are written, and there may be a few to split.
-    KeyTable(machine, Pages(store, notes, 1)).save()
+    KeyTable(machine, KeyPages(store, notes, 1)).save()
     store.read.clear()
     store.written.clear()
     return store, notes
 
 
 def test_what_comes_at_once_is_read_at_once_and_nothing_else(monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setattr(pages, "PAGE_BYTES", 500)
+    monkeypatch.setattr(key_pages, "PAGE_BYTES", 500)
     machine = GroupingMachine(Windowing(FixedWindows(10)))
     store, notes = filled(machine)
     assert len(notes) > 60
-    table = KeyTable(machine, Pages(store, notes, 1))
+    table = KeyTable(machine, KeyPages(store, notes, 1))
     table.read(NAMES[:20])
     for name in NAMES[:20]:
         table.element(name, None, element(machine, 0), Times())
@@ -144,14 +145,14 @@ def test_what_comes_at_once_is_read_at_once_and_nothing_else(monkeypatch: pytest
 
 
 def test_what_is_due_at_once_is_read_at_once(monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setattr(pages, "PAGE_BYTES", 500)
+    monkeypatch.setattr(key_pages, "PAGE_BYTES", 500)
     machine = GroupingMachine(Windowing(FixedWindows(10)))
     store, notes = filled(machine)
-    table = KeyTable(machine, Pages(store, notes, 1))
+    table = KeyTable(machine, KeyPages(store, notes, 1))
     assert len(list(table.advance_watermark(Times(10 * SECOND)))) == len(NAMES) / 2
     table.save()
     assert [len(store.read), len(store.written)] == [1, 1]
-    table = KeyTable(machine, Pages(store, notes, 1))
+    table = KeyTable(machine, KeyPages(store, notes, 1))
     assert table.hold_micros() == 20 * SECOND - 1
     assert len(list(table.advance_watermark(Times(20 * SECOND)))) == len(NAMES) / 2
     table.save()
@@ -162,11 +163,11 @@ def test_what_is_due_at_once_is_read_at_once(monkeypatch: pytest.MonkeyPatch) ->
 def test_the_first_micro_batch_already_makes_as_many_pages_as_its_keys_need() -> None:
     machine = GroupingMachine(Windowing(FixedWindows(10)))
     store, notes = CountingStore(), PageNotes()
-    table = KeyTable(machine, Pages(store, notes, 1))
+    table = KeyTable(machine, KeyPages(store, notes, 1))
     for number in range(2_000):
         table.element(b"s%d" % number, None, element(machine, 0), Times())
     table.save()
-    assert sum(map(len, store.pages.values())) / len(notes) < 2 * pages.PAGE_BYTES
+    assert sum(map(len, store.pages.values())) / len(notes) < 2 * key_pages.PAGE_BYTES
     assert len(notes) > 50
 
 
@@ -174,10 +175,10 @@ def test_a_large_state_of_one_key_does_not_make_pages() -> None:
     machine = GroupingMachine(Windowing(FixedWindows(10)))
     store, notes = CountingStore(), PageNotes()
     for _ in range(2):
-        table = KeyTable(machine, Pages(store, notes, 1))
+        table = KeyTable(machine, KeyPages(store, notes, 1))
         table.element(b"sann", None, Element("x" * 1_000_000, 0, machine.assign(0)), Times())
         table.save()
-    assert len(notes) == pages.FIRST_PAGES
+    assert len(notes) == FIRST_PAGES
 
 
 def test_a_header_costs_little_for_each_page() -> None:

@@ -15,10 +15,11 @@ from penstock.machines.stateful import StatefulMachine
 from penstock.transforms.userstate import SetStateSpec
 from penstock.transforms.window import FixedWindows, GlobalWindow
 from penstock.windows.windowing import Windowing
-from penstock_spark.stream import pages as module
+from penstock_spark.stream import key_pages as module
+from penstock_spark.stream.key_pages import PAGE_BYTES, KeyPages
 from penstock_spark.stream.keys import KeyTable
 from penstock_spark.stream.page_index import PageNotes
-from penstock_spark.stream.pages import FIRST_PAGES, PAGE_BYTES, Pages
+from penstock_spark.stream.pages import FIRST_PAGES
 
 NAMES = [b"s" + str(number).encode() for number in range(300)]
 SEEN = SetStateSpec("seen", StrUtf8Coder())
@@ -53,7 +54,7 @@ class CountingStore(DictStore):
 
 def batch(machine: Any, store: DictStore, notes: PageNotes, elements: Sequence[tuple[bytes, Element]]) -> int:
     """One micro-batch; how many results it gives."""
-    keys = KeyTable(machine, Pages(store, notes, 1))
+    keys = KeyTable(machine, KeyPages(store, notes, 1))
     keys.read(name for name, _ in elements)
     given = sum(len(keys.element(name, None, element, Times())[1]) for name, element in elements)
     for _ in keys.signal("nobody hears it", Times()):
@@ -97,7 +98,7 @@ def test_each_page_is_taken_apart_once_for_all_keys_that_are_read(monkeypatch: p
     decoded: list[bytes] = []
     real = module._content
     monkeypatch.setattr(module, "_content", lambda stored: decoded.append(stored) or real(stored))
-    keys = KeyTable(machine, Pages(store, notes, 1))
+    keys = KeyTable(machine, KeyPages(store, notes, 1))
     keys.read(NAMES)
     for name, element in seen("b"):
         keys.element(name, None, element, Times())
@@ -107,7 +108,7 @@ def test_each_page_is_taken_apart_once_for_all_keys_that_are_read(monkeypatch: p
 def test_of_the_pages_that_are_read_only_the_keys_that_are_asked_for_are_held() -> None:
     machine, store, notes = StatefulMachine(Once()), CountingStore(), PageNotes()
     batch(machine, store, notes, seen("a"))
-    keys = KeyTable(machine, Pages(store, notes, 1))
+    keys = KeyTable(machine, KeyPages(store, notes, 1))
     keys.read(NAMES[:3])
     assert set(map(type, keys.pages.loaded.values())) == {bytes}
     assert len(keys._found) == 3

@@ -29,9 +29,9 @@ from penstock_spark.compiler import optimise
 from penstock_spark.passes.levels import levels
 from penstock_spark.session.session import runner_session
 from penstock_spark.session.spark_versions import transform_with_state
+from penstock_spark.stream.key_pages import KeyPages
 from penstock_spark.stream.keys import KeyTable
 from penstock_spark.stream.page_index import PageNotes
-from penstock_spark.stream.pages import Pages
 
 SECOND = 1_000_000
 TWICE = Repeatedly(AfterCount(2))
@@ -85,7 +85,7 @@ def keeper(groupings: dict[str, tuple[Windowing, Any, list[tuple[Any, Any, int]]
             given = list(rows)
             for label, (windowing, combine, elements) in groupings.items():
                 machine = GroupingMachine(windowing, combine)
-                table = KeyTable(machine, Pages(Store(self.pages, label), PageNotes(), 1))
+                table = KeyTable(machine, KeyPages(Store(self.pages, label), PageNotes(), 1))
                 for one, value, seconds in elements:
                     [name] = encode_keys([one])
                     micros = seconds * SECOND

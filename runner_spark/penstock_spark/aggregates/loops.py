@@ -14,7 +14,7 @@ from collections.abc import Callable
 from functools import cache
 from operator import length_hint
 from textwrap import indent
-from typing import Any
+from typing import Any, NamedTuple
 
 from penstock_spark.aggregates.kernels import Adding
 
@@ -99,6 +99,32 @@ else:
         session[0] = start
 """
 
+Loop = Callable[..., Any]
+
+
+class _Way(NamedTuple):
+    """How the window of an element is told.
+
+    Attributes:
+        parameters: The parameters that a loop has for it.
+        find: The lines that find what is held in the window.
+        mark: What comes beside each element.
+        marks: The parameters that have that.
+    """
+
+    parameters: str
+    find: str = ""
+    mark: str = ""
+    marks: str = ""
+
+
+_WAYS = {
+    "key": _Way("helds"),
+    "time": _Way("helds_of, size, offset, times", _BY_TIME, "time", "times"),
+    "window": _Way("helds_of, windows", _BY_WINDOW, "own", "windows"),
+    "session": _Way("helds, close, starts, ends", "", "start, end", "starts, ends"),
+}
+
 
 def kind_of_keys(pairs: list[Any], kinds: tuple[type, ...]) -> type | None:
     """The type of the first key, if it is one of some types and comes in a pair.
@@ -111,154 +137,53 @@ def kind_of_keys(pairs: list[Any], kinds: tuple[type, ...]) -> type | None:
     return kind if kind in kinds else None
 
 
-def by_key(adding: Adding) -> Callable[[Held, list[Any], type], int]:
-    """The loop that adds the value of each pair to what is held of its key.
-
-    The function takes what is held, the pairs, and the type of the keys.
-
-    >>> from penstock_spark.aggregates.kernels import Kernel
-    >>> sums = {"a": 1}
-    >>> add = by_key(Kernel.named("sum").adding)
-    >>> add(sums, [("a", 2), ("b", 3), (None, 4), ("b", 5)], str), sums
-    (2, {'a': 3, 'b': 3})
-    """
-    return _compiled(adding, "helds, pairs, kind", _PAIRS, "", _ADD)
-
-
-def lists_by_key(adding: Adding) -> Callable[[Held, list[Any], list[Any]], None]:
-    """The same for names and values: the function takes what is held, the names, and the values."""
-    return _compiled(adding, "helds, names, values", _LISTS, "", _ADD)
-
-
-def by_time(
-    adding: Adding,
-) -> Callable[[Callable[[int], Held], int, int, list[int], list[Any], type], int]:
-    """The loop that adds the value of each pair to what is held of its key in the window that its time is in.
-
-    The function takes: what gives the values held of the window that starts at a time, asked once for each; the
-    length of the windows and the start of one of them, in microseconds as all times; the times; the pairs; and the type
-    of the keys.
-
-    >>> from penstock_spark.aggregates.kernels import Kernel
-    >>> counts = {0: {}, 10: {}}
-    >>> add = by_time(Kernel.named("count").adding)
-    >>> add(counts.get, 10, 0, [3, 12, 4, 0], [("a", 1), ("a", 2), ("a", 3), "ab"], str)
-    3
-    >>> counts
-    {0: {'a': 2}, 10: {'a': 1}}
-    """
-    return _compiled(
-        adding, "helds_of, size, offset, times, pairs, kind", _PAIRS, _BY_TIME, _ADD, "time", "times"
-    )
-
-
-def lists_by_window(
-    adding: Adding,
-) -> Callable[[Callable[[Any], Held], list[Any], list[Any], list[Any]], None]:
-    """The loop that adds each value to what is held of its name in its windows.
-
-    The function takes: what gives the values held of an element's windows, asked once for each distinct object; the
-    windows; the names; and the values.
-    """
-    return _compiled(adding, "helds_of, windows, names, values", _LISTS, _BY_WINDOW, _ADD, "own", "windows")
-
-
-def by_window(adding: Adding) -> Callable[[Callable[[Any], Held], list[Any], list[Any], type], int]:
-    """The same for pairs, with the type of their keys.
-
-    >>> from penstock_spark.aggregates.kernels import Kernel
-    >>> greatest = {("v",): {}, ("w",): {}}
-    >>> first, second = greatest
-    >>> add = by_window(Kernel.named("max").adding)
-    >>> add(greatest.__getitem__, [first, second, first], [("a", 1), ("a", 2), ("a", 3)], str)
-    3
-    >>> greatest
-    {('v',): {'a': 3}, ('w',): {'a': 2}}
-    """
-    return _compiled(adding, "helds_of, windows, pairs, kind", _PAIRS, _BY_WINDOW, _ADD, "own", "windows")
-
-
-def by_window_with_counts(
-    adding: Adding,
-) -> Callable[[Callable[[Any], dict[Any, list[Any]]], list[Any], list[Any], type], tuple[int, int]]:
-    """The same for pairs that are counted, too: what is held is a list of what values come to and of their number.
-
-    The function also says how many names are new.
-
-    >>> from penstock_spark.aggregates.kernels import Kernel
-    >>> held = {("v",): {}, ("w",): {}}
-    >>> first, second = held
-    >>> add = by_window_with_counts(Kernel.named("sum").adding)
-    >>> add(held.get, [first, second, first, first], [("a", 1), ("a", 2), ("a", 3), "ab"], str)
-    (3, 2)
-    >>> held
-    {('v',): {'a': [4, 2]}, ('w',): {'a': [2, 1]}}
-    """
-    return _compiled(
-        adding, "helds_of, windows, pairs, kind", _PAIRS, _BY_WINDOW, _ADD_AND_COUNT, "own", "windows"
-    )
-
-
-def by_time_with_counts(
-    adding: Adding,
-) -> Callable[[Callable[[int], dict[Any, list[Any]]], int, int, list[int], list[Any], type], tuple[int, int]]:
-    """The same in the window that a pair's time is in, as `by_time` finds it."""
-    return _compiled(
-        adding,
-        "helds_of, size, offset, times, pairs, kind",
-        _PAIRS,
-        _BY_TIME,
-        _ADD_AND_COUNT,
-        "time",
-        "times",
-    )
-
-
-def by_session(
-    adding: Adding,
-) -> Callable[[Held, Callable[[Any, int, int, Any], None], list[int], list[int], list[Any], type], int]:
-    """The loop that adds the value of each pair to the latest session of its key, if it is in it.
-
-    The function takes: the latest session of each name, as a list of its start, its end, and what is held of it; what
-    takes the other ones; the start and the end of each pair's window; the pairs; and the type of the keys.
-    """
-    return _compiled(
-        adding,
-        "helds, close, starts, ends, pairs, kind",
-        _PAIRS,
-        "",
-        _ADD_TO_SESSION,
-        "start, end",
-        "starts, ends",
-    )
-
-
 @cache
-def _compiled(
-    adding: Adding, parameters: str, loop: str, find: str, add: str, mark: str = "", marks: str = ""
-) -> Callable[..., Any]:
-    """A function of one loop.
+def loop_of(adding: Adding, by: str, from_pairs: bool = True, counts: bool = False) -> Loop:
+    """A function that adds values up.
 
     Args:
-        adding: What is put into it.
-        parameters: Its parameters.
-        loop: The loop itself.
-        find: The lines that find what is held in an element's window.
-        add: The lines that add a value.
-        mark: What comes beside each element, and tells its window.
-        marks: The parameters that have those.
+        adding: What is put into the loop.
+        by: What tells where a value belongs, and what the function's first parameters are:
+
+            - ``key``: what is held, by key.
+            - ``time``: what gives that for the window that starts at a time, asked once for each; the length of the
+              windows and the start of one of them, in microseconds as all times; and the elements' times.
+            - ``window``: what gives it for what an element has as windows, asked once for each distinct object; and the
+              elements' windows.
+            - ``session``: the latest session of each key, as a list of its start, its end, and what is held of it; what
+              takes the other ones; and the start and the end of each element's window.
+        from_pairs: Whether the last parameters are pairs and the type of their keys, and it returns how many it added;
+            otherwise they are names and values.
+        counts: Whether it counts, too: what is held is then a list of what values come to and of their number, and it
+            also returns how many names are new.
+
+    >>> from penstock_spark.aggregates.kernels import Kernel
+    >>> sums, greatest = Kernel.named("sum").adding, Kernel.named("max").adding
+    >>> held = {"a": 1}
+    >>> loop_of(sums, "key")(held, [("a", 2), ("b", 3), (None, 4), ("b", 5)], str), held
+    (2, {'a': 3, 'b': 3})
+    >>> held = {0: {}, 10: {}}
+    >>> loop_of(greatest, "time")(held.get, 10, 0, [3, 12, 4, 0], [("a", 1), ("a", 2), ("a", 3), "ab"], str), held
+    (3, {0: {'a': 3}, 10: {'a': 2}})
+    >>> held = {("v",): {}, ("w",): {}}
+    >>> own = [*held, *held]
+    >>> loop_of(sums, "window", counts=True)(held.get, own, [("a", 1), ("a", 2), ("a", 3), "ab"], str), held
+    ((3, 2), {('v',): {'a': [4, 2]}, ('w',): {'a': [2, 1]}})
     """
-    body = find + add.format(first=adding.first, more=adding.more)
-    lines = loop.format(
-        mark=mark and f"{mark}, ",
-        marks=marks and f"{marks}, ",
-        marked_rest=f"zip({marks}, rest, strict=True)" if marks else "rest",
+    way = _WAYS[by]
+    add = _ADD_TO_SESSION if by == "session" else _ADD_AND_COUNT if counts else _ADD
+    body = way.find + add.format(first=adding.first, more=adding.more)
+    lines = (_PAIRS if from_pairs else _LISTS).format(
+        mark=way.mark and f"{way.mark}, ",
+        marks=way.marks and f"{way.marks}, ",
+        marked_rest=f"zip({way.marks}, rest, strict=True)" if way.marks else "rest",
         body=indent(body, "    "),
-        result=", new" if add is _ADD_AND_COUNT else "",
+        result=", new" if counts else "",
     )
-    start = "found, helds, last, start, end, new = {}, {}, None, 0, 0, 0\n" if find else ""
-    text = f"def add({parameters}):\n" + indent(start + lines, "    ")
+    start = "found, helds, last, start, end, new = {}, {}, None, 0, 0, 0\n" if way.find else ""
+    elements = "pairs, kind" if from_pairs else "names, values"
+    text = f"def add({way.parameters}, {elements}):\n" + indent(start + lines, "    ")
     made: dict[str, Any] = {"length_hint": length_hint}
     exec(text, made)
-    add_up: Callable[..., Any] = made["add"]
-    return add_up
+    loop: Loop = made["add"]
+    return loop

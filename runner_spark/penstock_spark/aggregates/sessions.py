@@ -8,7 +8,7 @@ from typing import Any
 from penstock.base.bounded_window import IntervalWindow
 from penstock.windows.window_fn import Sessions
 from penstock_spark.aggregates.kernels import Adding
-from penstock_spark.aggregates.loops import by_session
+from penstock_spark.aggregates.loops import loop_of
 
 Spans = tuple[list[int], list[int]]
 """The starts and the ends of elements' windows, in microseconds."""
@@ -45,7 +45,7 @@ class SessionTable:
     def __init__(self, adding: Adding, windowfn: Sessions) -> None:
         # Whole microseconds: to touch is to overlap by one more. Where it counts, sessions here end one later.
         self._reach = int(windowfn.merge_touching)
-        self._add = by_session(adding)
+        self._add = loop_of(adding, "session")
         self._open: dict[Any, list[Any]] = {}
         self._closed: tuple[list[Any], list[int], list[int], list[Any]] = ([], [], [], [])
 
@@ -70,7 +70,8 @@ class SessionTable:
         starts, ends = spans
         if self._reach:
             ends = [end + self._reach for end in ends]
-        return self._add(self._open, self._close, starts, ends, pairs, kind)
+        taken: int = self._add(self._open, self._close, starts, ends, pairs, kind)
+        return taken
 
     def _close(self, name: Any, start: int, end: int, held: Any) -> None:
         names, starts, ends, helds = self._closed

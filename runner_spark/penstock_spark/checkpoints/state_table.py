@@ -26,8 +26,8 @@ from penstock_spark.session.worker_socket import promptly
 from penstock_spark.session.workers_python import check_workers_python, map_in_arrow
 from penstock_spark.shipping.import_paths import driver_sys_path, import_like_driver, ship_packages
 from penstock_spark.stream.column_pages import cells_of, is_of_columns, page_of
+from penstock_spark.stream.key_pages import StoredKey, keys_of
 from penstock_spark.stream.keys import state_of
-from penstock_spark.stream.pages import StoredKey, keys_of
 from penstock_spark.stream.waiting import KeptParcel, kept_in
 from penstock_spark.stream.waiting_state import label_of_waiting, waiting_label
 from penstock_spark.worker.batch import loads

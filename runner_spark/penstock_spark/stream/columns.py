@@ -189,9 +189,10 @@ class Columns:
         """Reads the pages of keys that something has come for, all at once."""
         page_of = self._page_of
         new = [name for name in dict.fromkeys(names) if name not in page_of]
-        numbers = self.pages.numbers_of(new)
-        page_of.update(zip(new, numbers, strict=True))
-        self._read(numbers)
+        by_number = self.pages.by_number(new)
+        for number, own in by_number.items():
+            page_of.update(dict.fromkeys(own, number))
+        self._read(by_number)
 
     def _one_by_one(self, part: Part, times: Times) -> Iterator[Fired]:
         for name, (value, timestamp_micros, windows, pane) in zip(part.names, part.batch.rows(), strict=True):
@@ -262,10 +263,10 @@ class Columns:
 
     def _read(self, numbers: Iterable[int]) -> None:
         """Reads pages, and notes what windows there are in those that are read for the first time."""
-        for number in self.pages.load(numbers):
+        for number in self.pages.load_many(numbers):
             for unread in self._unread.values():
                 unread.take(number)
-            for window, stored in self.pages.loaded[number].items():
+            for window, stored in self.pages.page(number).items():
                 live = self.live.get(window)
                 if live is None:
                     live = self._add(WindowColumn(window, stored.alarm_micros > window.end_micros))

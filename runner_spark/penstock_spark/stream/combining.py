@@ -13,7 +13,7 @@ from penstock.machines.program import OutputTimes, output_times_of, program_of
 from penstock.metrics.execution import MetricsContainer
 from penstock.windows.window_fn import Sessions
 from penstock_spark.aggregates.kernels import Adding, kernel_of
-from penstock_spark.aggregates.loops import by_time_with_counts, by_window_with_counts, kind_of_keys
+from penstock_spark.aggregates.loops import kind_of_keys, loop_of
 from penstock_spark.reports.failure import guarded, step_failed
 from penstock_spark.stream.grouping_state import stream_adding
 from penstock_spark.stream.program import PacketWriterSpec
@@ -24,7 +24,7 @@ from penstock_spark.worker.group_write import split_pairs, unexpected_retraction
 from penstock_spark.worker.keys import keys_to_carry
 from penstock_spark.worker.messages import LogicalTime, Part, Place
 from penstock_spark.worker.pushing import Quiet, Records
-from penstock_spark.worker.tables import AddedTable, Table, table_for
+from penstock_spark.worker.tables import Table, table_for
 
 _MOST_ENTRIES = 200_000
 _MOST_ELEMENTS = 1_000_000
@@ -118,9 +118,8 @@ class CombiningWriter(Quiet):
         self.outbox = outbox
         self._guard = partial(guarded, metrics, spec.where)
         self._output_times = output_times_of(spec.windowing)
-        merges = isinstance(spec.windowing.windowfn, Sessions)
         kernel = kernel_of(spec.combine)
-        self._adding = None if merges else stream_adding(spec.combine)
+        self._adding = stream_adding(spec.combine)
         self._adds = adds_pairs(spec)
         # Where the order of values may matter, those of each place in a source are kept apart.
         self._keeps_order = kernel is None or kernel.is_ordered
@@ -257,7 +256,7 @@ class CombiningWriter(Quiet):
             Batch(group.helds, windows=group.windows).taken(rows),
             [group.counts[row] for row in rows],
             None if timestamps is None else [timestamps[row] for row in rows],
-            self._adding is not None,
+            self._adds,
         )
 
 
@@ -301,7 +300,7 @@ class _ByWindow:
     def groups(self) -> Iterator[_Group]:
         """What there is by now, at the end: a group for each window."""
         for window, (table, counts) in self._tables.items():
-            of_names = table.held if isinstance(table, AddedTable) else table.accumulators()
+            of_names = table.accumulators()
             names, helds = list(of_names), list(of_names.values())
             numbers = map(len, helds) if self._is_list else map(counts.__getitem__, names)
             yield _Group((window,), names, helds, list(numbers), self._needed(window, names))
@@ -318,8 +317,8 @@ class _AddedByWindow:
     """What values come to by window and key, each with their number; windows do not merge."""
 
     def __init__(self, adding: Adding) -> None:
-        self._add_by_window = by_window_with_counts(adding)
-        self._add_by_time = by_time_with_counts(adding)
+        self._add_by_window = loop_of(adding, "window", counts=True)
+        self._add_by_time = loop_of(adding, "time", counts=True)
         self._held: dict[Any, dict[Any, list[Any]]] = {}
 
     def add(self, names: list[Any], values: list[Any], batch: Batch) -> int:
@@ -337,15 +336,18 @@ class _AddedByWindow:
             fixed: Finds their windows by their timestamps; None if they are in windows.
         """
         times, windows = batch.timestamps, batch.windows
+        added: tuple[int, int]
         if fixed is not None and isinstance(times, list):
 
             def held_at(start_micros: int) -> dict[Any, list[Any]]:
                 return self._held_of(fixed.windows_at(start_micros))
 
             spacing = fixed.size_micros, fixed.offset_micros
-            return self._add_by_time(held_at, *spacing, times, batch.values, kind)
-        own = windows if isinstance(windows, list) else [windows] * len(batch.values)
-        return self._add_by_window(self._held_of, own, batch.values, kind)
+            added = self._add_by_time(held_at, *spacing, times, batch.values, kind)
+        else:
+            own = windows if isinstance(windows, list) else [windows] * len(batch.values)
+            added = self._add_by_window(self._held_of, own, batch.values, kind)
+        return added
 
     def _held_of(self, windows: Windows) -> dict[Any, list[Any]]:
         [window] = windows

@@ -12,9 +12,10 @@ from penstock.machines.window_columns import ColumnMachine
 from penstock_spark.aggregates.kernels import Adding, adding_of
 from penstock_spark.stream.column_pages import ColumnPages
 from penstock_spark.stream.columns import Columns
+from penstock_spark.stream.key_pages import KeyPages
 from penstock_spark.stream.keys import KeyTable
 from penstock_spark.stream.page_index import PageNotes
-from penstock_spark.stream.pages import Pages, Store
+from penstock_spark.stream.pages import Store
 
 
 def machine_for(
@@ -62,4 +63,4 @@ def keys_of(
     """
     if isinstance(machine, ColumnMachine):
         return Columns(machine, ColumnPages(store, notes, shards))
-    return KeyTable(machine, Pages(store, notes, shards))
+    return KeyTable(machine, KeyPages(store, notes, shards))

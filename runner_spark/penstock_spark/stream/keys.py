@@ -20,8 +20,8 @@ from penstock.machines.states import KeyState
 from penstock.machines.timers import NextTimers
 from penstock.machines.trigger_machine import CLOCK, WATERMARK, Domain
 from penstock_spark.stream.due_times import DueTimes
+from penstock_spark.stream.key_pages import PAGE_BYTES, Found, KeptRow, KeyPages, size_of
 from penstock_spark.stream.page_index import NOTHING, Unread
-from penstock_spark.stream.pages import PAGE_BYTES, Found, KeptRow, Pages, size_of
 from penstock_spark.worker.batch import dumps, loads
 from penstock_spark.worker.keys import key_is_self_contained
 
@@ -74,7 +74,7 @@ class KeyTable:
         pages: The keys that have been there before.
     """
 
-    def __init__(self, machine: Machine, pages: Pages) -> None:
+    def __init__(self, machine: Machine, pages: KeyPages) -> None:
         self.machine: Any = machine
         self.pages = pages
         self.live: dict[bytes, LiveKey] = {}

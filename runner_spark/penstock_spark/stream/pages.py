@@ -1,28 +1,21 @@
-"""The state of many keys in pages: one value in the engine's store holds the keys of one page.
+"""The state of a grouping in pages: one value in the engine's store holds what belongs to the keys of one page.
 
-A micro-batch reads and writes only the pages that it touches, many at a time. Inside of a page each key's state stays
-pickled by itself, and moments stand in columns of machine numbers, so that a page that is touched for one of its keys
-costs little more than that key. Pages are split as they grow (linear hashing).
+A micro-batch reads and writes only the pages that it touches, many at a time. The hash of a key tells its page, and
+pages are split as they grow (linear hashing). What a page holds is another module's matter: keys one by one
+(`penstock_spark.stream.key_pages`), or windows in columns (`penstock_spark.stream.column_pages`).
 """
 
 from __future__ import annotations
 
-import pickle
-from array import array
-from collections.abc import Collection, Iterable, Iterator, Mapping, Sequence
-from typing import Any, NamedTuple, Protocol, TypeVar
+from abc import ABC, abstractmethod
+from collections.abc import Iterable, Iterator, Mapping, Sequence
+from typing import Generic, Protocol, TypeVar
 from zlib import crc32
 
 from penstock.machines.trigger_machine import Domain
 from penstock_spark.stream.page_index import NOTHING, PageNotes
 
 FIRST_PAGES = 4
-PAGE_BYTES = 4 << 10
-_VERSION = 5
-# Roughly what a key takes in a page besides its state.
-_KEY_BYTES = 32
-
-T = TypeVar("T")
 
 
 class Store(Protocol):
@@ -37,172 +30,61 @@ class Store(Protocol):
         ...
 
 
-class StoredKey(NamedTuple):
-    """A key in a page.
+class Page(Protocol):
+    """A page in the open."""
 
-    Attributes:
-        state: The snapshot of its machine's state.
-        alarms: When it is next due, by domain, in microseconds.
-        hold_micros: What it holds back, if anything.
-        carried: The pickled key, if its name alone does not tell it.
-    """
+    def __len__(self) -> int:
+        """How much is in it; a page with nothing is not kept."""
+        ...
 
-    state: bytes
-    alarms: Mapping[Domain, int]
-    hold_micros: int | None
-    carried: bytes | None
-
-
-KeptRow = tuple[bytes, Mapping[Domain, int], int | None, bytes | None]
-"""What a `StoredKey` has."""
-
-
-class Page:
-    """The keys of a page: what is kept of them, each thing by itself, by name, and all in the same order.
-
-    Attributes:
-        states: The snapshots.
-        hold_micros: What they hold back, or `NOTHING`.
-        alarms: When they are due, or `NOTHING`, by domain.
-        carried: The pickled keys, of those that have one.
-    """
-
-    __slots__ = ("alarms", "carried", "hold_micros", "states")
-
-    def __init__(self) -> None:
-        self.states: dict[bytes, bytes] = {}
-        self.hold_micros: dict[bytes, int] = {}
-        self.alarms: dict[Domain, dict[bytes, int]] = {}
-        self.carried: dict[bytes, bytes] = {}
-
-    def change(self, changes: Mapping[bytes, KeptRow | None]) -> None:
-        """Keeps keys, instead of what was kept of them, and takes those out of which nothing is."""
-        states, held, carried = self.states, self.hold_micros, self.carried
-        columns = [*self.alarms.items()]
-        for name, kept in changes.items():
-            if kept is None:
-                for each in (states, held, carried, *self.alarms.values()):
-                    each.pop(name, None)  # type: ignore[attr-defined]
-                continue
-            state, alarms, hold_micros, own = kept
-            states[name] = state
-            held[name] = NOTHING if hold_micros is None else hold_micros
-            if not alarms.keys() <= self.alarms.keys():
-                for domain in alarms.keys() - self.alarms.keys():
-                    self.alarms[domain] = dict.fromkeys(states, NOTHING)
-                columns = [*self.alarms.items()]
-            for domain, column in columns:
-                column[name] = alarms.get(domain, NOTHING)
-            if own is not None:
-                carried[name] = own
-
-    def move(self, names: Collection[bytes]) -> Page:
-        """Moves keys to a new page."""
-        page = Page()
-        page.states = _moved(self.states, names)
-        page.hold_micros = _moved(self.hold_micros, names)
-        page.alarms = {domain: _moved(column, names) for domain, column in self.alarms.items()}
-        page.carried = _moved(self.carried, [name for name in names if name in self.carried])
-        return page
-
-    def encoded(self) -> tuple[bytes, dict[Domain, int], int]:
+    def encoded(self) -> tuple[bytes, Mapping[Domain, int], int]:
         """The page as bytes, the earliest alarm of each domain, and the earliest hold or `NOTHING`."""
-        hold_micros = min(self.hold_micros.values())
-        holds = _array(self.hold_micros.values() if hold_micros < NOTHING else ())
-        alarms = {domain: _array(column.values()) for domain, column in self.alarms.items()}
-        earliest = {domain: min(moments) for domain, moments in alarms.items()}
-        content = _VERSION, self.states, holds, alarms, self.carried
-        return pickle.dumps(content, pickle.HIGHEST_PROTOCOL), earliest, hold_micros
-
-    @staticmethod
-    def decoded(stored: bytes) -> Page:
-        """The page of its bytes; of none, one with no keys.
-
-        Raises:
-            ValueError: They are of another version.
-        """
-        page = Page()
-        if stored:
-            page.states, holds, alarms, page.carried = _content(stored)
-            page.hold_micros = _column(page.states, holds)
-            page.alarms = {domain: _column(page.states, column) for domain, column in alarms.items()}
-        return page
+        ...
 
 
-def _moved(column: dict[bytes, T], names: Iterable[bytes]) -> dict[bytes, T]:
-    return {name: column.pop(name) for name in names}
+P = TypeVar("P", bound=Page)
 
 
-def _array(moments: Collection[int]) -> array[int]:
-    try:
-        return array("q", moments)
-    except OverflowError:
-        # Some are beyond all times, and are brought to where an array can hold them.
-        return array("q", [_storable(micros) for micros in moments])
-
-
-def _storable(micros: int) -> int:
-    return micros if micros == NOTHING else max(-NOTHING, min(micros, NOTHING - 1))
-
-
-def _column(names: Iterable[bytes], moments: array[int]) -> dict[bytes, int]:
-    return dict(zip(names, moments, strict=True)) if moments else dict.fromkeys(names, NOTHING)
-
-
-def _content(stored: bytes) -> Any:
-    """States, holds, alarms and keys of a page, as they are stored."""
-    version, *content = pickle.loads(stored)
-    if version != _VERSION:
-        raise ValueError(f"a page of state has the format {version}, not {_VERSION}")
-    return content
-
-
-Found = tuple[int, bytes | None, bytes | None]
-"""Of a key: the number of its page, its state, and the pickled key; the state is None if there is none."""
-
-
-class Pages:
+class Pages(ABC, Generic[P]):
     """The pages of one grouping in one shard, in one micro-batch.
 
     Args:
         store: Where they are kept.
         notes: What is known of them from the last micro-batch, changed in place; empty if there was nothing.
         spread: By what hashes are divided first, so that the keys of one shard use all of its pages.
+        page_bytes: The size of a page, on average, from which on there are more pages.
+
+    Attributes:
+        loaded: Those that have been read; a page stays as it was stored until it is asked for.
     """
 
-    def __init__(self, store: Store, notes: PageNotes, spread: int) -> None:
+    def __init__(self, store: Store, notes: PageNotes, spread: int, page_bytes: int) -> None:
         self.notes = notes
-        self.store = store
-        self.spread = spread
-        self.loaded: dict[int, bytes | Page] = {}
-        self._changes: dict[int, dict[bytes, KeptRow | None]] = {}
+        self.loaded: dict[int, bytes | P] = {}
+        self._store = store
+        self._spread = spread
+        self._page_bytes = page_bytes
+        self._changed: set[int] = set()
         self._grown_bytes = 0
         if not len(notes):
             notes.add_pages(FIRST_PAGES)
 
+    @abstractmethod
+    def _decoded(self, stored: bytes) -> P:
+        """The page of its bytes, which may be none."""
+
+    @abstractmethod
+    def _divided(self, page: P, number: int) -> dict[int, P]:
+        """What is in a page and belongs to others by now, taken out of it."""
+
     def number_of(self, name: bytes) -> int:
         """The page of a key."""
-        return place_of(crc32(name) // self.spread, len(self.notes))
-
-    def load_many(self, numbers: Iterable[int]) -> list[int]:
-        """Reads pages.
-
-        Returns:
-            Those that had not been read before.
-        """
-        new = sorted({*numbers}.difference(self.loaded))
-        sizes = self.notes.sizes
-        self.loaded.update(dict.fromkeys(new, b""))
-        stored = [number for number in new if sizes[number]]
-        if stored:
-            for number, page in zip(stored, self.store.get_many(stored), strict=True):
-                self.loaded[number] = page or b""
-        return new
+        return place_of(crc32(name) // self._spread, len(self.notes))
 
     def by_number(self, names: Iterable[bytes]) -> dict[int, list[bytes]]:
         """Keys by their pages."""
         # This is `place_of`, once more: thousands of keys are asked for at once.
-        count, spread = len(self.notes), self.spread
+        count, spread = len(self.notes), self._spread
         below = 1 << (count.bit_length() - 1)
         mask = below * 2 - 1
         found: dict[int, list[bytes]] = {}
@@ -216,56 +98,43 @@ class Pages:
                 found[place] = [name]
         return found
 
-    def find(self, number: int, names: Iterable[bytes]) -> list[tuple[bytes, Found]]:
-        """Keys in a page that has been read; it stays as it was stored, because that takes less memory."""
-        page = self.loaded[number]
-        if not page:
-            return [(name, (number, None, None)) for name in names]
-        if isinstance(page, bytes):
-            states, _, _, carried = _content(page)
-        else:
-            states, carried = page.states, page.carried
-        state_of, carried_of = states.get, carried.get
-        return [(name, (number, state_of(name), carried_of(name))) for name in names]
+    def load_many(self, numbers: Iterable[int]) -> list[int]:
+        """Reads pages.
 
-    def page(self, number: int) -> Page:
+        Returns:
+            Those that had not been read before.
+        """
+        new = sorted({*numbers}.difference(self.loaded))
+        sizes = self.notes.sizes
+        self.loaded.update(dict.fromkeys(new, b""))
+        stored = [number for number in new if sizes[number]]
+        if stored:
+            for number, page in zip(stored, self._store.get_many(stored), strict=True):
+                self.loaded[number] = page or b""
+        return new
+
+    def page(self, number: int) -> P:
         """A page that has been read, in the open, with what has been put into it."""
         page = self.loaded[number]
         if isinstance(page, bytes):
-            page = self.loaded[number] = Page.decoded(page)
-        changes = self._changes.pop(number, None)
-        if changes:
-            page.change(changes)
+            page = self.loaded[number] = self._decoded(page)
         return page
-
-    def change(
-        self, changes: dict[int, dict[bytes, KeptRow | None]], grown_bytes: int, more_keys: int
-    ) -> None:
-        """Changes keys, in pages that have been read. After that, nothing is looked for before pages are written.
-
-        Args:
-            changes: What is kept of keys, by page; None takes them out.
-            grown_bytes: What that takes more than before, as `size_of` tells it.
-            more_keys: How many keys there are more.
-        """
-        self._changes = changes
-        self._grown_bytes = grown_bytes
-        self.notes.keys += more_keys
 
     def save(self) -> None:
         """Writes what has changed, after splitting pages if they are too large on average."""
         size_bytes = self.notes.size_bytes + self._grown_bytes
         # A few keys with much to keep do not get any smaller by more pages.
-        self._split(min(size_bytes // PAGE_BYTES, self.notes.keys))
-        self.store.put_many(self._written())
+        self._split(min(size_bytes // self._page_bytes, self.notes.keys))
+        self._store.put_many(self._written())
         self._grown_bytes = 0
+        self._changed = set()
 
     def _written(self) -> Iterator[tuple[int, bytes | None]]:
-        for number in sorted(self._changes):
+        for number in sorted(self._changed):
             page = self.page(number)
             del self.loaded[number]
             was_stored = self.notes.sizes[number] > 0
-            if page.states:
+            if page:
                 encoded, earliest, hold_micros = page.encoded()
                 self.notes.note(number, len(encoded), earliest, hold_micros)
                 yield number, encoded
@@ -283,18 +152,10 @@ class Pages:
         self.load_many(sources)
         self.notes.add_pages(wanted - count)
         for source in sources:
-            page = self.page(source)
-            # They have changed, whatever else is put into them.
-            self._changes[source] = {}
-            for number, names in self.by_number(page.states).items():
-                if number != source:
-                    self.loaded[number] = page.move(names)
-                    self._changes[number] = {}
-
-
-def size_of(state: bytes, carried: bytes | None) -> int:
-    """Roughly what a key takes in a page, in bytes."""
-    return len(state) + len(carried or b"") + _KEY_BYTES
+            divided = self._divided(self.page(source), source)
+            self.loaded.update(divided)
+            # The page itself has changed, whatever else is put into it.
+            self._changed.update((source, *divided))
 
 
 def place_of(number: int, count: int) -> int:
@@ -306,16 +167,3 @@ def place_of(number: int, count: int) -> int:
     below = 1 << (count.bit_length() - 1)
     place = number & (below * 2 - 1)
     return place if place < count else place - below
-
-
-def keys_of(stored: bytes) -> Iterator[tuple[bytes, StoredKey]]:
-    """The keys of a page of its bytes, by name.
-
-    Raises:
-        ValueError: They are of another version.
-    """
-    page = Page.decoded(stored)
-    for name, state in page.states.items():
-        alarms = {domain: column[name] for domain, column in page.alarms.items() if column[name] < NOTHING}
-        held = page.hold_micros[name]
-        yield name, StoredKey(state, alarms, None if held == NOTHING else held, page.carried.get(name))

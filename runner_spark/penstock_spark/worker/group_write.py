@@ -11,8 +11,7 @@ from penstock.coders.deterministic import encode_keys
 from penstock.error import three_parts
 from penstock.functions.combinefn import DefaultingCombineFn
 from penstock.metrics.execution import MetricsContainer, set_current
-from penstock_spark.aggregates import loops
-from penstock_spark.aggregates.loops import Held, kind_of_keys
+from penstock_spark.aggregates.loops import Held, kind_of_keys, loop_of
 from penstock_spark.aggregates.sessions import SessionTable, Spans, spans_of
 from penstock_spark.reports.failure import guarded, step_failed
 from penstock_spark.worker.batch import Batch, by_windows
@@ -83,10 +82,10 @@ class GroupWriter:
         if adding is not None:
             # A number takes as much space, however many values it stands for: names alone fill the memory.
             self._limit.most_elements = sys.maxsize
-            self._add_by_key = loops.by_key(adding)
-            self._add_by_time = loops.by_time(adding)
-            self._add_by_window = loops.by_window(adding)
-            self._add_lists_by_window = loops.lists_by_window(adding)
+            self._add_by_key = loop_of(adding, "key")
+            self._add_by_time = loop_of(adding, "time")
+            self._add_by_window = loop_of(adding, "window")
+            self._add_lists_by_window = loop_of(adding, "window", from_pairs=False)
         self._make_table: Callable[[], Table] = table_for(combine, adding)
         self._clear()
 
@@ -126,22 +125,17 @@ class GroupWriter:
             names, kind = self._names([name for name, _ in batch.values])
             self._table(batch.windows[0], kind).open(names)
             return
-        windows, taken = batch.windows, 0
+        windows = batch.windows
         if self.spec.takes_sessions and (spans := spans_of(windows, len(batch.values))) is not None:
             yield from self.take_sessions(batch, spans)
             return
-        if self.spec.takes_pairs and batch.has_one_window_each:
+
+        def add(kind: type) -> Any:
             if isinstance(windows, list):
-                taken = self._leading(
-                    batch,
-                    lambda kind: self._add_by_window(
-                        partial(self._held_in, kind), windows, batch.values, kind
-                    ),
-                )
-            else:
-                taken = self._leading(
-                    batch, lambda kind: self._add_by_key(self._held_in(kind, windows), batch.values, kind)
-                )
+                return self._add_by_window(partial(self._held_in, kind), windows, batch.values, kind)
+            return self._add_by_key(self._held_in(kind, windows), batch.values, kind)
+
+        taken = self._leading(batch, add) if self.spec.takes_pairs and batch.has_one_window_each else 0
         yield from self._take_rest(batch, taken)
 
     def _is_marker(self, batch: Batch) -> bool:
@@ -152,7 +146,7 @@ class GroupWriter:
         """Takes a batch of pairs with a list of timestamps, by which windows are found."""
         times: Any = batch.timestamps
 
-        def add(kind: type) -> int:
+        def add(kind: type) -> Any:
             def held_at(start_micros: int) -> Held:
                 return self._held_in(kind, windows.windows_at(start_micros))
 
@@ -164,7 +158,7 @@ class GroupWriter:
             batch = Batch(batch.values, times, windows(batch), batch.panes)
         yield from self._take_rest(batch, taken)
 
-    def _leading(self, batch: Batch, add: Callable[[type], int]) -> int:
+    def _leading(self, batch: Batch, add: Callable[[type], Any]) -> int:
         """Adds pairs at the beginning of a batch up, if one can; gives their number.
 
         Args:
@@ -177,7 +171,8 @@ class GroupWriter:
         self._check_inserts(batch)
         set_current(self._metrics)
         try:
-            return add(kind)
+            taken: int = add(kind)
+            return taken
         except Exception as error:
             # What is no pair, or has a key that cannot be one, is told before what cannot be added.
             self._names(split_pairs(batch, self.spec.where)[0])

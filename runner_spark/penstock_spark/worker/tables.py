@@ -12,7 +12,7 @@ from typing import Any, Protocol
 
 from penstock.functions.combinefn import CombineFn
 from penstock_spark.aggregates.kernels import Adding
-from penstock_spark.aggregates.loops import lists_by_key
+from penstock_spark.aggregates.loops import loop_of
 
 _FOLD_ELEMENTS = 50_000
 
@@ -114,7 +114,7 @@ class AddedTable:
         self.held: dict[Any, Any] = {}
         self._fn = fn
         self._adding = adding
-        self._add = lists_by_key(adding)
+        self._add = loop_of(adding, "key", from_pairs=False)
         self._opened: dict[Any, None] = {}
 
     def add(self, names: list[Any], values: list[Any]) -> None:

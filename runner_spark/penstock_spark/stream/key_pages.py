@@ -1,0 +1,225 @@
+"""The state of many keys in pages, key by key.
+
+Inside of a page each key's state stays pickled by itself, and moments stand in columns of machine numbers, so that a
+page that is touched for one of its keys costs little more than that key.
+"""
+
+from __future__ import annotations
+
+import pickle
+from array import array
+from collections.abc import Collection, Iterable, Iterator, Mapping
+from typing import Any, NamedTuple, TypeVar
+
+from penstock.machines.trigger_machine import Domain
+from penstock_spark.stream.page_index import NOTHING, PageNotes
+from penstock_spark.stream.pages import Pages, Store
+
+PAGE_BYTES = 4 << 10
+_VERSION = 5
+# Roughly what a key takes in a page besides its state.
+_KEY_BYTES = 32
+
+T = TypeVar("T")
+
+
+class StoredKey(NamedTuple):
+    """A key in a page.
+
+    Attributes:
+        state: The snapshot of its machine's state.
+        alarms: When it is next due, by domain, in microseconds.
+        hold_micros: What it holds back, if anything.
+        carried: The pickled key, if its name alone does not tell it.
+    """
+
+    state: bytes
+    alarms: Mapping[Domain, int]
+    hold_micros: int | None
+    carried: bytes | None
+
+
+KeptRow = tuple[bytes, Mapping[Domain, int], int | None, bytes | None]
+"""What a `StoredKey` has."""
+
+
+class KeyPage:
+    """The keys of a page: what is kept of them, each thing by itself, by name, and all in the same order.
+
+    Attributes:
+        states: The snapshots.
+        hold_micros: What they hold back, or `NOTHING`.
+        alarms: When they are due, or `NOTHING`, by domain.
+        carried: The pickled keys, of those that have one.
+    """
+
+    __slots__ = ("alarms", "carried", "hold_micros", "states")
+
+    def __init__(self) -> None:
+        self.states: dict[bytes, bytes] = {}
+        self.hold_micros: dict[bytes, int] = {}
+        self.alarms: dict[Domain, dict[bytes, int]] = {}
+        self.carried: dict[bytes, bytes] = {}
+
+    def __len__(self) -> int:
+        """The number of keys."""
+        return len(self.states)
+
+    def change(self, changes: Mapping[bytes, KeptRow | None]) -> None:
+        """Keeps keys, instead of what was kept of them, and takes those out of which nothing is."""
+        states, held, carried = self.states, self.hold_micros, self.carried
+        columns = [*self.alarms.items()]
+        for name, kept in changes.items():
+            if kept is None:
+                for each in (states, held, carried, *self.alarms.values()):
+                    each.pop(name, None)  # type: ignore[attr-defined]
+                continue
+            state, alarms, hold_micros, own = kept
+            states[name] = state
+            held[name] = NOTHING if hold_micros is None else hold_micros
+            if not alarms.keys() <= self.alarms.keys():
+                for domain in alarms.keys() - self.alarms.keys():
+                    self.alarms[domain] = dict.fromkeys(states, NOTHING)
+                columns = [*self.alarms.items()]
+            for domain, column in columns:
+                column[name] = alarms.get(domain, NOTHING)
+            if own is not None:
+                carried[name] = own
+
+    def move(self, names: Collection[bytes]) -> KeyPage:
+        """Moves keys to a new page."""
+        page = KeyPage()
+        page.states = _moved(self.states, names)
+        page.hold_micros = _moved(self.hold_micros, names)
+        page.alarms = {domain: _moved(column, names) for domain, column in self.alarms.items()}
+        page.carried = _moved(self.carried, [name for name in names if name in self.carried])
+        return page
+
+    def encoded(self) -> tuple[bytes, dict[Domain, int], int]:
+        """The page as bytes, the earliest alarm of each domain, and the earliest hold or `NOTHING`."""
+        hold_micros = min(self.hold_micros.values())
+        holds = _array(self.hold_micros.values() if hold_micros < NOTHING else ())
+        alarms = {domain: _array(column.values()) for domain, column in self.alarms.items()}
+        earliest = {domain: min(moments) for domain, moments in alarms.items()}
+        content = _VERSION, self.states, holds, alarms, self.carried
+        return pickle.dumps(content, pickle.HIGHEST_PROTOCOL), earliest, hold_micros
+
+    @staticmethod
+    def decoded(stored: bytes) -> KeyPage:
+        """The page of its bytes; of none, one with no keys.
+
+        Raises:
+            ValueError: They are of another version.
+        """
+        page = KeyPage()
+        if stored:
+            page.states, holds, alarms, page.carried = _content(stored)
+            page.hold_micros = _column(page.states, holds)
+            page.alarms = {domain: _column(page.states, column) for domain, column in alarms.items()}
+        return page
+
+
+def _moved(column: dict[bytes, T], names: Iterable[bytes]) -> dict[bytes, T]:
+    return {name: column.pop(name) for name in names}
+
+
+def _array(moments: Collection[int]) -> array[int]:
+    try:
+        return array("q", moments)
+    except OverflowError:
+        # Some are beyond all times, and are brought to where an array can hold them.
+        return array("q", [_storable(micros) for micros in moments])
+
+
+def _storable(micros: int) -> int:
+    return micros if micros == NOTHING else max(-NOTHING, min(micros, NOTHING - 1))
+
+
+def _column(names: Iterable[bytes], moments: array[int]) -> dict[bytes, int]:
+    return dict(zip(names, moments, strict=True)) if moments else dict.fromkeys(names, NOTHING)
+
+
+def _content(stored: bytes) -> Any:
+    """States, holds, alarms and keys of a page, as they are stored."""
+    version, *content = pickle.loads(stored)
+    if version != _VERSION:
+        raise ValueError(f"a page of state has the format {version}, not {_VERSION}")
+    return content
+
+
+Found = tuple[int, bytes | None, bytes | None]
+"""Of a key: the number of its page, its state, and the pickled key; the state is None if there is none."""
+
+
+class KeyPages(Pages[KeyPage]):
+    """The pages of the keys of one grouping in one shard, in one micro-batch.
+
+    Args:
+        store: Where they are kept.
+        notes: What is known of them from the last micro-batch, changed in place; empty if there was nothing.
+        spread: By what hashes are divided first, so that the keys of one shard use all of its pages.
+    """
+
+    def __init__(self, store: Store, notes: PageNotes, spread: int) -> None:
+        super().__init__(store, notes, spread, PAGE_BYTES)
+        self._changes: dict[int, dict[bytes, KeptRow | None]] = {}
+
+    def find(self, number: int, names: Iterable[bytes]) -> list[tuple[bytes, Found]]:
+        """Keys in a page that has been read; it stays as it was stored, because that takes less memory."""
+        page = self.loaded[number]
+        if not page:
+            return [(name, (number, None, None)) for name in names]
+        if isinstance(page, bytes):
+            states, _, _, carried = _content(page)
+        else:
+            states, carried = page.states, page.carried
+        state_of, carried_of = states.get, carried.get
+        return [(name, (number, state_of(name), carried_of(name))) for name in names]
+
+    def page(self, number: int) -> KeyPage:
+        """A page that has been read, in the open, with what has been put into it."""
+        page = super().page(number)
+        changes = self._changes.pop(number, None)
+        if changes:
+            page.change(changes)
+        return page
+
+    def change(
+        self, changes: dict[int, dict[bytes, KeptRow | None]], grown_bytes: int, more_keys: int
+    ) -> None:
+        """Changes keys, in pages that have been read. After that, nothing is looked for before pages are written.
+
+        Args:
+            changes: What is kept of keys, by page; None takes them out.
+            grown_bytes: What that takes more than before, as `size_of` tells it.
+            more_keys: How many keys there are more.
+        """
+        self._changes = changes
+        self._changed.update(changes)
+        self._grown_bytes = grown_bytes
+        self.notes.keys += more_keys
+
+    def _decoded(self, stored: bytes) -> KeyPage:
+        return KeyPage.decoded(stored)
+
+    def _divided(self, page: KeyPage, number: int) -> dict[int, KeyPage]:
+        parts = self.by_number(page.states)
+        return {other: page.move(names) for other, names in parts.items() if other != number}
+
+
+def size_of(state: bytes, carried: bytes | None) -> int:
+    """Roughly what a key takes in a page, in bytes."""
+    return len(state) + len(carried or b"") + _KEY_BYTES
+
+
+def keys_of(stored: bytes) -> Iterator[tuple[bytes, StoredKey]]:
+    """The keys of a page of its bytes, by name.
+
+    Raises:
+        ValueError: They are of another version.
+    """
+    page = KeyPage.decoded(stored)
+    for name, state in page.states.items():
+        alarms = {domain: column[name] for domain, column in page.alarms.items() if column[name] < NOTHING}
+        held = page.hold_micros[name]
+        yield name, StoredKey(state, alarms, None if held == NOTHING else held, page.carried.get(name))
