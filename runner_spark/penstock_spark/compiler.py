@@ -27,13 +27,13 @@ from penstock_spark.plan.stream_plan import StreamPlan, show_stream_plan
 
 @dataclass(frozen=True)
 class Target:
-    """What a graph is compiled for.
+    """The options of a compilation.
 
     Attributes:
         mode: ``batch``, ``micro_batch`` or ``streaming``.
         without: The optimisations that are switched off; see `penstock.options.spark.OPTIMISATIONS`.
-        record_events: How many elements and panes of each grouping a batch records; None for none.
-        table_of: Tells the columns of a source.
+        record_events: How many elements and panes of each grouping a batch records; None turns recording off.
+        table_of: Returns the columns of a source.
     """
 
     mode: str = "batch"
@@ -43,19 +43,17 @@ class Target:
 
     @property
     def is_batch(self) -> bool:
-        """Whether one pass over bounded input gives the result."""
         return self.mode == "batch"
 
 
 @dataclass(frozen=True)
 class Pass:
-    """A step of the compiler from a graph to a graph.
+    """A pass from a graph to a graph.
 
     Attributes:
         name: The name of its module and of its golden file.
-        rewrite: Gives the new graph.
-        serves: Tells the targets that it is for.
-        switch: The optimisation that it is, if it can be switched off.
+        serves: Whether the pass applies to a target.
+        switch: The name of the option that switches the pass off, if one does.
     """
 
     name: str
@@ -73,20 +71,20 @@ def _is_stream(target: Target) -> bool:
 
 
 PASSES = (
-    # A sink's file names are output that other steps may read, so this comes before pruning.
+    # Other steps may read a sink's file names, so this comes before pruning.
     Pass("windowed_writes", lambda graph, target: windowed_writes(graph), _is_stream),
     Pass("prune", lambda graph, target: prune(graph)),
-    # A stream keeps what it combines from micro-batch to micro-batch, so that a fan-out has its use there.
+    # A stream keeps accumulators from one micro-batch to the next, so a fan-out is useful there.
     Pass("one_round", lambda graph, target: one_round(graph), _is_batch, "one_round"),
     Pass("lift_combiners", lambda graph, target: lift_combiners(graph), switch="lifted_combiners"),
-    # The sinks of a stream spread what they write by themselves.
+    # The sinks of a stream spread their elements on their own.
     Pass("spread_writes", lambda graph, target: spread_writes(graph), _is_batch),
     Pass(
         "record_groupings",
         lambda graph, target: record_groupings(graph, target.record_events or 0),
         lambda target: target.is_batch and target.record_events is not None,
     ),
-    # A grouping that Spark computes by itself cannot be recorded.
+    # A grouping that Spark computes without Python cannot be recorded.
     Pass(
         "columns",
         lambda graph, target: columns(graph, target.table_of),
@@ -94,39 +92,28 @@ PASSES = (
         "native_columns",
     ),
 )
-"""The passes over the whole graph, in their order. Each gives a graph that means the same."""
+"""The passes over the whole graph, in order. Each keeps the meaning of the graph."""
 
 STREAM_PASSES = (
     Pass("side_views", lambda graph, target: without_side_views(graph)),
     Pass("stream_views", lambda graph, target: stream_views(graph)),
 )
-"""The passes over what is left for a query when its bounded side inputs are computed before."""
+"""The passes over a query's own graph, after a batch has taken over the bounded side inputs."""
 
 
 @dataclass(frozen=True)
 class Compiled:
-    """A plan, and how the compiler came to it.
-
-    Attributes:
-        plan: The plan.
-        changes: A line for each pass that changed something.
-    """
+    """A plan, and a line for each pass that changed something."""
 
     plan: Plan | StreamPlan
     changes: tuple[str, ...]
 
     def show(self) -> str:
-        """The plan as text."""
         return show_stream_plan(self.plan) if isinstance(self.plan, StreamPlan) else show_plan(self.plan)
 
 
 def compiled(graph: Graph, target: Target) -> Compiled:
-    """The plan of a graph.
-
-    Args:
-        graph: A pipeline that the runner has found no reason to refuse.
-        target: What it is compiled for.
-    """
+    """The plan of a graph that `penstock_spark.supported.check` has accepted."""
     optimised, changes = rewritten(graph, PASSES, target)
     if target.is_batch:
         return Compiled(batch_plan(optimised, target), changes)
@@ -137,7 +124,7 @@ def compiled(graph: Graph, target: Target) -> Compiled:
 
 
 def rewritten(graph: Graph, passes: Iterable[Pass], target: Target) -> tuple[Graph, tuple[str, ...]]:
-    """The graph after the passes that serve a target, and a line for each that changed something."""
+    """The graph after the passes that apply to a target, and a line for each pass that changed something."""
     lines = []
     for each in passes:
         if each.switch in target.without or not each.serves(target):
@@ -162,7 +149,7 @@ def batch_plan(graph: Graph, target: Target = Target()) -> Plan:
 
 
 def _changes(before: Graph, after: Graph) -> list[str]:
-    """What a pass did, in the labels of the steps."""
+    """The changes of a pass, as labels of steps."""
     was, now = ({step.label: _shown(step) for step in graph.steps} for graph in (before, after))
     kinds = {
         "drops": [label for label in was if label not in now],

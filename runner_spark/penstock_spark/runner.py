@@ -1,4 +1,4 @@
-"""From a pipeline to finished Spark jobs, in the order of this file: construct, check, optimise, choose, lower, run."""
+"""Turns a pipeline into finished Spark jobs, in the order of this file: construct, check, compile, run."""
 
 from __future__ import annotations
 
@@ -25,21 +25,21 @@ class SparkRunner(PipelineRunner):
     """Runs pipelines on Spark.
 
     Args:
-        arguments: Options by name, such as ``spark=session`` or ``master="local[2]"``; they win over the pipeline's.
+        arguments: Options by name, such as ``spark=session`` or ``master="local[2]"``; they override the pipeline's.
 
     Raises:
-        TypeError: If an option's name is unknown.
+        TypeError: An option's name is unknown.
     """
 
     def __init__(self, **arguments: Any) -> None:
         self.arguments = checked_arguments(arguments, "SparkRunner")
 
     def run_pipeline(self, pipeline: Any, options: PipelineOptions) -> PipelineResult:
-        """Runs a pipeline: one in batch mode has ended when this returns, a query has started.
+        """Runs a pipeline: when this returns, a batch has ended, or a query has started.
 
         Raises:
-            UnsupportedByRunner: The pipeline asks for something that this runner does not do.
-            Exception: Whatever user code raised, with the step named.
+            UnsupportedByRunner: The pipeline asks for something that this runner does not support.
+            Exception: The user code's exception, with the name of the step.
         """
         from penstock_spark.process.interrupts import stoppable
         from penstock_spark.reports.spark_errors import Surroundings, translating
@@ -62,13 +62,8 @@ class SparkRunner(PipelineRunner):
     ) -> Compiled:
         """The plan of a graph, for one pass over bounded input or for a streaming query.
 
-        Args:
-            graph: The pipeline.
-            settings: Its options.
-            table_of: Tells the columns of a source.
-
         Raises:
-            UnsupportedByRunner: The graph asks for something that this runner does not do.
+            UnsupportedByRunner: The graph asks for something that this runner does not support.
         """
         mode = settings.mode or default_mode(graph)
         check(graph, mode)
@@ -88,7 +83,7 @@ class SparkRunner(PipelineRunner):
         return "\n\n".join(f"# {title}\n{text}" for title, text in parts.items() if text or title != "passes")
 
     def element_type_of(self, source: Source, options: PipelineOptions, where: str) -> Any:
-        """The type of a source's elements, by its files or by a session that is there already; starts nothing."""
+        """The type of a source's elements, from its files or from an existing session; starts nothing."""
         from penstock_spark.formats.registry import element_type_of
         from penstock_spark.session.session import existing_session
 
@@ -111,17 +106,17 @@ class SparkRunner(PipelineRunner):
         settings = self._settings(pipeline.options)
         opened = Opened(settings, self.local_only)
         if isinstance(schema, str):
-            # Only Spark itself can read it.
+            # Only Spark itself can parse it.
             _ = opened.session
         plan = self.compiled(graph.leading_to(step), settings, opened.table_of).plan
         if isinstance(plan, StreamPlan):
-            what = "a PCollection of a streaming pipeline is no DataFrame"
+            what = "a PCollection of a streaming pipeline cannot become a DataFrame"
             raise UnsupportedByRunner(what, where=step.where, hint="use mode='batch'")
         spark = lower_only(plan, settings, opened)
         return moved(into[0], spark)
 
     def _settings(self, options: PipelineOptions) -> SparkOptions:
-        """The pipeline's options with the runner's own arguments over them, checked."""
+        """The pipeline's options, overridden by the runner's arguments and checked."""
         settings = options.view_as(SparkOptions)
         if self.arguments:
             settings = copy.copy(settings)

@@ -1,4 +1,4 @@
-"""Every refusal: what this runner does not do, by name, with a hint, before anything starts."""
+"""Refuses, by name and with a hint, what this runner does not support, before anything starts."""
 
 from __future__ import annotations
 
@@ -26,7 +26,7 @@ _STREAMS = (RecordedStream, StreamSource, PeriodicSource, SequenceSource)
 
 
 def default_mode(graph: Graph) -> str:
-    """The mode of a pipeline that asks for none: ``streaming`` if a source is unbounded, else ``batch``."""
+    """The mode of a pipeline whose options name none: ``streaming`` if a source is unbounded, else ``batch``."""
     read = (output.edge for step in graph.steps if not step.inputs for output in step.outputs)
     return "batch" if all(graph.edge(edge).is_bounded for edge in read) else "streaming"
 
@@ -34,12 +34,8 @@ def default_mode(graph: Graph) -> str:
 def check(graph: Graph, mode: str) -> None:
     """Refuses a pipeline that this runner cannot run.
 
-    Args:
-        graph: The pipeline.
-        mode: ``batch``, ``micro_batch`` or ``streaming``.
-
     Raises:
-        UnsupportedByRunner: Naming the step, what it asks for, and what to do instead.
+        UnsupportedByRunner: The error names the step, what it asks for, and what to do instead.
     """
     for step in graph.steps:
         for what, hint in _refusals(graph, step, mode):
@@ -47,21 +43,21 @@ def check(graph: Graph, mode: str) -> None:
     if mode != "batch":
         for step, what, hint in _clocks(graph):
             raise UnsupportedByRunner(what, where=step.where, hint=hint)
-    # Which elements may be retractions can only be asked when all triggers are known.
+    # This asks the triggers' machines, so all triggers must be known.
     retracting = retracting_edges(graph, is_streaming=mode != "batch")
     unending = unending_edges(graph) if mode != "batch" else frozenset()
     for step in graph.steps:
         if any(side.edge in unending for side in step.side_inputs) and not retracting.isdisjoint(step.inputs):
             raise UnsupportedByRunner(
-                "its input may take elements back, which would meet another side input than when they came",
+                "its input may take elements back, and a retraction may meet another side input than its element did",
                 where=step.where,
                 hint="join the two, or read the side input before the grouping that takes elements back",
             )
         if isinstance(step.primitive, Write) and not retracting.isdisjoint(step.inputs):
             raise UnsupportedByRunner(
-                "a sink takes no elements that take earlier ones back, and its input may hold some",
+                "a sink cannot write elements that take earlier ones back, and its input may contain some",
                 where=step.where,
-                hint="write what Changelog() makes of them, or group in the mode ACCUMULATING or DISCARDING",
+                hint="apply Changelog() before the write, or group in the mode ACCUMULATING or DISCARDING",
             )
 
 
@@ -81,16 +77,16 @@ def _refusals(graph: Graph, step: Step, mode: str) -> Iterator[tuple[str, str]]:
 
 def _unbounded(graph: Graph, step: Step) -> Iterator[tuple[str, str]]:
     if not step.inputs and any(not graph.edge(output.edge).is_bounded for output in step.outputs):
-        hint = "leave mode='batch' out, and the pipeline runs as a stream; or read a bounded source"
-        yield "an unbounded source cannot be read in batch mode", hint
+        hint = "leave out mode='batch' to run the pipeline as a stream, or read a bounded source"
+        yield "batch mode cannot read an unbounded source", hint
 
 
 def _streaming(graph: Graph, step: Step) -> Iterator[tuple[str, str]]:
     match step.primitive:
         case Read(source) if not (source.is_bounded or isinstance(source, _STREAMS)):
             yield (
-                f"nothing says how {source.describe()} is read as a stream",
-                "use a source of penstock.io, with as_stream()",
+                f"the runner cannot read {source.describe()} as a stream",
+                "use a source of penstock.io with as_stream()",
             )
         case Write(sink) if format_of(sink).files and writes_by_window(graph, step):
             edge = graph.edge(step.inputs[0])
@@ -101,13 +97,13 @@ def _streaming(graph: Graph, step: Step) -> Iterator[tuple[str, str]]:
             if is_never and not edge.is_bounded:
                 yield (
                     "To write a GlobalWindow unbounded PCollection, triggering_frequency must be set and be greater "
-                    "than 0: its names are asked for when the window ends, which it never does",
-                    "pass triggering_frequency, put WindowInto before, or end the pipeline with the write",
+                    "than 0: a file gets its name when its window ends, and the global window never ends",
+                    "pass triggering_frequency, put WindowInto before the write, or let no step read its results",
                 )
 
 
 def _clocks(graph: Graph) -> Iterator[tuple[Step, str, str]]:
-    """Sources whose processing times cannot be had together."""
+    """Sources whose clocks cannot run in one query."""
     reads = [(step, step.primitive.source) for step in graph.steps if isinstance(step.primitive, Read)]
     recorded = [step for step, source in reads if isinstance(source, RecordedStream)]
     ticks = [step for step, source in reads if _has_arrival_times(source)]
@@ -116,9 +112,9 @@ def _clocks(graph: Graph) -> Iterator[tuple[Step, str, str]]:
         if one and other:
             yield (
                 other[0],
-                f"it does not go by the same clock as {one[0].label!r}: a TestStream has its own, recorded arrival "
-                "times are another, and all else goes by the machine's",
-                "read recorded streams with arrival times, all of them, or none",
+                f"it does not use the same clock as {one[0].label!r}: a TestStream has its own clock, recorded arrival "
+                "times are another, and every other source uses the machine's",
+                "give all sources recorded arrival times, or none of them",
             )
 
 
@@ -130,17 +126,17 @@ def _dofn(signature: DoFnSignature) -> Iterator[tuple[str, str]]:
     if signature.is_splittable:
         yield (
             "a splittable DoFn is not supported yet",
-            "create the parts of the work as elements and Reshuffle them",
+            "create an element for each part of the work, and Reshuffle the elements",
         )
     if "WatermarkEstimatorParam" in signature.kinds:
-        yield "a watermark estimator has no meaning in batch mode", "leave the parameter out"
+        yield "a watermark estimator has no meaning in batch mode", "leave out the parameter"
 
 
 def _stateful(graph: Graph, step: Step) -> Iterator[tuple[str, str]]:
     windowfn = windowing_of(graph, step.inputs[0]).windowfn
     if windowfn.is_merging():
         yield (
-            f"state belongs to one window, and those of {windowfn} merge",
+            f"state belongs to one window, and the windows of {windowfn} merge",
             "use windows that do not merge, or group first and process the groups",
         )
 
@@ -150,6 +146,6 @@ def _trigger(trigger: TriggerFn) -> Iterator[tuple[str, str]]:
         machine_of(trigger)
     except TypeError:
         yield (
-            f"nothing says how the trigger {trigger} works",
-            "derive triggers of your own from CustomTrigger",
+            f"the runner does not know the trigger {trigger}",
+            "derive your own trigger from CustomTrigger",
         )

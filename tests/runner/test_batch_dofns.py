@@ -282,7 +282,7 @@ def test_elements_that_a_batch_cannot_have_are_refused_and_not_changed(kind: typ
             run_plain(pipeline, Settings(1))
         failure = find_failure(str(raised.value))
         assert failure is not None
-        assert "an element of a batch is not what its type hint says" in failure.message
+        assert "an element of a batch does not match its type hint" in failure.message
         assert "'Break'" in failure.where
         assert "987654" not in failure.frames + failure.message
 

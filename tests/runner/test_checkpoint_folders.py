@@ -70,7 +70,7 @@ def test_an_accepted_change_is_put_in_force_and_the_plan_before_is_kept(tmp_path
     finish(place, 0, 1, 10, 9)
     changed = open_at(place, replace(BASE, more=written("Out")).signature())
     assert (changed.is_new, changed.new_sinks) == (False, ("Out",))
-    assert changed.notes == ("'Out' gets what comes from now on",)
+    assert changed.notes == ("'Out' gets only elements from now on",)
     assert changed.plan["since"] == 11
     finish(place, 11)
     assert open_at(place, BASE.signature()).plan == {**before, "since": 12}
@@ -103,14 +103,14 @@ def test_a_refusal_is_a_readable_difference_and_changes_nothing(tmp_path: Path) 
         open_at(place, new.signature())
     assert str(raised.value).splitlines() == [
         "the pipeline does not fit the state in its checkpoint; nothing was changed",
-        "  the keys are spread over another number of shards: pass shuffle_partitions=4",
+        "  the number of shards has changed: pass shuffle_partitions=4",
         "    - 4",
         "    + 8",
         "  'Sum' has another trigger",
         "    - Repeatedly(underlying=AfterCount(count=3))",
         "    + Repeatedly(underlying=AfterCount(count=4))",
         f"  in {tmp_path}",
-        "  hint: give the pipeline back what it had, or begin anew in another checkpoint_location",
+        "  hint: undo the change of the pipeline, or start again in another checkpoint_location",
     ]
     assert contents(tmp_path) == before
 
@@ -119,7 +119,7 @@ def test_a_refusal_is_a_readable_difference_and_changes_nothing(tmp_path: Path) 
 def test_a_folder_of_something_else_is_refused(tmp_path: Path, names: list[str]) -> None:
     for name in names:
         (tmp_path / name).mkdir()
-    with pytest.raises(ValueError, match=rf"no checkpoint of penstock: it holds {sorted(names)[0]}"):
+    with pytest.raises(ValueError, match=rf"not a penstock checkpoint: it holds {sorted(names)[0]}"):
         open_at(DiskPlace(tmp_path), BASE.signature())
     assert DiskPlace(tmp_path).names() == sorted(names)
 
@@ -127,13 +127,13 @@ def test_a_folder_of_something_else_is_refused(tmp_path: Path, names: list[str])
 @pytest.mark.parametrize("content", ["", "[]", "{}", '{"format": "1"}', '{"format": 1}', "\u00e9"])
 def test_a_plan_that_is_none_is_refused(tmp_path: Path, content: str) -> None:
     (tmp_path / "plan.json").write_bytes(content.encode("latin-1"))
-    with pytest.raises(ValueError, match=r"plan\.json is no plan of a checkpoint"):
+    with pytest.raises(ValueError, match=r"plan\.json is not the plan of a checkpoint"):
         open_at(DiskPlace(tmp_path), BASE.signature())
 
 
 def test_a_plan_of_a_newer_format_is_refused(tmp_path: Path) -> None:
     (tmp_path / "plan.json").write_text('{"format": 2, "penstock": "9.0"}')
-    with pytest.raises(ValueError, match=r"made by penstock 9\.0 and has the format 2"):
+    with pytest.raises(ValueError, match=r"penstock 9\.0 wrote it in the format 2"):
         open_at(DiskPlace(tmp_path), BASE.signature())
 
 
@@ -217,7 +217,7 @@ def test_commands_are_files_in_order_of_their_names(tmp_path: Path, monkeypatch:
 )
 def test_there_are_no_other_commands(tmp_path: Path, name: str, argument: str | None) -> None:
     place = DiskPlace(tmp_path)
-    with pytest.raises(ValueError, match="there is no command"):
+    with pytest.raises(ValueError, match=r"the command .* does not exist"):
         open_at(place, BASE.signature()).command(name, argument)
     assert commands(place) == []
 
@@ -240,5 +240,5 @@ def test_plans_are_read_once_and_strangers_are_told_by_their_names(
         assert read == ["plan.json"]
     stranger = DiskPlace(tmp_path / "photos")
     stranger.write("may.jpg", b"")
-    with pytest.raises(ValueError, match=r"the folder is no checkpoint of penstock: it holds may\.jpg"):
+    with pytest.raises(ValueError, match=r"the folder is not a penstock checkpoint: it holds may\.jpg"):
         folder._refuse_strangers(stranger)

@@ -72,13 +72,13 @@ def test_a_change_that_state_survives_is_not_refused(old: Pipeline, new: Pipelin
     [
         (BASE, BASE, None),
         (BASE, replace(BASE, step_label="Renamed"), None),
-        (BASE, replace(BASE, more=grouped("More")), "'More' begins empty"),
-        (BASE, replace(BASE, more=written("Out")), "'Out' gets what comes from now on"),
-        (replace(BASE, more=written("Out")), BASE, "nothing is written to 'Out' any more"),
+        (BASE, replace(BASE, more=grouped("More")), "'More' starts without state"),
+        (BASE, replace(BASE, more=written("Out")), "'Out' gets only elements from now on"),
+        (replace(BASE, more=written("Out")), BASE, "the pipeline no longer writes to 'Out'"),
         (
             BASE,
             replace(BASE, source=TestStream().add_elements([("ann", 1)])),
-            "the source 'Clicks' is described otherwise",
+            "the source 'Clicks' has another description",
         ),
         (
             replace(BASE, source=lines(event_time=float, watermark=BoundedDisorder(60))),
@@ -131,15 +131,19 @@ def streamed(**arguments: Any) -> Pipeline:
     ("old", "new", "reason"),
     [
         (BASE, replace(BASE, mode="micro_batch"), "the pipeline has another mode"),
-        (BASE, replace(BASE, shards=8), "another number of shards: pass shuffle_partitions=4\n  - 4\n  + 8"),
-        (BASE, replace(BASE, top=False), "another number of groupings in a row"),
-        (BASE, replace(BASE, top=False), "'Top' is missing, and its state is there"),
-        (BASE, replace(BASE, sum_label="Total"), "if it is 'Total' now, give it its old label back"),
+        (
+            BASE,
+            replace(BASE, shards=8),
+            "the number of shards has changed: pass shuffle_partitions=4\n  - 4\n  + 8",
+        ),
+        (BASE, replace(BASE, top=False), "the longest chain of groupings has another length"),
+        (BASE, replace(BASE, top=False), "'Top' is missing, but the checkpoint has its state"),
+        (BASE, replace(BASE, sum_label="Total"), "if its label is 'Total' now, give it the old label again"),
         (BASE, replace(BASE, sum_label="Total", combine=MeanCombineFn()), "pass drop_state=['Sum']"),
         (
             replace(BASE, more=grouped("More")),
             replace(BASE, more=grouped("More", deep=True)),
-            "'More' comes after another number of groupings",
+            "'More' has another level",
         ),
         (BASE, replace(BASE, more_sources=()), "the source 'Names' is missing"),
         (BASE, replace(BASE, more_sources=("Names", "Ages")), "the source 'Ages' is new"),
@@ -148,12 +152,12 @@ def streamed(**arguments: Any) -> Pipeline:
             replace(BASE, more_sources=("Ages", "Names")),
             "the sources are in another order\n  - Names, Ages, Clicks\n  + Ages, Names, Clicks",
         ),
-        (BASE, replace(BASE, source=beam.Create([1])), "the source 'Clicks' is of another kind"),
-        (BASE, streamed(watermark=OrderedPartitions()), "the pipeline goes by another processing time"),
+        (BASE, replace(BASE, source=beam.Create([1])), "the source 'Clicks' has another kind"),
+        (BASE, streamed(watermark=OrderedPartitions()), "the pipeline uses another clock"),
         (
             streamed(watermark=BoundedDisorder(60)),
             streamed(watermark=OrderedPartitions()),
-            "finds its watermark in another way\n  - BoundedDisorder\n  + OrderedPartitions",
+            "estimates its watermark in another way\n  - BoundedDisorder\n  + OrderedPartitions",
         ),
         (
             streamed(watermark=BoundedDisorder(60)),
@@ -185,7 +189,7 @@ def streamed(**arguments: Any) -> Pipeline:
         (windowed(), windowed(windowfn=Sessions(60)), "'Sum' has other windows"),
         (windowed(), windowed(trigger=AfterCount(4)), "- Repeatedly(underlying=AfterCount(count=3))"),
         (windowed(), windowed(accumulation_mode=RETRACTING), "'Sum' has another accumulation mode"),
-        (windowed(), windowed(accumulation_mode=RETRACTING), "'Top' has windows that hold something else"),
+        (windowed(), windowed(accumulation_mode=RETRACTING), "'Top' has windows with other contents"),
         (windowed(), windowed(allowed_lateness=5), "'Sum' has another allowed lateness"),
         (
             windowed(),
@@ -222,7 +226,7 @@ def test_another_pipeline_altogether_is_said_to_be_one() -> None:
     new = replace(BASE, source_label="Views", sum_label="Count", top=False, more_sources=())
     [refusal] = compare(BASE.signature(), new.signature()).refusals
     assert refusal.splitlines() == [
-        "it is another pipeline's: no source and no grouping of the checkpoint is in this one",
+        "it belongs to another pipeline: this pipeline has none of the checkpoint's sources and groupings",
         "  - Clicks, Names, Sum, Top",
         "  + Count, Views",
     ]
@@ -230,7 +234,7 @@ def test_another_pipeline_altogether_is_said_to_be_one() -> None:
 
 def test_a_newer_format_is_not_looked_into() -> None:
     [refusal] = compare({"format": 2, "penstock": "9.0"}, BASE.signature()).refusals
-    assert "made by penstock 9.0 and has the format 2" in refusal
+    assert "penstock 9.0 wrote it in the format 2" in refusal
 
 
 def test_state_is_given_up_where_that_is_said_and_only_there() -> None:
@@ -240,7 +244,7 @@ def test_state_is_given_up_where_that_is_said_and_only_there() -> None:
     assert "the state of 'More' is given up" in comparison.notes
     kept = compare(old, old, ["More", "Moore"])
     assert [refusal.startswith("drop_state names 'More', which is in") for refusal in kept.refusals] == [True]
-    assert kept.notes == ["drop_state names 'Moore', of which there is no state"]
+    assert kept.notes == ["drop_state names 'Moore', which has no state in the checkpoint"]
 
 
 # Descriptions as text.

@@ -19,17 +19,17 @@ from penstock_spark.checkpoints.compare import compare
     [
         ("4.3.0", "4.3.2", None, None),
         ("4.3.2", "4.3.0", None, None),
-        ("4.1.4", "4.3.0", None, "it was written by an older Spark"),
+        ("4.1.4", "4.3.0", None, "an older Spark wrote it"),
         (
             "4.3.0",
             "4.2.1",
-            "it was written by a newer Spark: use that one, or a later one\n  - 4.3.0\n  + 4.2.1",
+            "a newer Spark wrote it: use that version, or a later one\n  - 4.3.0\n  + 4.2.1",
             None,
         ),
         (
             "4.0.5",
             "4.1.4",
-            "it was written by Spark 4.0, whose state no later one reads: use that one\n  - 4.0.5\n  + 4.1.4",
+            "Spark 4.0 wrote it, and later versions cannot read its state: use Spark 4.0\n  - 4.0.5\n  + 4.1.4",
             None,
         ),
         ("4.0.1", "4.0.5", None, None),

@@ -53,7 +53,7 @@ SAID = {
         "java.io.IOException: No space left on device",
         "a disk is full",
         STEP,
-        "make room",
+        "free some space",
     ),
     "the disk of the checkpoint is full": (
         "org.apache.hadoop.fs.FSError: java.io.IOException: No space left on device",
@@ -63,9 +63,9 @@ SAID = {
     ),
     "a checkpoint that may not be written": (
         "java.io.FileNotFoundException: /data/checkpoint/spark/offsets/.0.tmp (Read-only file system)",
-        "/data/checkpoint/spark/offsets/.0.tmp may not be written",
+        "has no permission to write or read /data/checkpoint/spark/offsets/.0.tmp",
         f"in the checkpoint {CHECKPOINT}",
-        "check the rights",
+        "check the permissions",
     ),
     "a state file that is gone": (
         "org.apache.spark.SparkException: [CANNOT_LOAD_STATE_STORE.CANNOT_READ_STREAMING_STATE_FILE] An error occurred "
@@ -74,19 +74,19 @@ SAID = {
         "checkpoint location or clear the existing checkpoint location. SQLSTATE: 58030",
         "the checkpoint is damaged",
         f"in the checkpoint {CHECKPOINT}",
-        "begin anew with another checkpoint_location",
+        "start again with another checkpoint_location",
     ),
     "a log of sources that was changed": (
         "org.apache.hadoop.fs.ChecksumException: Checksum error: file:/data/checkpoint/spark/sources/1/0 at 0 exp: "
         "-267894409 got: -1529400198",
-        "the checkpoint is damaged: /data/checkpoint/spark/sources/1/0 is not what was written",
+        "the checkpoint is damaged: /data/checkpoint/spark/sources/1/0 has changed since Spark wrote it",
         f"in the checkpoint {CHECKPOINT}",
         "restore the folder",
     ),
     "a compressed file of which a part is there": (
         "org.apache.spark.SparkException: [FAILED_READ_FILE.NO_HINT] Encountered error while reading file "
         "file:///data/in/may%202.txt.gz.  SQLSTATE: KD001",
-        "/data/in/may 2.txt.gz is damaged, or only a part of the file is there",
+        "/data/in/may 2.txt.gz is damaged or incomplete",
         "at step 'Lines",
         "replace the file",
     ),
@@ -101,19 +101,19 @@ SAID = {
     "a file that is gone": (
         "org.apache.spark.SparkException: [FAILED_READ_FILE.FILE_NOT_EXIST] Encountered error while reading file "
         "hdfs://name:9000/logs/1.txt. File does not exist. It is possible the underlying files have been updated.",
-        "hdfs://name:9000/logs/1.txt is gone since the pipeline has found it",
+        "hdfs://name:9000/logs/1.txt was deleted or moved after the pipeline found it",
         STEP,
-        "files stay where they are",
+        "leave files where they are",
     ),
     "a file where a folder has to be": (
         "org.apache.hadoop.fs.ParentNotDirectoryException: Parent path is not a directory: file:/data/out",
-        "/data/out is a file, where a folder has to be",
+        "/data/out is a file, but must be a folder",
         STEP,
         "write to another path",
     ),
     "too little memory for Java": (
         "java.lang.OutOfMemoryError: Java heap space",
-        "Java's memory was not enough",
+        "Java ran out of memory",
         STEP,
         "spark.driver.memory",
     ),
@@ -127,14 +127,14 @@ SAID = {
     "a value that Spark cannot cast": (
         "org.apache.spark.SparkNumberFormatException: [CAST_INVALID_INPUT] The value 'secret 41' of the type "
         '"STRING" cannot be cast to "INT" because it is malformed. SQLSTATE: 22018',
-        'a value of the type "STRING" cannot be cast to "INT"',
+        'Spark cannot cast a value of the type "STRING" to "INT"',
         STEP,
         "try_cast",
     ),
     "a line that is not as the schema says": (
         "org.apache.spark.SparkException: [MALFORMED_RECORD_IN_PARSING.WITHOUT_SUGGESTION] Malformed records are "
         "detected in record parsing: [secret 41]. Parse Mode: FAILFAST. SQLSTATE: 22023",
-        "a line of the input is not as the schema says",
+        "a line of the input does not match the schema",
         STEP,
         "PERMISSIVE",
     ),
@@ -143,7 +143,7 @@ SAID = {
         "org.apache.spark.sql.Row. SQLSTATE: XX000",
         "Spark failed: [NEW_IN_ITS_NEXT_VERSION] It met a Thing in Row.",
         STEP,
-        "at the level DEBUG",
+        "penstock_spark.spark to DEBUG",
     ),
 }
 

@@ -185,7 +185,7 @@ def test_state_in_windows_that_merge_is_refused() -> None:
     pipeline = beam.Pipeline()
     given = elements(pipeline, ("a", "z", 9)) | beam.WindowInto(Sessions(10))
     collect(given | "Late" >> beam.ParDo(Late()))
-    with pytest.raises(UnsupportedByRunner, match=r"those of Sessions\(.*\) merge\n  at step 'Late'"):
+    with pytest.raises(UnsupportedByRunner, match=r"the windows of Sessions\(.*\) merge\n  at step 'Late'"):
         create_runner("SparkRunner").compiled(pipeline.to_graph(), PipelineOptions().view_as(_options()))
 
 

@@ -216,7 +216,7 @@ def test_a_watermark_of_the_users_own_is_a_moment_or_seconds_or_none(watermark, 
 @pytest.mark.parametrize("answer", [None, 7, (1, 2, 3), (None, "7"), (None, float("nan"))])
 def test_an_answer_that_is_no_watermark_is_refused(answer) -> None:
     with pytest.raises(
-        TypeError, match=r"Answers.advance returned .*, which is no pair of a state and a"
+        TypeError, match=r"Answers.advance returned .* that is not a pair of a state and a"
     ) as caught:
         watermarks(Answers(answer), Step(1))
     assert "\n  hint: return (state, watermark)" in str(caught.value)
@@ -226,5 +226,5 @@ def test_a_policy_that_is_none_of_these_is_refused() -> None:
     class Unknown(WatermarkPolicy):
         pass
 
-    with pytest.raises(TypeError, match="is no watermark policy that the runner knows\n  hint: derive"):
+    with pytest.raises(TypeError, match=r"the runner does not know the watermark policy .*\n  hint: derive"):
         Estimator(IdleTimeout(Unknown()))

@@ -288,7 +288,7 @@ def test_elements_that_would_not_come_back_are_refused(
     element_type: Any, batch_type: Any, elements: list[Any]
 ) -> None:
     converter = BatchConverter.from_typehints(element_type=element_type, batch_type=batch_type)
-    with pytest.raises(TypeError, match="an element of a batch is not what its type hint says") as raised:
+    with pytest.raises(TypeError, match="an element of a batch does not match its type hint") as raised:
         converter.produce_batch(elements)
     assert raised.value.__suppress_context__ or raised.value.__context__ is None
 

@@ -406,7 +406,7 @@ def test_a_source_that_does_not_end_can_be_built_with_and_is_refused_before_anyt
     read = pipeline | "Endless" >> Read(Endless())
     assert not read.is_bounded
     refusal = (
-        r"(?s)nothing says how the source Endless is read as a stream\n  at step 'Endless' .*\n  hint: use a"
+        r"(?s)the runner cannot read the source Endless as a stream\n  at step 'Endless' .*\n  hint: use a"
     )
     with pytest.raises(UnsupportedByRunner, match=refusal):
         pipeline.run()

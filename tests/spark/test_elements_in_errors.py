@@ -47,4 +47,4 @@ def test_the_failing_element_is_told_only_on_demand(name, capfd):
     assert str(SECRET) not in hidden + "".join(capfd.readouterr())
     assert "show_elements_in_errors" in hidden
     options = beam.options.pipeline_options.PipelineOptions(["--show_elements_in_errors"])
-    assert f"its element is {SECRET}" in failure_of(STEPS[name], options=options)
+    assert f"the element is {SECRET}" in failure_of(STEPS[name], options=options)

@@ -112,7 +112,7 @@ def test_a_stream_that_somebody_else_stops_has_failed(spark, tmp_path) -> None:
     result = started(tmp_path / "in", found, grouped=False)
     wait_for(lambda: found, result)
     result._running._started.stop()
-    with pytest.raises(beam.error.RunnerError, match="stopped from outside"):
+    with pytest.raises(beam.error.RunnerError, match="stopped the stream before its end"):
         result.wait_until_finish()
     assert result.state == "FAILED"
 
@@ -123,7 +123,7 @@ def test_a_run_that_has_ended_is_not_gone_on_with(spark, tmp_path) -> None:
     found: list[Any] = []
     assert started(folder, found, flags, ends=True).wait_until_finish() == "DONE"
     add(folder, "b.txt", "red 3")
-    with pytest.raises(ValueError, match=r"(?s)has ended: DONE at .*late.*hint: begin anew"):
+    with pytest.raises(ValueError, match=r"(?s)has ended: DONE at .*late.*hint: start again"):
         started(folder, found, flags, ends=True)
     assert found == [("red", 2)]
     # Without windows nothing can be late: the next run reads what is new.

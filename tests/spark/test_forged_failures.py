@@ -47,7 +47,7 @@ def test_a_forged_mark_in_a_line_that_spark_cannot_cast_is_only_text(spark, touc
     lines = spark.createDataFrame([(forged(touched),)], "line string")
     pipeline = beam.Pipeline()
     pipeline | from_dataframe(lines.select(F.col("line").cast("int").alias("n"))) | beam.Map(str)
-    with pytest.raises(RunnerError, match='a value of the type "STRING" cannot be cast to "INT"'):
+    with pytest.raises(RunnerError, match='Spark cannot cast a value of the type "STRING" to "INT"'):
         pipeline.run()
     assert not os.path.exists(touched)
     assert "penstock-failure" not in "".join(capfd.readouterr())

@@ -97,7 +97,7 @@ def test_a_stream_is_cancelled_and_says_how_to_go_on(
     assert _status(process) == 128 + number, said
     assert f"penstock: {name}: the stream was cancelled" in said
     assert f"is in the checkpoint {checkpoint}" in said
-    assert f"to go on from there: {sys.executable}" in said or "interruptible.py stream" in said
+    assert f"to continue from there: {sys.executable}" in said or "interruptible.py stream" in said
     assert f"'--checkpoint_location={checkpoint}'" in said
     assert "PyGILState" not in said
     assert "went on" not in said

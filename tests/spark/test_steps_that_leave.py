@@ -56,8 +56,8 @@ ENDS = {
     says_goodbye: "the step left with SystemExit: good bye",
     is_interrupted: "the step left with KeyboardInterrupt",
     closes: "the step left with GeneratorExit",
-    asks_for_much: "a step asks for more memory than there is",
-    asks_numpy_for_much: "a step asks for more memory than there is: Unable to allocate",
+    asks_for_much: "a step asks for more memory than the machine has",
+    asks_numpy_for_much: "a step asks for more memory than the machine has: Unable to allocate",
 }
 
 

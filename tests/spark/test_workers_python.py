@@ -71,9 +71,7 @@ def test_another_minor_version_of_the_workers_is_said_before_anything_starts(
 ) -> None:
     own = context.pythonVer
     monkeypatch.setattr(context, "pythonVer", "3.2")
-    told = (
-        rf"(?s)workers run Python {own}, and the driver Python 3.2.*\n  in .*PYSPARK_PYTHON.*\n  hint: run "
-    )
+    told = rf"(?s)workers run Python {own}, and the driver runs Python 3.2.*\n  in .*PYSPARK_PYTHON.*\n  hint: run "
     with pytest.raises(RunnerError, match=told):
         check_workers_python(context, is_local=False)
     assert context not in workers_python._checked

@@ -1,4 +1,4 @@
-"""Records as Arrow columns: the schema of a row type, and rows, dicts and tuples as columns of it."""
+"""Records as Arrow columns: the schema of a row type, and its rows, dicts and tuples as columns."""
 
 from __future__ import annotations
 
@@ -52,7 +52,7 @@ def schema_of(element_type: Any, where: str) -> pa.Schema:
     if not fields:
         raise ValueError(
             three_parts(
-                f"the columns of {element_type} are not known",
+                f"penstock cannot find the columns of the type {element_type}",
                 where=where,
                 hint="pass a schema, or give the elements a NamedTuple type",
             )
@@ -84,7 +84,7 @@ def field_of(name: str, hint: Any, where: str) -> pa.Field:
 
 
 def _optional(hint: Any) -> tuple[Any, bool]:
-    """The type without None, and whether there was None."""
+    """The type without None, and whether it included None."""
     members = getattr(hint, "union_types", None) or (
         typing.get_args(hint) if typing.get_origin(hint) in (typing.Union, types.UnionType) else ()
     )
@@ -139,13 +139,13 @@ def _type(name: str, hint: Any, where: str) -> pa.DataType:
         return pa.map_(field_of("key", pair[0], where).type, field_of("value", pair[1], where))
     raise ValueError(
         three_parts(
-            f"no column can hold the type {hint} of the field {name}", where=where, hint="pass a schema"
+            f"a column cannot hold the type {hint} of the field {name}", where=where, hint="pass a schema"
         )
     )
 
 
 def plain(value: Any) -> Any:
-    """A value as Arrow takes it: records are dicts, at any depth, and timestamps datetimes.
+    """A value in the form that Arrow accepts: at any depth, records become dicts and timestamps become datetimes.
 
     >>> from penstock.pvalue import Row
     >>> plain(Row(a=[Row(b=Timestamp(0))]))
@@ -194,7 +194,7 @@ def _column(records: list[Any], field: pa.Field, where: str) -> pa.Array:
         kind = type(next(record for record in records if not isinstance(record, dict))).__name__
         raise TypeError(
             three_parts(
-                f"a {kind} is no record with named fields", where=where, hint="make it a dict or a Row"
+                f"an element of type {kind} has no named fields", where=where, hint="make it a dict or a Row"
             )
         ) from None
     return column_of(values, field, where)
@@ -204,7 +204,7 @@ def column_of(values: Sequence[Any], field: pa.Field, where: str) -> pa.Array:
     """Values as a column.
 
     Raises:
-        TypeError: A value does not fit: it is of another type, beyond 64 bits, or None where that is not declared.
+        TypeError: A value has another type, exceeds 64 bits, or is None in a field that is not nullable.
     """
     name = field.name
     nulls_fit = field.nullable or not any(value is None for value in values)
@@ -215,13 +215,13 @@ def column_of(values: Sequence[Any], field: pa.Field, where: str) -> pa.Array:
         if nulls_fit and exact:
             return pa.array(values, field.type)
     except (pa.ArrowException, TypeError, ValueError, OverflowError):
-        # Arrow's own text shows the value.
+        # Arrow's own message would show the value.
         pass
     raise TypeError(
         three_parts(
             f"a value of the field {name} does not fit the type {field.type}{'' if field.nullable else ' not null'}",
             where=where,
-            hint="correct the declared type or the schema, or convert the value first; int is 64 bits wide",
+            hint="correct the declared type or the schema, or convert the value first (an int has 64 bits)",
         )
     )
 
@@ -233,7 +233,7 @@ def _has_map(kind: pa.DataType) -> bool:
 
 
 def _with_pairs(value: Any, kind: pa.DataType) -> Any:
-    """A value with tuples for the items of maps, at any depth; they may be dicts, or lists of pairs."""
+    """A value whose maps, at any depth, are lists of pairs instead of dicts."""
     if value is None:
         return None
     if isinstance(kind, pa.MapType):
@@ -245,7 +245,7 @@ def _with_pairs(value: Any, kind: pa.DataType) -> Any:
 
 
 def _are_exact(values: Sequence[Any], column: pa.DataType) -> bool:
-    """Whether Arrow keeps values as they are, at any depth."""
+    """Whether Arrow keeps the values unchanged, at any depth."""
     if isinstance(column, pa.ListType):
         lists = [value for value in values if isinstance(value, list | tuple)]
         return _are_exact([each for value in lists for each in value], column.value_type)
@@ -260,7 +260,7 @@ def _are_exact(values: Sequence[Any], column: pa.DataType) -> bool:
 
 
 def _is_exact(kind: type, column: pa.DataType) -> bool:
-    """Whether Arrow keeps values of a Python type as they are: it cuts 1.5 to the int 1, and reads bytes as text."""
+    """Whether Arrow keeps values of a Python type unchanged: it cuts 1.5 to the int 1, and reads bytes as text."""
     if kind is type(None):
         return True
     if pa.types.is_integer(column):

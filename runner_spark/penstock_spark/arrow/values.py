@@ -1,4 +1,4 @@
-"""Arrow columns as Python values: dicts or Rows, instants in UTC."""
+"""Converts Arrow columns to Python values: dicts or Rows, with instants in UTC."""
 
 from __future__ import annotations
 
@@ -14,7 +14,7 @@ Convert = Callable[[Any], Any]
 
 
 def in_utc(kind: pa.DataType) -> pa.DataType:
-    """The type with every time zone replaced by UTC: the instants are the same, and Python shows them in UTC.
+    """The type with every time zone replaced by UTC: the instants stay the same, and Python shows them in UTC.
 
     >>> in_utc(pa.list_(pa.timestamp("us", "Europe/Berlin")))
     ListType(list<item: timestamp[us, tz=UTC]>)
@@ -31,14 +31,13 @@ def in_utc(kind: pa.DataType) -> pa.DataType:
 
 
 def table_in_utc(batch: pa.RecordBatch) -> pa.Table:
-    """The batch as a table, with instants in UTC."""
     table = pa.Table.from_batches([batch])
     wanted = pa.schema([field.with_type(in_utc(field.type)) for field in table.schema])
     return table if wanted.equals(table.schema) else table.cast(wanted)
 
 
 def row_converter(kind: pa.DataType) -> Convert | None:
-    """Makes Rows of structs and dicts of maps, at any depth; None where values are right as they are."""
+    """Turns structs into Rows and maps into dicts, at any depth; None if the values need no conversion."""
     if pa.types.is_struct(kind):
         return _Struct(tuple((field.name, row_converter(field.type)) for field in kind))
     if pa.types.is_map(kind):
@@ -88,18 +87,17 @@ def _apply(convert: Convert | None, value: Any) -> Any:
 
 
 def to_tables(batch: pa.RecordBatch) -> list[pa.Table]:
-    """The batch as one table; none if it is empty."""
+    """The batch as one table; no table if it is empty."""
     return [table_in_utc(batch)] if batch.num_rows else []
 
 
 def to_dicts(batch: pa.RecordBatch) -> list[dict[str, Any]]:
-    """One dict a record, as pyarrow makes it."""
     records: list[dict[str, Any]] = table_in_utc(batch).to_pylist()
     return records
 
 
 def to_rows(batch: pa.RecordBatch) -> list[Row]:
-    """One Row a record.
+    """The rows of the batch.
 
     >>> to_rows(pa.RecordBatch.from_pylist([{"a": 1, "b": {"c": [2]}}]))
     [Row(a=1, b=Row(c=[2]))]

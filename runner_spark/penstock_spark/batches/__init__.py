@@ -1,6 +1,6 @@
-"""Batches of NumPy, pandas and Arrow for DoFns with a ``process_batch``: importing this enters their converters.
+"""Batches of NumPy, pandas and Arrow for DoFns with a ``process_batch``: importing this registers their converters.
 
-Each library is imported when a type hint names one of its classes, and not before.
+A library is imported only when a type hint names one of its classes.
 """
 
 from __future__ import annotations
@@ -12,11 +12,7 @@ from penstock.functions.batches import BatchConverter
 
 
 def with_numpy() -> ModuleType:
-    """The module of NumPy's batches.
-
-    Raises:
-        ImportError: If NumPy is not installed.
-    """
+    """The module of NumPy's batches; raises ImportError if NumPy is not installed."""
     from penstock_spark.batches import numpy_batches
 
     return numpy_batches
@@ -29,7 +25,6 @@ def _is_of(library: str, *hints: Any) -> bool:
 
 @BatchConverter.register(name="numpy")
 def numpy_converter(element_type: Any, batch_type: Any) -> BatchConverter[Any, Any]:
-    """The converter for ``numpy.ndarray`` and ``NumpyArray``; TypeError for anything else."""
     named = getattr(type(batch_type), "__name__", "") == "NumpyTypeConstraint"
     if not (named or _is_of("numpy", batch_type)):
         raise TypeError("batch type must be np.ndarray or beam.typehints.batch.NumpyArray[..]")
@@ -39,7 +34,6 @@ def numpy_converter(element_type: Any, batch_type: Any) -> BatchConverter[Any, A
 
 @BatchConverter.register(name="pandas")
 def pandas_converter(element_type: Any, batch_type: Any) -> BatchConverter[Any, Any]:
-    """The converter for ``pandas.DataFrame`` and ``pandas.Series``; TypeError for anything else."""
     if not _is_of("pandas", batch_type):
         raise TypeError("batch type must be pd.Series or pd.DataFrame")
     from penstock_spark.batches import pandas_batches
@@ -49,7 +43,6 @@ def pandas_converter(element_type: Any, batch_type: Any) -> BatchConverter[Any, 
 
 @BatchConverter.register(name="pyarrow")
 def arrow_converter(element_type: Any, batch_type: Any) -> BatchConverter[Any, Any]:
-    """The converter for ``pyarrow.Table``, ``RecordBatch`` and ``Array``; TypeError for anything else."""
     if not _is_of("pyarrow", batch_type):
         raise TypeError("batch type must be pa.Table, pa.RecordBatch or pa.Array")
     from penstock_spark.batches import arrow_batches

@@ -30,14 +30,14 @@ _PLAIN: dict[Any, pa.DataType] = {
 }
 _TABLES = {pa.Table: pa.Table.from_arrays, pa.RecordBatch: pa.RecordBatch.from_arrays}
 _Make = Callable[[Any], Any] | None
-"""From a value as pyarrow gives it to one of the type hint; None if it is that already."""
+"""Converts pyarrow's value to the hinted type; None if pyarrow's value has that type."""
 
 
 def converter(element_type: Any, batch_type: Any) -> BatchConverter[Any, Any]:
     """The converter for tables or record batches of rows, or for arrays.
 
     Raises:
-        TypeError: If the batch type is none of them, or Arrow has no type for the elements.
+        TypeError: The batch type is none of them, or Arrow has no type for the elements.
     """
     if batch_type is pa.Array:
         return ArrayConverter(element_type)
@@ -50,7 +50,7 @@ def converter(element_type: Any, batch_type: Any) -> BatchConverter[Any, Any]:
 
 
 def field_of(name: str, hint: Any) -> pa.Field:
-    """The Arrow field for values of a type; TypeError if there is none that gives them back as they are.
+    """The Arrow field for values of a type; TypeError if no field returns them unchanged.
 
     >>> field_of("a", typehints.Optional[typehints.List[int]])
     pyarrow.Field<a: list<item: int64 not null>>
@@ -78,7 +78,7 @@ def _type_of(hint: Any) -> pa.DataType:
 
 
 def _maker(hint: Any) -> _Make:
-    """What makes values of a type of those that pyarrow gives."""
+    """Converts pyarrow's values to values of a type."""
     inner, _ = without_none(hint)
     make = _maker_of_some(inner)
     return make and (lambda value: None if value is None else make(value))
@@ -133,23 +133,18 @@ class ArrayConverter(BatchConverter[Any, Any]):
         self._field = field_of("element", element_type)
 
     def produce_batch(self, elements: Sequence[Any]) -> Any:
-        """An array; TypeError if it could not have the elements as they are."""
         return _to_arrow(elements, self._field, self._element_type)
 
     def explode_batch(self, batch: Any) -> Any:
-        """The elements, as a list."""
         return _to_python(batch, self._element_type)
 
     def combine_batches(self, batches: Sequence[Any]) -> Any:
-        """One array."""
         return pa.concat_arrays(batches)
 
     def get_length(self, batch: Any) -> int:
-        """The number of elements; TypeError if it is no array."""
         return length_of(batch, pa.Array)
 
     def estimate_byte_size(self, batch: Any) -> int:
-        """The array's bytes."""
         return int(batch.nbytes)
 
 
@@ -167,7 +162,6 @@ class TableConverter(BatchConverter[Any, Any]):
         self._schema = pa.schema([field_of(name, hint) for name, hint in element_type.fields])
 
     def produce_batch(self, elements: Sequence[Any]) -> Any:
-        """A table; TypeError if it could not have the elements as they are."""
         fields = self._element_type.fields
         try:
             columns = [[getattr(element, name) for element in elements] for name, _ in fields]
@@ -180,7 +174,6 @@ class TableConverter(BatchConverter[Any, Any]):
         return _TABLES[self._batch_type](arrays, schema=self._schema)
 
     def explode_batch(self, batch: Any) -> Any:
-        """The rows, as a list; TypeError if the batch lacks a field."""
         fields, make = self._element_type.fields, row_maker(self._element_type)
         names = [name for name, _ in fields]
         if not set(names) <= set(batch.schema.names):
@@ -189,14 +182,11 @@ class TableConverter(BatchConverter[Any, Any]):
         return [make(**dict(zip(names, values, strict=True))) for values in zip(*columns, strict=True)]
 
     def combine_batches(self, batches: Sequence[Any]) -> Any:
-        """One table."""
         table = pa.concat_tables([pa.table(batch) for batch in batches])
         return table if self._batch_type is pa.Table else table.combine_chunks().to_batches()[0]
 
     def get_length(self, batch: Any) -> int:
-        """The number of rows; TypeError if it is no such table."""
         return length_of(batch, self._batch_type)
 
     def estimate_byte_size(self, batch: Any) -> int:
-        """The table's bytes."""
         return int(batch.nbytes)

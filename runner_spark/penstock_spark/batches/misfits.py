@@ -1,4 +1,4 @@
-"""Errors for elements, and for batches, that are not what their type hint says."""
+"""Errors for elements and batches that do not match their type hints."""
 
 from __future__ import annotations
 
@@ -9,16 +9,16 @@ from penstock.typehints.typehints import show_type
 
 
 def misfit(element_type: Any) -> TypeError:
-    """The error; it does not show the elements, which may be private.
+    """The error for an element; it does not show the element, which may be private.
 
     >>> print(misfit(int))
-    an element of a batch is not what its type hint says: <class 'int'>
-      hint: elements that may be None, or of several types, go well with list[...] as the batch's type
+    an element of a batch does not match its type hint: <class 'int'>
+      hint: use list[...] as the batch's type for elements of several types, or that may be None
     """
     return TypeError(
         three_parts(
-            f"an element of a batch is not what its type hint says: {show_type(element_type)}",
-            hint="elements that may be None, or of several types, go well with list[...] as the batch's type",
+            f"an element of a batch does not match its type hint: {show_type(element_type)}",
+            hint="use list[...] as the batch's type for elements of several types, or that may be None",
         )
     )
 
@@ -27,7 +27,7 @@ def length_of(batch: Any, kind: type) -> int:
     """The length of a batch.
 
     Raises:
-        TypeError: If it is not of its kind: what can be iterated over has a length too, mostly.
+        TypeError: It is not of its kind: most other iterables have a length too.
 
     >>> length_of([1, 2], list)
     2

@@ -1,4 +1,4 @@
-"""Batches that are NumPy arrays: one dimension has the elements, the others are those of each element."""
+"""Batches that are NumPy arrays: one dimension runs over the elements, the others are the shape of an element."""
 
 from __future__ import annotations
 
@@ -13,11 +13,11 @@ from penstock_spark.batches.misfits import length_of, misfit
 
 _OF_PYTHON = (bool, int, float, complex, str, bytes)
 _WIDER = {"b": "b", "i": "biu", "u": "biu", "f": "biuf", "c": "biufc", "U": "U", "S": "S"}
-"""For each kind of array, the kinds of elements that mean the same as numbers or texts of it."""
+"""For each kind of array, the kinds of elements that it holds without a change of meaning."""
 
 
 class NumpyTypeHint:
-    """What `NumpyArray` is: ``NumpyArray[dtype]``, or ``NumpyArray[dtype, shape]`` (Beam's name).
+    """The class of `NumpyArray`: ``NumpyArray[dtype]``, or ``NumpyArray[dtype, shape]`` (Beam's name).
 
     >>> NumpyTypeHint()[np.int64, (N, 3)]
     NumpyArray[dtype('int64'), ('ARBITRARY LENGTH DIMENSION', 3)]
@@ -27,8 +27,8 @@ class NumpyTypeHint:
         """The hint for arrays of one dtype and shape (Beam's name).
 
         Args:
-            dtype: Anything that NumPy takes for one.
-            shape: The length of each dimension; `N` for the one along which the elements are.
+            dtype: Anything that NumPy accepts as a dtype.
+            shape: The length of each dimension; `N` for the dimension that runs over the elements.
         """
 
         def __init__(self, dtype: Any, shape: tuple[Any, ...] = ()) -> None:
@@ -36,7 +36,7 @@ class NumpyTypeHint:
             self.shape = tuple(shape)
 
         def type_check(self, batch: object) -> None:
-            """Checks an array; TypeError without its values if it is none of these."""
+            """Raises TypeError, without the array's values, for any other array."""
             if not isinstance(batch, np.ndarray):
                 raise TypeError(f"{type(batch).__name__} is not an instance of ndarray")
             if not np.issubdtype(batch.dtype, self.dtype):
@@ -73,7 +73,7 @@ def converter(element_type: Any, batch_type: Any) -> NumpyBatchConverter:
     """The converter for a dtype of elements and arrays of it.
 
     Raises:
-        TypeError: If they do not go together.
+        TypeError: The dtype and the arrays do not match.
 
     >>> converter(int, np.ndarray).explode_batch(np.array([1, 2]))
     [1, 2]
@@ -92,7 +92,9 @@ def converter(element_type: Any, batch_type: Any) -> NumpyBatchConverter:
             f"batch type and element type must have equivalent dtypes (batch={batch.dtype}, element={element.dtype})"
         )
     if batch.shape.count(N) != 1:
-        raise TypeError(f"one dimension of the batch is N, the elements' own: {batch.shape}")
+        raise TypeError(
+            f"exactly one dimension of the batch must be N, which counts the elements: {batch.shape}"
+        )
     place = batch.shape.index(N)
     if batch.shape[:place] + batch.shape[place + 1 :] != element.shape:
         raise TypeError(
@@ -111,9 +113,8 @@ class NumpyBatchConverter(BatchConverter[Any, Any]):
         batch_type: A `NumpyArray`.
         element_type: A `NumpyArray`.
         dtype: The dtype of both.
-        element_shape: The shape of an element.
-        partition_dimension: The dimension of the batch along which the elements are.
-        as_python: Whether elements are Python's own numbers and texts, as their type hint has it, and not NumPy's.
+        partition_dimension: The dimension of the batch that runs over the elements.
+        as_python: Whether elements are Python's numbers and texts, as their type hint says, instead of NumPy's.
     """
 
     def __init__(
@@ -132,7 +133,6 @@ class NumpyBatchConverter(BatchConverter[Any, Any]):
         self.as_python = as_python
 
     def produce_batch(self, elements: Sequence[Any]) -> Any:
-        """An array; TypeError if it could not have the elements as they are."""
         if self.dtype.kind == "O" and not self.element_shape:
             return np.fromiter(elements, dtype=object, count=len(elements))
         try:
@@ -142,7 +142,7 @@ class NumpyBatchConverter(BatchConverter[Any, Any]):
                 made = np.asarray(elements)
         except (TypeError, ValueError):
             raise misfit(self._element_type) from None
-        # NumPy makes a text of a number among texts, and cuts NUL characters off its end.
+        # NumPy turns a number among texts into a text, and cuts NUL characters off the end of a text.
         if self.dtype.kind in "US" and made.tolist() != list(elements):
             raise misfit(self._element_type)
         place = self.partition_dimension
@@ -158,13 +158,13 @@ class NumpyBatchConverter(BatchConverter[Any, Any]):
             return made
         with np.errstate(all="ignore"):
             cast = made.astype(self.dtype)
-        # Whole numbers that do not fit would begin anew from the other end.
+        # Whole numbers that do not fit would wrap around.
         if kind not in "fc" and (cast != made).any():
             raise misfit(self._element_type)
         return cast
 
     def explode_batch(self, batch: Any) -> Any:
-        """The elements, as a list: numbers of Python if the element's type hint is one of Python's."""
+        """The elements: Python numbers if the element's type hint is a Python type."""
         if self.as_python and not self.element_shape:
             return batch.tolist()
         return list(batch.swapaxes(self.partition_dimension, 0) if self.partition_dimension else batch)
@@ -178,10 +178,8 @@ class NumpyBatchConverter(BatchConverter[Any, Any]):
         return np.concatenate(batches, axis=self.partition_dimension)
 
     def get_length(self, batch: Any) -> int:
-        """The length of the elements' dimension; TypeError if it is no array."""
         length_of(batch, np.ndarray)
         return int(np.size(batch, axis=self.partition_dimension))
 
     def estimate_byte_size(self, batch: Any) -> int:
-        """The array's bytes."""
         return int(batch.nbytes)

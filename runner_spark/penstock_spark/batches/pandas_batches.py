@@ -19,7 +19,7 @@ def converter(element_type: Any, batch_type: Any) -> BatchConverter[Any, Any]:
     """The converter for DataFrames of rows, or for Series.
 
     Raises:
-        TypeError: If the batch type is neither, or the elements of a DataFrame have no fields.
+        TypeError: The batch type is neither, or the elements of a DataFrame have no fields.
     """
     if batch_type is pd.Series:
         return SeriesConverter(element_type)
@@ -32,7 +32,7 @@ def converter(element_type: Any, batch_type: Any) -> BatchConverter[Any, Any]:
 
 
 def dtype_of(hint: Any) -> Any:
-    """The pandas dtype for a type of values; ``object`` for what pandas has none for (Beam's table).
+    """The pandas dtype for a type of values (Beam's table); ``object`` if pandas has none.
 
     >>> from penstock.typehints import Optional
     >>> [dtype_of(hint) for hint in (int, Optional[int], str, list)]
@@ -52,7 +52,7 @@ def dtype_of(hint: Any) -> Any:
 
 
 def _series(values: Sequence[Any], hint: Any) -> pd.Series[Any]:
-    """Values as a column; TypeError if it could not have them as they are."""
+    """Values as a column; raises TypeError if the column would change a value."""
     dtype, (inner, nullable) = dtype_of(hint), without_none(hint)
     kinds = set(map(type, values)) - ({type(None)} if nullable else set())
     if dtype != "object" and not all(_is_exact(kind, inner) for kind in kinds):
@@ -65,7 +65,7 @@ def _series(values: Sequence[Any], hint: Any) -> pd.Series[Any]:
 
 
 def _is_exact(kind: type, declared: type) -> bool:
-    """Whether pandas keeps values of a type as they are: it reads texts as numbers, and takes None for one."""
+    """Whether pandas keeps values of a type unchanged: it reads texts as numbers, and None as a number."""
     name = declared.__name__
     if name.startswith(("bool", "str")):
         return kind.__name__.startswith(name.rstrip("_"))
@@ -73,7 +73,7 @@ def _is_exact(kind: type, declared: type) -> bool:
 
 
 def _values(series: pd.Series[Any], hint: Any) -> list[Any]:
-    """The values of a column, as Python's own where pandas knows them."""
+    """The values of a column, as Python values where pandas knows their types."""
     values: list[Any] = series.tolist()
     if not without_none(hint)[1]:
         return values
@@ -92,28 +92,23 @@ class SeriesConverter(BatchConverter[Any, Any]):
         super().__init__(pd.Series, element_type)
 
     def produce_batch(self, elements: Sequence[Any]) -> Any:
-        """A Series; TypeError if it could not have the elements as they are."""
         return _series(elements, self._element_type)
 
     def explode_batch(self, batch: Any) -> Any:
-        """The elements, as a list."""
         return _values(batch, self._element_type)
 
     def combine_batches(self, batches: Sequence[Any]) -> Any:
-        """One Series."""
         return pd.concat(batches)
 
     def get_length(self, batch: Any) -> int:
-        """The number of elements; TypeError if it is no Series."""
         return length_of(batch, pd.Series)
 
     def estimate_byte_size(self, batch: Any) -> int:
-        """The bytes that pandas counts."""
         return int(batch.memory_usage())
 
 
 class FrameConverter(BatchConverter[Any, Any]):
-    """DataFrames with a column for each field; the index means nothing.
+    """DataFrames with a column for each field; the index has no meaning.
 
     >>> from penstock.pvalue import Row
     >>> from penstock.typehints import Optional
@@ -126,7 +121,6 @@ class FrameConverter(BatchConverter[Any, Any]):
         super().__init__(pd.DataFrame, element_type)
 
     def produce_batch(self, elements: Sequence[Any]) -> Any:
-        """A DataFrame; TypeError if it could not have the elements as they are."""
         fields = self._element_type.fields
         try:
             columns = {name: [getattr(element, name) for element in elements] for name, _ in fields}
@@ -135,7 +129,6 @@ class FrameConverter(BatchConverter[Any, Any]):
         return pd.DataFrame({name: _series(columns[name], hint) for name, hint in fields})
 
     def explode_batch(self, batch: Any) -> Any:
-        """The rows, as a list; TypeError if the batch lacks a field."""
         fields, make = self._element_type.fields, row_maker(self._element_type)
         names = [name for name, _ in fields]
         if not set(names) <= set(batch.columns):
@@ -144,13 +137,10 @@ class FrameConverter(BatchConverter[Any, Any]):
         return [make(**dict(zip(names, values, strict=True))) for values in zip(*columns, strict=True)]
 
     def combine_batches(self, batches: Sequence[Any]) -> Any:
-        """One DataFrame."""
         return pd.concat(batches)
 
     def get_length(self, batch: Any) -> int:
-        """The number of rows; TypeError if it is no DataFrame."""
         return length_of(batch, pd.DataFrame)
 
     def estimate_byte_size(self, batch: Any) -> int:
-        """The bytes that pandas counts."""
         return int(batch.memory_usage().sum())

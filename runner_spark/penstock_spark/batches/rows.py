@@ -1,4 +1,4 @@
-"""Rows as batches see them: the names and types of their fields, and how a row is made of values."""
+"""Rows as batches see them: the names and types of their fields, and how values become a row."""
 
 from __future__ import annotations
 
@@ -11,12 +11,12 @@ from penstock.typehints.typehints import get_concrete_type_from_nullable, is_nul
 
 
 def row_type(hint: Any) -> RowTypeConstraint | None:
-    """The row hint of a NamedTuple, a dataclass or a row hint; None for anything else."""
+    """The row hint of a NamedTuple, a dataclass or a row hint; None for any other hint."""
     return hint if isinstance(hint, RowTypeConstraint) else RowTypeConstraint.from_user_type(hint)
 
 
 def row_maker(row: RowTypeConstraint) -> Callable[..., Any]:
-    """Makes a row of keyword arguments: of the user's class, or a plain ``Row`` where there is none.
+    """A function of keyword arguments that makes the user's class, or a plain ``Row`` if the user has no class.
 
     >>> row_maker(RowTypeConstraint.from_fields([("a", int)]))(a=1)
     Row(a=1)

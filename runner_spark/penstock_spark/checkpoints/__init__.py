@@ -1,4 +1,4 @@
-"""What a streaming query leaves in its checkpoint: what it was, what fits it, and its state as a table."""
+"""The checkpoint of a streaming query: the plan, what fits it, and its state as a table."""
 
 from __future__ import annotations
 

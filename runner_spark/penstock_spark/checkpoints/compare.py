@@ -1,7 +1,7 @@
-"""Whether the state in a checkpoint fits a pipeline, and what does not, in words.
+"""Checks whether the state in a checkpoint fits a pipeline, and says in words what does not.
 
-State is found by the label of its step. So steps without state may change, come and go; a grouping keeps its state as
-long as its label, its level and what its machine keeps stay as they are.
+The label of a step finds its state. So steps without state may change, come and go; a grouping keeps its state as
+long as its label, its level and the format of its state stay the same.
 """
 
 from __future__ import annotations
@@ -16,7 +16,7 @@ from penstock_spark.checkpoints.signature import FORMAT
 from penstock_spark.session.spark_versions import version_of
 
 Signature = dict[str, Any]
-"""What `penstock_spark.checkpoints.signature.signature_of` gives."""
+"""The result of `penstock_spark.checkpoints.signature.signature_of`."""
 
 _PARTS_OF_GROUPING = {
     "windows": "other windows",
@@ -27,17 +27,17 @@ _PARTS_OF_GROUPING = {
     "on_time": "another rule for the pane at a window's end",
     "closing": "another rule for a window's last pane",
     "combine": "another CombineFn",
-    "held": "windows that hold something else",
+    "held": "windows with other contents",
 }
 _PARTS_OF_SOURCE = {
-    "kind": "is of another kind",
-    "watermark": "finds its watermark in another way",
+    "kind": "has another kind",
+    "watermark": "estimates its watermark in another way",
     "partition": "has other partitions",
     "tick": "has another tick",
 }
 _NOTES_OF_SOURCE = {
-    "policy": "has another watermark policy, whose state fits",
-    "description": "is described otherwise; what was read before is not read again",
+    "policy": "has another watermark policy, to which the state fits",
+    "description": "has another description; what was read before is not read again",
 }
 
 
@@ -46,8 +46,8 @@ class Comparison:
     """What has changed between two signatures.
 
     Attributes:
-        refusals: Why the state does not fit: a sentence each, and what was and what is in lines of their own.
-        notes: What is worth knowing though it fits, likewise.
+        refusals: Why the state does not fit: a sentence each, then a line with the old and a line with the new value.
+        notes: Changes that the user should know although the state fits, likewise.
         dropped: The groupings whose state is given up.
     """
 
@@ -57,11 +57,11 @@ class Comparison:
 
 
 def compare(old: Signature, new: Signature, drop_state: Collection[str] = ()) -> Comparison:
-    """Compares the plan that a checkpoint was made with, and the one that is to go on from it.
+    """Compares the plan of a checkpoint with the plan that should continue from it.
 
     Args:
-        old: The checkpoint's.
-        new: The pipeline's.
+        old: The checkpoint's signature.
+        new: The pipeline's signature.
         drop_state: The labels of groupings whose state may be given up.
 
     >>> fits = {"format": 1, "penstock": "1", "mode": "streaming", "clock": "", "heartbeat": "", "shards": 2,
@@ -75,7 +75,9 @@ def compare(old: Signature, new: Signature, drop_state: Collection[str] = ()) ->
         return Comparison([newer], [])
     kept = _with_state(old)
     if kept and not kept & _with_state(new):
-        what = "it is another pipeline's: no source and no grouping of the checkpoint is in this one"
+        what = (
+            "it belongs to another pipeline: this pipeline has none of the checkpoint's sources and groupings"
+        )
         return Comparison([_changed(what, ", ".join(sorted(kept)), ", ".join(sorted(_with_state(new))))], [])
     gone = [label for label in _groupings(old) if label not in _groupings(new)]
     dropped = tuple(label for label in gone if label in drop_state)
@@ -90,12 +92,12 @@ def compare(old: Signature, new: Signature, drop_state: Collection[str] = ()) ->
 
 
 def newer_format(signature: Signature) -> str | None:
-    """Why nothing can be said of a signature; None if it is of a format that is known."""
+    """Why this version cannot read a signature; None if it can."""
     if signature["format"] <= FORMAT:
         return None
     return (
-        f"it was made by penstock {signature.get('penstock')} and has the format {signature['format']}; "
-        f"penstock {penstock.__version__} knows none above {FORMAT}"
+        f"penstock {signature.get('penstock')} wrote it in the format {signature['format']}; "
+        f"penstock {penstock.__version__} reads formats up to {FORMAT}"
     )
 
 
@@ -103,7 +105,7 @@ _Groupings = dict[str, tuple[int, dict[str, Any]]]
 
 
 def _groupings(signature: Signature) -> _Groupings:
-    """Level and description of each grouping, by label."""
+    """The level and description of each grouping, by label."""
     return {
         label: (number, grouping)
         for number, level in enumerate(signature["levels"], 1)
@@ -124,7 +126,7 @@ def _changed(sentence: str, old: Any, new: Any) -> str:
 
 
 def _sparks(old: Signature, new: Signature) -> tuple[str, str] | None:
-    """The Spark that wrote the checkpoint, and the one that is to go on, if they are not of one minor version."""
+    """The Spark that wrote the checkpoint and the Spark that should continue, if their minor versions differ."""
     before, after = old.get("spark"), new.get("spark")
     if before is None or after is None or version_of(before) == version_of(after):
         return None
@@ -134,39 +136,37 @@ def _sparks(old: Signature, new: Signature) -> tuple[str, str] | None:
 def _of_all(old: Signature, new: Signature) -> Iterator[str]:
     sparks = _sparks(old, new)
     if sparks and version_of(sparks[0]) > version_of(sparks[1]):
-        # Spark reads what an older Spark has written, and promises nothing of a newer one's.
-        yield _changed("it was written by a newer Spark: use that one, or a later one", *sparks)
+        # Spark reads the checkpoints of older versions, and promises nothing for newer ones.
+        yield _changed("a newer Spark wrote it: use that version, or a later one", *sparks)
     elif sparks and version_of(sparks[0]) == (4, 0) and old["levels"]:
-        # There it is another operator that has the state of groupings; Spark does not take one for the other.
-        yield _changed("it was written by Spark 4.0, whose state no later one reads: use that one", *sparks)
+        # In Spark 4.0, another operator holds the state of groupings, and Spark does not exchange operators.
+        yield _changed("Spark 4.0 wrote it, and later versions cannot read its state: use Spark 4.0", *sparks)
     if old["mode"] != new["mode"]:
         yield _changed("the pipeline has another mode", old["mode"], new["mode"])
     if old["clock"] != new["clock"]:
-        yield _changed("the pipeline goes by another processing time", old["clock"], new["clock"])
+        yield _changed("the pipeline uses another clock", old["clock"], new["clock"])
     if old["heartbeat"] != new["heartbeat"]:
-        yield _changed("micro-batches begin by another rule", old["heartbeat"], new["heartbeat"])
+        yield _changed("another rule starts micro-batches", old["heartbeat"], new["heartbeat"])
     if old["shards"] != new["shards"]:
-        sentence = (
-            f"the keys are spread over another number of shards: pass shuffle_partitions={old['shards']}"
-        )
+        sentence = f"the number of shards has changed: pass shuffle_partitions={old['shards']}"
         yield _changed(sentence, old["shards"], new["shards"])
     if len(old["levels"]) != len(new["levels"]):
         sentence = (
-            "there is another number of groupings in a row: each makes a stateful operator of Spark's, "
-            "whose chain cannot change"
+            "the longest chain of groupings has another length: each level is one of Spark's stateful operators, "
+            "and their number cannot change"
         )
         yield _changed(sentence, len(old["levels"]), len(new["levels"]))
 
 
 def _of_sources(old: Signature, new: Signature) -> Iterator[str]:
-    """Spark finds how far a source has been read by its place among all sources."""
+    """Spark stores how far it has read a source under the source's position among all sources."""
     before, after = _sources(old), _sources(new)
     for label in before:
         if label not in after:
-            yield f"the source '{label}' is missing: without it Spark does not know how far the others were read"
+            yield f"the source '{label}' is missing: without it, Spark does not know how far it has read the others"
     for label in after:
         if label not in before:
-            yield f"the source '{label}' is new: with it Spark does not know how far the others were read"
+            yield f"the source '{label}' is new: with it, Spark does not know how far it has read the others"
     if set(before) == set(after) and list(before) != list(after):
         yield _changed("the sources are in another order", ", ".join(before), ", ".join(after))
     for label in before:
@@ -176,7 +176,7 @@ def _of_sources(old: Signature, new: Signature) -> Iterator[str]:
 
 
 def _of_levels(old: Signature, new: Signature, dropped: Collection[str]) -> Iterator[str]:
-    """State cannot leave the operator that it is in, nor be lost without a word."""
+    """State cannot move to another operator, and must not be lost without a word."""
     before, after = _groupings(old), _groupings(new)
     for label, (number, grouping) in before.items():
         if label not in after and label not in dropped:
@@ -184,24 +184,24 @@ def _of_levels(old: Signature, new: Signature, dropped: Collection[str]) -> Iter
             yield _missing(label, _like(number, grouping, before, after), may_go)
         elif label in after and after[label][0] != number:
             sentence = (
-                f"'{label}' comes after another number of groupings, and state stays where it is: "
-                "give it another label to begin anew"
+                f"'{label}' has another level, and state cannot move between levels: "
+                "give it another label to start without state"
             )
             yield _changed(sentence, f"level {number}", f"level {after[label][0]}")
     for label in after:
         if label not in before and label in old.get("dropped", ()):
-            yield f"the state of an earlier '{label}' was given up: give the new one another label"
+            yield f"the state of an earlier '{label}' was given up: give the new step another label"
 
 
 def _missing(label: str, renamed: str | None, may_go: bool) -> str:
-    what = f"'{label}' is missing, and its state is there"
+    what = f"'{label}' is missing, but the checkpoint has its state"
     if renamed is not None:
-        return f"{what}: if it is '{renamed}' now, give it its old label back"
-    return f"{what}: to give that up, pass drop_state=['{label}']" if may_go else what
+        return f"{what}: if its label is '{renamed}' now, give it the old label again"
+    return f"{what}: to give up the state, pass drop_state=['{label}']" if may_go else what
 
 
 def _like(number: int, grouping: dict[str, Any], before: _Groupings, after: _Groupings) -> str | None:
-    """A new grouping that could be an old one under another name."""
+    """A new grouping that may be an old one under another label."""
     for label, (other_number, other) in after.items():
         is_alike = all(grouping[part] == other[part] for part in _PARTS_OF_GROUPING)
         if label not in before and number == other_number and is_alike:
@@ -224,27 +224,27 @@ def _of_groupings(old: Signature, new: Signature) -> Iterator[str]:
 def _of_drop_state(new: Signature, drop_state: Collection[str]) -> Iterator[str]:
     for label in drop_state:
         if label in _groupings(new):
-            yield f"drop_state names '{label}', which is in the pipeline: give it another label to begin anew"
+            yield f"drop_state names '{label}', which is in the pipeline: give it another label to start without state"
 
 
 def _unknown(old: Signature, new: Signature, drop_state: Collection[str]) -> Iterator[str]:
     known = {*_groupings(old), *_groupings(new), *old.get("dropped", ())}
     for label in drop_state:
         if label not in known:
-            yield f"drop_state names '{label}', of which there is no state"
+            yield f"drop_state names '{label}', which has no state in the checkpoint"
 
 
 def _notes(old: Signature, new: Signature, dropped: Collection[str]) -> Iterator[str]:
     if old["penstock"] != new["penstock"]:
-        yield _changed("it was last used by another penstock", old["penstock"], new["penstock"])
+        yield _changed("another version of penstock last used it", old["penstock"], new["penstock"])
     if (sparks := _sparks(old, new)) and version_of(sparks[0]) < version_of(sparks[1]):
-        yield _changed("it was written by an older Spark, which cannot go on with it any more", *sparks)
+        yield _changed("an older Spark wrote it, and cannot continue with it any more", *sparks)
     yield from (f"the state of '{label}' is given up" for label in dropped)
     yield from (
-        f"nothing is written to '{label}' any more" for label in old["sinks"] if label not in new["sinks"]
+        f"the pipeline no longer writes to '{label}'" for label in old["sinks"] if label not in new["sinks"]
     )
     yield from (
-        f"'{label}' gets what comes from now on" for label in new["sinks"] if label not in old["sinks"]
+        f"'{label}' gets only elements from now on" for label in new["sinks"] if label not in old["sinks"]
     )
     sources = _sources(new)
     for label, source in _sources(old).items():
@@ -254,7 +254,7 @@ def _notes(old: Signature, new: Signature, dropped: Collection[str]) -> Iterator
     before = _groupings(old)
     for label, (_, grouping) in _groupings(new).items():
         if label not in before:
-            yield f"'{label}' begins empty"
+            yield f"'{label}' starts without state"
         elif before[label][1]["feeds"] != grouping["feeds"]:
             sentence = f"the watermark of '{label}' depends on something else"
             yield _changed(sentence, ", ".join(before[label][1]["feeds"]), ", ".join(grouping["feeds"]))

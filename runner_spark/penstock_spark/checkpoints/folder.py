@@ -1,12 +1,12 @@
-"""The folder of a checkpoint: made, opened again by a pipeline that fits it, and commanded.
+"""The folder of a checkpoint: makes it, opens it for a pipeline that fits it, and sends commands to its query.
 
 ==============  =========================================================
-``plan.json``   the latest plan; ``plan.json.1`` and so on, those before
+``plan.json``   the latest plan; ``plan.json.1`` and up, earlier plans
 ``spark/``      Spark's own checkpoint
 ``control/``    commands, a small file each
-``inputs/``     what was read of bounded sources
+``inputs/``     the elements of bounded sources
 ``holders/``    which run holds it: `penstock_spark.checkpoints.lease`
-``ended.json``  how the run ended, once its windows have all fired
+``ended.json``  how the run ended, once all of its windows have fired
 ==============  =========================================================
 """
 
@@ -49,13 +49,12 @@ class Checkpoint:
     """An open checkpoint.
 
     Attributes:
-        place: Its folder.
-        plan: The signature of the plan; under ``dropped``, the groupings whose state was given up, and under ``since``,
-            the first micro-batch that the plan was for; ``id`` is the same for the life of the checkpoint.
-        is_new: Whether nothing has run with it.
+        plan: The signature of the plan; ``dropped`` has the groupings whose state was given up, ``since`` the first
+            micro-batch of the plan, and ``id`` stays the same for the life of the checkpoint.
+        is_new: Whether no query has run with it.
         notes: What has changed, a sentence each.
-        new_sinks: The labels of the sinks that nothing was written to before.
-        lease: The claim of the run that may change it; None for whoever only reads, and for a folder of one run.
+        new_sinks: The labels of the sinks that no earlier plan has written to.
+        lease: The claim of the run that may change it; None for readers, and for a temporary folder.
     """
 
     place: Place
@@ -67,38 +66,35 @@ class Checkpoint:
 
     @property
     def spark_location(self) -> str:
-        """Where Spark keeps its own."""
         return self.place.inside(_SPARK).location
 
     @property
     def control_location(self) -> str:
-        """Where commands arrive."""
         return self.place.inside(_CONTROL).location
 
     @property
     def inputs_location(self) -> str:
-        """Where bounded sources go."""
         return self.place.inside(_INPUTS).location
 
     def last_commit(self) -> int:
-        """The number of the last micro-batch that is finished; -1 if none is."""
+        """The number of the last finished micro-batch; -1 without one."""
         return _last_commit(self.place)
 
     def is_draining(self) -> bool:
-        """Whether a run was told to drain, and has not finished that."""
+        """Whether a run was asked to drain, and has not finished draining."""
         return any("-drain-" in name for name in self.place.inside(_CONTROL).names())
 
     def note_end(self, state: str) -> None:
-        """Notes that all windows have fired, so that no later run takes what is new for late.
+        """Notes that all windows have fired, so that no later run drops new elements as late.
 
         Args:
-            state: How the run has ended, of `penstock.runners.runner.PipelineState`.
+            state: The last state of the run, of `penstock.runners.runner.PipelineState`.
         """
         at = clock.utc_text()
         self.place.write(ENDED, json.dumps({"state": state, "at": at}).encode())
 
     def check(self) -> None:
-        """Looks whether this run may still write; called before anything is committed.
+        """Checks that this run may still write; called before each commit.
 
         Raises:
             CheckpointTaken: Another run holds the checkpoint.
@@ -108,32 +104,32 @@ class Checkpoint:
 
     @property
     def lost(self) -> CheckpointTaken | None:
-        """Why the run may not write any more, as far as that is known; None while it may."""
+        """Why the run may not write any more, if that is known; None while it may."""
         return None if self.lease is None else self.lease.lost
 
     def release(self) -> None:
-        """Lets the next run begin."""
+        """Lets the next run start."""
         if self.lease is not None:
             self.lease.release()
 
     def command(self, name: str, argument: str | None = None) -> None:
-        """Tells the query something; it takes effect with one of the next micro-batches.
+        """Sends the query a command, which takes effect in one of the next micro-batches.
 
         Args:
             name: ``drain`` ends all sources, ``end`` one of them, ``signal`` sends a signal to all groupings.
-            argument: The source's, or the signal's name.
+            argument: The name of the source or the signal.
 
         Raises:
             ValueError: There is no such command.
         """
         if bool(argument) != _COMMANDS.get(name):
-            what = f"there is no command {name!r} with the argument {argument!r}"
+            what = f"the command {name!r} with the argument {argument!r} does not exist"
             raise ValueError(
                 three_parts(what, hint="write command('drain') or command('signal', 'its name')")
             )
         control = self.place.inside(_CONTROL)
         numbers = [int(each[:_DIGITS]) for each in control.names() if each[:_DIGITS].isdecimal()]
-        # Names ascend, also if the machine's clock is set back; two programs never take the same one.
+        # Names ascend even if the machine's clock is set back, and two programs never choose the same name.
         number = max(clock.micros(), max(numbers, default=0) + 1)
         line = json.dumps({"command": name, "name": argument or None})
         control.write(f"{number:0{_DIGITS}}-{name}-{identifier()[:8]}.json", f"{line}\n".encode())
@@ -143,7 +139,7 @@ Prepare = Callable[[Checkpoint], None]
 
 
 def _nothing(checkpoint: Checkpoint) -> None:
-    """There is nothing to prepare."""
+    pass
 
 
 def open_checkpoint(
@@ -158,17 +154,17 @@ def open_checkpoint(
     """Makes a checkpoint, or opens one for a pipeline that fits it.
 
     Args:
-        spark: A session, whose file systems are used.
+        spark: A session with the file system of the folder.
         location: The folder; without a scheme, a local path.
-        signature: The pipeline's, of `penstock_spark.checkpoints.signature.signature_of`.
+        signature: The pipeline's `penstock_spark.checkpoints.signature.signature_of`.
         drop_state: The labels of groupings whose state may be given up.
-        prepare: Called with the checkpoint before it is noted that the pipeline is at work with it.
-        run: The run's name, under which it holds the checkpoint; None where no other run can know the folder.
-        take_over: Whether another run that holds the checkpoint has to stop; it is waited for.
+        prepare: Called with the checkpoint before the pipeline's plan is written.
+        run: The name under which the run holds the checkpoint; None if no other run can know the folder.
+        take_over: Whether to wait until another run that holds the checkpoint has stopped.
 
     Raises:
-        ValueError: The pipeline does not fit, its run has ended, or the folder is something else. Nothing in it has
-            changed then, but for who held it.
+        ValueError: The pipeline does not fit, its run has ended, or the folder holds something else. Then nothing in it
+            has changed except its holder.
         CheckpointTaken: Another run holds it.
         Exception: What `prepare` raises.
     """
@@ -191,10 +187,10 @@ def open_checkpoint(
 
 
 def find_checkpoint(spark: SparkSession, location: str | os.PathLike[str]) -> Checkpoint:
-    """A checkpoint that is there, whoever runs with it: to read it, or to command its query.
+    """An existing checkpoint, to read it or to send its query a command.
 
     Raises:
-        ValueError: There is none.
+        ValueError: There is no checkpoint.
         RunnerError: Everybody may write to it.
     """
     place = HadoopPlace(spark, location)
@@ -212,8 +208,8 @@ def open_at(
     prepare: Prepare = _nothing,
     lease: Lease | None = None,
 ) -> Checkpoint:
-    """As `open_checkpoint`, for any kind of folder, and with a claim that has been made."""
-    # Read once, and not before the claim: the run that is waited for may change them.
+    """Like `open_checkpoint`, for any kind of folder, and with an existing claim."""
+    # Reads the plans once, after the claim: until then, the previous run may change them.
     plans = _plans(place)
     if not plans:
         _refuse_strangers(place)
@@ -236,20 +232,19 @@ def open_at(
 
 
 def _refuse_strangers(place: Place) -> None:
-    """Refuses a folder that has something else in it, and no plan; reads none."""
+    """Refuses a folder with other files and without a plan; reads no file."""
     names = [name for name in place.names() if not name.startswith(".") and name != HOLDERS]
     if names and PLAN not in names and not _earlier(names):
         raise ValueError(_no_checkpoint(place.location, names))
 
 
 def _ended(place: Place) -> str:
-    """Why a run that has ended is not gone on with."""
     ended = json.loads(place.read(ENDED))
     what = f"the run of the checkpoint {place.location} has ended: {ended['state']} at {ended['at']}"
-    because = "all of its windows have fired, and what is new would be dropped as late"
+    because = "all of its windows have fired, so a new run would drop new elements as late"
     hint = (
-        "begin anew with another checkpoint_location, which reads all input again; "
-        "a stream that later runs go on with has sources without ends=True, and is cancelled, not drained"
+        "start again with another checkpoint_location, which reads all input again; "
+        "to continue a stream in later runs, leave ends=True out of its sources, and cancel it instead of draining it"
     )
     return three_parts(f"{what}; {because}", hint=hint)
 
@@ -257,7 +252,7 @@ def _ended(place: Place) -> str:
 def _continued(
     place: Place, plans: list[Signature], signature: Signature, drop_state: Collection[str]
 ) -> Checkpoint:
-    """A checkpoint that the pipeline goes on from, if it fits."""
+    """The checkpoint for a pipeline that continues from it, if it fits."""
     latest, old = plans[0], plans[-1]
     comparison = compare(old, signature, drop_state)
     if comparison.refusals:
@@ -266,30 +261,29 @@ def _continued(
     plan = {**signature, "dropped": dropped, "since": old["since"], "id": old["id"]}
     if plan != old:
         plan["since"] = _last_commit(place) + 1
-    # A plan that has failed may have written something.
+    # A plan that failed may have written something.
     new_sinks = [label for label in signature["sinks"] if label not in old["sinks"] + latest["sinks"]]
     return Checkpoint(place, plan, False, tuple(comparison.notes), tuple(new_sinks))
 
 
 def _has_begun(place: Place) -> bool:
-    """Whether Spark may have noted anything of the sources; before that, no pipeline is bound to the folder."""
+    """Whether Spark may have stored anything about the sources; until then, the folder fits any pipeline."""
     spark = place.inside(_SPARK)
     return bool(spark.inside("offsets").names() or spark.inside("sources").names())
 
 
 def _last_commit(place: Place) -> int:
-    """The number of the last micro-batch that is finished; -1 if none is."""
     names = place.inside(_SPARK).inside("commits").names()
     return max((int(name) for name in names if name.isdecimal()), default=-1)
 
 
 def _plans(place: Place) -> list[Signature]:
-    """The plans from the latest back to the one in force: the last with which a micro-batch was finished, if any was.
+    """The plans from the latest back to the one in force: the last plan that has finished a micro-batch, if any has.
 
-    So an update that fails at once can be taken back, and a driver may be killed while it replaces the plan.
+    So a user can undo an update that fails at once, and a driver may die while it replaces the plan.
 
     Raises:
-        ValueError: What is there is no plan, or of a newer format.
+        ValueError: A file is not a plan, or has a newer format.
     """
     names, last = place.names(), _last_commit(place)
     numbered = [f"{PLAN}.{number}" for number in reversed(_earlier(names))]
@@ -310,16 +304,16 @@ def _read(place: Place, name: str) -> Signature:
     except (ValueError, TypeError, KeyError) as error:
         newer, missing = None, [type(error).__name__]
     if newer:
-        raise ValueError(three_parts(newer, where=f"in {place.location}", hint="use that penstock"))
+        raise ValueError(three_parts(newer, where=f"in {place.location}", hint="use the newer penstock"))
     if missing:
-        what = f"{name} is no plan of a checkpoint ({', '.join(missing)})"
-        hint = "restore the file, or begin anew in another folder"
+        what = f"{name} is not the plan of a checkpoint ({', '.join(missing)})"
+        hint = "restore the file, or start again in another folder"
         raise ValueError(three_parts(what, where=f"in {place.location}", hint=hint))
     return plan
 
 
 def _keep(place: Place, plan: Signature, plans: list[Signature]) -> None:
-    """Writes a plan, beside those that `_plans` gave; wherever this is cut short, there is a plan."""
+    """Writes a plan beside the `_plans`; if this is interrupted, the folder still has a plan."""
     names = place.names()
     if PLAN in names:
         if plans[0] == plan:
@@ -329,7 +323,6 @@ def _keep(place: Place, plan: Signature, plans: list[Signature]) -> None:
 
 
 def _earlier(names: list[str]) -> list[int]:
-    """The numbers of the earlier plans, in order."""
     numbers = [name.removeprefix(f"{PLAN}.") for name in names if name.startswith(f"{PLAN}.")]
     return sorted(int(number) for number in numbers if number.isdecimal())
 
@@ -338,14 +331,14 @@ def _no_checkpoint(location: str, names: list[str]) -> str:
     found = (
         f"holds {', '.join(names[:3])}{' ...' if names[3:] else ''}, and no {PLAN}" if names else "is empty"
     )
-    what = f"the folder is no checkpoint of penstock: it {found}"
+    what = f"the folder is not a penstock checkpoint: it {found}"
     return three_parts(
-        what, where=f"in {location}", hint="name an empty folder, or one that is not there yet"
+        what, where=f"in {location}", hint="name an empty folder, or a folder that does not exist yet"
     )
 
 
 def _refusal(location: str, comparison: Comparison) -> str:
     lines = [line for refusal in comparison.refusals for line in refusal.splitlines()]
     what = "\n  ".join(["the pipeline does not fit the state in its checkpoint; nothing was changed", *lines])
-    hint = "give the pipeline back what it had, or begin anew in another checkpoint_location"
+    hint = "undo the change of the pipeline, or start again in another checkpoint_location"
     return three_parts(what, where=f"in {location}", hint=hint)

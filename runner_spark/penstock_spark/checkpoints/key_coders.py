@@ -1,4 +1,4 @@
-"""The coders that the user registered for keys of a grouping: its state is found by what they encode."""
+"""The coders that the user registered for a grouping's keys: the encoded key finds the state."""
 
 from __future__ import annotations
 
@@ -13,14 +13,14 @@ from penstock.typehints.typehints import Any as AnyHint
 from penstock.typehints.typehints import TupleConstraint, visit_inner_types
 
 KeyCoders = dict[str, dict[str, Any]]
-"""By the name of a type: the name of its ``coder``, and whether the type could be a key without (``own_form``)."""
+"""By the name of a type: the name of its ``coder``, and whether the type can be a key without it (``own_form``)."""
 
 
 def key_coders_of(element_type: Any, name_of: Callable[[Any], str]) -> KeyCoders:
-    """The coders of all types that may be in the keys of pairs.
+    """The coders of all types that may occur in the keys of pairs.
 
     Args:
-        element_type: The type of the pairs; where it does not tell the keys' type, they may be anything.
+        element_type: The type of the pairs; if it does not say the keys' type, they may be anything.
         name_of: Names a class for people.
 
     >>> key_coders_of(tuple[str, int], str)
@@ -40,9 +40,9 @@ def key_coders_of(element_type: Any, name_of: Callable[[Any], str]) -> KeyCoders
 
 
 def changed_key_coders(old: KeyCoders, new: KeyCoders) -> list[tuple[str, str, str]]:
-    """The types whose keys the state of a grouping would be missed for: name, coder then, coder now.
+    """The types whose keys would no longer find their state: name, old coder, new coder.
 
-    A type that could be no key without its coder is in no state that was made before the coder was registered.
+    A type that needs its coder to be a key cannot occur in state from before the coder was registered.
     """
     without = "none is registered"
     changes = []
@@ -57,7 +57,7 @@ def changed_key_coders(old: KeyCoders, new: KeyCoders) -> list[tuple[str, str, s
 
 
 def _leaves(hint: Any, into: list[Any]) -> None:
-    """Adds the types that a hint is made of."""
+    """Adds the types that a hint consists of."""
     row = hint if isinstance(hint, RowTypeConstraint) else RowTypeConstraint.from_user_type(hint)
     if row is not None:
         into.append(row.user_type)
@@ -66,12 +66,12 @@ def _leaves(hint: Any, into: list[Any]) -> None:
     else:
         parts: list[Any] = []
         visit_inner_types(hint, lambda part, _: parts.append(part), None)
-        # A hint that is made of others says nothing that these do not.
+        # A hint that consists of others adds nothing to them.
         into += [part for part in parts if isinstance(part, type | AnyTypeConstraint)]
 
 
 def _may_be(kind: Any, leaf: Any) -> bool:
-    """Whether a key of a hint may be of a registered type: an instance of a class, or of anything."""
+    """Whether a key of a hint may have a registered type: as an instance of a class, or as anything."""
     return isinstance(kind, type) and (not isinstance(leaf, type) or issubclass(kind, leaf))
 
 

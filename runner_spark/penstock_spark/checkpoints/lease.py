@@ -1,15 +1,15 @@
-"""One run at a time holds a checkpoint: claims are numbered, two runs cannot make the same one, and the highest holds.
+"""Lets one run at a time hold a checkpoint: claims have numbers, two runs cannot claim the same, and the highest holds.
 
 The folder ``holders`` of a checkpoint has, for each claim,
 
 ==================  =================================================================
 ``000012.json``     who holds it
-``000012.heartbeat.7``   a sign of life; the number rises every few seconds
+``000012.beat.7``   a heartbeat; the number rises every few seconds
 ``000012.over``     the holder has stopped, and touches nothing any more
 ==================  =================================================================
 
-No clock is compared with another machine's: a holder is dead if its process is gone, or if its sign of life does not
-change while somebody watches.
+It never compares the clocks of two machines: a holder is dead if its processes have ended, or if its heartbeat does
+not change while another run watches.
 """
 
 from __future__ import annotations
@@ -32,11 +32,11 @@ _LOGGER = logging.getLogger(__name__)
 
 @dataclass(frozen=True)
 class Timing:
-    """How often a holder gives a sign of life, and after how long without one it is dead.
+    """The timing of heartbeats.
 
     Attributes:
-        beat_seconds: The time between two signs of life.
-        silence_seconds: How long somebody else watches before the holder is taken for dead.
+        beat_seconds: The time between two heartbeats.
+        silence_seconds: How long another run sees no heartbeat before it takes the holder for dead.
     """
 
     beat_seconds: float = 2.0
@@ -48,13 +48,7 @@ class CheckpointTaken(RunnerError):
 
 
 class Lease:
-    """A claim to a checkpoint that this run has made.
-
-    Args:
-        place: The checkpoint's folder.
-        number: The claim's.
-        timing: How often it gives a sign of life.
-    """
+    """This run's claim to a checkpoint."""
 
     def __init__(self, place: Place, number: int, timing: Timing) -> None:
         self._place = place.inside(HOLDERS)
@@ -69,15 +63,11 @@ class Lease:
 
     @property
     def lost(self) -> CheckpointTaken | None:
-        """Why this run holds the checkpoint no more, as far as that is known; None while it does."""
+        """Why this run no longer holds the checkpoint, if that is known; None while it does."""
         return self._lost
 
     def check(self) -> None:
-        """Looks whether this run still holds the checkpoint; called before anything is committed.
-
-        Raises:
-            CheckpointTaken: It does not.
-        """
+        """Raises CheckpointTaken if this run no longer holds the checkpoint; called before each commit."""
         names = self._place.names()
         latest = max(_claims(names), default=0)
         if latest != self._number and self._lost is None:
@@ -87,7 +77,7 @@ class Lease:
             raise self._lost
 
     def release(self) -> None:
-        """Says that the run has stopped; whoever waits for that may begin."""
+        """Says that the run has stopped, so that a waiting run may start."""
         if self._released.is_set():
             return
         self._released.set()
@@ -95,8 +85,8 @@ class Lease:
         try:
             self._place.write(_name(self._number, "over"), b"")
         except Exception:
-            # The next run finds that the process is gone, or that there is no sign of life.
-            _LOGGER.debug("%s: the claim %d was not given back", self._location, self._number, exc_info=True)
+            # The next run finds that the process has ended, or that the heartbeat has stopped.
+            _LOGGER.debug("%s: cannot release the claim %d", self._location, self._number, exc_info=True)
 
     def _keep(self) -> None:
         while not self._released.wait(self._timing.beat_seconds):
@@ -104,10 +94,10 @@ class Lease:
                 self._beat()
                 self.check()
             except CheckpointTaken:
-                # Signs of life go on until the run has stopped: whoever has taken over waits for that.
+                # Heartbeats continue until the run has stopped: the run that takes over waits for that.
                 continue
             except Exception:
-                _LOGGER.debug("%s: no sign of life could be given", self._location, exc_info=True)
+                _LOGGER.debug("%s: cannot write a heartbeat", self._location, exc_info=True)
 
     def _beat(self) -> None:
         self._place.write(_name(self._number, f"beat.{self._beats + 1}"), b"")
@@ -119,10 +109,10 @@ def take_lease(place: Place, me: Holder, take_over: bool = False, timing: Timing
     """Claims a checkpoint.
 
     Args:
-        place: Its folder.
+        place: The folder of the checkpoint.
         me: This run.
-        take_over: Whether a run that holds it has to stop; it is waited for.
-        timing: How long to watch for signs of life.
+        take_over: Whether to wait until a run that holds it has stopped.
+        timing: The timing of heartbeats.
 
     Raises:
         CheckpointTaken: Another run holds it, or was faster.
@@ -151,13 +141,13 @@ def take_lease(place: Place, me: Holder, take_over: bool = False, timing: Timing
 
 
 def _wait_until(is_free: Callable[[], bool], location: str) -> None:
-    _LOGGER.warning("%s: the run that holds it is told to stop", location)
+    _LOGGER.warning("%s: waiting until the run that holds it has stopped", location)
     while not is_free():
         clock.sleep(0.05)
 
 
 def _is_held(place: Place, number: int, timing: Timing) -> bool:
-    """Whether the run that has made a claim may still be at work; watches for signs of life where need be."""
+    """Whether the run that made a claim may still be running; watches its heartbeat if necessary."""
     holders = place.inside(HOLDERS)
     before = holders.names()
     if not number or _name(number, "over") in before:
@@ -174,8 +164,8 @@ def _is_held(place: Place, number: int, timing: Timing) -> bool:
             return False
         if _signs(names, number) != signs:
             return True
-    who = holder or "a run that has left no name"
-    _LOGGER.warning("%s: %s gives no sign of life, and is taken for dead", place.location, who)
+    who = holder or "an unknown run"
+    _LOGGER.warning("%s: %s has no heartbeat, and counts as dead", place.location, who)
     return False
 
 
@@ -184,7 +174,7 @@ def _name(number: int, kind: str) -> str:
 
 
 def _number(name: str) -> int | None:
-    """The number of the claim that a file is of."""
+    """The number of the claim that a file belongs to."""
     digits = name.partition(".")[0]
     return int(digits) if digits.isdecimal() else None
 
@@ -198,7 +188,7 @@ def _signs(names: list[str], number: int) -> list[str]:
 
 
 def _holder(holders: Place, names: list[str], number: int) -> Holder | None:
-    """Who has made a claim; None if it cannot be read, as when it is just being written."""
+    """The run that made a claim; None if the file cannot be read, for example while it is being written."""
     name = _name(number, "json")
     if name not in names:
         return None
@@ -211,19 +201,19 @@ def _holder(holders: Place, names: list[str], number: int) -> Holder | None:
 def _refused(location: str, holder: Holder | None) -> CheckpointTaken:
     return CheckpointTaken(
         f"the checkpoint {location} is held by {holder or 'another run'}",
-        hint="wait for that run, cancel or drain it, or pass --take_over to end it and go on from where it was",
+        hint="wait for that run, cancel or drain it, or pass --take_over to end it and continue where it stopped",
     )
 
 
 def _displaced(location: str, holder: Holder | None) -> CheckpointTaken:
     return CheckpointTaken(
         f"this run was displaced: the checkpoint {location} is now held by {holder or 'another run'}",
-        hint="nothing is lost: that run goes on from what this one had committed",
+        hint="you need not do anything: the other run continues from the last commit of this one",
     )
 
 
 def _deleted(location: str) -> CheckpointTaken:
     return CheckpointTaken(
         f"the checkpoint {location} was deleted while this run held it",
-        hint="cancel a run before its checkpoint is deleted; what it had written to its sinks is still there",
+        hint="cancel a run before you delete its checkpoint; its sinks still have what it wrote",
     )

@@ -1,4 +1,4 @@
-"""Who may write to a checkpoint: what is in it is unpickled, and whoever writes a pickle runs code where it is read."""
+"""Checks who may write to a checkpoint: a run unpickles its content, so whoever writes to it can run code."""
 
 from __future__ import annotations
 
@@ -14,11 +14,7 @@ _LOGGER = logging.getLogger(__name__)
 
 
 def make_private(location: str) -> None:
-    """Makes a folder on a local disk that only this user reaches; does nothing where there is one.
-
-    Args:
-        location: Its URI; other file systems are left alone.
-    """
+    """Makes a folder on a local disk that only this user can access; leaves existing folders and other disks alone."""
     path = _local_path(location)
     if path is not None and not os.path.exists(path):
         os.makedirs(os.path.dirname(path), exist_ok=True)
@@ -26,13 +22,10 @@ def make_private(location: str) -> None:
 
 
 def check_writers(location: str) -> None:
-    """Warns where others may write to a checkpoint that is there, or own it, and refuses it where everybody may write.
-
-    Args:
-        location: Its URI; of other file systems than a local disk nothing is known.
+    """Warns if others may write to an existing checkpoint on a local disk, or own it.
 
     Raises:
-        RunnerError: Everybody may write, and there is something that will be unpickled.
+        RunnerError: Everybody may write to it, and it has content that a run would unpickle.
     """
     path = _local_path(location)
     if path is None or os.name != "posix" or not os.path.isdir(path):
@@ -41,8 +34,8 @@ def check_writers(location: str) -> None:
     everybody = bool(status.st_mode & stat.S_IWOTH)
     if everybody and os.listdir(path):
         raise RunnerError(
-            f"everybody on this machine may write to the checkpoint {path}, and what is in it is unpickled",
-            hint=f"if you trust what is there, run: chmod -R go-rwx {path}; or begin in a folder of its own",
+            f"everybody on this machine may write to the checkpoint {path}, whose content can run code as you",
+            hint=f"if you trust its content, run: chmod -R go-rwx {path}; or start in a new folder",
         )
     others = {
         "everybody may write to it": everybody,
@@ -50,7 +43,7 @@ def check_writers(location: str) -> None:
         "it belongs to another user": status.st_uid != os.geteuid(),
     }
     for why in [why for why, holds in others.items() if holds]:
-        hint = "who writes to a checkpoint can run code as you; let penstock make the folder, or chmod 700 it"
+        hint = "let penstock make the folder, or run chmod 700 on it: who writes to a checkpoint can run code as you"
         _LOGGER.warning("%s", three_parts(f"the checkpoint {path} is not yours alone: {why}", hint=hint))
 
 

@@ -1,4 +1,4 @@
-"""What a streaming plan keeps in its checkpoint, as plain data that is equal as long as the state fits."""
+"""What a streaming plan keeps in its checkpoint, as plain data that stays equal as long as the state fits."""
 
 from __future__ import annotations
 
@@ -30,7 +30,7 @@ from penstock_spark.plan.stream_plan import StreamPlan, WaitingParDo
 from penstock_spark.plan.windowing import windowing_of
 
 FORMAT = 1
-"""The version of what `signature_of` gives."""
+"""The version of the signature's format."""
 
 ALWAYS = "always"
 IF_NEW = "if something is new"
@@ -47,12 +47,12 @@ _PLAIN = (bool, int, float, str, bytes, Duration, Timestamp, datetime.date, date
 
 
 def signature_of(plan: StreamPlan, shards: int, heartbeat: str = "") -> dict[str, Any]:
-    """A plan as JSON: what its state depends on, and for readers the labels of all else.
+    """A plan as JSON: what its state depends on, and the labels of everything else, for people.
 
     Args:
         plan: The plan.
         shards: The number of shards of each level.
-        heartbeat: What makes micro-batches begin when no data has come: to Spark, this is a source like the others.
+        heartbeat: What starts micro-batches when no data has come: to Spark, this is a source like the others.
     """
     retracting = retracting_edges(plan.graph, is_streaming=True)
     sources: list[dict[str, Any]] = []
@@ -89,7 +89,7 @@ def signature_of(plan: StreamPlan, shards: int, heartbeat: str = "") -> dict[str
 
 
 def _source(source: Source) -> dict[str, Any]:
-    """A source: first what its state depends on, then what is only for readers."""
+    """A source: first what its state depends on, then what only people read."""
     described = {"kind": _kind(source), "watermark": None, "partition": None, "tick": None, "policy": None}
     if isinstance(source, StreamSource):
         policy, partition = source.watermark, source.partition
@@ -103,7 +103,7 @@ def _source(source: Source) -> dict[str, Any]:
 
 
 def _kind(source: Source) -> str:
-    """What Spark's offsets are of."""
+    """What Spark's offsets refer to."""
     match source:
         case StreamSource():
             return f"stream of {_kind(source.source)}"
@@ -113,7 +113,7 @@ def _kind(source: Source) -> str:
 
 
 def _policy(policy: WatermarkPolicy) -> str:
-    """What the state of a policy's estimator is of; mostly, how long it waits is not part of it."""
+    """What the state of a policy's estimator contains; mostly, how long the policy waits is not part of it."""
     while isinstance(policy, IdleTimeout | Percentiles):
         policy = policy.policy
     match policy:
@@ -148,22 +148,22 @@ def _held(contents: Contents) -> str:
 
 
 def _stateful(plan: StreamPlan, step: Step) -> dict[str, Any]:
-    """A DoFn with state or timers: what is in its cells, and the names of its timers."""
+    """A DoFn with state or timers: the content of its cells, and the names of its timers."""
     asked = dofn_signature_of(step.primitive.dofn)  # type: ignore[union-attr]
     cells = {spec.name: f"{name_of(type(spec))} of {name_of(type(spec.coder))}" for spec in asked.state_specs}
     timers = {timer.name: timer.time_domain for timer, _ in asked.timers}
-    told = sorted([*cells.items(), *timers.items(), *_sides(plan, step).items()])
+    kinds = sorted([*cells.items(), *timers.items(), *_sides(plan, step).items()])
     return {
         **windowing_as_text(windowing_of(plan.graph, step.inputs[0])),
         "combine": "none, but state",
         "key_coders": _key_coders(plan, step),
-        "held": ", ".join(f"{name}: {kind}" for name, kind in told),
+        "held": ", ".join(f"{name}: {kind}" for name, kind in kinds),
         "feeds": [watermark_input.label for watermark_input in plan.watermark_inputs[step.label]],
     }
 
 
 def _waiting(plan: StreamPlan, step: Step) -> dict[str, Any]:
-    """A step that waits for side inputs: what makes them, and their windows."""
+    """A step that waits for side inputs: the groupings that make them, and their windows."""
     return {
         **windowing_as_text(windowing_of(plan.graph, step.inputs[0])),
         "combine": WAITS,
@@ -173,7 +173,7 @@ def _waiting(plan: StreamPlan, step: Step) -> dict[str, Any]:
 
 
 def _sides(plan: StreamPlan, step: Step) -> dict[str, str]:
-    """The windows of the side inputs that a step waits for, by what makes them."""
+    """The windows of the side inputs that a step waits for, by the groupings that make them."""
     return {
         side.label: as_text(windowing_of(plan.graph, step.side_inputs[place].edge).windowfn)
         for place, side in plan.side_watermark_inputs.get(step.label, {}).items()
@@ -196,14 +196,14 @@ def windowing_as_text(windowing: Windowing) -> dict[str, str]:
         "accumulation": AccumulationMode(windowing.accumulation_mode).name,
         "lateness": as_text(windowing.allowed_lateness),
         "timestamp": timestamps[windowing.timestamp_combiner],
-        # Where the trigger has no such pane, the behavior has no meaning.
+        # If the trigger has no such pane, the behavior has no meaning.
         "on_time": ALWAYS if has_pane_at_end and windowing.triggerfn.has_ontime_pane() else IF_NEW,
         "closing": ALWAYS if has_last_pane else IF_NEW,
     }
 
 
 def combine_as_text(fn: CombineFn) -> str:
-    """The name of a CombineFn, with those of the functions and the CombineFns that it is made of.
+    """The name of a CombineFn, with the names of the functions and CombineFns that it contains.
 
     >>> combine_as_text(CombineFn.from_callable(max))
     'CallableWrapperCombineFn(max)'
@@ -223,9 +223,9 @@ def _parts(value: Any) -> Iterator[str]:
 
 
 def as_text(value: Any) -> str:
-    """A description such as a WindowFn or a trigger as text: the same in every process, and equal if it is equal.
+    """A description such as a WindowFn or a trigger as text: the same in every process, and equal for equal values.
 
-    Functions are told by their names, and objects of which nothing is known by their class.
+    A function becomes its name, and an object of an unknown class the name of its class.
 
     >>> from penstock.transforms.trigger import AfterAny, AfterCount, AfterProcessingTime
     >>> as_text(AfterAny(AfterCount(100), AfterProcessingTime(1.0)))
@@ -269,7 +269,7 @@ def _joined(brackets: str, parts: Iterable[str]) -> str:
 
 
 def name_of(thing: type | Callable[..., Any]) -> str:
-    """The name of a class or function, with its module unless it is Python's or ours: we may move it.
+    """The name of a class or function, with its module unless it is Python's or ours, because ours may move.
 
     >>> name_of(str.upper), name_of(Windowing), name_of(datetime.date)
     ('str.upper', 'Windowing', 'datetime.date')

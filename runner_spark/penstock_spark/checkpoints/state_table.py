@@ -52,7 +52,7 @@ _COLUMNS = (
     "level int, grouping string, key string, window_start timestamp, window_end timestamp, value string, "
     "new_elements long, panes long, hold timestamp, next_alarm timestamp, next_clock_alarm timestamp"
 )
-# Beyond these years Python's own datetime, in which Spark gives rows out, ends.
+# Spark returns rows with Python's datetime, which ends beyond these years.
 _FIRST_MICROS = Timestamp.from_rfc3339("0001-01-02T00:00:00Z").micros
 _LAST_MICROS = Timestamp.from_rfc3339("9999-12-30T00:00:00Z").micros
 
@@ -61,17 +61,17 @@ class StateRow(NamedTuple):
     """What a grouping holds for one key and window.
 
     Attributes:
-        level: The number of groupings in a row up to it.
-        grouping: Its label.
-        key: The key. Of a step that waits for side inputs: the place of the side input, or None for what waits.
+        level: The grouping's level in the query, from 1 up.
+        grouping: The grouping's label.
+        key: The key. For a step that waits for side inputs: the number of the side input, or None for waiting elements.
         window: The window.
-        value: The accumulator, or the list of values; where elements may be taken back, the values that are there
-            and those that are owed, of some CombineFns beside an accumulator. Of sums and counts it may be the number
-            itself. None after the window's last pane, and where there is nothing since the last one.
+        value: The accumulator, or the list of values; if elements may be taken back, the present values and the values
+            that were taken back before they came, for some CombineFns beside an accumulator. For sums and counts it
+            may be the number itself. None after the window's last pane, and if nothing is new since the last pane.
         new_elements: The number of elements since the last pane.
         panes: The number of panes so far.
-        hold: The event time that the output's watermark may not pass; None if the window holds nothing back.
-        next_alarm: The event time at which the window is looked at next.
+        hold: The event time that the output's watermark may not pass; None if the window does not hold it back.
+        next_alarm: The event time at which the window is examined next.
         next_clock_alarm: The same in processing time; None if its trigger does not wait for the clock.
     """
 
@@ -88,8 +88,6 @@ class StateRow(NamedTuple):
 
 
 class _Known(NamedTuple):
-    """What the plan says of a grouping."""
-
     level: int
     fires_empty_at_end: bool
     waits: bool
@@ -98,16 +96,16 @@ class _Known(NamedTuple):
 def read_state(location: str | os.PathLike[str], spark: SparkSession | None = None) -> DataFrame:
     """The state in a checkpoint after its last finished micro-batch, as a DataFrame with a row for each key and window.
 
-    Its columns are those of `StateRow`, with the window's bounds as ``window_start`` and ``window_end``, and with keys
-    and values as Python shows them. DueTimes beyond the calendar, such as the bounds of the global window, are null.
-    The query may be running; the rows have to be read before it has gone on for a hundred micro-batches.
+    Its columns are the attributes of `StateRow`, with the window's bounds as ``window_start`` and ``window_end``, and
+    with keys and values as Python shows them. Times beyond the calendar, such as the bounds of the global window, are
+    null. The query may be running; read the rows before it has run another hundred micro-batches.
 
     Args:
-        location: The folder of the checkpoint, as the pipeline's option ``checkpoint_location`` has it.
-        spark: The session; by default the one that a pipeline would run in.
+        location: The folder of the checkpoint, as in the pipeline's option ``checkpoint_location``.
+        spark: The session; by default the session that a pipeline would run in.
 
     Raises:
-        ValueError: There is no checkpoint, or its path has blanks or other characters that Spark's reader cannot take.
+        ValueError: There is no checkpoint, or its path has spaces or other characters that Spark's reader rejects.
     """
     spark = session_for(SessionOptions(spark=spark))
     checkpoint = find_checkpoint(spark, location)
@@ -124,14 +122,14 @@ def read_state(location: str | os.PathLike[str], spark: SparkSession | None = No
 
 
 def state_rows(location: str | os.PathLike[str], spark: SparkSession | None = None) -> Iterator[StateRow]:
-    """The same row by row, with the keys, windows and values themselves; they are unpickled in this process.
+    """The state as Python objects, row by row; this process unpickles the keys, windows and values.
 
     Args:
         location: The folder of the checkpoint.
-        spark: The session; by default the one that a pipeline would run in.
+        spark: The session; by default the session that a pipeline would run in.
 
     Raises:
-        ValueError: There is no checkpoint, or it holds objects of classes that cannot be imported.
+        ValueError: There is no checkpoint, or it holds objects of classes that this process cannot import.
     """
     spark = session_for(SessionOptions(spark=spark))
     checkpoint = find_checkpoint(spark, location)
@@ -144,14 +142,14 @@ def state_rows(location: str | os.PathLike[str], spark: SparkSession | None = No
 def rows_of_page(
     label: str, page: bytes, level: int, fires_empty_at_end: bool, waits: bool = False
 ) -> Iterator[StateRow]:
-    """The rows of one page.
+    """The rows of one page of a grouping.
 
     Args:
-        label: The label of its grouping.
-        page: Its bytes.
+        label: The label of the grouping.
+        page: The bytes of the page.
         level: The level of the grouping.
-        fires_empty_at_end: Whether it gives a pane at the end of a window in which nothing is new.
-        waits: Whether it is no grouping, but a step that waits for side inputs.
+        fires_empty_at_end: Whether the grouping gives a pane at the end of a window in which nothing is new.
+        waits: Whether the page belongs to a step that waits for side inputs instead of a grouping.
     """
     if waits:
         parcel = kept_in(page)
@@ -182,7 +180,7 @@ def rows_of_page(
 
 
 def _rows_of_columns(label: str, level: int, page: bytes, fires_empty_at_end: bool) -> Iterator[StateRow]:
-    """The rows of windows that are kept in columns; those without anything new may have no value."""
+    """The rows of windows that are kept in columns; rows without new elements may have no value."""
     try:
         columns = [(window, stored, *cells_of(stored.content)) for window, stored in page_of(page).items()]
     except (ImportError, AttributeError) as error:
@@ -205,13 +203,13 @@ def _rows_of_columns(label: str, level: int, page: bytes, fires_empty_at_end: bo
 
 
 def _unknown_class(label: str, error: Exception) -> ValueError:
-    what = f"the state of '{label}' holds objects of a class that is not known here: {error}"
-    hint = "read it where the pipeline's modules can be imported"
+    what = f"the state of '{label}' holds objects of a class that this program cannot import: {error}"
+    hint = "run this program where it can import the pipeline's modules"
     return ValueError(three_parts(what, hint=hint))
 
 
 def _rows_of_cells(label: str, level: int, key: Any, state: StatefulKey) -> Iterator[StateRow]:
-    """The rows of a DoFn with state: the value is what is in its cells, as their coders encode it."""
+    """The rows of a DoFn with state: the value is the content of its cells, as their coders encode it."""
     for plain, cells in state.windows.items():
         yield StateRow(
             level=level,
@@ -228,7 +226,7 @@ def _rows_of_cells(label: str, level: int, key: Any, state: StatefulKey) -> Iter
 
 
 def _row_of_parcel(label: str, level: int, kept: KeptParcel) -> StateRow:
-    """The row of a step that waits for side inputs: what waits has no key, and contents have the side input's place."""
+    """A row of a step that waits for side inputs: waiting elements have no key, a view the side input's number."""
     return StateRow(
         level=level,
         grouping=label,
@@ -252,7 +250,7 @@ def _restored(label: str, name: bytes, kept: StoredKey) -> tuple[Any, KeyState |
 
 
 def _hold_micros(window: WindowState, fires_empty_at_end: bool, owed_micros: int | None) -> int | None:
-    """What the window holds back: for its pane, as in `penstock.machines.visiting.hold_of`, or for what it owes."""
+    """What the window holds back, for its pane (as in `penstock.machines.visiting.hold_of`) or for an owed one."""
     hold_micros = window.output_micros
     waits = not (window.is_closed or window.is_past_end) and (window.fresh or fires_empty_at_end)
     if hold_micros is None and waits:
@@ -279,7 +277,7 @@ def _groupings(plan: Signature) -> dict[str, _Known]:
 
 
 def _pages(spark: SparkSession, checkpoint: Checkpoint) -> DataFrame | None:
-    """All pages of all groupings, as grouping and page; None if no micro-batch has finished yet, or none has state."""
+    """All pages of all groupings, as grouping and page; None without a finished micro-batch, or without state."""
     plan = checkpoint.plan
     if not plan["levels"] or checkpoint.last_commit() < 0:
         return None
@@ -293,25 +291,23 @@ def _pages(spark: SparkSession, checkpoint: Checkpoint) -> DataFrame | None:
         for operator in range(len(plan["levels"]))
     ]
     pages = reduce(DataFrame.unionAll, frames)
-    # What is not in the plan is state that was given up.
+    # State that is not in the plan was given up.
     return pages.where(pages["grouping"].isin(list(_groupings(plan))))
 
 
 def _check_readable(spark: SparkSession, location: str) -> None:
-    """Refuses what Spark's reader of state does not find, though its queries do: it escapes a name once too often."""
+    """Refuses paths that Spark's queries find and its state reader does not: the reader escapes names twice."""
     jvm: Any = spark._jvm
     uri = jvm.org.apache.hadoop.fs.Path(location).toUri()
     if uri.getRawPath() != uri.getPath():
-        what = "Spark reads no state from a folder with blanks or other special characters in its path"
-        hint = "keep checkpoints where the path has none"
+        what = "Spark cannot read state from a folder with spaces or other special characters in its path"
+        hint = "keep the checkpoint in a folder whose path has none of these characters"
         raise ValueError(three_parts(what, where=f"in {location}", hint=hint))
 
 
 def _table_function(
     groupings: dict[str, _Known], sys_path: tuple[str, ...]
 ) -> Callable[[Iterator[Any]], Iterator[Any]]:
-    """The function for Spark's ``mapInArrow`` over groupings and pages."""
-
     def run(records: Iterator[Any]) -> Iterator[pa.RecordBatch]:
         import_like_driver(sys_path)
         for record in promptly(records):
@@ -328,7 +324,7 @@ def _record(rows: Iterable[StateRow]) -> pa.RecordBatch:
 
 
 def _cells(row: StateRow) -> tuple[Any, ...]:
-    """A row as Spark takes it."""
+    """A row as Spark expects it."""
     bounds: tuple[int | None, int | None] = (None, None)
     if not isinstance(row.window, GlobalWindow):
         bounds = (getattr(row.window, "start_micros", None), row.window.end_micros)

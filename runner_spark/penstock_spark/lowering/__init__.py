@@ -1,1 +1,1 @@
-"""From the plan to Spark's frames and jobs: one file for each kind of node, and no decisions."""
+"""Lowers the plan to Spark's frames and jobs: one file for each kind of node, and no decisions."""

@@ -1,4 +1,4 @@
-"""Expressions as Spark's columns: each gives what Python's own evaluation of the expression gives."""
+"""Turns expressions into Spark columns that give exactly the results of Python's own evaluation."""
 
 from __future__ import annotations
 
@@ -42,8 +42,7 @@ class ColumnMaker:
     """Makes columns of expressions over a table.
 
     Args:
-        table: The table.
-        column_of: Gives the column of a field.
+        column_of: Returns the column of a field.
         where: The step, for errors.
     """
 
@@ -54,11 +53,11 @@ class ColumnMaker:
         self._where = where
 
     def passed_on(self, expression: Expression) -> Column:
-        """A field as it is, or the column of another expression."""
+        """A field unchanged, or the column of another expression."""
         return self._column_of(expression.name) if isinstance(expression, Field) else self.column(expression)
 
     def column(self, expression: Expression) -> Column:
-        """The column of an expression; whole numbers have 64 bits, and other numbers too."""
+        """The column of an expression; all numbers have 64 bits."""
         match expression:
             case Field(name):
                 own = _TYPES.get(kind(expression, self._fields))
@@ -79,7 +78,7 @@ class ColumnMaker:
                 return self._arithmetic(expression)
             case Comparison():
                 return self._comparison(expression)
-        raise AssertionError(f"{expression} is no expression that Spark knows")
+        raise AssertionError(f"{expression} has no equivalent in Spark")
 
     def _arithmetic(self, expression: Arithmetic) -> Column:
         left, right = self.column(expression.left), self.column(expression.right)
@@ -88,7 +87,7 @@ class ColumnMaker:
         if expression.symbol == "%":
             return F.pmod(left, right)
         if expression.symbol == "//":
-            # Towards zero, and one less where that was upwards.
+            # It rounds towards zero, so subtract one where that rounded up.
             return F.call_function("div", left, right) - F.when(left % right < 0, 1).otherwise(0)
         if self._bounds.range_of(expression) is not None:
             return _PLAIN[expression.symbol](left, right)
@@ -111,21 +110,21 @@ class ColumnMaker:
         }[expression.symbol]
         if "float" not in kinds:
             return found  # type: ignore[no-any-return]
-        # Spark finds NaN equal to itself and above all else; in Python it compares with nothing.
+        # In Spark, NaN equals itself and is greater than everything else; in Python, every comparison with it is false.
         has_nan = (F.isnan(left) | F.isnan(right)) & left.isNotNull() & right.isNotNull()
         return F.when(has_nan, expression.symbol == "!=").otherwise(found)
 
 
 def failing(error: Exception, where: str, kind: str) -> Column:
-    """A column that fails, as user code of a step does, where it is computed."""
+    """A column that raises a step's error when Spark computes it."""
     return F.raise_error(F.lit(marked(error, where))).cast(kind)
 
 
 def too_many_bits() -> OverflowError:
-    """The error for an integer that no column holds."""
+    """The error for an integer that does not fit into a column."""
     return OverflowError(
         three_parts(
             "an integer in a column has more than 64 bits",
-            hint="the option --without=native_columns has Python compute it, with as many bits as it needs",
+            hint="pass --without=native_columns, so that Python computes it with as many bits as it needs",
         )
     )

@@ -1,6 +1,6 @@
-"""Lowers what Spark does to columns by itself: operation after operation on a source's frame.
+"""Lowers the operations that Spark does on columns, one after another, on a source's frame.
 
-The columns of elements are called ``c0``, ``c1`` and so on, so that no name can clash; ``t`` is the timestamp in
+The columns of elements have the names ``c0``, ``c1`` and up, so that no names can clash; ``t`` is the timestamp in
 microseconds, and ``w`` the start of the window.
 """
 
@@ -45,7 +45,7 @@ _SECONDS_MAX = ((1 << 63) - 1) // _MICROS_PER_SECOND
 class _Lowered:
     """A frame, and the table that it holds.
 
-    Columns of Spark's are made when they are first asked for, and once: each takes several calls of Java.
+    Each Spark column is made once, when it is first needed, because it takes several calls to Java.
     """
 
     frame: DataFrame
@@ -53,7 +53,6 @@ class _Lowered:
     made: dict[str, Column] = dataclass_field(default_factory=dict)
 
     def column(self, name: str) -> Column:
-        """A column of the frame."""
         if name not in self.made:
             self.made[name] = F.col(name)
         return self.made[name]
@@ -75,7 +74,7 @@ class _Lowered:
 
     @property
     def beside(self) -> list[str]:
-        """The columns that are no fields."""
+        """The columns that are not fields."""
         return [*(["t"] * (self.table.time == "column")), *(["w"] * (self.table.windowfn is not None))]
 
     @property
@@ -84,12 +83,7 @@ class _Lowered:
 
 
 def lower_columns(source: ColumnsSource, frame: DataFrame) -> tuple[DataFrame, ColumnReader]:
-    """The frame after all operations, and how Python reads it.
-
-    Args:
-        source: What is to be done.
-        frame: The open source's.
-    """
+    """The frame after all operations on the source's frame, and how Python reads it."""
     lowered = _lowered(source, frame)
     table = lowered.table
     reader = ColumnReader(
@@ -106,9 +100,9 @@ def columns_for(source: ColumnsSource, frame: DataFrame, schema: StructType, whe
     """The frame after all operations, in the schema of a sink.
 
     Args:
-        source: What is to be done.
-        frame: The open source's.
-        schema: The sink's; a field that is not there is null.
+        source: The operations.
+        frame: The frame of the open source.
+        schema: The sink's schema; a missing field becomes null.
         where: The step that writes, for errors.
     """
     lowered = _lowered(source, frame)
@@ -144,10 +138,10 @@ def _never_null(column: Column, name: str, kind: DataType, where: str) -> Column
         three_parts(
             f"a value of the field {name} is None, which its type does not allow",
             where=where,
-            hint="correct the declared type or the schema, or filter such elements out before",
+            hint="correct the declared type or the schema, or filter out such elements before the write",
         )
     )
-    # The last value is never reached: it tells Spark that the column has no nulls.
+    # Spark never reaches the last value, which only tells it that the column has no nulls.
     filler: Any = {"string": "", "binary": b"", "boolean": False}.get(kind.simpleString(), 0)
     if kind.simpleString() in ("date", "timestamp", "timestamp_ntz"):
         filler = "1970-01-01"
@@ -155,7 +149,6 @@ def _never_null(column: Column, name: str, kind: DataType, where: str) -> Column
 
 
 def _applied(operation: Operation, before: _Lowered) -> DataFrame:
-    """The frame after one operation."""
     frame, make = before.frame, before.maker(operation.step.where)
     match operation:
         case Filter(_, condition):
@@ -176,12 +169,12 @@ def _applied(operation: Operation, before: _Lowered) -> DataFrame:
 
 
 def _micros(make: ColumnMaker, moment: Expression, table: Table, where: str) -> Column:
-    """An element's time in microseconds; an element without one is refused, as in Python."""
+    """An element's time in microseconds; an element without a time is an error, as in Python."""
     error = ValueError(
         three_parts(
-            "an element has no time: the function of WithTimestamps gave None",
+            "an element has no time: the function of WithTimestamps returned None",
             where=where,
-            hint="filter such elements out before, e.g. with Filter(~field('at').is_null())",
+            hint="filter out such elements first, e.g. with Filter(~field('at').is_null())",
         )
     )
     column = make.column(moment)
@@ -190,7 +183,7 @@ def _micros(make: ColumnMaker, moment: Expression, table: Table, where: str) -> 
         return F.coalesce(F.unix_micros(column), missing)
     if table.bounds.range_of(Arithmetic("*", moment, Literal(_MICROS_PER_SECOND))) is not None:
         return F.coalesce(column * _MICROS_PER_SECOND, missing)
-    # The bounds are looked at, for that is cheaper than a multiplication that may fail.
+    # It compares with the bounds, which is cheaper than a multiplication that may fail.
     is_small = column.between(-_SECONDS_MAX, _SECONDS_MAX)
     known = F.when(is_small, column * _MICROS_PER_SECOND).when(column.isNull(), missing)
     return known.otherwise(failing(too_many_bits(), where, "bigint"))
@@ -210,7 +203,7 @@ def _windowed(before: _Lowered, windowfn: Any, table: Table) -> DataFrame:
 
 
 def _combined(operation: Combined, before: _Lowered, make: ColumnMaker) -> DataFrame:
-    """Groups by the key's parts and the window, and puts the results behind them."""
+    """Groups by the key's parts and the window, and appends the results."""
     keys = [make.column(each).alias(f"c{place}") for place, (_, each) in enumerate(operation.keys)]
     window = before.columns(["w"]) if before.table.windowfn is not None else []
     partial: list[Column] = []
@@ -225,21 +218,21 @@ def _combined(operation: Combined, before: _Lowered, make: ColumnMaker) -> DataF
 
 
 def _sum(name: str, value: Column, where: str) -> tuple[list[Column], Column]:
-    """High and low parts are added up apart, so that only a total of more than 64 bits is too large."""
+    """Adds up high and low parts separately, so that only a total of more than 64 bits is too large."""
     carried = f"{name}h + shiftright({name}l, {_LOW_BITS})"
     total = F.expr(f"try_add(try_multiply({carried}, {_LOW + 1}L), {name}l & {_LOW}L)")
     return _high_and_low(name, value, where), F.coalesce(total, failing(too_many_bits(), where, "bigint"))
 
 
 def _high_and_low(name: str, value: Column, where: str) -> list[Column]:
-    """The sums of high and of low parts, of whole numbers."""
+    """The sums of the high and the low parts of whole numbers."""
     number = _number(value, where)
     high = F.sum(F.shiftright(number, _LOW_BITS)).alias(f"{name}h")
     return [high, F.sum(number.bitwiseAND(_LOW)).alias(f"{name}l")]
 
 
 def _small_sum(name: str, value: Column, where: str) -> tuple[list[Column], Column]:
-    """One part is enough where no sum of some of the values has more than 64 bits."""
+    """One part is enough if no sum of some of the values exceeds 64 bits."""
     return [F.sum(_number(value, where)).alias(name)], F.col(name)
 
 
@@ -249,14 +242,14 @@ def _number(value: Column, where: str) -> Column:
 
 
 def _mean(name: str, value: Column, where: str) -> tuple[list[Column], Column]:
-    """The mean of whole numbers, whose sum may have more than 64 bits."""
+    """The mean of whole numbers whose sum may exceed 64 bits."""
     partial = _high_and_low(name, value, where) + _count(f"{name}n", value, where)[0]
     total = f"(cast({name}h as decimal(20, 0)) * {_LOW + 1}L + {name}l)"
     return partial, F.expr(quotient(total, f"{name}n"))
 
 
 def _small_mean(name: str, value: Column, where: str) -> tuple[list[Column], Column]:
-    """The mean of whole numbers, whose sum has no more than 64 bits."""
+    """The mean of whole numbers whose sum fits into 64 bits."""
     partial = _small_sum(name, value, where)[0] + _count(f"{name}n", value, where)[0]
     return partial, F.expr(quotient(f"cast({name} as decimal(20, 0))", f"{name}n"))
 
@@ -274,7 +267,7 @@ def _greatest(name: str, value: Column, where: str) -> tuple[list[Column], Colum
 
 
 def _extreme(name: str, found: Column, value: Column, text: str, where: str) -> tuple[list[Column], Column]:
-    """None compares with nothing, but where it is the only value of its group nothing has to be compared."""
+    """None compares with nothing; but if it is the only value of its group, there is nothing to compare."""
     error = TypeError(text.format("'NoneType'", "another value"))
     parts = [
         found.alias(name),
@@ -287,4 +280,4 @@ def _extreme(name: str, found: Column, value: Column, text: str, where: str) -> 
 
 _PARTS = {"sum": _sum, "count": _count, "mean": _mean, "min": _least, "max": _greatest}
 _SMALL_PARTS = {**_PARTS, "sum": _small_sum, "mean": _small_mean}
-"""Where no sum of some of the values has more than 64 bits."""
+"""For columns in which no sum of some of the values exceeds 64 bits."""

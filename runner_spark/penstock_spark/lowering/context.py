@@ -1,4 +1,4 @@
-"""What lowering carries along: the session, the frames made so far, and what has to be tidied up."""
+"""The context of lowering: the session, the frames made so far, and what has to be cleaned up."""
 
 from __future__ import annotations
 
@@ -22,12 +22,12 @@ from penstock_spark.sources.scan import Scan as Source
 _LOGGER = logging.getLogger(__name__)
 
 INLINE_VALUES = 1_000
-"""The number of in-memory values for which a further task is worth its start."""
+"""The number of in-memory values that justifies another task."""
 
 
 @dataclass
 class Context:
-    """One run's lowering.
+    """The context of one run.
 
     Attributes:
         spark: The runner's own session.
@@ -35,19 +35,18 @@ class Context:
         metrics: The Spark accumulator for metrics.
         partitions: The number of partitions of every shuffle.
         dumps: Pickles a program for the workers.
-        reporting: How the run's tasks report.
-        inline_values: Up to so many in-memory values are one bundle.
+        inline_values: The largest number of in-memory values in one bundle.
         without: The optimisations that are switched off.
-        recorded: How many elements and panes of each grouping a worker writes down in a micro-batch.
+        recorded: How many elements and panes of each grouping a worker records in a micro-batch.
         sys_path: Folders that local workers should import from too.
         scans: The opened sources, by label.
         sinks: The planned sinks, by label: a plan names the files that its encoders write.
         frames: The output frame of each stage, by number.
         outputs: The number of outputs of each stage.
         views: Broadcast side inputs, by edge.
-        written: What each write gave, by label.
-        tidy: What to call when the run is over.
-        places: The steps that Spark is at work for, as the second lines of errors.
+        written: The results of each write, by label.
+        tidy: Functions to call when the run is over.
+        places: The steps that Spark is running, as the second lines of errors.
     """
 
     spark: SparkSession
@@ -70,26 +69,25 @@ class Context:
     places: tuple[str, ...] = ()
 
     def tidy_up(self) -> None:
-        """Lets go of what the run has made; what can no longer be let go of, such as that of a dead Java, is gone."""
+        """Frees what the run has made; what cannot be freed, for example because Java has died, is gone anyway."""
         while self.tidy:
             try:
                 self.tidy.pop()()
             except Exception as error:
-                _LOGGER.debug("what a run had made could not be let go of: %s", error)
+                _LOGGER.debug("cannot free what a run has made: %s", error)
 
     def surroundings(self, graph: Graph) -> Surroundings:
-        """What an error is read with that Spark raises now."""
+        """What explains an error that Spark raises now."""
         return Surroundings(self.reporting, graph, self.places)
 
     def sink(self, step: Step) -> SinkPlan:
-        """The plan of a Write's sink."""
         if step.label not in self.sinks:
             assert isinstance(step.primitive, Write)
             self.sinks[step.label] = plan_sink(step.primitive.sink, step.where)
         return self.sinks[step.label]
 
     def keep(self, stage: int, frame: DataFrame, outputs: int, is_made: bool = False) -> None:
-        """Notes a stage's frame; one that is read more than once, and not made yet, is computed now, and kept."""
+        """Stores a stage's frame; computes and persists it now if it has several readers and is not made yet."""
         self.outputs[stage] = outputs
         if outputs > 1 and not is_made:
             frame = frame.persist(StorageLevel.MEMORY_AND_DISK)
@@ -105,7 +103,7 @@ class Context:
         return select(frame, columns)
 
     def read_all(self, references: tuple[OutputReference, ...], columns: tuple[str, ...]) -> DataFrame:
-        """The rows of several outputs."""
+        """Some columns of the rows of several outputs."""
         first, *others = [self.read(reference, columns) for reference in references]
         for other in others:
             first = first.unionAll(other)
@@ -113,5 +111,5 @@ class Context:
 
 
 def run_only(frame: DataFrame) -> None:
-    """Runs a frame for what it does; its rows go nowhere."""
+    """Runs a frame for its side effects, and drops its rows."""
     frame.write.format("noop").mode("overwrite").save()

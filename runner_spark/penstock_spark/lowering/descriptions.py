@@ -1,4 +1,4 @@
-"""What Spark's pages say of the jobs of a plan: the labels of the steps that run in them."""
+"""The descriptions of a plan's jobs in Spark's user interface: the labels of the steps that run in them."""
 
 from __future__ import annotations
 
@@ -28,29 +28,19 @@ _LETTERS_MAX = 300
 
 @contextmanager
 def described(spark: SparkSession, text: str) -> Iterator[None]:
-    """Within the block, Spark's pages say `text` of every job.
-
-    Args:
-        spark: The session.
-        text: Such as `description` gives.
-    """
+    """Within the block, Spark's user interface describes every job with `text`."""
     context = spark.sparkContext
     before = context.getLocalProperty(_DESCRIPTION)
     context.setLocalProperty(_DESCRIPTION, text)
     try:
         yield
     finally:
-        # None removes it, which PySpark's types do not say.
+        # None removes the description, which PySpark's types do not say.
         context.setLocalProperty(_DESCRIPTION, before)  # type: ignore[arg-type]
 
 
 def description(node: Stage | ViewNode | WriteNode, plan: Plan) -> str:
-    """The labels of the steps that run when a node is run.
-
-    Args:
-        node: The node.
-        plan: Its plan.
-    """
+    """The labels of the steps that run with a node."""
     match node:
         case Stage():
             labels = _labels(node, plan)
@@ -65,7 +55,7 @@ def description(node: Stage | ViewNode | WriteNode, plan: Plan) -> str:
 
 
 def cut(text: str) -> str:
-    """A text that is not too long for a table; its end counts most.
+    """Shortens a text to fit a table; its end matters most.
 
     >>> cut("a" * 400).startswith("... aaa"), cut("Read > Sum")
     (True, 'Read > Sum')
@@ -74,14 +64,14 @@ def cut(text: str) -> str:
 
 
 def _labels_before(sources: tuple[OutputReference, ...], plan: Plan) -> list[str]:
-    """The labels of the stages that a reader runs; those with several readers have been run, and kept."""
+    """The labels of the stages that run with their reader; a stage with several readers has run before."""
     stages = {stage.number: stage for stage in plan.stages}
     lazy = [stages[one.stage] for one in sources if len(stages[one.stage].outputs) == 1]
     return [label for stage in lazy for label in _labels(stage, plan)]
 
 
 def _labels(stage: Stage, plan: Plan) -> list[str]:
-    """The labels of a stage, in order, and before them those of the stages that run with it."""
+    """The labels of a stage in order, after the labels of the stages that run with it."""
     match stage.root:
         case Inline(reads):
             first = [read.label for read in reads]

@@ -1,4 +1,4 @@
-"""The rows of a stage that the driver makes by itself, as a frame that Spark reads without a task of Python."""
+"""Makes the rows of a stage on the driver, as a frame that Spark reads without a Python task."""
 
 from __future__ import annotations
 
@@ -17,16 +17,14 @@ _ONLY_SLICE = pa.record_batch({"id": [0]})
 
 
 def rows_by_driver(program: StageProgram[WriterSpec], outputs: int, context: Context) -> DataFrame | None:
-    """The frame of a stage's rows.
+    """The frame of a stage's rows; None if the stage fails, or an output has no row.
+
+    Tasks then run the stage: users know the errors of tasks, and a frame without rows would give its reader no task.
 
     Args:
         program: A stage that starts with values of the program.
         outputs: How many outputs it has.
-        context: The run's.
-
-    Returns:
-        The frame; None if the stage fails, or an output has no row. Tasks then do what there is to do: their errors are
-        those that users know, and a frame without rows would have no task at all for whatever reads it.
+        context: The run's context.
     """
     stage = Stage(replace(program, partitions=1), 0, {})
     try:

@@ -4,19 +4,19 @@ from __future__ import annotations
 
 _UNIT = 1 << 62
 _FLOATS = 1 << 53
-"""Up to this, every whole number is a float."""
+"""Floats represent every whole number up to this one exactly."""
 
 
 def quotient(total: str, count: str) -> str:
     """The SQL of a quotient, a double.
 
-    Floats divide well where both numbers are floats. Where the total is none, the quotient is at least 1: with 62 bits
-    of its fraction, and a last bit that tells whether there is more, it has more bits than a float, and is rounded
-    once, when it becomes one.
+    If floats represent both numbers exactly, float division rounds correctly. If the total is too large for that, the
+    quotient is at least 1: with 62 bits of its fraction, and a last bit that says whether a remainder is left, it has
+    more bits than a float, so the cast to a float rounds it, once.
 
     Args:
         total: The SQL of a decimal without a fraction.
-        count: The SQL of a bigint above 0 and at most 2^53; the quotient must have 64 bits.
+        count: The SQL of a bigint from 1 to 2^53; the quotient must fit into 64 bits.
     """
     whole = f"cast({total} div {count} as decimal(19, 0))"
     rest = f"cast({total} - {whole} * {count} as decimal(19, 0))"

@@ -1,7 +1,7 @@
-"""Frame operations by column names in one call to Java each.
+"""Frame operations on named columns that make one call to Java each.
 
 PySpark's own methods send every column name and every sort order to Java one by one, which took a third of the
-driver's time for a small pipeline. Lists of columns are the same for all runs, and so Java's are kept.
+driver's time for a small pipeline. All runs use the same lists of columns, so the Java lists are kept.
 """
 
 from __future__ import annotations
@@ -37,33 +37,25 @@ def _columns(frame: DataFrame, kind: str, names: tuple[str, ...]) -> Any:
 
 
 def select(frame: DataFrame, names: tuple[str, ...]) -> DataFrame:
-    """Some columns."""
     return DataFrame(frame._jdf.select(_columns(frame, "plain", names)), frame.sparkSession)
 
 
 def partition_by(frame: DataFrame, count: int, names: tuple[str, ...]) -> DataFrame:
-    """The rows in `count` partitions by the hash of some columns."""
     return DataFrame(frame._jdf.repartition(count, _columns(frame, "plain", names)), frame.sparkSession)
 
 
 def sort_partitions(frame: DataFrame, names: tuple[str, ...]) -> DataFrame:
-    """Each partition sorted by some columns."""
     return DataFrame(frame._jdf.sortWithinPartitions(_columns(frame, "sort", names)), frame.sparkSession)
 
 
 def add_up(frame: DataFrame) -> DataFrame:
-    """The sums of the number columns for each group; Spark's hash aggregate needs no sorting."""
+    """The sums of the number columns for each group; Spark's hash aggregate needs no sorted rows."""
     sums = [sum_of(name).alias(name) for name in NUMBER_COLUMNS]
     return frame.groupBy(*GROUP_COLUMNS).agg(*sums)
 
 
 def frame_of_rows(rows: pa.Table, spark: SparkSession) -> DataFrame:
-    """A frame of a few rows between stages, which Java gets as they are: PySpark's own way writes a file.
-
-    Args:
-        rows: Of the schema `EXCHANGE`.
-        spark: The session of the frame.
-    """
+    """A frame of a few rows with the schema `EXCHANGE`, sent to Java directly: PySpark's own method writes a file."""
     jvm: Any = spark._jvm
     batches = jvm.PythonUtils.toSeq([batch.serialize().to_pybytes() for batch in rows.to_batches()])
     made = jvm.PythonSQLUtils.toDataFrame(batches.iterator(), _EXCHANGE_TYPE, spark._jsparkSession)

@@ -37,14 +37,14 @@ def run_plan(plan: Plan, context: Context) -> None:
     if last:
         context.places = tuple(step.where for stage in last for step in stage.steps)
         with described(context.spark, cut(", ".join(description(stage, plan) for stage in last))):
-            # These frames have no rows; collecting nothing is the cheapest job.
+            # These frames have no rows, so collecting them is the cheapest job.
             reduce(DataFrame.unionAll, [context.frames[stage.number] for stage in last]).collect()
     for scan in context.scans.values():
         scan.check()
 
 
 def open_sources(plan: Plan, context: Context) -> None:
-    """Opens every source that is not open yet, so that a missing file is found before anything has been written."""
+    """Opens every source that is not open yet, so that missing files are found before anything is written."""
     for stage in plan.stages:
         if isinstance(stage.root, Scan | Query) and stage.root.read.label not in context.scans:
             step = stage.root.read
@@ -57,7 +57,7 @@ def open_sources(plan: Plan, context: Context) -> None:
 
 
 def _places(node: Stage | ViewNode | WriteNode, plan: Plan) -> tuple[str, ...]:
-    """The steps that Spark is at work for, as far as a job is for one thing."""
+    """The steps for which Spark runs a job, if it runs for one thing."""
     match node:
         case Stage():
             return tuple(step.where for step in node.steps)
@@ -68,7 +68,7 @@ def _places(node: Stage | ViewNode | WriteNode, plan: Plan) -> tuple[str, ...]:
 
 
 def _broadcast(node: ViewNode, context: Context) -> None:
-    """The pages of a side input go to the driver as bytes, and from there, still pickled, to the workers."""
+    """Collects the pages of a side input on the driver, and broadcasts them to the workers, still pickled."""
     rows = context.read_all(node.sources, ("value",)).toArrow()
     pages = rows.column("value").to_pylist()
     broadcast = context.spark.sparkContext.broadcast(pages)
@@ -77,7 +77,7 @@ def _broadcast(node: ViewNode, context: Context) -> None:
 
 
 def _write(node: WriteNode, context: Context) -> None:
-    """Writes with the sink's own job; rows that earlier stages kept as pages are encoded here."""
+    """Runs the sink's own job; it encodes rows that earlier stages kept as pages."""
     step = node.step
     sink = context.sink(step)
     if node.kept:

@@ -1,4 +1,4 @@
-"""What each part of a streaming plan does, as the program that travels to its workers."""
+"""Makes the program of each part of a streaming plan, which travels to its workers."""
 
 from __future__ import annotations
 
@@ -46,10 +46,10 @@ def level_program(
         plan: The plan.
         part: The part.
         timeline: The steps of recorded input.
-        recorded: What happens at recorded sources.
+        recorded: The events of recorded sources.
         reading: The source that Spark reads, if the part has one.
-        context: The run's.
-        encoders: Makes the encoders of the sinks whose rows the part makes, by the sink's number.
+        context: The run's context.
+        encoders: Make the encoders of the sinks whose rows the part makes, by the sink's number.
     """
     writers = (
         *(_packets(plan, edge, step, context.without) for edge, step in part.writes),
@@ -109,7 +109,7 @@ def _step(step: Step, graph: Graph, without: Set[str]) -> StepSpec:
 def _packets(
     plan: StreamPlan, edge: int, step: Step, without: Set[str]
 ) -> PacketWriterSpec | SpreadWriterSpec:
-    """The writer of elements for a grouping; what the program plays is never combined before it arrives."""
+    """The writer of elements for a grouping; recorded input is never combined before it arrives."""
     if isinstance(step.primitive, WaitingParDo):
         return SpreadWriterSpec(edge, step.label, step.where, plan.level_of[step.label])
     windowing = windowing_of(plan.graph, edge)
@@ -163,7 +163,7 @@ def _waiting(plan: StreamPlan, step: Step, context: Context) -> WaitingSpec:
 
 
 def _feeds(plan: StreamPlan, step: Step, context: Context) -> tuple[tuple[str, int], ...]:
-    """What a step's watermark depends on, and how many parts each has."""
+    """The watermarks that a step's watermark depends on, and the number of producers of each."""
     return tuple(
         _producers(watermark_input, context) for watermark_input in plan.watermark_inputs[step.label]
     )

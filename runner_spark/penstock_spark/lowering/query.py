@@ -1,4 +1,4 @@
-"""Lowers a streaming plan: one chain of operators, one Structured Streaming query."""
+"""Lowers a streaming plan to one chain of operators, which is one Structured Streaming query."""
 
 from __future__ import annotations
 
@@ -34,12 +34,12 @@ class Query:
     """A query that is ready to start.
 
     Attributes:
-        frame: Its rows: those for sinks have a level below 0.
+        frame: Its rows: the rows for sinks have a level below 0.
         batches: How many micro-batches the recorded input takes.
-        readings: The sources that Spark reads, in the order in which Spark reports them, and where the first one is.
+        readings: The sources that Spark reads, in the order in which Spark reports them.
         first_reading: The number of Spark sources before them.
-        rests: Whether Spark begins no micro-batch while nothing new has come, so that a pause tells that finite sources
-            have ended.
+        rests: Whether Spark starts micro-batches only for new data, so that a pause means that finite sources have
+            ended.
     """
 
     frame: DataFrame
@@ -55,7 +55,7 @@ class Query:
 
     @property
     def is_finite(self) -> bool:
-        """Whether all of its sources end by themselves."""
+        """Whether all of its sources end on their own."""
         return all(reading.is_finite for reading in self.readings)
 
 
@@ -67,18 +67,18 @@ def build_query(
     heartbeat: str,
     encoders: Mapping[int, Callable[[], Encoder]],
 ) -> Query:
-    """The frame of a streaming plan.
+    """The query of a streaming plan.
 
     Args:
         plan: The plan.
-        context: The run's.
+        context: The run's context.
         checkpoint: Where bounded sources are staged, and commands arrive.
-        events_per_batch: How many events of recorded input make a micro-batch; None makes one of all.
-        heartbeat: What `heartbeat_of` says.
-        encoders: What `penstock_spark.lowering.sinks_inside.encoders_inside` says.
+        events_per_batch: How many events of recorded input make a micro-batch; None puts all into one.
+        heartbeat: The result of `heartbeat_of`.
+        encoders: The result of `penstock_spark.lowering.sinks_inside.encoders_inside`.
 
     Raises:
-        ValueError: A source cannot be streamed as described.
+        ValueError: Spark cannot stream a source as described.
     """
     if plan.views is not None:
         run_plan(plan.views, context)
@@ -110,17 +110,16 @@ def build_query(
 
 
 def heartbeat_of(plan: StreamPlan, has_interval: bool) -> str:
-    """What makes Spark run micro-batches when nothing has arrived: ``numbers``, ``seconds`` or ``none``.
+    """The source that makes Spark run micro-batches when no data has arrived: ``numbers``, ``seconds`` or ``none``.
 
-    ``numbers`` is a source that always has something: micro-batches follow each other without a pause, or as the
-    trigger says. ``seconds`` has something once a second, so that what arrives otherwise starts one at once. With
-    ``none``, micro-batches follow each other only as long as there is something to read: the clock need not go on after
-    that where all sources end soon, for the end of its input fires whatever a trigger waits for, but not a timer by the
-    clock.
+    ``numbers`` always has new data: micro-batches follow each other without a pause, or as Spark's trigger says.
+    ``seconds`` has new data once a second, so that arriving data starts a micro-batch at once. With ``none``,
+    micro-batches run only while there is data to read. That is enough if all sources end soon, because the end of the
+    input fires every trigger, and if no DoFn has timers in processing time, which the end of the input does not fire.
 
     Args:
         plan: The plan.
-        has_interval: Whether the trigger says when micro-batches begin.
+        has_interval: Whether Spark's trigger says when micro-batches start.
     """
     if plan.clock is Clock.RECORDED or has_interval:
         return "numbers"
@@ -130,7 +129,6 @@ def heartbeat_of(plan: StreamPlan, has_interval: bool) -> str:
 
 
 def _has_clock_timers(plan: StreamPlan) -> bool:
-    """Whether a DoFn sets timers by the clock."""
     return any(
         spec.time_domain == TimeDomain.REAL_TIME
         for level in plan.levels
@@ -141,7 +139,7 @@ def _has_clock_timers(plan: StreamPlan) -> bool:
 
 
 def _beats(plan: StreamPlan, context: Context, heartbeat: str, keys: tuple[int, ...]) -> list[DataFrame]:
-    """The heartbeat: for recorded input the number of each micro-batch, else a notice of the clock for each shard."""
+    """The heartbeat: the number of each micro-batch for recorded input, else the clock for each shard."""
     stream = context.spark.readStream
     match heartbeat:
         case "none":
@@ -153,7 +151,7 @@ def _beats(plan: StreamPlan, context: Context, heartbeat: str, keys: tuple[int, 
             heartbeats = heartbeats if plan.clock is Clock.LIVE else heartbeats.where("value < 0")
         case _:
             seconds = stream.format("rate").options(rowsPerSecond=1, numPartitions=1).load()
-            # After a pause all seconds that were missed come at once; the last ones will do.
+            # After a pause, all missed seconds come at once; the last ones are enough.
             heartbeats = seconds.where(F.col("timestamp") > _now() - F.expr("INTERVAL 10 SECONDS"))
     clock = F.unix_micros(_now()).cast("string")
     return [
@@ -166,7 +164,7 @@ def _beats(plan: StreamPlan, context: Context, heartbeat: str, keys: tuple[int, 
 def _commands(
     plan: StreamPlan, context: Context, checkpoint: Checkpoint, keys: tuple[int, ...]
 ) -> list[DataFrame]:
-    """What the driver asks for while the query runs: every line of a file in the control folder, for every shard."""
+    """The driver's commands: every line of a file in the control folder goes to every shard."""
     if not plan.levels:
         return []
     lines = context.spark.readStream.format("text").load(checkpoint.control_location)
@@ -189,9 +187,9 @@ def _to_shards(frame: DataFrame, text: Any, levels: list[int], keys: tuple[int, 
 
 
 def _now() -> Column:
-    """The moment of the micro-batch, for Spark's generated code to call, and not to contain.
+    """The time of the micro-batch, in a form that Spark's generated code does not contain as a constant.
 
-    In that code it would be a number, and so Spark, and Java's compilers, would compile the code anew for each
-    micro-batch. A sort by a function is the one way around them that Spark has for a timestamp.
+    With a constant, Spark and Java's compilers would compile the code again for each micro-batch. Sorting an array is
+    the only way in which Spark keeps a timestamp out of the generated code.
     """
     return F.array_sort(F.array(F.current_timestamp()))[0]

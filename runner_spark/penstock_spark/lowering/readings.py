@@ -1,4 +1,4 @@
-"""Opens the sources of a streaming plan that Spark reads."""
+"""Opens the sources that Spark reads in a streaming plan."""
 
 from __future__ import annotations
 
@@ -35,10 +35,10 @@ class Opened:
     Attributes:
         frame: What Spark reads.
         spec: How its tasks read it.
-        is_finite: Whether it ends by itself.
-        ends_when_read: Whether it has ended as soon as there is nothing new; its tasks do not see that.
-        is_limited: Whether a micro-batch may read only a part of what is there.
-        is_newest_first: Whether it reads files in another order than that in which they have changed.
+        is_finite: Whether it ends on its own.
+        ends_when_read: Whether it ends as soon as there is nothing new, which its tasks do not see.
+        is_limited: Whether a micro-batch may read only a part of the available data.
+        is_newest_first: Whether it does not read files in the order in which they changed.
         may_be_files: Whether it may read files while they arrive.
     """
 
@@ -52,21 +52,21 @@ class Opened:
 
 
 def ends_soon(part: Level) -> bool:
-    """Whether the one source of a part ends when what is there has been read."""
+    """Whether the only source of a part ends when it has read the data that exists."""
     _, source = _root_of(part)
     return source.ends if isinstance(source, StreamSource) else not isinstance(source, _Clocked)
 
 
 def open_reading(part: Level, context: Context, folder: str) -> Opened:
-    """Opens the one source of a part.
+    """Opens the only source of a part.
 
     Args:
         part: The part.
-        context: The run's.
+        context: The run's context.
         folder: Where bounded sources are staged.
 
     Raises:
-        ValueError: The source cannot be read as described.
+        ValueError: Spark cannot read the source as described.
     """
     step, source = _root_of(part)
     if isinstance(source, StreamSource):
@@ -95,7 +95,7 @@ def open_reading(part: Level, context: Context, folder: str) -> Opened:
 
 
 def _reader_options(source: StreamSource) -> dict[str, Any]:
-    """The options of Spark's reader, whose names may be written in any case."""
+    """The options of Spark's reader, in lower case, because Spark ignores case."""
     own = source.source.options if isinstance(source.source, SparkSource) else ()
     return {name.lower(): value for name, value in [*dict(own).items(), *source.options]}
 
@@ -114,7 +114,7 @@ def _scan(source: Source, context: Context, step: Step) -> Scan:
 
 @dataclass(frozen=True)
 class _Values:
-    """Makes a decoder that gives values of the program for each row."""
+    """Makes a decoder that returns values of the program for each row."""
 
     values: tuple[Any, ...]
 
@@ -123,14 +123,13 @@ class _Values:
 
 
 def reading_spec(part: Level, step: Step, make_reader: Callable[[], Any]) -> ReadingSpec:
-    """How the tasks of a part's source read it."""
     main, *others = step.outputs
     rejects = others[0].edge if others else None
     return ReadingSpec(step.label, step.where, main.edge, rejects, make_reader, part.readers[step.label])
 
 
 def _name(label: str) -> str:
-    """A label as the name of a folder, different for each.
+    """A unique folder name for each label.
 
     >>> _name("Read scores/csv")
     'Read-scores-csv-644cac4f'

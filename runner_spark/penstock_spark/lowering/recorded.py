@@ -1,4 +1,4 @@
-"""The timeline of recorded input: what happens when, at each source whose events the program knows."""
+"""The timeline of recorded input: what happens when, at each source whose events the program lists."""
 
 from __future__ import annotations
 
@@ -26,14 +26,13 @@ _COMPLETE = {WATERMARK: MAX_MICROS}
 
 
 class _Happening(NamedTuple):
-    """An event of one TestStream, placed among those of all; they compare by when they take place.
+    """An event of one TestStream, in the order of the events of all streams.
 
     Attributes:
         round: How many micro-batches have ended in its stream before.
         clock_micros: Processing time in its stream.
         stream: The number of the stream.
         number: The number of the event in its stream.
-        event: The event.
     """
 
     round: int
@@ -46,11 +45,11 @@ class _Happening(NamedTuple):
 def recorded_input(
     plan: StreamPlan, events_per_batch: int | None
 ) -> tuple[Timeline, tuple[RecordedSource, ...]]:
-    """The timeline of a plan's played sources, and what happens at each of them.
+    """The timeline of a plan's played sources, and the events of each.
 
     Values of the program come at the first step, and then their watermark goes to infinity. Each event of a TestStream
-    has a step of its own, at whose end what is due by the clock fires; several go by one clock. The last step ends them
-    all.
+    has its own step, at whose end everything that is due in processing time fires; several streams share one clock. The
+    last step ends all of them.
     """
     if plan.played is None:
         return Timeline(), ()
@@ -71,7 +70,7 @@ def _source(step: Step) -> Any:
 
 
 def _happenings(number: int, step: Step) -> Iterator[_Happening]:
-    """The events of a TestStream, but for the ends of micro-batches."""
+    """The events of a TestStream, except the ends of micro-batches."""
     clock_micros, rounds = 0, 0
     for place, event in enumerate(_source(step).events):
         match event:
@@ -84,11 +83,11 @@ def _happenings(number: int, step: Step) -> Iterator[_Happening]:
 
 
 def _firsts(happenings: list[_Happening], steps: int, events_per_batch: int | None) -> tuple[int, ...]:
-    """The first step of each micro-batch. Step 0 is before all events, and the last one after."""
+    """The first step of each micro-batch. Step 0 precedes all events, and the last step follows them."""
     size = events_per_batch or steps
     firsts, rounds = [0], 0
     for step in range(1, steps):
-        # A round without events is a micro-batch all the same, but nothing can change in it.
+        # A round without events is a micro-batch too, but nothing can change in it.
         now = happenings[step - 1].round if step <= len(happenings) else rounds
         if now != rounds or step - firsts[-1] >= size:
             firsts.append(step)
@@ -116,7 +115,7 @@ def _recorded(
 
 
 def _at_output(happenings: list[_Happening], stream: int, tag: str | None) -> dict[int, Any]:
-    """What happens at one output of a stream, by step; each tells of the signals, and a shard takes them once."""
+    """The events at one output of a stream, by step; every output reports the signals, which a shard takes once."""
     found: dict[int, Any] = {}
     for step, happening in enumerate(happenings, 1):
         match happening.event:

@@ -1,4 +1,4 @@
-"""Lowers a stage: the frame it reads, and the Python pass over it."""
+"""Lowers a stage: the frame that it reads, and the Python pass over it."""
 
 from __future__ import annotations
 
@@ -79,7 +79,6 @@ _EXCHANGE_TYPE = from_arrow_schema(EXCHANGE)
 
 
 def lower_stage(stage: Stage, plan: Plan, context: Context) -> None:
-    """Adds the stage's frame to the context."""
     if isinstance(stage.root, Query) and stage.root.source.is_written:
         context.keep(stage.number, _columns_written(stage, stage.root, context), len(stage.outputs))
         return
@@ -121,7 +120,7 @@ def _pickled(program: StageProgram[WriterSpec], stage: Stage, context: Context) 
     """The program as bytes.
 
     Raises:
-        RuntimeError: Something cannot be pickled (the type is Beam's); names the step.
+        RuntimeError: Something cannot be pickled (the type is Beam's); the error names the step.
     """
     try:
         return context.dumps(program)
@@ -134,7 +133,7 @@ def _pickled(program: StageProgram[WriterSpec], stage: Stage, context: Context) 
             three_parts(
                 f"Unable to pickle what this step sends to the workers: {error}",
                 where=where,
-                hint="open files, locks and connections in DoFn.setup, not outside of it",
+                hint="open files, locks and connections in DoFn.setup, and nowhere else",
             )
         ) from error
 
@@ -215,7 +214,6 @@ def _totals_root(tag: int, step: Step, plan: Plan) -> TotalsRoot:
 
 
 def step_spec(step: Step, graph: Graph, without: Set[str]) -> StepSpec:
-    """A stateless step for the workers."""
     primitive: Any = step.primitive
     is_pardo = isinstance(primitive, ParDo)
     own = None if isinstance(primitive, Flatten) else primitive
@@ -281,7 +279,7 @@ def _grouping_writer(
 
 
 def _schema(stage: Stage, context: Context) -> Any:
-    """The stage's output schema: a sink's own, or that of all other rows."""
+    """The stage's output schema: a sink's own, or the common schema of all other rows."""
     step = stage.outputs[0].writings[0].step if stage.outputs else None
     if step is not None and isinstance(step.primitive, Write):
         return context.sink(step).schema

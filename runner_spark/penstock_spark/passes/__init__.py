@@ -1,1 +1,1 @@
-"""The passes of the compiler, one to a module; `compiler.py` has their order."""
+"""The passes of the compiler, one in each module; `compiler.py` has their order."""

@@ -1,7 +1,7 @@
-"""Which Spark operators run the units: the one place that decides; lowering obeys.
+"""Chooses the Spark operators that run the units: this pass decides, and lowering obeys.
 
 Units that can share a frame become one stage: all in-memory reads of a level, and all groupings of a level, whose
-rows go through one exchange. That keeps a small pipeline to one Spark stage for each grouping in a row.
+rows go through one exchange. So a small pipeline has one Spark stage for each grouping in its longest chain.
 """
 
 from __future__ import annotations
@@ -35,8 +35,8 @@ from penstock_spark.plan.column_plan import ColumnsSource
 _REASONS = {
     "inline": "values of the program: one frame for all of a level",
     "exchange": "groupings of one level: one exchange, sorted, one pass",
-    "aggregate": "sums of integers: Python adds up its part, Spark the parts",
-    "scan": "a source's frame is read where it is",
+    "aggregate": "sums of integers: Python makes partial sums, Spark adds them up",
+    "scan": "reads the source's own frame",
     "query": "Spark computes with columns",
     "spread": "a Reshuffle ends fusion",
     "kept": "a side input of this stage comes from the elements that this stage reads",
@@ -47,14 +47,13 @@ _SHARED = ("inline", "exchange", "aggregate")
 
 @dataclass(eq=False)
 class _Draft:
-    """A stage on the way.
+    """An unfinished stage.
 
     Attributes:
-        number: Its number in the plan.
         kind: A key of `_REASONS`.
-        units: The units it runs; all of one level.
-        outputs: What it puts out, by reader.
-        sources: What it reads: numbers of stages, and itself as their reader.
+        units: The units that it runs, all of one level.
+        outputs: Its outputs, by reader.
+        sources: What it reads: numbers of stages, and its own name as their reader.
     """
 
     number: int
@@ -69,7 +68,7 @@ class _Draft:
 
     @property
     def reader(self) -> str:
-        """How it is called where it reads."""
+        """Its name as a reader."""
         root = self.units[0].root
         if self.kind == "written":
             assert isinstance(root, Step)
@@ -77,15 +76,15 @@ class _Draft:
         return f"stage {self.number}"
 
 
-def choose(graph: Graph, units: tuple[Unit, ...], hosted: dict[str, Strategy]) -> Plan:
-    """The plan of a graph.
+def choose(graph: Graph, units: tuple[Unit, ...], strategies: dict[str, Strategy]) -> Plan:
+    """The plan of an optimised graph.
 
     Args:
-        graph: The optimised graph.
-        units: What `fuse` made of it.
-        hosted: The groupings that Python does, by label, with how and why.
+        graph: The graph.
+        units: The result of `fuse`.
+        strategies: How Python does the groupings that Spark does not do, by label.
     """
-    drafts = _drafts(units, hosted)
+    drafts = _drafts(units, strategies)
     makers: dict[int, list[_Draft]] = {}
     for draft in drafts:
         for edge in sorted({edge for unit in draft.units for edge in unit.edges}):
@@ -93,7 +92,7 @@ def choose(graph: Graph, units: tuple[Unit, ...], hosted: dict[str, Strategy]) -
     of_unit = {unit.number: draft for draft in drafts for unit in draft.units}
     for draft in drafts:
         for tag, unit in enumerate(draft.units):
-            _connect(draft, tag, unit, of_unit, makers, hosted)
+            _connect(draft, tag, unit, of_unit, makers, strategies)
     view_edges = dict.fromkeys(side.edge for step in graph.steps for side in step.side_inputs)
     for edge in view_edges:
         for draft in makers[edge]:
@@ -105,14 +104,14 @@ def choose(graph: Graph, units: tuple[Unit, ...], hosted: dict[str, Strategy]) -
         )
         for edge in view_edges
     ]
-    return Plan(tuple(_ordered(graph, drafts, views, hosted)), graph)
+    return Plan(tuple(_ordered(graph, drafts, views, strategies)), graph)
 
 
-def _drafts(units: tuple[Unit, ...], hosted: dict[str, Strategy]) -> list[_Draft]:
-    """Units by the stage they share, in an order in which each comes after those it needs."""
+def _drafts(units: tuple[Unit, ...], strategies: dict[str, Strategy]) -> list[_Draft]:
+    """Units by the stage that they share, in an order in which each comes after the stages that it needs."""
     found: dict[object, _Draft] = {}
     for unit in sorted(units, key=lambda unit: (unit.level, unit.number)):
-        kind = _kind(unit, hosted)
+        kind = _kind(unit, strategies)
         key: object = (kind, unit.level) if kind in _SHARED else unit.number
         if key in found:
             found[key].units.append(unit)
@@ -121,7 +120,7 @@ def _drafts(units: tuple[Unit, ...], hosted: dict[str, Strategy]) -> list[_Draft
     return list(found.values())
 
 
-def _kind(unit: Unit, hosted: dict[str, Strategy]) -> str:
+def _kind(unit: Unit, strategies: dict[str, Strategy]) -> str:
     if isinstance(unit.root, DeferredInput):
         return "kept"
     match unit.root.primitive:
@@ -132,13 +131,13 @@ def _kind(unit: Unit, hosted: dict[str, Strategy]) -> str:
         case Read():
             return "scan"
         case grouping if isinstance(grouping, Grouping):
-            return "exchange" if unit.root.label in hosted else "aggregate"
+            return "exchange" if unit.root.label in strategies else "aggregate"
         case Reshuffle():
             return "spread"
         case Write():
             return "written"
         case other:
-            raise AssertionError(f"{other} starts no unit")
+            raise AssertionError(f"{other} cannot start a unit")
 
 
 def _connect(
@@ -147,15 +146,15 @@ def _connect(
     unit: Unit,
     of_unit: dict[int, _Draft],
     makers: dict[int, list[_Draft]],
-    hosted: dict[str, Strategy],
+    strategies: dict[str, Strategy],
 ) -> None:
-    """Gives each stage that feeds a unit an output, or a share of one, for it."""
+    """Gives each stage that feeds a unit an output for it, or a share of one."""
     if isinstance(unit.root, DeferredInput):
         feeds = [(unit.root.edge, of_unit[number]) for number in unit.root.sources]
     else:
         feeds = [(edge, draft) for edge in dict.fromkeys(unit.root.inputs) for draft in makers[edge]]
     step = unit.root if isinstance(unit.root, Step) else None
-    strategy = None if step is None else hosted.get(step.label)
+    strategy = None if step is None else strategies.get(step.label)
     for edge, draft in dict.fromkeys(feeds):
         draft.outputs.setdefault(target.reader, []).append(Writing(edge, tag, step, strategy))
         target.sources[draft.number, target.reader] = None
@@ -172,9 +171,9 @@ def _view_sources(edge: int, drafts: list[_Draft]) -> tuple[OutputReference, ...
 
 
 def _ordered(
-    graph: Graph, drafts: list[_Draft], views: list[tuple[int, ViewNode]], hosted: dict[str, Strategy]
+    graph: Graph, drafts: list[_Draft], views: list[tuple[int, ViewNode]], strategies: dict[str, Strategy]
 ) -> Iterator[Stage | ViewNode | WriteNode]:
-    """Nodes level by level: views of what came before, then writes, then stages."""
+    """The nodes level by level: views of earlier stages, then writes, then stages."""
     ranks = {step.label: rank for rank, step in enumerate(graph.steps)}
     kept = _kept_writes(drafts)
     views_at: dict[int, list[ViewNode]] = {}
@@ -186,7 +185,7 @@ def _ordered(
     for level in sorted({*views_at, *drafts_at}):
         yield from views_at.get(level, ())
         for draft in drafts_at.get(level, ()):
-            stage = _stage(draft, drafts, ranks, kept, hosted)
+            stage = _stage(draft, drafts, ranks, kept, strategies)
             if isinstance(stage.root, Written):
                 in_columns = any(_gives_columns(drafts[number]) for number, _ in draft.sources)
                 yield WriteNode(stage.root.step, _sources(draft, drafts), draft.reader in kept, in_columns)
@@ -195,10 +194,10 @@ def _ordered(
 
 
 def _kept_writes(drafts: list[_Draft]) -> set[str]:
-    """The writes that read pages which other stages kept.
+    """The writes that read kept pages.
 
-    A sink's rows are made in the job that writes them: its encoder may write files by itself, so that it must not run
-    when a frame is only kept for several readers.
+    The job that writes a sink's rows must also make them: the sink's encoder may write files, so it must not run
+    when Spark only persists a frame for several readers.
     """
     return {
         draft.reader
@@ -208,7 +207,11 @@ def _kept_writes(drafts: list[_Draft]) -> set[str]:
 
 
 def _stage(
-    draft: _Draft, drafts: list[_Draft], ranks: dict[str, int], kept: set[str], hosted: dict[str, Strategy]
+    draft: _Draft,
+    drafts: list[_Draft],
+    ranks: dict[str, int],
+    kept: set[str],
+    strategies: dict[str, Strategy],
 ) -> Stage:
     steps = {step.label: step for unit in draft.units for step in unit.steps}
     outputs = tuple(
@@ -220,7 +223,9 @@ def _stage(
         for number, (reader, writings) in enumerate(draft.outputs.items())
     )
     in_order = tuple(sorted(steps.values(), key=lambda step: ranks[step.label]))
-    return Stage(draft.number, draft.level, _root(draft, drafts, hosted), in_order, outputs, _reason(draft))
+    return Stage(
+        draft.number, draft.level, _root(draft, drafts, strategies), in_order, outputs, _reason(draft)
+    )
 
 
 def _reason(draft: _Draft) -> str:
@@ -239,7 +244,7 @@ def _gives_columns(draft: _Draft) -> bool:
     return source is not None and source.is_written
 
 
-def _root(draft: _Draft, drafts: list[_Draft], hosted: dict[str, Strategy]) -> StageRoot:
+def _root(draft: _Draft, drafts: list[_Draft], strategies: dict[str, Strategy]) -> StageRoot:
     sources = _sources(draft, drafts)
     first = draft.units[0].root
     if isinstance(first, DeferredInput):
@@ -253,7 +258,7 @@ def _root(draft: _Draft, drafts: list[_Draft], hosted: dict[str, Strategy]) -> S
         case "query":
             return Query(first)
         case "exchange":
-            return Exchange(tuple(enumerate(steps)), sources, tuple(hosted[step.label] for step in steps))
+            return Exchange(tuple(enumerate(steps)), sources, tuple(strategies[step.label] for step in steps))
         case "aggregate":
             return Aggregate(tuple(enumerate(steps)), sources)
         case "spread":

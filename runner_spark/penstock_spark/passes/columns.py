@@ -1,4 +1,4 @@
-"""Finds what Spark can do with the columns of a source by itself, so that Python sees fewer rows, or none."""
+"""Moves steps that Spark can do with a source's columns into the Read, so that Python sees fewer rows, or none."""
 
 from __future__ import annotations
 
@@ -45,20 +45,20 @@ from penstock_spark.plan.windowing import windowing_of
 from penstock_spark.sinks.as_columns import check_fit
 
 TableOf = Callable[[Step, Source], Table]
-"""The columns of a Read's source; it raises `NotInColumns` if they are not known or not Python's elements."""
+"""Returns the columns of a Read's source; raises `NotInColumns` if they are unknown or are not Python's elements."""
 
 _KEY_KINDS = ("int", "str", "bool", "bytes")
 
 
 @dataclass(frozen=True)
 class _Found:
-    """What was found behind a Read.
+    """The steps after a Read that Spark can do.
 
     Attributes:
         operations: What Spark does.
-        last: The edge that holds the result.
-        is_written: Whether a sink takes it.
-        ends: Where it ends, and why.
+        last: The edge with the result.
+        is_written: Whether a sink takes the columns.
+        ends: Where the columns end, and why.
     """
 
     operations: tuple[Operation, ...]
@@ -68,14 +68,14 @@ class _Found:
 
 
 def columns(graph: Graph, table_of: TableOf) -> Graph:
-    """Has Spark itself do the steps behind a Read of columns, as far as they can be read.
+    """Lets Spark itself do the steps after a Read of columns, as far as their functions are expressions.
 
     Before: ``Read = Read(parquet) -> #0``, ``Filter(a > 1) = #0 ParDo -> #1``, ``Map = #1 ParDo -> #2``. After:
     ``Read = Read(parquet; Filter(a > 1)) -> #1``, ``Map = #1 ParDo -> #2``.
 
     Args:
         graph: An optimised graph.
-        table_of: Tells the columns of a source. It is asked only where the step behind the Read could be Spark's.
+        table_of: Called only if Spark may be able to do the first step after the Read.
     """
     reads: dict[str, Step] = {}
     absorbed: set[str] = set()
@@ -90,7 +90,6 @@ def columns(graph: Graph, table_of: TableOf) -> Graph:
 
 
 def _behind(graph: Graph, read: Step, source: Source, table_of: TableOf) -> tuple[_Found, ColumnsSource]:
-    """What Spark does behind a Read."""
     table = None
     try:
         _first(graph, read)
@@ -102,7 +101,7 @@ def _behind(graph: Graph, read: Step, source: Source, table_of: TableOf) -> tupl
 
 
 def _first(graph: Graph, read: Step) -> None:
-    """Raises NotInColumns if the step behind a Read could not be Spark's, whatever the columns are."""
+    """Raises NotInColumns if Spark cannot do the step after a Read, whatever the columns are."""
     step = _only_reader(graph, read.outputs[0].edge)
     if not isinstance(step.primitive, AssignWindows | Write | Reshuffle):
         _readable_function(step)
@@ -119,7 +118,7 @@ def _only_reader(graph: Graph, edge: int) -> Step:
 
 
 def _follow(graph: Graph, read: Step, table: Table) -> _Found:
-    """Takes step after step into the columns, up to the first that does not fit."""
+    """Moves step after step into the columns, up to the first that does not fit."""
     operations: tuple[Operation, ...] = ()
     edge = read.outputs[0].edge
     while True:
@@ -139,7 +138,7 @@ def _follow(graph: Graph, read: Step, table: Table) -> _Found:
 
 
 def _written(graph: Graph, step: Step, table: Table) -> tuple[tuple[Spread, ...], Step] | None:
-    """The write that a step is, or that it spreads elements for; None if it is another step."""
+    """The write that a step is or spreads elements for; None for any other step."""
     spread: tuple[Spread, ...] = ()
     if isinstance(step.primitive, Reshuffle):
         if step.primitive.partitions is None or step.primitive.by_key:
@@ -162,7 +161,7 @@ def _operation(graph: Graph, step: Step, table: Table) -> Operation:
         match function:
             case Expression():
                 if kind(function, table.fields) != "bool":
-                    raise NotInColumns(f"{function} is no truth value")
+                    raise NotInColumns(f"{function} is not a boolean")
                 return Filter(step, function)
             case RowOf(fields=fields) | RowInWindow(fields=fields):
                 return Select(step, _passed_on(fields, table))
@@ -175,11 +174,11 @@ def _operation(graph: Graph, step: Step, table: Table) -> Operation:
                 return _combined(graph, step, function, table)
     except NotInColumns as reason:
         raise NotInColumns(f"{step.label!r}: {reason}") from None
-    raise AssertionError(f"{function} is no function of a schema transform")
+    raise AssertionError(f"{function} is not a function of a schema transform")
 
 
 def _readable_function(step: Step) -> object:
-    """The function of a step whose parts are all expressions."""
+    """The function of a step, if all of its parts are expressions."""
     primitive = step.primitive
     if not isinstance(primitive, ParDo) or type(primitive.dofn) not in (FilterDoFn, MapDoFn):
         raise NotInColumns(f"{step.label!r} is a {describe(primitive)}")
@@ -198,19 +197,19 @@ def _readable_function(step: Step) -> object:
         case _:
             raise NotInColumns(f"{step.label!r} is a function that only Python can call")
     if not all(isinstance(each, Expression) for each in parts):
-        raise NotInColumns(f"{step.label!r} has a function in it that only Python can call")
+        raise NotInColumns(f"{step.label!r} contains a function that only Python can call")
     return function
 
 
 def _passed_on(fields: tuple[tuple[str, object], ...], table: Table) -> tuple[tuple[str, Expression], ...]:
-    """Fields of a row, if each is a single value."""
+    """The fields of a row, if each is a single value."""
     names = [name for name, _ in fields]
     if len(set(names)) != len(names):
-        raise NotInColumns("two fields have one name")
+        raise NotInColumns("two fields have the same name")
     own = tuple((name, each) for name, each in fields if isinstance(each, Expression))
     for _, each in own:
         column = dict(table.fields).get(each.name) if isinstance(each, Field) else None
-        # Nested values of a source of dicts stay dicts, and those of a source of Rows are Rows.
+        # Nested values of a source of dicts stay dicts, and nested values of a source of Rows are Rows.
         if column is None or not is_flat(column):
             kind(each, table.readable)
     return own
@@ -221,10 +220,10 @@ def _windowed(graph: Graph, step: Step, table: Table) -> Windowed:
     if type(windowfn) is GlobalWindows:
         return Windowed(step, None)
     if type(windowfn) is not FixedWindows:
-        raise NotInColumns(f"{step.label!r} makes windows of another kind than FixedWindows")
+        raise NotInColumns(f"{step.label!r} makes windows that are not FixedWindows")
     if table.time == "start" or (table.time == "end" and table.windowfn is None):
         raise NotInColumns(
-            f"{step.label!r} makes windows of times that are not in a column: use WithTimestamps"
+            f"{step.label!r} makes windows from times that are not in a column: use WithTimestamps"
         )
     return Windowed(step, windowfn)
 
@@ -233,11 +232,11 @@ def _combined(graph: Graph, step: Step, function: KeyAndValues, table: Table) ->
     combine = _only_reader(graph, step.outputs[0].edge)
     fn = combine.primitive.fn if isinstance(combine.primitive, CombinePerKey) else None
     if type(fn) is not TupleCombineFn or len(combine.outputs) != 1:
-        raise NotInColumns("what follows is no aggregation of fields")
+        raise NotInColumns("the next step does not aggregate fields")
     last = _only_reader(graph, combine.outputs[0].edge)
     result = last.primitive.dofn.fn if isinstance(last.primitive, ParDo) and _is_map(last) else None
     if not isinstance(result, ResultOf) or len(last.outputs) != 1:
-        raise NotInColumns("what follows is no aggregation of fields")
+        raise NotInColumns("the next step does not aggregate fields")
     windowing = windowing_of(graph, combine.inputs[0])
     if may_fire_early(graph, combine):
         raise NotInColumns(f"the trigger {windowing.triggerfn} may fire before the end")
@@ -246,10 +245,10 @@ def _combined(graph: Graph, step: Step, function: KeyAndValues, table: Table) ->
     keys = tuple((name, each) for name, each in function.key.fields if isinstance(each, Expression))
     for name, each in keys:
         if kind(each, table.fields) not in _KEY_KINDS:
-            # Floats know -0.0 and NaN, which Python and Spark tell apart in other ways.
-            raise NotInColumns(f"the key {name} is {type_of(each, table).simpleString()}")
+            # Floats include -0.0 and NaN, which Python and Spark compare differently.
+            raise NotInColumns(f"the key {name} has the type {type_of(each, table).simpleString()}")
     if not keys:
-        raise NotInColumns("there is no key")
+        raise NotInColumns("it has no key")
     names = result.names
     dests = names[len(keys) :]
     kernels = [kernel_of(each) for each in fn._combiners]

@@ -1,7 +1,7 @@
-"""Which values of the program the driver makes into rows by itself: a few, that no function of the user's sees first.
+"""Lets the driver make the rows of a few values of the program, if no user function sees the values first.
 
-A task of Python costs more than all else that a small pipeline does. Groupings with a marker that is always there, as
-``CombineGlobally`` and ``assert_that`` have, and side inputs of a few values need no such task.
+A Python task costs more than everything else that a small pipeline does. Groupings with a marker that is always
+present, as in ``CombineGlobally`` and ``assert_that``, and side inputs of a few values need no such task.
 """
 
 from __future__ import annotations
@@ -21,12 +21,12 @@ from penstock_spark.plan.windowing import windowing_of
 MOST_VALUES = 100
 MOST_BYTES = 10_000
 
-_REASON = "a few values of the program: the driver makes the rows by itself"
+_REASON = "a few values of the program: the driver makes the rows"
 _WINDOW_FNS = (GlobalWindows, FixedWindows, SlidingWindows, Sessions)
 
 
 def driver_rows(plan: Plan) -> Plan:
-    """The plan, in which each stage whose rows the driver can make says so."""
+    """Marks each stage of the plan whose rows the driver can make."""
     return Plan(tuple(_on_driver(plan.graph, node) for node in plan.nodes), plan.graph)
 
 
@@ -34,7 +34,7 @@ def _on_driver(graph: Graph, node: Stage | ViewNode | WriteNode) -> Stage | View
     if not isinstance(node, Stage) or not isinstance(node.root, Inline) or not node.outputs:
         return node
     writings = (writing for output in node.outputs for writing in output.writings)
-    # The values of a large pipeline are not looked at.
+    # It examines no more values than it would accept.
     values = tuple(islice(chain.from_iterable(node.root.values), MOST_VALUES + 1))
     suits = (
         all(_is_ours(graph, step) for step in node.steps)
@@ -45,7 +45,7 @@ def _on_driver(graph: Graph, node: Stage | ViewNode | WriteNode) -> Stage | View
 
 
 def _is_ours(graph: Graph, step: Step) -> bool:
-    """Whether a step calls nothing that the user has written."""
+    """Whether a step calls none of the user's functions."""
     if isinstance(step.primitive, AssignWindows):
         return type(windowing_of(graph, step.outputs[0].edge).windowfn) in _WINDOW_FNS
     return isinstance(step.primitive, Flatten)
@@ -60,12 +60,12 @@ def _asks_user(writing: Writing) -> bool:
 
 
 class _NotPlain(Exception):
-    """A value has an object in it that is neither Python's own nor the SDK's."""
+    """A value contains an object whose type is neither Python's own nor the SDK's."""
 
 
 class _PlainPickler(pickle.Pickler):
     def reducer_override(self, value: Any) -> Any:
-        """Asked for everything that is no text, number or container of Python's own."""
+        """Pickle calls it for every object that is not a text, number or container of Python's own."""
         kind = value if isinstance(value, type) else type(value)
         if kind.__module__.partition(".")[0] != "penstock":
             raise _NotPlain
@@ -73,7 +73,7 @@ class _PlainPickler(pickle.Pickler):
 
 
 def are_few_and_plain(values: tuple[Any, ...]) -> bool:
-    """Whether there are few values, small ones, of Python's own types and the SDK's.
+    """Whether there are few values, all small, with types of Python's own or the SDK's.
 
     >>> are_few_and_plain(((None, ()), ("a", [1.5]))), are_few_and_plain((1 + 0j,))
     (True, False)

@@ -1,9 +1,9 @@
-"""Which steps run together: every stateless step joins each unit that feeds it.
+"""Fuses steps into units: every stateless step joins each unit that feeds it.
 
-A unit starts at a root and holds the stateless steps below it. A root is a read, a grouping, a reshuffle, the results
-of a write, or a deferred input. A step with several inputs, such as a Flatten and what follows it, is in several units.
-A step whose side input depends on the very unit that feeds it cannot join that unit: the elements are kept, and a
-deferred input, a unit of its own, starts there once the side input is complete.
+A unit is a root and the stateless steps after it. A root is a read, a grouping, a reshuffle, the results
+of a write, or a deferred input. A step with several inputs, such as a Flatten, and the steps after it join several
+units. A step whose side input depends on the unit that feeds the step cannot join that unit: the unit keeps the
+elements, and a deferred input starts another unit with them once the side input is complete.
 """
 
 from __future__ import annotations
@@ -17,12 +17,7 @@ _STATELESS = (ParDo, AssignWindows, Flatten)
 
 @dataclass(frozen=True)
 class DeferredInput:
-    """The elements of an edge as they were kept by other units.
-
-    Attributes:
-        edge: The edge.
-        sources: The numbers of the units that keep its elements.
-    """
+    """The elements of an edge, which the `sources`, by number, have kept."""
 
     edge: int
     sources: tuple[int, ...]
@@ -30,15 +25,14 @@ class DeferredInput:
 
 @dataclass(frozen=True, eq=False)
 class Unit:
-    """A root and the stateless steps below it.
+    """A root and the stateless steps after it.
 
     Attributes:
-        number: Its place in the result of `fuse`.
-        root: The step it starts with, or a deferred input.
+        number: Its index in the result of `fuse`.
         steps: In topological order.
         after: Numbers of the units that feed it, or whose elements it needs as side inputs.
-        level: The length of the longest chain of units before it; that of in-memory values is just before their first
-            reader's.
+        level: The length of the longest chain of units before it; in-memory values have the level just before their
+            first reader.
     """
 
     number: int
@@ -55,8 +49,6 @@ class Unit:
 
 
 class _Fuser:
-    """The units found so far."""
-
     def __init__(self) -> None:
         self.roots: list[Step | DeferredInput] = []
         self.steps: list[list[Step]] = []
@@ -74,7 +66,7 @@ class _Fuser:
         return {unit for edge in edges for unit in self.feeds.get(edge, ())}
 
     def before(self, units: set[int]) -> set[int]:
-        """The units themselves and all that come before them."""
+        """The units themselves and all units before them."""
         found: set[int] = set()
         open_units = list(units)
         while open_units:
@@ -88,7 +80,7 @@ class _Fuser:
         sides = tuple(side.edge for side in step.side_inputs)
         unit = self.start(step, self.units_of((*step.inputs, *sides)))
         if isinstance(step.primitive, StatefulParDo):
-            # It also lives the life of a step.
+            # The stage runs it as a step, too.
             self.steps[unit].append(step)
         for output in step.outputs:
             self.feeds[output.edge] = {unit}
@@ -106,7 +98,7 @@ class _Fuser:
             self.feeds[output.edge] = set(units)
 
     def deferred(self, step: Step, units: set[int], needed: set[int]) -> set[int]:
-        """The units that a step with side inputs can join, with a deferred input for each it would have to wait for."""
+        """The units that a step with side inputs can join; a deferred input replaces those that it would wait for."""
         too_early = frozenset(units & needed)
         if not too_early:
             return units
@@ -120,7 +112,7 @@ class _Fuser:
     def levels(self) -> list[int]:
         levels: dict[int, int] = {}
         for first in range(len(self.roots)):
-            # An explicit stack: a pipeline of a thousand groupings in a row is deeper than Python's own.
+            # An explicit stack, because a chain of a thousand groupings is too deep for Python's own.
             stack = [first]
             while stack:
                 unit = stack[-1]
@@ -133,10 +125,10 @@ class _Fuser:
         return [levels[unit] for unit in range(len(self.roots))]
 
     def late(self, levels: list[int]) -> list[int]:
-        """The levels with in-memory reads moved to just before their first readers.
+        """The levels, with in-memory reads moved to just before their first readers.
 
-        A read of values costs nothing, and one that shares a stage with what is read elsewhere or later would have
-        that stage computed and kept for several readers.
+        Reading values costs nothing. If the read shared a stage with values that others read, or that are read later,
+        Spark would have to persist that stage for several readers.
         """
         first_reader: dict[int, int] = {}
         for unit, after in enumerate(self.after):
@@ -158,9 +150,9 @@ def is_inline(root: Step | DeferredInput) -> bool:
 
 
 def _below(root: Step | DeferredInput, step: Step) -> Step:
-    """A step as it is in a unit: below a deferred input, a Flatten takes what is made there, not the elements kept.
+    """A step as it is in a unit: after a deferred input, a Flatten does not take the kept elements.
 
-    Those reach it in the units that made them.
+    The kept elements reach the Flatten in the units that made them.
     """
     if isinstance(root, DeferredInput) and isinstance(step.primitive, Flatten):
         return replace(step, inputs=tuple(edge for edge in step.inputs if edge != root.edge))
@@ -168,14 +160,7 @@ def _below(root: Step | DeferredInput, step: Step) -> Step:
 
 
 def fuse(graph: Graph) -> tuple[Unit, ...]:
-    """The units of a graph.
-
-    Args:
-        graph: An optimised graph.
-
-    Returns:
-        Units; `Unit.level` orders them.
-    """
+    """The units of an optimised graph; `Unit.level` orders them."""
     fuser = _Fuser()
     for step in graph.steps:
         if isinstance(step.primitive, _STATELESS) and not isinstance(step.primitive, StatefulParDo):

@@ -1,4 +1,4 @@
-"""Graph to streaming query: which level each grouping is in, and which steps run at the levels before it."""
+"""Turns a graph into the plan of a streaming query: the level of each grouping, and the steps after each level."""
 
 from __future__ import annotations
 
@@ -63,7 +63,7 @@ def levels(graph: Graph, mode: str) -> StreamPlan:
 
 
 def clock_of(sources: Iterable[Step]) -> Clock:
-    """Whose processing time a query over some sources goes by."""
+    """The clock of a query over these sources."""
     read = [step.primitive.source for step in sources if isinstance(step.primitive, Read)]
     if any(isinstance(source, StreamSource) and source.arrival_time is not None for source in read):
         return Clock.TICKS
@@ -73,16 +73,16 @@ def clock_of(sources: Iterable[Step]) -> Clock:
 
 
 def origin_of(step: Step, output: Output) -> str:
-    """What the watermark of a root's output is called: its label, and the tag if it is one of several of a TestStream.
+    """The name of the watermark of a root's output: the root's label, and the tag if a TestStream's output has one.
 
-    What a stream rejects, or what comes too late for a grouping, is as far as their main output is.
+    The rejected elements of a stream, and the late data of a grouping, have the watermark of the main output.
     """
     is_recorded = isinstance(step.primitive, Read) and isinstance(step.primitive.source, RecordedStream)
     return f"{step.label}.{output.tag}" if is_recorded and output.tag is not None else step.label
 
 
 def _is_known(step: Step) -> bool:
-    """Whether the program knows what a source gives."""
+    """Whether the program itself lists a source's elements."""
     return isinstance(step.primitive, Read) and isinstance(
         step.primitive.source, InlineValues | RecordedStream
     )
@@ -96,7 +96,7 @@ def _is_grouping(step: Step) -> bool:
 def _side_watermark_inputs(
     step: Step, origins: dict[int, tuple[str, ...]], level_of: dict[str, int]
 ) -> dict[int, WatermarkDependency]:
-    """The groupings that make the side inputs that a step waits for; all others were computed before."""
+    """The groupings that make the side inputs that a step waits for; a batch computes the others."""
     made = {place: origins.get(side.edge, ()) for place, side in enumerate(step.side_inputs)}
     return {
         place: WatermarkDependency(label, level_of[label])
@@ -110,7 +110,7 @@ def _all(several: Iterable[tuple[str, ...]]) -> tuple[str, ...]:
 
 
 def _origins(graph: Graph) -> dict[int, tuple[str, ...]]:
-    """The sources and groupings that each edge's elements come from, with stateless steps only in between."""
+    """The sources and groupings from which stateless steps alone lead to each edge."""
     origins: dict[int, tuple[str, ...]] = {}
     for step in graph.steps:
         passed_on = _all(origins[edge] for edge in step.inputs)
@@ -127,9 +127,9 @@ def _part(
     level_of: dict[str, int],
     reading: dict[str, set[int]],
 ) -> Level:
-    """Roots, and all that runs with them: the stateless steps below, and what these write to."""
+    """Roots and everything that runs with them: the stateless steps after them, and the writes of these steps."""
     edges = {output.edge for root in roots for output in root.outputs}
-    # Those of these roots that are DoFns live the lives of steps as well.
+    # The roots that are DoFns run as steps, too.
     steps = [root for root in roots if isinstance(root.primitive, StatefulParDo | WaitingParDo)]
     writes, sinks, views = [], [], []
     for step in graph.steps:

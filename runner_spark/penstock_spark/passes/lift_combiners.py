@@ -14,7 +14,7 @@ from penstock_spark.plan.windowing import windowing_of
 def lift_combiners(graph: Graph) -> Graph:
     """Replaces ``GroupByKey | CombineValues(fn)`` by ``CombinePerKey(fn)``.
 
-    Not where elements may be taken back: what a discarding group says about those is other panes than a combine's.
+    It skips groupings whose input may contain retractions: for these, a group and a combine do not give the same panes.
 
     Before: ``Group = GroupByKey``, ``Sum = ParDo(CombineValuesDoFn)``. After: ``Sum = CombinePerKey``, on the input
     of ``Group``.
@@ -39,15 +39,15 @@ def lift_combiners(graph: Graph) -> Graph:
 
 
 def _looks(graph: Graph, group: Step) -> bool:
-    """Whether the trigger of a group looks at what the windows hold: it would see results in place of values."""
+    """Whether the trigger of a group looks at the values of the windows: it would see results instead."""
     return looks_at_last_pane(windowing_of(graph, group.inputs[0]).triggerfn)
 
 
 def _only_combine(group: Step, readers: dict[int, list[Step]]) -> Step | None:
-    """The CombineValues that alone reads a GroupByKey, which must not be asked for late data.
+    """The CombineValues that alone reads a GroupByKey without an output for late data.
 
-    Its function must not depend on side inputs: those are matched to the window of the grouped values, and before
-    the shuffle that window may not have been merged yet.
+    The combine must not have side inputs: they match the window of the grouped values, and before the shuffle that
+    window may not have been merged yet.
     """
     if not isinstance(group.primitive, GroupByKey) or len(group.outputs) > 1:
         return None

@@ -1,4 +1,4 @@
-"""Combines hot keys in one round, where every task combines what it has before the shuffle anyway."""
+"""Combines hot keys in one round, because in a batch every task combines its elements before the shuffle anyway."""
 
 from __future__ import annotations
 
@@ -10,17 +10,14 @@ from penstock_spark.plan.retractions import may_fire_early, retracting_edges
 
 
 def one_round(graph: Graph) -> Graph:
-    """Replaces the two rounds of a fan-out by one, whose values are combined in parts by the tasks that have them.
+    """Replaces the two rounds of a fan-out by one.
 
-    A fan-out keeps the values of a hot key from being one machine's work. In batch nothing of the kind can be: what
-    goes through the shuffle is one accumulator of each task for each key and window. Not where a window may give
-    several panes, since single elements are shuffled then.
+    A fan-out keeps one machine from combining all values of a hot key. A batch does not need it: each task shuffles
+    only one accumulator for each key and window. The pass skips windows that may give several panes, because single
+    elements are shuffled then.
 
     Before: ``Split = #0 ParDo -> #1 #2``, ``PreCombine = #2 CombinePerKey -> #3``, ``StripPart = #3 ParDo -> #4``,
     ``Flatten = #1 #4 -> #5``, ``PostCombine = #5 CombinePerKey``. After: ``PostCombine = #0 CombinePerKey``.
-
-    Args:
-        graph: The graph of a batch pipeline.
     """
     makers = {output.edge: step for step in graph.steps for output in step.outputs}
     retracting = retracting_edges(graph)
@@ -39,7 +36,7 @@ def one_round(graph: Graph) -> Graph:
 
 
 def _rounds(last: Step, makers: dict[int, Step]) -> tuple[Step, ...]:
-    """The steps of a fan-out before its last one, in order; nothing else reads what is between them."""
+    """The steps of a fan-out before its last one, in order; no other step reads their outputs."""
     together = makers[last.inputs[0]]
     assert isinstance(together.primitive, Flatten)
     cold, parts = together.inputs

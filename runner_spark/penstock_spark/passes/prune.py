@@ -1,4 +1,4 @@
-"""Drops steps whose outputs nobody reads and that run no user code, and reads nothing where nothing is flattened."""
+"""Drops steps without user code whose outputs nobody reads, and turns a Flatten of nothing into an empty Read."""
 
 from __future__ import annotations
 
@@ -10,9 +10,9 @@ _WITHOUT_EFFECT = (Read, GroupByKey, Reshuffle, Flatten, AssignWindows)
 
 
 def prune(graph: Graph) -> Graph:
-    """Drops reads, groupings, reshuffles, flattens and window assignments that lead nowhere.
+    """Drops reads, groupings, reshuffles, flattens and window assignments whose outputs nobody reads.
 
-    Steps with user code stay: what they do besides their output is why they were written. A Flatten of nothing
+    Steps with user code stay, because they may have side effects. A Flatten of nothing
     becomes a Read of no values, so that every edge has a source.
 
     >>> from penstock.graph import Edge, GroupByKey, InlineValues, Output, Read, Step, show

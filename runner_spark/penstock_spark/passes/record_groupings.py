@@ -1,4 +1,4 @@
-"""Has what goes into groupings, and what comes out, written down for drawings; in batch mode only."""
+"""Records the inputs and outputs of groupings for drawings, in batch mode only."""
 
 from __future__ import annotations
 
@@ -14,14 +14,14 @@ from penstock.metrics.execution import current_container
 
 
 def record_groupings(graph: Graph, room: int) -> Graph:
-    """Puts a step before and behind each grouping that writes down what passes.
+    """Puts a recording step before and after each grouping.
 
     Before: ``Group = #0 GroupByKey -> #1``. After: ``Group/Recorded arrivals = #0 ParDo -> #2``, ``Group = #2
     GroupByKey -> #3``, ``Group/Recorded panes = #3 ParDo -> #1``.
 
     Args:
         graph: The graph.
-        room: How many elements and panes of each grouping are kept.
+        room: How many elements and panes it keeps for each grouping.
     """
     steps: list[Step] = []
     edges = list(graph.edges)
@@ -55,7 +55,7 @@ def _tap(step: Step, name: str, dofn: DoFn, read: int, written: int) -> Step:
 
 
 class _Tap(DoFn):
-    """Passes elements on, and writes them down until its bundle ends."""
+    """Passes elements on, and records them until its bundle ends."""
 
     def __init__(self, room: int) -> None:
         self._room = room
@@ -71,20 +71,15 @@ class _Tap(DoFn):
 
 
 class _Arrivals(_Tap):
-    """Writes down what arrives."""
-
     def process(
         self, element: Any, timestamp: Any = DoFn.TimestampParam, pane: Any = DoFn.PaneInfoParam
     ) -> Iterator[Any]:
-        """One pair."""
         key, value = element
         self._recorder.arrived(At(0), key, Element(value, timestamp.micros, (), pane.kind))
         yield element
 
 
 class _Panes(_Tap):
-    """Writes down what comes out."""
-
     def process(
         self,
         element: Any,
@@ -92,7 +87,6 @@ class _Panes(_Tap):
         window: Any = DoFn.WindowParam,
         pane: Any = DoFn.PaneInfoParam,
     ) -> Iterator[Any]:
-        """One pair."""
         key, value = element
         self._recorder.emitted(At(0), key, Pane(value, window, timestamp.micros, pane))
         yield element

@@ -12,7 +12,7 @@ from penstock.typehints import typehints
 
 
 def side_views(graph: Graph) -> Graph | None:
-    """A graph that computes all bounded side inputs and nothing else, or None; edges keep their numbers."""
+    """A graph that computes all bounded side inputs and nothing else; None without any. Edges keep their numbers."""
     sides = {side.edge: side for side in _bounded(graph)}
     if not sides:
         return None
@@ -26,7 +26,7 @@ def side_views(graph: Graph) -> Graph | None:
 
 
 def without_side_views(graph: Graph) -> Graph:
-    """The graph without the steps that lead to bounded side inputs only."""
+    """Drops the steps that lead only to bounded side inputs."""
     kept: list[Step] = []
     main = {side.edge for step in graph.steps for side in step.side_inputs}
     aside = {side.edge for side in _bounded(graph)}
@@ -34,7 +34,7 @@ def without_side_views(graph: Graph) -> Graph:
     for step in reversed(graph.steps):
         outputs = {output.edge for output in step.outputs}
         if outputs & aside and not outputs & main:
-            # Whatever only this step reads leads to side inputs only, too.
+            # An edge that only this step reads leads only to side inputs, too.
             aside |= set(step.inputs)
             continue
         kept.append(step)
@@ -43,7 +43,7 @@ def without_side_views(graph: Graph) -> Graph:
 
 
 def unending_edges(graph: Graph) -> frozenset[int]:
-    """The edges whose elements depend on a source that does not end, be it by a side input only."""
+    """The edges whose elements depend on an unbounded source, even if only through a side input."""
     found = {edge.id for edge in graph.edges if not edge.is_bounded}
     for step in graph.steps:
         if not found.isdisjoint((*step.inputs, *(side.edge for side in step.side_inputs))):
@@ -58,7 +58,7 @@ def _bounded(graph: Graph) -> Iterator[SideInput]:
 
 
 class _Nothing(DoFn):
-    """Reads side inputs for nobody."""
+    """Stands for the readers of the side inputs."""
 
     def process(self, element: Any) -> None:
-        """Never called."""
+        pass

@@ -9,10 +9,10 @@ from penstock_spark.formats.registry import plan_sink
 
 
 def spread_writes(graph: Graph) -> Graph:
-    """Puts a Reshuffle before each Write whose sink wants a certain number of partitions.
+    """Puts a Reshuffle before each Write whose sink wants a fixed number of partitions.
 
-    Before: ``Out = #0 Write(text)``. After: ``Out/Spread = #0 Reshuffle -> #1``, ``Out = #1 Write(text)``. Elements
-    that a Reshuffle spreads so already stay as they are.
+    Before: ``Out = #0 Write(text)``. After: ``Out/Spread = #0 Reshuffle -> #1``, ``Out = #1 Write(text)``. A Write
+    after a Reshuffle with that number of partitions stays unchanged.
     """
     steps: list[Step] = []
     edges = list(graph.edges)

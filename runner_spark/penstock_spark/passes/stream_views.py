@@ -1,4 +1,4 @@
-"""Side inputs whose collections do not end: a grouping makes their views, and elements wait for these."""
+"""Side inputs from unbounded collections: a grouping makes their views, and elements wait for the views."""
 
 from __future__ import annotations
 
@@ -15,17 +15,17 @@ from penstock_spark.plan.stream_plan import WaitingParDo
 from penstock_spark.plan.windowing import windowing_of
 
 KEY = ""
-"""The one key of the grouping that makes a view."""
+"""The only key of the grouping that makes a view."""
 
 
 def stream_views(graph: Graph) -> Graph:
-    """The graph with a grouping for each unbounded side input, which its readers see pane by pane.
+    """Adds a grouping for each unbounded side input, whose readers see pane after pane.
 
-    Every pane is all that the side input holds from then on. Where nothing is said about panes, late data is added to
-    what was there; the one element of a singleton it replaces, as in Beam.
+    Each pane is the complete side input from then on. With the default trigger, late data is added to the earlier
+    elements; in a singleton, it replaces the one element, as in Beam.
 
     Args:
-        graph: An optimised graph without the side inputs that a batch computes before.
+        graph: An optimised graph without the side inputs that a batch computes before the query.
     """
     rewriter = _Rewriter(graph)
     steps: list[Step] = []
@@ -41,8 +41,6 @@ def stream_views(graph: Graph) -> Graph:
 
 
 class _Rewriter:
-    """The edges of the new graph, and the groupings made so far."""
-
     def __init__(self, graph: Graph) -> None:
         self.graph = graph
         self.unending = unending_edges(graph)
@@ -51,7 +49,7 @@ class _Rewriter:
         self._grouped: dict[tuple[int, bool], int] = {}
 
     def grouped(self, side: SideInput, reader: Step, steps: list[Step]) -> SideInput:
-        """A side input as its readers see it; what makes its view is added to the steps, once."""
+        """A side input as its readers see it; adds the grouping that makes its view to the steps, once."""
         if side.edge not in self.unending:
             return side
         is_single = side.view == "singleton"
@@ -64,7 +62,7 @@ class _Rewriter:
         windowing = windowing_of(self.graph, edge.id)
         is_in_parts = windowing.accumulation_mode == AccumulationMode.DISCARDING
         if isinstance(windowing.triggerfn, DefaultTrigger) and is_in_parts and not is_single:
-            # Nobody has asked for parts: a pane for late data, or of the next micro-batch, is the whole window again.
+            # The user did not choose parts: a pane for late data, or of the next micro-batch, has the whole window.
             windowing = replace(windowing, accumulation_mode=AccumulationMode.ACCUMULATING)
         keyed = self._edge(replace(edge, windowing=windowing))
         given = self._edge(replace(edge, windowing=windowing.after_grouping()))
@@ -81,7 +79,7 @@ class _Rewriter:
         return len(self.edges) - 1
 
     def _label(self, producer: Step, kind: str) -> str:
-        """A label of its own, which stays the same as long as the producer's does."""
+        """A unique label, which stays the same as long as the producer's label does."""
         names = (f"{producer.label}/{kind}{number if number > 1 else ''}" for number in count(1))
         label = next(name for name in names if name not in self._labels)
         self._labels.add(label)
@@ -89,8 +87,5 @@ class _Rewriter:
 
 
 class _Pair(DoFn):
-    """Gives every element the one key."""
-
     def process(self, element: Any) -> Sequence[Any]:
-        """The pair."""
         return ((KEY, element),)

@@ -1,4 +1,4 @@
-"""Writes of a stream whose files belong to windows: a grouping, and a step that writes each file."""
+"""Turns a stream's writes of files by window into a grouping and a step that writes each file."""
 
 from __future__ import annotations
 
@@ -14,17 +14,14 @@ from penstock_spark.sinks.window_files import Deal, WriteWindow
 
 
 def windowed_writes(graph: Graph) -> Graph:
-    """The graph with steps of its own for files of windows; all other writes go by micro-batches.
+    """Replaces writes of files by window; all other writes write micro-batches.
 
     Before: ``Write = #0 Write(text) -> #1``, and a step that reads #1. After: ``Write/Shards = #0 ParDo(Deal) ->
     #2``, ``Write/Group = #2 GroupByKey -> #3``, ``Write = #3 ParDo(WriteWindow) -> #1``. With
-    ``triggering_frequency`` there is an ``AssignWindows`` before.
-
-    Args:
-        graph: The graph of a stream.
+    ``triggering_frequency``, an ``AssignWindows`` comes first.
 
     Raises:
-        UnsupportedByRunner: A sink cannot write the files of windows, or not all that is asked of it.
+        UnsupportedByRunner: A sink cannot write files by window, or not as the user asks.
     """
     steps: list[Step] = []
     edges = list(graph.edges)
@@ -37,7 +34,7 @@ def windowed_writes(graph: Graph) -> Graph:
 
 
 def writes_by_window(graph: Graph, step: Step) -> bool:
-    """Whether a write is one of files of windows: because it says so, or since a later step reads what was written."""
+    """Whether a write writes files by window: it asks for them, or a later step reads its results."""
     assert isinstance(step.primitive, Write)
     sink: Any = step.primitive.sink
     if any(True for output in step.outputs for _ in graph.consumers(output.edge)):

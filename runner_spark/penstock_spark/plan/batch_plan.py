@@ -1,7 +1,7 @@
-"""The physical plan: what Spark runs, as frozen values in the order in which it is built.
+"""The physical plan: what Spark runs, as frozen values in the order in which they are built.
 
-A stage is one Python pass over a frame. What leaves it goes through outputs, one for each reader; a stage with several
-outputs is computed once and kept. Views and writes are jobs of their own.
+A stage is one Python pass over a frame. Rows leave it through outputs, one for each reader; a stage with several
+outputs is computed once and persisted. Each view and each write is a separate job.
 """
 
 from __future__ import annotations
@@ -18,9 +18,9 @@ class Strategy:
     """How Python does a grouping.
 
     Attributes:
-        reason: Why neither Spark's own aggregate nor a simpler way does it; a clause, for people.
-        by_machine: Whether the elements of a key go through the machine of the grouping, one by one in order of event
-            time, because a window may give several panes; otherwise all values of a window are read at once.
+        reason: Why neither Spark's own aggregate nor a simpler way does it; a clause for `explain`.
+        by_machine: Whether the elements of a key go through the grouping's machine, one by one in event-time order,
+            because a window may give several panes; otherwise all values of a window are read at once.
         input_retracts: Whether elements may take back earlier ones.
     """
 
@@ -38,9 +38,9 @@ class Writing:
 
     Attributes:
         edge: The edge whose elements are written.
-        tag: Tells the writings of one output apart.
-        step: The step that will read them: a grouping, a Reshuffle or a Write; None for plain pages.
-        hosting: How Python does the grouping that will read them; None if Spark does it, or no grouping reads them.
+        tag: Distinguishes the writings of one output.
+        step: The step that reads the rows: a grouping, a Reshuffle or a Write; None for plain pages.
+        strategy: How Python does the grouping that reads the rows; None if Spark does it, or no grouping reads them.
     """
 
     edge: int
@@ -54,9 +54,7 @@ class Output:
     """Where rows leave a stage.
 
     Attributes:
-        number: Its number in the stage.
-        reader: Who reads it, for people: ``stage 2``, ``view of #3``, ``write 'Out'``.
-        writings: What it carries.
+        reader: Who reads it, for `explain`: ``stage 2``, ``view of #3``, ``write 'Out'``.
     """
 
     number: int
@@ -66,8 +64,6 @@ class Output:
 
 @dataclass(frozen=True)
 class OutputReference:
-    """A output of a stage."""
-
     stage: int
     output: int
 
@@ -77,8 +73,7 @@ class Inline:
     """Values of the program.
 
     Attributes:
-        reads: What reads them.
-        by_driver: Whether the driver makes the rows of the stage; otherwise the values are dealt out to tasks.
+        by_driver: Whether the driver makes the rows of the stage; otherwise the values are distributed to tasks.
     """
 
     reads: tuple[Step, ...]
@@ -105,13 +100,12 @@ class Scan:
 
 @dataclass(frozen=True, eq=False)
 class Query:
-    """A source's own frame, and what Spark does to its columns; the source of the Read is a `ColumnsSource`."""
+    """A source's own frame with Spark's operations on its columns; the source of the Read is a `ColumnsSource`."""
 
     read: Step
 
     @property
     def source(self) -> ColumnsSource:
-        """What is read, and done."""
         assert isinstance(self.read.primitive, Read)
         assert isinstance(self.read.primitive.source, ColumnsSource)
         return self.read.primitive.source
@@ -123,8 +117,6 @@ class Exchange:
 
     Attributes:
         groupings: The tags of the rows, and the groupings that read them.
-        sources: Where the rows come from.
-        strategies: For each grouping, how it is done.
     """
 
     groupings: tuple[tuple[int, Step], ...]
@@ -134,7 +126,7 @@ class Exchange:
 
 @dataclass(frozen=True, eq=False)
 class Aggregate:
-    """Partial sums by key and window, added up by Spark's own aggregate; several combines share it."""
+    """Partial sums by key and window, which Spark's own aggregate adds up; several combines share it."""
 
     groupings: tuple[tuple[int, Step], ...]
     sources: tuple[OutputReference, ...]
@@ -142,7 +134,7 @@ class Aggregate:
 
 @dataclass(frozen=True, eq=False)
 class Spread:
-    """Pages dealt out anew over partitions (a Reshuffle)."""
+    """Pages that Spark redistributes over partitions (a Reshuffle)."""
 
     step: Step
     sources: tuple[OutputReference, ...]
@@ -158,7 +150,7 @@ class Deferred:
 
 @dataclass(frozen=True, eq=False)
 class Written:
-    """What a write says it wrote."""
+    """The results of a write."""
 
     step: Step
 
@@ -171,11 +163,9 @@ class Stage:
     """One fused Python pass.
 
     Attributes:
-        number: Its number in the plan.
-        level: How many stages have to come before it at least.
+        level: The length of the longest chain of stages before it.
         root: Where its elements come from.
         steps: Stateless steps, in topological order.
-        outputs: Where rows leave.
         reason: Why this root was chosen.
     """
 
@@ -189,7 +179,7 @@ class Stage:
 
 @dataclass(frozen=True, eq=False)
 class ViewNode:
-    """A job: the elements of an edge, broadcast to the workers as a side input."""
+    """A job that broadcasts the elements of an edge to the workers as a side input."""
 
     edge: Edge
     sources: tuple[OutputReference, ...]
@@ -197,13 +187,11 @@ class ViewNode:
 
 @dataclass(frozen=True, eq=False)
 class WriteNode:
-    """A job: the elements of an edge, written to a sink.
+    """A job that writes the elements of an edge to a sink.
 
     Attributes:
-        step: The Write.
-        sources: Where its elements come from.
-        kept: Whether they come as pages, since their stages have other readers too; otherwise as the sink's own rows.
-        in_columns: Whether those rows are columns that no Python has made.
+        kept: Whether elements come as pages, because their stages have other readers too; otherwise as the sink's rows.
+        in_columns: Whether those rows are columns that Spark made without Python.
     """
 
     step: Step
@@ -221,12 +209,11 @@ class Plan:
 
     @property
     def stages(self) -> tuple[Stage, ...]:
-        """The stages among the nodes."""
         return tuple(node for node in self.nodes if isinstance(node, Stage))
 
 
 def show_plan(plan: Plan) -> str:
-    """The plan as text; golden tests and people read this."""
+    """The plan as text, for `explain`."""
     return "\n".join(line for node in plan.nodes for line in _show_node(node))
 
 

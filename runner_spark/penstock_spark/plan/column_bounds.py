@@ -1,4 +1,4 @@
-"""How large the whole numbers of a table can be: where 64 bits are enough, nobody has to see whether they were."""
+"""Bounds of the whole numbers in a table: where 64 bits always suffice, nothing has to check for overflow."""
 
 from __future__ import annotations
 
@@ -13,23 +13,22 @@ _LEAST, _GREATEST = -(1 << 63), (1 << 63) - 1
 
 @dataclass(frozen=True)
 class Range:
-    """Whole numbers from `least` to `greatest`, both included; None may be among them."""
+    """Whole numbers from `least` to `greatest`, both included; a column of them may also contain None."""
 
     least: int
     greatest: int
 
     @property
     def farthest(self) -> int:
-        """The greatest distance from 0."""
         return max(abs(self.least), abs(self.greatest))
 
 
 @dataclass(frozen=True)
 class Bounds:
-    """What is known of the numbers in a table, without reading it.
+    """What is known about the numbers in a table without reading it.
 
     Attributes:
-        rows_max: The table has no more rows; None if that is not known.
+        rows_max: The largest possible number of rows; None if unknown.
         ranges: The fields whose range is known.
     """
 
@@ -37,7 +36,7 @@ class Bounds:
     ranges: Mapping[str, Range] = field(default_factory=dict)
 
     def range_of(self, expression: Expression) -> Range | None:
-        """The range of an expression; None if it, or a part of it, is not known to have 64 bits.
+        """The range of an expression; None if the expression or a part of it may exceed 64 bits.
 
         >>> bounds = Bounds(10, {"points": Range(-5, 20)})
         >>> bounds.range_of(Field("points") * 3 - 1)
@@ -55,7 +54,7 @@ class Bounds:
         return None
 
     def has_sums(self, expression: Expression) -> bool:
-        """Whether every sum of an expression's values, of whichever rows, has 64 bits.
+        """Whether the sum of an expression's values, over any of the rows, always fits into 64 bits.
 
         >>> Bounds(1 << 32, {"points": Range(0, 1 << 30)}).has_sums(Field("points"))
         True
@@ -66,13 +65,12 @@ class Bounds:
         return found is not None and self.rows_max is not None and self.rows_max * found.farthest <= _GREATEST
 
     def projected(self, fields: Iterable[tuple[str, Expression]]) -> Bounds:
-        """The bounds of a table of such expressions, row for row."""
+        """The bounds of a table with these expressions as columns."""
         found = {name: self.range_of(each) for name, each in fields}
         return Bounds(self.rows_max, {name: each for name, each in found.items() if each is not None})
 
 
 UNBOUNDED = Bounds()
-"""Nothing is known."""
 
 
 def _computed(symbol: str, left: Range, right: Range) -> Range | None:

@@ -1,6 +1,6 @@
-"""Which expressions Spark computes exactly as Python does, and of what kind the result is.
+"""Says which expressions Spark computes exactly as Python does, and the kind of their results.
 
-Each rule has its reason beside it; what is no rule raises `NotInColumns`, whose text `explain` prints.
+Each rule has its reason beside it; an expression without a rule raises `NotInColumns`, whose text `explain` prints.
 """
 
 from __future__ import annotations
@@ -58,24 +58,24 @@ _TYPES: dict[str, DataType] = {
     "instant": TimestampType(),
 }
 WINDOW_BOUNDS = {"start": "\0start", "end": "\0end"}
-"""What the bounds of a window are called among the fields, where columns tell them; no field is called so."""
+"""The names of a window's bounds among the fields; no field of the user's has such a name."""
 
 _ORDERED = ("int", "float", "str", "bytes", "date", "instant")
 _EXACT_IN_FLOAT = 1 << 53
 
 
 class NotInColumns(Exception):
-    """Spark does not do it, or not as Python does; the text says why, as a clause."""
+    """Spark cannot do it, or not as Python does; the text says why, as a clause."""
 
 
 def kind_of(column: DataType) -> str | None:
-    """What Python makes of a column's values; None for those that expressions do not compute with.
+    """The kind of Python value that a column holds; None for columns that expressions cannot use.
 
     >>> kind_of(ShortType()), kind_of(DecimalType(10, 2))
     ('int', None)
     """
     if type(column) is StringType:
-        # Text of another collation has another equality and order.
+        # Text with another collation compares differently.
         return "str" if column == StringType() else None
     return _KINDS.get(type(column))
 
@@ -86,7 +86,7 @@ def is_flat(column: DataType) -> bool:
 
 
 def column_type(expression: Expression, fields: Fields) -> DataType:
-    """The Spark type in which an expression is computed.
+    """The Spark type of an expression's values.
 
     Raises:
         NotInColumns: Spark does not compute it as Python does.
@@ -109,7 +109,7 @@ def kind(expression: Expression, fields: Fields) -> str:
             return _field_kind(name, fields)
         case WindowBound():
             if expression.bound not in WINDOW_BOUNDS or WINDOW_BOUNDS[expression.bound] not in dict(fields):
-                raise NotInColumns(f"{expression} is of no window that a column tells")
+                raise NotInColumns(f"{expression} belongs to a window that has no column")
             return "instant"
         case Literal(value):
             return _literal_kind(value)
@@ -123,18 +123,18 @@ def kind(expression: Expression, fields: Fields) -> str:
             return _comparison_kind(expression, fields)
         case Connective() | Not():
             if {kind(part, fields) for part in expression.parts} != {"bool"}:
-                raise NotInColumns(f"a part of {expression} is no truth value")
+                raise NotInColumns(f"a part of {expression} is not a boolean")
             return "bool"
-    raise NotInColumns(f"{expression} is no expression that Spark knows")
+    raise NotInColumns(f"{expression} has no equivalent in Spark")
 
 
 def _field_kind(name: str, fields: Fields) -> str:
     columns = dict(fields)
     if name not in columns:
-        raise NotInColumns(f"there is no column {name}")
+        raise NotInColumns(f"the column {name} does not exist")
     found = kind_of(columns[name])
     if found is None:
-        raise NotInColumns(f"the column {name} is {columns[name].simpleString()}")
+        raise NotInColumns(f"the column {name} has the type {columns[name].simpleString()}")
     return found
 
 
@@ -147,14 +147,14 @@ def _literal_kind(value: object) -> str:
         return "float"
     if isinstance(value, str) and _is_unicode(value):
         return "str"
-    raise NotInColumns(f"it has a value of type {type(value).__name__} that no query holds")
+    raise NotInColumns(f"it has a value of type {type(value).__name__}, which Spark cannot hold")
 
 
 def _is_unicode(text: str) -> bool:
     try:
         text.encode()
     except UnicodeEncodeError:
-        # Python keeps halves of characters, which no column of text can hold.
+        # A Python text may contain lone surrogates, which a text column cannot hold.
         return False
     return True
 
@@ -162,29 +162,29 @@ def _is_unicode(text: str) -> bool:
 def _arithmetic_kind(expression: Arithmetic, fields: Fields) -> str:
     left, right = (kind(part, fields) for part in expression.parts)
     if not {left, right} <= {"int", "float"}:
-        # A truth value is a number in Python, and a text can be added to another.
+        # In Python, a boolean is a number, and a text can be added to another.
         raise NotInColumns(f"{expression} computes with {left} and {right}")
     if expression.symbol in ("//", "%"):
         # Python rounds down, Spark towards zero; a quotient by zero has no value.
         divisor = expression.right
         if left != "int" or not (isinstance(divisor, Literal) and right == "int" and divisor.value > 0):
-            raise NotInColumns(f"{expression} divides by something other than a whole number above 0")
+            raise NotInColumns(f"{expression} does not divide an integer by a positive integer constant")
     return "int" if (left, right) == ("int", "int") else "float"
 
 
 def _comparison_kind(expression: Comparison, fields: Fields) -> str:
     left, right = (kind(part, fields) for part in expression.parts)
     if left != right and not is_float_and_small_int(expression, left, right):
-        # Python compares an int with a float exactly, Spark after rounding the int.
+        # Python compares an int with a float exactly; Spark rounds the int first.
         raise NotInColumns(f"{expression} compares {left} with {right}")
     if left == right == "bool" and expression.symbol not in ("==", "!="):
-        raise NotInColumns(f"{expression} orders truth values")
+        raise NotInColumns(f"{expression} orders booleans")
     assert left in (*_ORDERED, "bool")
     return "bool"
 
 
 def is_float_and_small_int(expression: Comparison, left: str, right: str) -> bool:
-    """Whether one side is a float and the other a number of the program that is exact as a float."""
+    """Whether one side is a float and the other a constant that is exact as a float."""
     other = {"float": expression.right, "int": expression.left}.get(left)
     return {left, right} == {"float", "int"} and (
         isinstance(other, Literal) and abs(other.value) <= _EXACT_IN_FLOAT

@@ -1,4 +1,4 @@
-"""What Spark does to the columns of a source by itself, as values: the operations, and the table that each gives."""
+"""What Spark does to the columns of a source without Python, as values: the operations, and the table after each."""
 
 from __future__ import annotations
 
@@ -23,15 +23,15 @@ COLUMNAR = (ParquetSource, SparkSource, DataFrameSource)
 
 @dataclass(frozen=True, eq=False)
 class Table:
-    """Columns, and what elements they are.
+    """Columns, and the elements that their rows stand for.
 
     Attributes:
         fields: Names and Spark types, in order.
-        records: What an element is: ``"dict"``, ``"row"``, or ``"result"``, the named tuple of an aggregation.
-        time: Where timestamps are: ``"start"``, all are the earliest there is; ``"column"``, in a column beside;
-            ``"end"``, at the end of the window.
-        windowfn: The FixedWindows that the elements are in; None for the global window.
-        bounds: How many rows there can be, and how large their numbers.
+        records: The kind of element: ``"dict"``, ``"row"``, or ``"result"``, the named tuple of an aggregation.
+        time: The timestamps: ``"start"``, the earliest possible; ``"column"``, in an extra column;
+            ``"end"``, the end of the window.
+        windowfn: The FixedWindows of the elements; None for the global window.
+        bounds: The number of rows, and the size of their numbers.
     """
 
     fields: Fields
@@ -50,23 +50,19 @@ class Table:
 
 @dataclass(frozen=True, eq=False)
 class Filter:
-    """A Filter: the rows for which an expression is true."""
-
     step: Step
     condition: Expression
 
 
 @dataclass(frozen=True, eq=False)
 class Select:
-    """A Select: a row of expressions."""
-
     step: Step
     fields: Named
 
 
 @dataclass(frozen=True, eq=False)
 class WithTimestamps:
-    """A WithTimestamps: the expression is the time, in seconds or as an instant."""
+    """A WithTimestamps: the expression gives the time, in seconds or as an instant."""
 
     step: Step
     moment: Expression
@@ -86,7 +82,7 @@ class Combined:
 
     Attributes:
         step: The CombinePerKey, for errors.
-        around: The steps before and behind it, which make keys and results.
+        around: The steps before and after it, which make keys and results.
         keys: The parts of the key.
         combines: Name, kind (``sum``, ``count``, ``mean``, ``min`` or ``max``) and expression of each result.
     """
@@ -99,7 +95,7 @@ class Combined:
 
 @dataclass(frozen=True, eq=False)
 class Spread:
-    """A Reshuffle before a write: so many partitions."""
+    """A Reshuffle before a write, with its number of partitions."""
 
     step: Step
     partitions: int
@@ -110,14 +106,12 @@ Operation = Filter | Select | WithTimestamps | Windowed | Combined | Spread
 
 @dataclass(frozen=True, eq=False)
 class ColumnsSource(Source):
-    """A source, and what Spark does to its columns before Python reads them, or a sink takes them.
+    """A source, and what Spark does to its columns before Python reads them or a sink takes them.
 
     Attributes:
-        source: The source itself.
-        table: Its columns; None where nobody had to know them, or they are not known yet.
-        operations: In order.
+        table: The source's columns; None if nobody needs them, or they are not known yet.
         is_written: Whether a sink takes the columns as they are.
-        ends: Where the columns end, and why; a clause, for people.
+        ends: Where the columns end, and why; a clause for `explain`.
     """
 
     source: Source
@@ -127,17 +121,15 @@ class ColumnsSource(Source):
     ends: str
 
     def describe(self) -> str:
-        """One line for `explain`."""
         return self.source.describe()
 
     @property
     def steps(self) -> tuple[Step, ...]:
-        """The steps that the operations stand for, in order."""
+        """The steps that the operations replace, in order."""
         return tuple(step for operation in self.operations for step in _steps(operation))
 
     @property
     def result(self) -> Table:
-        """The table after all operations."""
         assert self.table is not None
         table = self.table
         for operation in self.operations:
@@ -153,7 +145,7 @@ def _steps(operation: Operation) -> tuple[Step, ...]:
 
 
 def after(operation: Operation, table: Table) -> Table:
-    """The table that an operation gives."""
+    """The table after an operation."""
     match operation:
         case Select(_, fields):
             bounds = table.bounds.projected(fields)
@@ -161,7 +153,7 @@ def after(operation: Operation, table: Table) -> Table:
         case WithTimestamps():
             return replace(table, time="column")
         case Windowed(_, windowfn):
-            # What is at the end of a window that it leaves has to note that time.
+            # An element whose time is the end of its old window has to keep that time in a column.
             left = table.time == "end" and table.windowfn is not None
             return replace(table, windowfn=windowfn, time="column" if left else table.time)
         case Combined(_, _, keys, combines):
@@ -178,7 +170,7 @@ def _typed(fields: Named, table: Table) -> Fields:
 
 
 def type_of(expression: Expression, table: Table) -> DataType:
-    """The Spark type of an expression: a column that is passed on keeps its own."""
+    """The Spark type of an expression: a column that is passed on keeps its own type."""
     if isinstance(expression, Field):
         return dict(table.fields)[expression.name]
     return column_type(expression, table.readable)
@@ -193,19 +185,3 @@ def _combined_type(kind: str, expression: Expression, table: Table) -> DataType:
         case "float":
             return DoubleType()
     return column_type(expression, table.fields)
-
-
-__all__ = [
-    "COLUMNAR",
-    "ColumnsSource",
-    "Combined",
-    "Filter",
-    "Operation",
-    "Select",
-    "Spread",
-    "WithTimestamps",
-    "Table",
-    "Windowed",
-    "after",
-    "type_of",
-]

@@ -1,7 +1,7 @@
 """The plan of a streaming query as values: sources, levels of groupings, and the stateless steps between them.
 
-A grouping's level is the number of groupings in a row up to it. All groupings of one level are one stateful operator,
-and so a query is a chain: sources, level 1, level 2 and so on, sinks.
+A grouping's level is its position in the longest chain of groupings that leads to it. All groupings of one level are
+one stateful operator, so a query is a chain: sources, level 1, level 2 and further levels, sinks.
 """
 
 from __future__ import annotations
@@ -17,7 +17,7 @@ from penstock_spark.plan.column_plan import COLUMNAR
 
 
 class Clock(Enum):
-    """Whose processing time a query goes by."""
+    """The clock that gives a query its processing time."""
 
     RECORDED = "recorded events"
     TICKS = "recorded arrival times"
@@ -26,12 +26,12 @@ class Clock(Enum):
 
 @dataclass(frozen=True, eq=False)
 class WaitingParDo(ParDo):
-    """A ParDo some of whose side inputs do not end: its elements wait for them, in the state of a level."""
+    """A ParDo with unbounded side inputs: its elements wait for them, in the state of a level."""
 
 
 @dataclass(frozen=True)
 class WatermarkDependency:
-    """What a grouping's watermark depends on: a source, or a grouping of an earlier level, by its label."""
+    """A source or an earlier grouping, by label, on which a grouping's watermark depends."""
 
     label: str
     level: int
@@ -39,15 +39,15 @@ class WatermarkDependency:
 
 @dataclass(frozen=True, eq=False)
 class Level:
-    """What runs together.
+    """Sources or groupings that run together, with the stateless steps after them.
 
     Attributes:
-        number: 0 for sources; otherwise that of its groupings.
+        number: 0 for sources; the number of the level for groupings.
         roots: The sources, or the groupings.
-        steps: The stateless steps below them, in topological order.
-        writes: The groupings of later levels that elements go to, each with the edge that they are read from.
-        sinks: The sinks that elements go to, likewise.
-        views: The steps that see elements as a side input, likewise, with the place of that among their side inputs.
+        steps: The stateless steps after them, in topological order.
+        writes: The groupings of later levels that receive elements, each with the edge that it reads.
+        sinks: The sinks that receive elements, likewise.
+        views: The steps that see elements as a side input, likewise, with the side input's number.
         readers: For each output of a root, the levels whose groupings depend on its watermark.
     """
 
@@ -65,17 +65,15 @@ class StreamPlan:
     """A streaming query.
 
     Attributes:
-        graph: The graph that it was made of.
         mode: ``streaming`` or ``micro_batch``.
-        clock: Whose processing time it goes by.
-        played: The sources whose events the program knows, all together; None if there are none.
-        readings: Every other source by itself.
-        levels: The groupings; that of number 1 first.
+        played: All sources whose events the program itself lists (TestStreams), together; None without any.
+        readings: Every other source on its own.
+        levels: The levels of groupings, from number 1 up.
         watermark_inputs: What each grouping's watermark depends on, by the grouping's label.
         side_watermark_inputs: For each step that waits for side inputs, by label, the groupings that make them, by
-            their place.
+            the side input's number.
         level_of: The level of each grouping and of each sink, by label; sinks count down from -1.
-        views: What computes the side inputs, before the query starts; None if there are none.
+        views: The batch plan that computes bounded side inputs before the query starts; None without any.
     """
 
     graph: Graph
@@ -91,18 +89,18 @@ class StreamPlan:
 
     @property
     def parts(self) -> tuple[Level, ...]:
-        """All that runs, sources first."""
+        """Everything that runs, sources first."""
         return (*((self.played,) if self.played else ()), *self.readings, *self.levels)
 
     @property
     def sinks(self) -> tuple[Step, ...]:
-        """The sinks; the one of level -1 first."""
+        """The sinks, from level -1 down."""
         found = {step.label: step for part in self.parts for _, step in part.sinks}
         return tuple(sorted(found.values(), key=lambda step: -self.level_of[step.label]))
 
 
 def show_stream_plan(plan: StreamPlan) -> str:
-    """The plan as text, a level a paragraph."""
+    """The plan as text, with a paragraph for each level."""
     lines = [f"one query, mode {plan.mode}, processing time: {plan.clock.value}"]
     for part in plan.parts:
         kind = "one stateful operator" if part.number else "played" if part is plan.played else "one source"
@@ -123,7 +121,6 @@ def show_stream_plan(plan: StreamPlan) -> str:
 
 
 def _notes(plan: StreamPlan, root: Step) -> Iterator[str]:
-    """What there is to say of a source or a grouping."""
     match root.primitive:
         case Read(source=StreamSource(source=source)) if isinstance(source, COLUMNAR):
             yield "columns end here: the watermark of a stream sees each element, in Python"

@@ -1,1 +1,1 @@
-"""The process that a driver or a worker is: its folders, its environment, its signals."""
+"""The process of a driver or a worker: its folders, its environment, its signals."""

@@ -1,4 +1,4 @@
-"""Environment variables for the time of a block."""
+"""Environment variables for the duration of a block."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""Which process has made something, and whether it still runs."""
+"""Identifies the process that made something, and says whether it still runs."""
 
 from __future__ import annotations
 
@@ -11,12 +11,11 @@ from pathlib import Path
 
 @dataclass(frozen=True)
 class Process:
-    """A process, told from all others, also from a later one with the same number.
+    """A process, distinct from every other, even from a later one with the same number.
 
     Attributes:
-        machine: The machine, when it was started, and which of its tables of processes counts: a container has its own.
-        pid: The number.
-        started: When it began, as the system counts; "" where that cannot be asked.
+        machine: The host name, an identifier of its last boot, and its table of processes: a container has its own.
+        started: The time when it began, as the system counts; "" where the system cannot say.
     """
 
     machine: str
@@ -25,16 +24,14 @@ class Process:
 
     @property
     def host(self) -> str:
-        """The name of the machine, for people."""
         return self.machine.partition(" ")[0]
 
     def to_json(self) -> bytes:
-        """As text, for `from_json`."""
         return json.dumps(asdict(self)).encode()
 
     @staticmethod
     def from_json(content: bytes) -> Process | None:
-        """The process that a text names; None for any other text.
+        """The process that `to_json` wrote; None for any other text.
 
         >>> Process.from_json(this_process().to_json()) == this_process(), Process.from_json(b"{")
         (True, None)
@@ -45,7 +42,7 @@ class Process:
             return None
 
     def has_ended(self) -> bool | None:
-        """Whether it has ended; None if that cannot be known here.
+        """None if this machine cannot know.
 
         >>> this_process().has_ended(), Process("elsewhere", 1, "").has_ended()
         (False, None)
@@ -57,17 +54,16 @@ class Process:
         except ProcessLookupError:
             return True
         except OSError:
-            pass  # Somebody else's process: it is there.
+            pass  # Another user's process exists.
         return self.started != _started(self.pid)
 
 
 def this_process() -> Process:
-    """The process that runs this."""
     return process_of(os.getpid())
 
 
 def process_of(pid: int) -> Process:
-    """The process of this machine that has a number now."""
+    """The process of this machine that has this number now."""
     return Process(_machine(), pid, _started(pid))
 
 
@@ -81,9 +77,9 @@ def _machine() -> str:
 
 def _started(pid: int) -> str:
     try:
-        # The name of the program, in parentheses, may hold anything; the moment is the 20th field behind it.
+        # The name of the program, in parentheses, may hold anything; the start time is the 20th field after it.
         state, *fields = Path(f"/proc/{pid}/stat").read_text().rpartition(")")[2].split()
     except OSError:
         return ""
-    # A process that has ended may stay in the table until its parent has asked how it ended.
+    # A process that has ended stays in the table until its parent has asked for its status.
     return "" if state in "ZX" else fields[18]

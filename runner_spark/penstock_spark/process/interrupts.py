@@ -1,7 +1,7 @@
-"""What Ctrl-C and SIGTERM do to a run: once, they end it in good order, and twice, at once.
+"""What Ctrl-C and SIGTERM do to a run: the first signal ends it in good order, and the second at once.
 
-Handlers are there only while a run is waited for in the main thread, and only in the place of Python's and PySpark's
-own: those of the user's stay.
+The handlers are set only while the main thread waits for a run, and they replace only Python's and PySpark's handlers,
+never the user's.
 """
 
 from __future__ import annotations
@@ -22,10 +22,10 @@ class Interrupts:
     """The signals of one block.
 
     Args:
-        first: Called with the first signal; whether the block is to be left, by KeyboardInterrupt or SystemExit(143).
+        first: Called at the first signal; if it returns True, the block ends with KeyboardInterrupt or SystemExit(143).
 
     Attributes:
-        came: The first signal that has come; None before.
+        came: The first signal that came; None before.
     """
 
     def __init__(self, first: Callable[[], bool]) -> None:
@@ -35,11 +35,9 @@ class Interrupts:
 
     @property
     def name(self) -> str:
-        """What the user calls the signal that has come."""
         return _NAMES.get(self.came, "an interrupt") if self.came is not None else "an interrupt"
 
     def __call__(self, number: int, frame: Any) -> None:
-        """Takes a signal."""
         if self.came is not None:
             _end_at_once(number)
         self.came = signal.Signals(number)
@@ -48,7 +46,7 @@ class Interrupts:
 
 
 def leave(number: int) -> None:
-    """Raises what ends a program with the status of a signal, and gives a notebook its prompt."""
+    """Raises the exception that ends a program with the status of a signal, and returns a notebook to its prompt."""
     if number == signal.SIGINT:
         raise KeyboardInterrupt
     raise SystemExit(128 + number)
@@ -56,11 +54,7 @@ def leave(number: int) -> None:
 
 @contextlib.contextmanager
 def interrupts(first: Callable[[], bool] = lambda: True) -> Iterator[Interrupts]:
-    """Takes SIGINT and SIGTERM for the time of a block; outside of the main thread, none.
-
-    Args:
-        first: As in `Interrupts`.
-    """
+    """Handles SIGINT and SIGTERM within a block; outside of the main thread, it does nothing."""
     taken = Interrupts(first)
     if threading.current_thread() is not threading.main_thread():
         yield taken
@@ -74,18 +68,17 @@ def interrupts(first: Callable[[], bool] = lambda: True) -> Iterator[Interrupts]
         yield taken
     finally:
         for number, handler in taken.before.items():
-            # Whoever has set another one meanwhile wants that.
+            # A handler that somebody has set meanwhile stays.
             if signal.getsignal(number) is taken:
                 signal.signal(number, handler)
 
 
 @contextlib.contextmanager
 def stoppable(what_became: Callable[[], str], first: Callable[[], bool] = lambda: True) -> Iterator[None]:
-    """As `interrupts`, and says what became of a run that a signal has ended.
+    """Like `interrupts`; also says what became of a run that a signal has ended.
 
     Args:
-        what_became: Gives a sentence, when the block has been left.
-        first: As in `Interrupts`.
+        what_became: Returns a sentence; called after the block.
     """
     with interrupts(first) as taken:
         try:
@@ -98,13 +91,13 @@ def stoppable(what_became: Callable[[], str], first: Callable[[], bool] = lambda
 
 @contextlib.contextmanager
 def put_off_signals() -> Iterator[None]:
-    """Has SIGINT and SIGTERM wait until the end of a block; in the main thread, which alone may say what they do."""
+    """Holds SIGINT and SIGTERM back until the end of a block; only the main thread can do that."""
     if threading.current_thread() is not threading.main_thread():
         yield
         return
     came: list[int] = []
     before = {number: signal.getsignal(number) for number in (signal.SIGINT, signal.SIGTERM)}
-    # What was not set by Python cannot be set back.
+    # A handler that Python did not set cannot be restored.
     known = {number: handler for number, handler in before.items() if handler is not None}
     for number in known:
         signal.signal(number, lambda number, _: came.append(number))
@@ -119,9 +112,9 @@ def put_off_signals() -> Iterator[None]:
 
 @contextlib.contextmanager
 def kept_handlers() -> Iterator[None]:
-    """Has the handler of SIGINT stay as it is, although PySpark sets its own when it makes a SparkContext.
+    """Keeps the handler of SIGINT, although PySpark sets its own when it makes a SparkContext.
 
-    In the place of Python's own handler, PySpark's stays: it stops the jobs of later work of the user's, too.
+    If Python's default handler was set, PySpark's replaces it: it also stops the user's own later jobs.
     """
     if threading.current_thread() is not threading.main_thread():
         yield
@@ -141,17 +134,17 @@ def kept_handlers() -> Iterator[None]:
 
 
 def tell(text: str) -> None:
-    """Says something to who sits at the terminal, whatever logging is set to."""
+    """Prints a line on standard error, whatever logging is set to."""
     print(f"penstock: {text}", file=sys.stderr, flush=True)
 
 
 def same_command() -> str:
-    """The command that started this program, as one would type it; in a notebook, words for it."""
+    """The command that started this program, as a user would type it; in a notebook, words instead."""
     return "run it again" if is_interactive() else shlex.join(sys.orig_argv)
 
 
 def is_interactive() -> bool:
-    """Whether a person goes on in this process when a run has ended: in a notebook or a shell."""
+    """Whether a person continues in this process after the run, in a notebook or a shell."""
     return bool(sys.flags.interactive) or hasattr(sys, "ps1") or "ipykernel" in sys.modules
 
 

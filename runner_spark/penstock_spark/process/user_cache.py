@@ -1,4 +1,4 @@
-"""The folders in which this package keeps files between runs of one user, or for the time of one process."""
+"""The folders in which this package keeps files between the runs of one user, or until the process ends."""
 
 from __future__ import annotations
 
@@ -12,17 +12,11 @@ from pathlib import Path
 
 
 def candidate_folders(name: str) -> Iterator[Path]:
-    """Folders to try in turn: one that is kept for the user, then one that goes with the process.
+    """Existing, writable folders to try in turn: one that is kept for the user, then a temporary one.
 
-    The kept one lies in ``$PENSTOCK_CACHE``, else in ``$XDG_CACHE_HOME/penstock``, else in
-    ``~/.cache/penstock``. It is left out if it cannot be made, cannot be written, belongs to somebody else
-    or may be written by others, for programs are run from it.
-
-    Args:
-        name: The folder's own name.
-
-    Yields:
-        Existing folders that this process may write.
+    The kept folder lies in ``$PENSTOCK_CACHE``, else in ``$XDG_CACHE_HOME/penstock``, else in
+    ``~/.cache/penstock``. It is left out if it cannot be made or written, belongs to another user
+    or is writable for others, because programs run from it.
     """
     kept = kept_folder(name)
     if kept is not None:
@@ -42,7 +36,7 @@ def temporary_folder(name: str) -> Path:
 
 
 def kept_folder(name: str) -> Path | None:
-    """The folder of that name that is kept for the user; None if there is no place for one.
+    """The folder of that name that is kept for the user; None if there is nowhere to keep it.
 
     >>> import tempfile
     >>> before = os.environ.get("PENSTOCK_CACHE")
@@ -58,7 +52,7 @@ def kept_folder(name: str) -> Path | None:
         mine = status.st_uid == os.geteuid() and os.access(folder, os.W_OK | os.X_OK)
         shared = bool(status.st_mode & (stat.S_IWGRP | stat.S_IWOTH))
     except (OSError, RuntimeError):
-        # RuntimeError is what Path.home raises for a user without a home.
+        # Path.home raises RuntimeError for a user without a home.
         return None
     return folder if mine and not shared else None
 

@@ -1,6 +1,6 @@
 """The Spark accumulator that brings metrics from the workers to the driver.
 
-Python's workers of a streaming query unpickle it before anything else, so this module imports nothing that takes long.
+Workers of a streaming query unpickle it before anything else, so this module imports nothing that takes long.
 """
 
 from __future__ import annotations
@@ -13,18 +13,16 @@ from pyspark import SparkContext
 from pyspark.accumulators import Accumulator, AccumulatorParam
 
 Snapshots = dict[tuple[str, int, Hashable], Any]
-"""By run, stage and partition; for a streaming query the partition is (micro-batch, producer)."""
+"""Snapshots by run, stage and partition; in a streaming query, the partition is (micro-batch, producer)."""
 
 
 class SnapshotParam(AccumulatorParam[Snapshots]):
-    """Adds snapshots by replacing those of the same partition."""
+    """A later snapshot of a partition replaces the earlier one."""
 
     def zero(self, value: Snapshots) -> Snapshots:
-        """No snapshots."""
         return {}
 
     def addInPlace(self, value1: Snapshots, value2: Snapshots) -> Snapshots:
-        """Both; of one partition, the later."""
         value1.update(value2)
         return value1
 
@@ -33,7 +31,7 @@ _accumulators: weakref.WeakKeyDictionary[SparkContext, Accumulator[Snapshots]] =
 
 
 def accumulator_of(context: SparkContext) -> Accumulator[Snapshots]:
-    """The one accumulator of a SparkContext: Spark keeps accumulators for ever, so runs share it."""
+    """The one accumulator of a SparkContext: Spark never frees accumulators, so runs share it."""
     if context not in _accumulators:
         _accumulators[context] = context.accumulator({}, SnapshotParam())
     return _accumulators[context]

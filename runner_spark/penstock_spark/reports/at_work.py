@@ -1,8 +1,8 @@
-"""Which step a worker is at work on, written down where Spark still finds it when the worker has died.
+"""Writes down which step a worker runs, where Spark still finds it when the worker has died.
 
-With Spark's fault handler, each worker has a file, into which Python writes the stack of a worker that crashes. Spark
-puts the file's content into the error of a worker that is gone, and deletes it otherwise. Here it begins with two
-digits, which say the step at work, and the signed list of all steps. Changing the digits is a write into memory.
+With Spark's fault handler, each worker has a file into which Python writes the stack if the worker crashes. Spark
+adds the content of the file to the error of a dead worker, and deletes the file otherwise. Our file begins with two
+digits, the number of the running step, and the signed list of all steps. Changing the digits is a write into memory.
 """
 
 from __future__ import annotations
@@ -23,9 +23,9 @@ from penstock.metrics.execution import note_current_in
 from penstock_spark.reports.reporting import reporting_now
 
 FAULT_HANDLER = "spark.sql.execution.pyspark.udf.faulthandler.enabled"
-"""The setting of a session with which Spark gives each worker such a file.
+"""The session's setting that gives each worker such a file.
 
-Stateful operators go by a setting of all of Spark, ``penstock_spark.session.session.FAULT_HANDLER``.
+Stateful operators read a setting of the whole Spark application, ``penstock_spark.session.session.FAULT_HANDLER``.
 """
 
 _FOLDER = "PYTHON_FAULTHANDLER_DIR"
@@ -39,13 +39,13 @@ _OURS = re.compile(r"[/\\](penstock|penstock_spark|pyspark)[/\\]|pyspark\.zip|[/
 
 @dataclass(frozen=True)
 class Died:
-    """What a worker that is gone has left.
+    """What a dead worker has left.
 
     Attributes:
-        where: The step at work, as an error's second line; None if that is not known.
-        steps: All steps that it worked on, likewise.
-        fault: What Python says of a crash, such as ``Segmentation fault``; None if it was not asked.
-        line: The line of the user's program at which it crashed; None if that is not known.
+        where: The step that ran, as the second line of an error; None if unknown.
+        steps: All steps of its stage, likewise.
+        fault: Python's name of the crash, such as ``Segmentation fault``; None if Python did not notice a crash.
+        line: The line of the user's program that crashed; None if unknown.
     """
 
     where: str | None
@@ -55,14 +55,14 @@ class Died:
 
 
 class _Written:
-    """The file of this worker, and its first two bytes as they are in memory."""
+    """The file of this worker, and its first two bytes mapped into memory."""
 
     file: Any = None
     digits: Any = None
 
 
 def digits_of(number: int) -> int:
-    """A step's number as the two digits are in memory; 0 stands for none.
+    """A step's number as its two digits lie in memory; 0 stands for no step.
 
     >>> digits_of(1).to_bytes(2, sys.byteorder)
     b'01'
@@ -72,11 +72,7 @@ def digits_of(number: int) -> int:
 
 
 def numbered(steps: Iterable[Any]) -> dict[str, tuple[int, str]]:
-    """The number and the place of each step, by label.
-
-    Args:
-        steps: What has a label and a place; anything else is passed over.
-    """
+    """The number and the place of each step, by label; skips objects without a label or a place."""
     places: dict[str, str] = {}
     for step in steps:
         if hasattr(step, "label") and hasattr(step, "where"):
@@ -85,17 +81,13 @@ def numbered(steps: Iterable[Any]) -> dict[str, tuple[int, str]]:
 
 
 def write_down(steps: Mapping[str, tuple[int, str]]) -> None:
-    """Has the worker write down which step is at work, for the time of a task or until it is called again.
-
-    Args:
-        steps: As `numbered` gives them.
-    """
+    """Makes the worker write down which of the `numbered` steps runs, from now on."""
     folder = os.environ.get(_FOLDER)
     if folder is None:
         return
     packed = base64.b64encode(json.dumps([where for _, where in steps.values()]).encode()).decode("ascii")
     content = f"00 penstock-steps<{reporting_now().signature(packed)}:{packed}>\n".encode()
-    # Without it, an error only knows less.
+    # Without the file, an error only says less.
     with suppress(OSError, ValueError):
         if _Written.file is None:
             _Written.file = open(os.path.join(folder, str(os.getpid())), "r+b", buffering=0)  # noqa: SIM115
@@ -105,19 +97,19 @@ def write_down(steps: Mapping[str, tuple[int, str]]) -> None:
         file.truncate()
         if _Written.digits is None:
             _Written.digits = memoryview(mmap.mmap(file.fileno(), 2)).cast("H")
-            # From here on, Python writes behind it.
+            # If the worker crashes, Python writes after this content.
             faulthandler.enable(file=file)
         note_current_in(_Written.digits)
 
 
 def write_down_rest() -> None:
-    """Notes that no step is at work: whatever the worker does next is none of this task."""
+    """Notes that no step runs: whatever the worker does next belongs to another task."""
     if _Written.digits is not None:
         _Written.digits[0] = digits_of(0)
 
 
 def find_died(text: str) -> Died | None:
-    """What a worker of this run has written down before it died, in an error text of Spark's; None if there is none."""
+    """Finds what a worker of this run wrote down before it died, in an error text of Spark's."""
     reporting = reporting_now()
     for match in _WRITTEN.finditer(text):
         high, low, signature, packed = match.groups()
@@ -135,7 +127,7 @@ def find_died(text: str) -> Died | None:
 
 
 def _line(stack: str) -> str | None:
-    """The innermost line of the stack that is the user's."""
+    """The innermost line of the stack that belongs to the user."""
     for path, number, function in _FRAME.findall(stack):
         if not _OURS.search(path) and os.sep + "lib" + os.sep + "python" not in path:
             return f"{os.path.basename(path)}:{number} in {function}"

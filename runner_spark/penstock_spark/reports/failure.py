@@ -1,8 +1,8 @@
-"""How an exception of user code travels from a worker to the caller of `run`, with its type and the step it left.
+"""Brings an exception of user code from a worker to the caller of `run`, with its type and the step that raised it.
 
 Spark reports a worker's exception as text. The worker therefore puts the pickled exception into that text, and the
-driver takes it out again. The text may quote the input as well, which may hold anything: so the worker signs what it
-puts there, and the driver unpickles only what is signed with the key of its run.
+driver takes it out again. The text may also quote the input, which may contain anything: so the worker signs the
+exception, and the driver unpickles only what is signed with the key of its run.
 """
 
 from __future__ import annotations
@@ -33,11 +33,11 @@ class Failure:
     """An exception of user code.
 
     Attributes:
-        exception: The pickled exception, or None if it could not be pickled.
-        kind: The exception's type name.
-        message: Its text.
-        where: The step, as an error's second line.
-        frames: The traceback in the worker, as text, with those of the exceptions that led to it.
+        exception: The pickled exception; None if it cannot be pickled.
+        kind: The name of the exception's type.
+        message: The text of the exception.
+        where: The step, as the second line of an error.
+        frames: The traceback in the worker, as text, with the tracebacks of the exceptions that led to it.
         element: The element that the step worked on, as text; None unless the user asked for it.
     """
 
@@ -49,26 +49,23 @@ class Failure:
     element: str | None = None
 
 
-_MEMORY_HINT = (
-    "let the step hold less at once, or give the workers more: fewer tasks at a time, or a larger machine"
-)
+_MEMORY_HINT = "make the step hold less at once, run fewer tasks at a time, or use a larger machine"
 
 
 class StepFailed(Exception):
-    """Raised in a worker: user code of a step raised; the text carries the `Failure`."""
+    """A step's user code raised in a worker; the text carries the `Failure`."""
 
 
 class UserCodeError(RunnerError):
-    """User code raised an exception that could not be brought to the driver as itself."""
+    """User code raised an exception that cannot travel to the driver as itself."""
 
 
 def step_failed(error: BaseException, where: str, element: tuple[Any, ...] = ()) -> NoReturn:
-    """Raises the marked form of an exception that left user code; one that is marked already passes unchanged.
+    """Raises the marked form of an exception that left user code; a marked exception passes unchanged.
 
     Args:
-        error: The exception.
-        where: The step.
-        element: The element it worked on, as a 1-tuple; () if that is not known.
+        where: The step, as the second line of an error.
+        element: The element that the step worked on, as a 1-tuple; () if unknown.
     """
     if isinstance(error, StepFailed):
         raise error
@@ -76,8 +73,8 @@ def step_failed(error: BaseException, where: str, element: tuple[Any, ...] = ())
 
 
 def marked(error: BaseException, where: str, element: tuple[Any, ...] = ()) -> str:
-    """The text in which an exception travels to the driver; its arguments are those of `step_failed`."""
-    # The text of the exceptions it came from is there too: they do not survive pickling.
+    """The text in which an exception travels to the driver; the arguments are those of `step_failed`."""
+    # This includes the text of the exceptions that caused it, because they do not survive pickling.
     frames = "".join(traceback.format_exception(error, limit=-_TRACEBACK_LIMIT))
     reporting = reporting_now()
     shown = _cut(repr(element[0])) if element and reporting.show_elements else None
@@ -91,7 +88,7 @@ def marked(error: BaseException, where: str, element: tuple[Any, ...] = ()) -> s
 def guarded(
     metrics: MetricsContainer, where: str, call: Callable[..., Any], *args: Any, **kwargs: Any
 ) -> Any:
-    """A call that may reach user code: what that counts is the step's, and what it raises names the step."""
+    """Makes a call that may reach user code: its metrics count for the step, and its exceptions name the step."""
     set_current(metrics)
     try:
         return call(*args, **kwargs)
@@ -100,15 +97,15 @@ def guarded(
 
 
 LEAVING = (SystemExit, KeyboardInterrupt, GeneratorExit)
-"""What ends a process or a generator, and is no error of a step unless the step raises it."""
+"""Exceptions that end a process or a generator; they are errors only if a step raises them."""
 
 
 def named(results: Iterator[_Result], where: Callable[[], str]) -> Iterator[_Result]:
-    """The same results; where user code leaves with what is no ordinary exception, the error names the step.
+    """The same results; if user code raises one of `LEAVING`, the error names the step.
 
     Args:
         results: A generator that calls user code.
-        where: Tells the step at work.
+        where: Returns the step that runs.
     """
     try:
         while True:
@@ -118,7 +115,7 @@ def named(results: Iterator[_Result], where: Callable[[], str]) -> Iterator[_Res
                 return
             except LEAVING as error:
                 step_failed(error, where())
-            # Whoever closes this generator does so here, and that is no error.
+            # A caller that closes this generator does so here, which is not an error.
             yield result
     finally:
         if isinstance(results, Generator):
@@ -129,7 +126,7 @@ def _text(error: BaseException) -> str:
     try:
         return str(error)
     except Exception:
-        return "(its text cannot be made)"
+        return "(its text raises an exception)"
 
 
 def _cut(text: str, limit: int = _LIMIT_BYTES) -> str:
@@ -137,7 +134,7 @@ def _cut(text: str, limit: int = _LIMIT_BYTES) -> str:
 
 
 def _pickled(error: BaseException) -> bytes | None:
-    """The pickled exception, if it survives a round trip and is small enough to travel in a message."""
+    """The pickled exception; None if it does not survive a round trip or is too large for a message."""
     try:
         data = bytes(cloudpickle.dumps(error))
         if len(data) > _LIMIT_BYTES or type(pickle.loads(data)) is not type(error):
@@ -148,7 +145,7 @@ def _pickled(error: BaseException) -> bytes | None:
 
 
 def find_failure(text: str) -> Failure | None:
-    """The failure that a task of this run has put into an error text of Spark's; None if there is none."""
+    """Finds the failure that a task of this run has put into an error text of Spark's."""
     reporting = reporting_now()
     for match in _MARKED.finditer(text):
         signature, packed = match.groups()
@@ -159,7 +156,7 @@ def find_failure(text: str) -> Failure | None:
 
 
 def to_exception(failure: Failure) -> BaseException:
-    """The exception to raise on the driver: the user's own where possible, naming the step it left.
+    """The exception to raise on the driver: the user's own if possible, with the name of the step that raised it.
 
     >>> try:
     ...     step_failed(ValueError("no"), "at step 'A' (game.py:41)")
@@ -167,9 +164,9 @@ def to_exception(failure: Failure) -> BaseException:
     ...     print(repr(to_exception(find_failure(str(marked)))))
     ValueError("no [while running 'A' (game.py:41)]")
     """
-    hint = "the traceback below ends in the code of that step; the option show_elements_in_errors adds the element"
+    hint = "see the traceback below, which ends in the step's code; set show_elements_in_errors to see the element"
     if failure.element is not None:
-        hint = f"the traceback below ends in the code of that step; its element is {failure.element}"
+        hint = f"see the traceback below, which ends in the step's code; the element is {failure.element}"
     error: BaseException
     try:
         if failure.exception is None:
@@ -180,16 +177,16 @@ def to_exception(failure: Failure) -> BaseException:
         error.add_note(f"In the worker:\n{failure.frames}")
         return error
     if isinstance(error, RunnerError) and "\n" in str(error):
-        # It says where, and what to do.
+        # The error already says where it happened, and what to do.
         return error
     if isinstance(error, LEAVING):
         what = f"the step left with {failure.kind}: {_shown(failure)}".removesuffix(": ")
-        hint = "raise an exception that says what is wrong; a step does not end the program"
+        hint = "raise an exception that says what is wrong: a step cannot end the program"
         error = UserCodeError(what, where=failure.where, hint=hint)
         error.add_note(f"In the worker:\n{failure.frames}")
         return error
     if isinstance(error, MemoryError):
-        what = f"a step asks for more memory than there is: {_shown(failure)}".removesuffix(": ")
+        what = f"a step asks for more memory than the machine has: {_shown(failure)}".removesuffix(": ")
         error = MemoryError(three_parts(what, where=failure.where, hint=_MEMORY_HINT))
     _name_step(error, failure.where)
     error.add_note(f"{failure.where}\n  hint: {hint}\nIn the worker:\n{failure.frames}")
@@ -197,12 +194,12 @@ def to_exception(failure: Failure) -> BaseException:
 
 
 def _shown(failure: Failure) -> str:
-    """The text of an exception, as far as an error's first line takes it."""
+    """The text of an exception, cut to fit the first line of an error."""
     return _cut(failure.message, _SHOWN_CHARACTERS)
 
 
 def _name_step(error: Any, where: str) -> None:
-    """Appends the step to the message, as Beam does, where that is the exception's only argument, or the system's text.
+    """Appends the step to the exception's only argument, as Beam does, or to the system's text.
 
     Messages of three parts name the step already.
     """

@@ -1,4 +1,4 @@
-"""Which files a run reads and writes, as the metric that Beam has for it; tasks need not tell, since the plan does."""
+"""Reports the files that a run reads and writes as Beam's lineage metric, from the plan and without the tasks."""
 
 from __future__ import annotations
 
@@ -12,20 +12,18 @@ from penstock.io.paths import known_path
 from penstock.metrics.execution import MetricsContainer, Snapshot, current_container, set_current
 
 _FILES_MAX = 10
-"""So many files that a write has made are told one by one, as in Beam; of more, a pattern is."""
+"""A write reports up to this many files one by one, as in Beam; for more, it reports a pattern."""
 
 _DRIVER = -2
-"""The number of no stage: what the driver itself counts."""
+"""The stage number of the driver's own metrics."""
 
 
 def report_lineage(accumulator: Any, run: str, graph: Graph, written: Mapping[str, tuple[Any, ...]]) -> None:
     """Adds the files of a run's reads and writes to its metrics.
 
     Args:
-        accumulator: Of the metrics.
-        run: The run's name.
         graph: The optimised graph.
-        written: What each write gave, by label; a write of a stream is told by its prefix.
+        written: The results of each write, by label; a write of a stream has none, and reports its prefix.
     """
     snapshot: Snapshot = {}
     before = current_container()
@@ -68,7 +66,7 @@ def _written(sink: Any, given: tuple[Any, ...] | None) -> Iterator[str]:
     if len(names) <= _FILES_MAX:
         yield from names
     else:
-        # The first and the last in the order of the alphabet have in common what all have.
+        # The alphabetically first and last names share exactly the prefix that all names share.
         common = itertools.takewhile(_is_pair, zip(min(names), max(names), strict=False))
         yield "".join(one for one, _ in common) + "*"
 

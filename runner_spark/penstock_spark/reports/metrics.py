@@ -1,8 +1,8 @@
-"""How metrics come back from the workers: one snapshot for each partition of each stage of each run.
+"""Brings metrics from the workers to the driver: one snapshot for each partition of each stage of each run.
 
-Spark adds to accumulators anew when a task is tried again. Snapshots are therefore kept under their partition: a
-second try replaces the first one's snapshot, and what a task counted counts once. In a streaming query the number of
-the micro-batch is part of the partition. Shards of a streaming query also tell where their watermarks are; of those the
+Spark adds to accumulators again when it retries a task. Snapshots are therefore kept by partition: a second attempt
+replaces the snapshot of the first one, and what a task counted counts once. In a streaming query, the number of
+the micro-batch is part of the partition. Shards of a streaming query also report their watermarks, of which the
 last report counts.
 """
 
@@ -21,15 +21,15 @@ from penstock_spark.reports.accumulators import Snapshots
 
 
 def take_snapshots(accumulator: Accumulator[Snapshots], run: str) -> Snapshot:
-    """The metrics of a run; they are then gone from the accumulator."""
+    """Removes the metrics of a run from the accumulator, and returns them."""
     return _taken(accumulator, lambda key: key[0] == run)
 
 
 def fold_snapshots(accumulator: Accumulator[Snapshots], run: str, batch: int | None) -> Snapshot:
-    """The metrics of a streaming run up to a micro-batch, or all; they are then gone from the accumulator."""
+    """Removes and returns the metrics of a streaming run, up to a micro-batch or all."""
 
     def is_finished(key: tuple[str, int, Any]) -> bool:
-        # Side inputs are computed before the query, in partitions of their own.
+        # Jobs before the query compute the side inputs; their partitions are plain numbers.
         return key[0] == run and (batch is None or isinstance(key[2], int) or key[2][0] <= batch)
 
     return _taken(accumulator, is_finished)
@@ -44,10 +44,10 @@ def _taken(accumulator: Accumulator[Snapshots], wanted: Any) -> Snapshot:
 
 
 class Told(NamedTuple):
-    """What a shard tells of a grouping.
+    """A shard's report about a grouping.
 
     Attributes:
-        entering_micros: The watermark of its input.
+        entering_micros: The watermark of the grouping's input.
         leaving_micros: The watermark of its output.
         waits: How many elements wait for each side input, by the label of the grouping that makes it.
     """
@@ -59,10 +59,10 @@ class Told(NamedTuple):
 
 @dataclass(frozen=True)
 class Watermarks:
-    """Where the watermarks of a streaming query are.
+    """The watermarks of a streaming query.
 
     Attributes:
-        by_shard: What each shard told last, by level and number, for each grouping.
+        by_shard: Each shard's last report, by level and number, for each grouping.
         clock_micros: Processing time, as the shard that is furthest behind knows it.
     """
 
@@ -70,7 +70,7 @@ class Watermarks:
     clock_micros: int
 
     def by_grouping(self) -> dict[str, Told]:
-        """The minimum of the watermarks over all shards, and the sum of what waits."""
+        """The minimum of the watermarks over all shards, and the sum of the waiting elements."""
         found: dict[str, Told] = {}
         for shard in self.by_shard.values():
             for label, told in shard.items():
@@ -90,12 +90,10 @@ class Watermarks:
 def report_watermarks(
     accumulator: Any, run: str, level: int, shard: int, clock_micros: int, told: Mapping[str, Told]
 ) -> None:
-    """Tells the driver where a shard's watermarks are."""
     accumulator.add({(_reports(run), level, shard): (clock_micros, told)})
 
 
 def watermarks_of_shards(accumulator: Accumulator[Snapshots], run: str) -> Watermarks:
-    """What the shards of a run told last."""
     held: Any = accumulator.value
     wanted = _reports(run)
     told = {key[1:]: held[key] for key in list(held) if key[0] == wanted}
@@ -104,18 +102,16 @@ def watermarks_of_shards(accumulator: Accumulator[Snapshots], run: str) -> Water
 
 
 def report_end(accumulator: Any, run: str, origin: str) -> None:
-    """Tells the driver that a source has been read to its end."""
     accumulator.add({(_ends(run), 0, origin): True})
 
 
 def ended_sources(accumulator: Accumulator[Snapshots], run: str) -> set[str]:
-    """The sources of a run that have been read to their ends."""
+    """The sources of a run that have been read to their end."""
     held: Any = accumulator.value
     return {key[2] for key in list(held) if key[0] == _ends(run)}
 
 
 def forget_reports(accumulator: Accumulator[Snapshots], run: str) -> None:
-    """Lets go of what the tasks of a run told."""
     held: Any = accumulator.value
     for key in [key for key in list(held) if key[0] in (_reports(run), _ends(run))]:
         del held[key]

@@ -1,4 +1,4 @@
-"""What went wrong in Spark, in the terms of the pipeline; Java's own text goes to a logger, at the level DEBUG."""
+"""Explains Spark's errors in the terms of the pipeline; Java's own text goes to a logger, at the level DEBUG."""
 
 from __future__ import annotations
 
@@ -39,17 +39,15 @@ _RAISED = re.compile(
 _SPARKS_STATE = re.compile(
     r"\s*SQLSTATE: \w+.*|\n=== Streaming Query ===.*|;?\n'?[A-Z]\w+ .*|\nJVM stacktrace.*", re.DOTALL
 )
-_HINT = "the logger penstock_spark.spark has Spark's own text at the level DEBUG; explain() shows the stages"
+_HINT = "set the logger penstock_spark.spark to DEBUG to see Spark's own text, and call explain() to see the stages"
 
 
 @dataclass(frozen=True)
 class Surroundings:
-    """What is known where an error is caught.
+    """What the code that catches an error knows.
 
     Attributes:
-        reporting: How the run's tasks report.
-        graph: The pipeline.
-        places: The steps that Spark is at work for, as the second lines of errors.
+        places: The steps that Spark was running, as the second lines of errors.
         checkpoint: The folder of a stream's state.
     """
 
@@ -61,9 +59,9 @@ class Surroundings:
 
 @functools.cache
 def keep_pyspark_quiet() -> None:
-    """Has PySpark print no error that this module tells: its text has Java's stack, and quotes the input.
+    """Keeps PySpark from printing errors that this module reports: its text has Java's stack, and quotes the input.
 
-    Errors of what the program does by itself with Spark are printed as ever.
+    PySpark still prints the errors of the program's own use of Spark.
     """
     logger: Any = PySparkLogger.getLogger("DataFrameQueryContextLogger")
     logger.addFilter(lambda record: not is_in_run())
@@ -71,7 +69,7 @@ def keep_pyspark_quiet() -> None:
 
 @contextmanager
 def translating(surroundings: Surroundings | None = None) -> Iterator[None]:
-    """Whatever the block raises is raised in the terms of the pipeline."""
+    """Raises every exception of the block in the terms of the pipeline."""
     try:
         yield
     except Exception as error:
@@ -79,7 +77,7 @@ def translating(surroundings: Surroundings | None = None) -> Iterator[None]:
 
 
 def raise_translated(error: Exception, surroundings: Surroundings | None = None) -> NoReturn:
-    """Raises what went wrong in the terms of the pipeline; what neither Spark nor a worker has raised, as it is."""
+    """Raises an error in the terms of the pipeline; an error of neither Spark nor a worker stays unchanged."""
     other = translated(error, surroundings)
     if other is error:
         raise error
@@ -87,7 +85,6 @@ def raise_translated(error: Exception, surroundings: Surroundings | None = None)
 
 
 def translated(error: Exception, surroundings: Surroundings | None = None) -> BaseException:
-    """What went wrong in the terms of the pipeline."""
     known = surroundings or Surroundings()
     text = _text_of(error)
     with reports_of(known.reporting):
@@ -115,7 +112,7 @@ def translated(error: Exception, surroundings: Surroundings | None = None) -> Ba
 
 
 def _is_sparks(error: Exception) -> bool:
-    """Whether Spark has raised it, or what connects Python with it."""
+    """Whether Spark or Py4J raised the error."""
     if isinstance(error, PySparkException) or any("py4j" in kind.__module__ for kind in type(error).__mro__):
         return True
     if isinstance(error, ConnectionError | EOFError):
@@ -124,7 +121,7 @@ def _is_sparks(error: Exception) -> bool:
 
 
 def _text_of(error: Any) -> str:
-    """All that an error of Spark's says: its text, its type, and the stack of Java with its causes."""
+    """All that a Spark error says: its type, its text, and Java's stack with its causes."""
     parts = [f"{type(error).__name__}: {error}"]
     if isinstance(error, PySparkException):
         parts += [str(getattr(error, "_stackTrace", None) or ""), str(getattr(error, "_cause", None) or "")]
@@ -135,17 +132,17 @@ def _death(died: Died, known: Surroundings) -> RunnerError:
     what = "the Python worker of this step has died"
     if died.fault is not None:
         what += f": {died.fault}" + (f", at {died.line}" if died.line else "")
-        hint = "look at the line that Python was at; a library that is not written in Python may have crashed"
+        hint = "look at the line that Python ran; a library that is not written in Python may have crashed"
     else:
-        hint = "look at what the step does: os._exit ends it, and the system ends what takes too much memory"
+        hint = "check whether the step calls os._exit, or takes so much memory that the system kills it"
     where = died.where or _listed(died.steps) or _places(known)
     return RunnerError(what, where=where, hint=hint)
 
 
 def _raised(raised: re.Match[str], known: Surroundings) -> RunnerError:
-    """What a worker has raised that was not at a step: it could not read the program, or an import failed."""
+    """An error that a worker raised outside of any step: it could not read the program, or an import failed."""
     what = f"a Python worker failed: {_plain(raised['said'])}"
-    hint = "the traceback below comes from the worker; it must be able to import what the program imports"
+    hint = "see the worker's traceback below; make sure that the workers can import what the program imports"
     error = RunnerError(what, where=_places(known), hint=hint)
     error.add_note(f"In the worker:\n{raised['stack']}")
     return error
@@ -175,7 +172,6 @@ def _where(message: Message, file: str | None, known: Surroundings) -> str | Non
 
 
 def _reader(file: str, graph: Graph | None) -> str | None:
-    """The step that reads a file."""
     for step in graph.steps if graph else ():
         source = _innermost(step.primitive) if isinstance(step.primitive, Read) else None
         pattern = known_path(getattr(source, "file_pattern", None) or getattr(source, "path", None) or "")
@@ -185,7 +181,7 @@ def _reader(file: str, graph: Graph | None) -> str | None:
 
 
 def _innermost(primitive: Any) -> Any:
-    """The source itself, without what is done with its columns or when it is read."""
+    """The source without the wrappers that compute its columns or say when it is read."""
     source = getattr(primitive, "source", None)
     while source is not None and hasattr(source, "source"):
         source = source.source
@@ -193,13 +189,13 @@ def _innermost(primitive: Any) -> Any:
 
 
 def _is_within(path: str, folder: str) -> bool:
-    """Whether a path is in a folder, or leads to it."""
+    """Whether one path contains the other."""
     longer, shorter = max(path, folder, key=len), min(path, folder, key=len)
     return longer == shorter or longer.startswith(f"{shorter.rstrip('/')}/")
 
 
 def _path(name: str) -> str:
-    """A path from the root, without the scheme and as the disk has it."""
+    """An absolute path without the scheme, decoded."""
     plain = unquote(re.sub(r"^file:/+", "/", name))
     return plain if re.match(r"[\w+.-]+:/", plain) else os.path.abspath(plain)
 
@@ -210,14 +206,13 @@ def _shown_path(name: str) -> str:
 
 
 def _places(known: Surroundings) -> str | None:
-    """The steps that Spark was at work for, or all."""
+    """The steps that Spark was running; all steps if that is unknown."""
     return _listed(known.places) or _listed(
         tuple(step.where for step in known.graph.steps) if known.graph else ()
     )
 
 
 def _listed(places: tuple[str, ...]) -> str | None:
-    """Several steps as one line of an error."""
     if not places:
         return None
     if len(places) == 1:
@@ -228,7 +223,7 @@ def _listed(places: tuple[str, ...]) -> str | None:
 
 
 def _sentence(error: Exception, text: str) -> str:
-    """The one sentence of Spark's that tells most."""
+    """Spark's most specific sentence about the error."""
     own = str(error)
     is_around = "Job aborted" in own or "terminated with exception" in own
     causes = [said or kind for kind, said in _CAUSE.findall(text)]
@@ -238,6 +233,6 @@ def _sentence(error: Exception, text: str) -> str:
 
 
 def _plain(text: str) -> str:
-    """A text of Spark's without the names of Java's packages, and not long."""
+    """Spark's text without the names of Java packages, shortened."""
     text = _CLASS_NAMES.sub(r"\1", _SPARKS_STATE.sub("", text)).strip()
     return text if len(text) <= _SENTENCE_CHARACTERS else f"{text[:_SENTENCE_CHARACTERS]} ..."

@@ -1,4 +1,4 @@
-"""What Spark says when something fails, as a table: a pattern of its text, what has happened, and what to do."""
+"""A table of Spark's failures: a pattern in Spark's text, what has happened, and what to do."""
 
 from __future__ import annotations
 
@@ -9,11 +9,11 @@ _NAME = r"(?P<{0}>[\w+.-]+:/[^\s\"']*?|/[^\s\"']*?)"
 _FILE_END = r"(?=[.,;:]?(?:\s|$)|\.\s)"
 _FILE = _NAME.format("file") + _FILE_END
 
-_MEMORY = "give the workers more memory or fewer tasks at a time, or let the step hold less at once"
-_DAMAGED = "replace the file with a whole one; if it was being written, read it when that is done"
-_CHECKPOINT = "restore the folder from a copy, or begin anew with another checkpoint_location"
-_RIGHTS = "check the rights of the folder, or name another"
-_SESSION = "run the program again, with a session that lasts; with a checkpoint_location, a stream goes on where it was"
+_MEMORY = "give the workers more memory or fewer tasks at a time, or make the step hold less at once"
+_DAMAGED = "replace the file with a complete one; if a program is still writing it, wait until it is done"
+_CHECKPOINT = "restore the folder from a copy, or start again with another checkpoint_location"
+_RIGHTS = "check the permissions of the folder, or name another folder"
+_SESSION = "run the program again; with a checkpoint_location, a stream continues where it was"
 
 
 @dataclass(frozen=True)
@@ -24,7 +24,7 @@ class Message:
         pattern: Found in Spark's text. Its group ``file`` is the file that the text is about.
         what: What has happened, with the pattern's groups in braces.
         hint: What to do.
-        about: What it is about: a ``file`` that is read or written, a ``checkpoint``, the ``session``, or a ``step``.
+        about: The subject: a ``file`` that is read or written, a ``checkpoint``, the ``session``, or a ``step``.
     """
 
     pattern: re.Pattern[str]
@@ -37,70 +37,70 @@ def _line(pattern: str, what: str, hint: str, about: str = "step") -> Message:
     return Message(re.compile(pattern, re.DOTALL), what, hint, about)
 
 
-# The first that is found counts: causes come before what Spark says around them.
+# The first match counts: causes come before the texts that Spark puts around them.
 MESSAGES = (
     _line(
         r"No space left on device|Disk quota exceeded|There is not enough space on the disk",
         "a disk is full",
-        "make room where the output, the checkpoint and Spark's temporary files (spark.local.dir) are",
+        "free some space on the disks of the output, the checkpoint and Spark's temporary files (spark.local.dir)",
     ),
     _line(
-        # Here Python speaks, and not Java.
+        # These texts are Python's, not Java's.
         r"\A(?:Py4JNetworkError|Connection\w*Error|BrokenPipeError|EOFError|TypeError"
         r"|Py4JError: .{0,400}?(?:does not exist in the JVM|Answer from Java side is empty))"
         r"|JAVA_GATEWAY_EXITED|Java gateway process exited",
-        "Spark's Java process has died, or cannot be reached",
-        f"look at what it printed last, and at the memory of the machine; {_SESSION}",
+        "Spark's Java process has died, or the driver cannot reach it",
+        f"look at its last messages, and at the memory of the machine; {_SESSION}",
         "session",
     ),
     _line(
         r"SparkContext was shut down|[Ss]topped SparkContext|SparkContext has been shutdown"
         r"|Job \d+ cancelled because SparkContext|LiveListenerBus is stopped",
         "the Spark session was stopped while the pipeline ran",
-        "let the session go on until the run has ended: wait_until_finish() before spark.stop()",
+        "keep the session until the run has ended: call wait_until_finish() before spark.stop()",
         "session",
     ),
     _line(
         r"OutOfMemoryError: (?P<kind>[^\n]*)|GC overhead limit exceeded",
-        "Java's memory was not enough",
-        "give it more: --spark_conf=spark.driver.memory=4g on one machine, spark.executor.memory on a cluster",
+        "Java ran out of memory",
+        "give Java more: --spark_conf=spark.driver.memory=4g on one machine, spark.executor.memory on a cluster",
     ),
     _line(
         r"Total size of serialized results .{0,200}maxResultSize",
-        "more came to the driver than spark.driver.maxResultSize allows",
-        "write the result to files; or let side inputs hold less; or raise spark.driver.maxResultSize",
+        "the driver received more than spark.driver.maxResultSize allows",
+        "write the result to files, make the side inputs smaller, or raise spark.driver.maxResultSize",
     ),
     _line(
         r"ExecutorLostFailure .{0,300}?(?:Container killed|exceeding memory|OOM|exit code 137|code: 137)",
-        "a machine's manager has killed an executor that took more memory than it may",
+        "the cluster has killed an executor that took more memory than it may",
         _MEMORY,
     ),
     _line(
         r"ExecutorLostFailure|MetadataFetchFailedException|FetchFailed",
-        "an executor was lost, and with it what it had computed, more often than Spark tries again",
-        "look at the log of that executor; often its memory was not enough",
+        "Spark lost an executor and its results more often than it retries",
+        "look at the log of that executor; often it has run out of memory",
     ),
     _line(
         r"Cannot run program \"(?P<program>[^\"]*)\"|PYTHON_VERSION_MISMATCH",
-        "the workers' Python cannot be started",
-        "set PYSPARK_PYTHON to a Python that each machine has, of the driver's version",
+        "the workers cannot start their Python",
+        "set PYSPARK_PYTHON to a Python of the driver's version that every machine has",
         "session",
     ),
     _line(
         r"Python worker failed to connect back|Timed out while waiting for the Python worker",
         "a Python worker did not start in time",
-        "look whether the machine is overloaded, and whether something closes its connections",
+        "check whether the machine is overloaded, and whether something closes its connections",
     ),
     _line(
         r"Python worker exited unexpectedly|Python daemon .{0,40}exited|Failed to run Python",
         "a Python worker has died",
-        "look for what ends a process: too little memory, os._exit, a library that crashes; a session of your own tells"
-        " the step if spark.python.worker.faulthandler.enabled is true",
+        "look for what ends a process: too little memory, os._exit, a library that crashes; in a session of your own, "
+        "set spark.python.worker.faulthandler.enabled to true to see the step",
     ),
-    # A checkpoint of Spark's, before what its files have in common with others.
+    # Spark's own checkpoint, before texts that fit other files too.
     _line(
         r"Checksum error: (?P<file>\S*?/(?:offsets|commits|sources|state|metadata|control|inputs)\b\S*)",
-        "the checkpoint is damaged: {file} is not what was written",
+        "the checkpoint is damaged: {file} has changed since Spark wrote it",
         _CHECKPOINT,
         "checkpoint",
     ),
@@ -111,14 +111,14 @@ MESSAGES = (
         r"|MISSING_METADATA_FILE|batch \d+ doesn't exist|Failed to read .{0,80}/(?:offsets|commits|state)/"
         r"|CheckpointFileChecksumVerification\w*|[Cc]hecksum verification failed|BATCH_METADATA_NOT_FOUND"
         r"|(?:ZipException|EOFException).{0,4000}?RocksDBFileManager",
-        "the checkpoint is damaged: Spark cannot read what it has written there",
+        "the checkpoint is damaged: Spark cannot read its own files there",
         _CHECKPOINT,
         "checkpoint",
     ),
     _line(
         r"(?:Concurrent update to the log|CONCURRENT_STREAM_LOG_UPDATE|Multiple streaming jobs detected)",
         "another query has written to the same checkpoint",
-        "let one run at a time use a checkpoint_location",
+        "use a checkpoint_location for one run at a time",
         "checkpoint",
     ),
     # Files that are read.
@@ -128,27 +128,27 @@ MESSAGES = (
         + r"|FAILED_READ_FILE[^\n]*? file "
         + _FILE.replace("file>", "file2>")
         + r".{0,20000}?Caused by: java\.io\.FileNotFoundException",
-        "{file} is gone since the pipeline has found it",
-        "files stay where they are until all is read",
+        "{file} was deleted or moved after the pipeline found it",
+        "leave files where they are until the pipeline has read them",
         "file",
     ),
     _line(
         r"FAILED_READ_FILE[^\n]*? file " + _FILE + r".{0,20000}?(?:Permission denied|AccessControlException)",
-        "{file} may not be read by the workers",
-        "give the user whom Spark runs as the right to read it",
+        "the workers have no permission to read {file}",
+        "give the user that Spark runs as the permission to read the file",
         "file",
     ),
     _line(
         r"FAILED_READ_FILE[^\n]*? file "
         + _FILE
         + r".{0,20000}?[Cc]lass \S*?(?P<codec>\w+)Codec was not found",
-        "Spark cannot read {file}, since it has nothing that reads the compression {codec}",
+        "Spark cannot read {file}, because it lacks the compression codec {codec}",
         "write the file with snappy, gzip, zstd or lz4, or give Spark the jar of this codec",
         "file",
     ),
     _line(
         r"FAILED_READ_FILE\.(?:CANNOT_READ_FILE_FOOTER|PARQUET\w*)?[^\n]*? file " + _FILE,
-        "{file} is damaged, or only a part of the file is there",
+        "{file} is damaged or incomplete",
         _DAMAGED,
         "file",
     ),
@@ -156,50 +156,50 @@ MESSAGES = (
         r"FileNotFoundException: "
         + _NAME.format("file")
         + r" \((?:Read-only file system|Permission denied)\)",
-        "{file} may not be written, or not be read, by the user whom Spark runs as",
+        "the user that Spark runs as has no permission to write or read {file}",
         _RIGHTS,
         "file",
     ),
     _line(
         r"(?:File does not exist|FileNotFoundException|PATH_NOT_FOUND)\b.{0,40}?" + _FILE,
-        "{file} is not there",
-        "check the path; files stay where they are until all is read",
+        "{file} does not exist",
+        "check the path, and leave files where they are until the pipeline has read them",
         "file",
     ),
     # Folders that are written.
     _line(
         r"(?:Parent path is not a directory|ParentNotDirectoryException|Not a directory)\b.{0,120}?" + _FILE,
-        "{file} is a file, where a folder has to be",
+        "{file} is a file, but must be a folder",
         "write to another path, or move that file away",
         "file",
     ),
     _line(
         r"(?:FileAlreadyExistsException|is a directory|Is a directory)\b.{0,120}?" + _FILE,
-        "{file} is there already, as something else than what is written",
-        "write to another path, or move away what is there",
+        "{file} exists already, and the pipeline cannot replace it",
+        "write to another path, or move it away",
         "file",
     ),
     _line(
         r"Mkdirs failed to create " + _FILE,
-        "the folder {file} cannot be made",
-        "look whether it may be written, and whether something with that name is in the way",
+        "Spark cannot create the folder {file}",
+        "check the permissions of its parent folder, and whether something else has that name",
         "file",
     ),
     _line(
         r"Read-only file system|Permission denied|AccessControlException|AccessDeniedException",
-        "something may not be written, or not be read, by the user whom Spark runs as",
+        "the user that Spark runs as lacks the permission to write or read something",
         _RIGHTS,
     ),
     # Data, which errors do not show.
     _line(
         r"\[(?:CAST_INVALID_INPUT|CAST_OVERFLOW)[\w.]*\].{0,20000}? of the type (?P<given>\"[^\"\n]{1,80}\")"
         r".{0,40}? cast to (?P<wanted>\"[^\"\n]{1,80}\")",
-        "a value of the type {given} cannot be cast to {wanted}",
+        "Spark cannot cast a value of the type {given} to {wanted}",
         "correct the value, or use try_cast in the query or the frame that the pipeline reads",
     ),
     _line(
         r"MALFORMED_(?:RECORD_IN_PARSING|CSV_RECORD)|Malformed records are detected",
-        "a line of the input is not as the schema says",
+        "a line of the input does not match the schema",
         "correct the line or the schema, or use the mode PERMISSIVE",
     ),
 )

@@ -1,1 +1,1 @@
-"""A run: a plan, a session, and the result or the handle that the user gets."""
+"""A run: a plan, a session, and the result or the handle for the user."""

@@ -1,4 +1,4 @@
-"""Whether sources have been read up to the moment at which a drain was asked for."""
+"""Finds out when sources have been read up to the time at which a drain was requested."""
 
 from __future__ import annotations
 
@@ -12,21 +12,21 @@ from penstock_spark.files.place import Place
 from penstock_spark.lowering.readings import Opened
 
 _REST_SECONDS = 1.0
-"""Spark asks its sources many times in so long a time: if it found nothing new in all of it, nothing was there."""
+"""Spark asks its sources many times in this time: if it finds nothing new throughout, there is nothing new."""
 
 
 class Backlog:
-    """What was there when a drain was asked for, and is not read yet.
+    """The data that existed when a drain was requested, and that is not read yet.
 
-    A source is read up to that moment once one of these is seen in a micro-batch that was planned later: the source had
-    nothing new; it has no limit, and so gave all that was there; it has reached the offset that it named as its latest;
-    or it has given a file that changed after that moment, for files are read in the order in which they changed.
+    A source is read up to that time when one of these holds in a micro-batch that was planned later: the source had
+    nothing new; it has no limit, and so returned everything; it has reached the offset that it named as its latest;
+    or it has returned a file that changed after that time, because files are read in the order in which they changed.
 
     Args:
         readings: The sources.
-        first: The number of the first of them among those that Spark reports.
+        first: The number of the first of them among the sources that Spark reports.
         logs: The folder of Spark's logs of files, one for each source.
-        asked_millis: When the drain was asked for.
+        asked_millis: When the drain was requested.
     """
 
     def __init__(self, readings: Sequence[Opened], first: int, logs: Place, asked_millis: int) -> None:
@@ -39,11 +39,11 @@ class Backlog:
         self._resting_since: float | None = None
 
     def labels(self) -> list[str]:
-        """The sources of which something is not read yet."""
+        """The sources that have unread data."""
         return sorted(self._readings[number].spec.origin for number in self._behind)
 
     def see_progress(self, progress: Mapping[str, Any]) -> None:
-        """Takes what Spark reports of a micro-batch that has ended."""
+        """Takes Spark's report of a finished micro-batch."""
         self._resting_since = None
         if millis_of(progress["timestamp"]) <= self._asked_millis:
             return
@@ -52,7 +52,7 @@ class Backlog:
                 self._behind.discard(number)
 
     def see_status(self, is_resting: bool, now: float | None = None) -> None:
-        """Takes whether Spark waits for something new, as it is found a little later each time."""
+        """Takes whether Spark waits for new data; called repeatedly."""
         now = clock.monotonic_seconds() if now is None else now
         if not is_resting:
             return
@@ -72,7 +72,7 @@ class Backlog:
         return reaches(_plain(end), goal)
 
     def _newest_millis(self, number: int, offset: Any) -> int | None:
-        """When the newest file of the last micro-batch of a source had changed; None if that cannot be told."""
+        """When the newest file of a source's last micro-batch changed; None if that is unknown."""
         log = self._logs.inside(str(self._first + number))
         place = str(_plain(offset)["logOffset"])
         names = [name for name in (place, f"{place}.compact") if name in log.names()]
@@ -83,7 +83,7 @@ class Backlog:
 
 
 def millis_of(timestamp: str) -> int:
-    """A moment as Spark writes it, in milliseconds.
+    """A time as Spark writes it, in milliseconds.
 
     >>> millis_of("1970-01-01T00:00:01.500Z")
     1500
@@ -92,7 +92,7 @@ def millis_of(timestamp: str) -> int:
 
 
 def reaches(offset: Any, goal: Any) -> bool:
-    """Whether an offset is as far as another, in each of its parts; not if they cannot be compared.
+    """Whether an offset is at least as far as another in each of its parts; False if they cannot be compared.
 
     >>> reaches({"clicks": {"0": 7, "1": 3}}, {"clicks": {"0": 7, "1": 2}}), reaches({"0": 7}, {"0": 7, "1": 2})
     (True, False)

@@ -1,4 +1,4 @@
-"""Runs a batch plan in a Spark session and gives its result; `execute_stream` does the same for a query."""
+"""Runs a batch plan in a Spark session, and returns its result; `execute_stream` does the same for a query."""
 
 from __future__ import annotations
 
@@ -34,7 +34,7 @@ def execute(plan: Plan, settings: SparkOptions, opened: Opened) -> SparkResult:
     """Runs a batch plan to its end; sources that were opened to make the plan are not opened again.
 
     Raises:
-        Exception: What user code raised, or a `RunnerError` around what Spark raised.
+        Exception: The user code's exception, or a `RunnerError` that explains Spark's.
     """
     context = context_for(plan.graph, opened, settings)
     try:
@@ -50,12 +50,9 @@ def execute(plan: Plan, settings: SparkOptions, opened: Opened) -> SparkResult:
 
 
 def lower_only(plan: Plan, settings: SparkOptions, opened: Opened) -> SparkSession:
-    """Builds the frames of a plan without running more than its side inputs need.
+    """Builds the frames of a plan, runs only the jobs that they depend on, and returns the pipeline's session.
 
-    What the frames depend on is left to Spark to clean up when nobody refers to them any more.
-
-    Returns:
-        The session that the pipeline was asked to run in.
+    Spark cleans up what the frames depend on when nobody refers to them any more.
     """
     context = context_for(plan.graph, opened, settings)
     try:
@@ -67,7 +64,7 @@ def lower_only(plan: Plan, settings: SparkOptions, opened: Opened) -> SparkSessi
 
 
 def context_for(graph: Graph, opened: Opened, settings: SparkOptions) -> Context:
-    """What the lowering of a graph carries along, with a session of the runner's own."""
+    """The context for lowering a graph, with the runner's own session."""
     spark = opened.spark
     keep_pyspark_quiet()
     local = is_local_session(spark)
@@ -84,7 +81,7 @@ def context_for(graph: Graph, opened: Opened, settings: SparkOptions) -> Context
     allow_pickled_keys(pickles_keys)
 
     def dumps(value: Any) -> bytes:
-        # A worker may have run a program with the other setting before.
+        # A worker may have run a program with another setting before.
         return pickled(WithRegistrations(registrations, value, pickles_keys))
 
     return Context(
@@ -94,7 +91,7 @@ def context_for(graph: Graph, opened: Opened, settings: SparkOptions) -> Context
         partitions=opened.partitions,
         dumps=dumps,
         reporting=Reporting(show_elements=bool(settings.show_elements_in_errors)),
-        # What is recorded comes one by one.
+        # A recording shows elements one by one.
         without=settings.switched_off() | ({"early_combining"} if settings.record_events else set()),
         recorded=settings.record_events or 0,
         sys_path=driver_sys_path() if local else (),

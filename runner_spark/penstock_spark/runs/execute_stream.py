@@ -1,4 +1,4 @@
-"""Starts a streaming plan as a Structured Streaming query, and gives a handle of it."""
+"""Starts a streaming plan as a Structured Streaming query, and returns its handle."""
 
 from __future__ import annotations
 
@@ -42,8 +42,8 @@ def start(plan: StreamPlan, settings: SparkOptions, local_only: bool = False) ->
     """Starts a query.
 
     Raises:
-        ValueError: The checkpoint is of another pipeline; or a source or sink cannot be used as described.
-        Exception: What Spark raised.
+        ValueError: The checkpoint belongs to another pipeline, or Spark cannot use a source or sink as described.
+        Exception: Spark's exception, explained.
     """
     opened = Opened(settings, local_only)
     context = context_for(plan.graph, opened, settings)
@@ -72,7 +72,7 @@ def _started(plan: StreamPlan, context: Context, settings: SparkOptions) -> Stre
         writers[0].prepare(context.spark, opened.new_sinks)
 
     dropped = tuple(settings.drop_state or ())
-    # A folder of the run's own needs no holder: nobody else knows it.
+    # A temporary folder needs no holder, because no other run knows it.
     run = context.run if settings.checkpoint_location else None
     take_over = bool(settings.take_over)
     try:
@@ -95,7 +95,6 @@ def _running(
     encoders: Mapping[int, Callable[[], Encoder]],
     batch_writer: BatchWriter,
 ) -> StreamResult:
-    """Starts the query on its open checkpoint."""
     _configure(context, checkpoint)
     query = build_query(plan, context, checkpoint, settings.events_per_batch, heartbeat, encoders)
     writer = query.frame.writeStream.queryName(_name(settings, context))
@@ -105,14 +104,13 @@ def _running(
         writer = writer.trigger(processingTime=f"{float(interval)} seconds")
     files = query.files()
     batch_writer.files = WholeFiles(context.spark, files)
-    # Without a sink there is something to call for each micro-batch only where another run may take over, or files are
-    # read.
+    # Without a sink, Spark needs to call the writer only if another run may take over, or if the query reads files.
     is_called = bool(plan.sinks) or checkpoint.lease is not None or bool(files)
     called = writer.foreachBatch(batch_writer) if is_called else writer.format("noop")
     surroundings = replace(context.surroundings(plan.graph), checkpoint=checkpoint.place.location, places=())
     running: Running | None = None
     try:
-        # Once Spark runs the query, there must be something that can stop it.
+        # Once Spark runs the query, there must be an object that can stop it.
         with put_off_signals():
             running = Running(
                 called.start(),
@@ -138,19 +136,19 @@ def _running(
 
 
 def _configure(context: Context, checkpoint: Checkpoint) -> None:
-    """Settings that a query takes from its session when it starts."""
+    """Sets what a query takes from its session when it starts."""
     if FileSystems.get_scheme(checkpoint.spark_location) in (None, "file"):
-        # By default Spark starts more processes for each file that it writes to a local disk; and writes a file of
-        # check sums beside each, which Hadoop's local file system has done already.
+        # By default, Spark starts more processes for each file that it writes to a local disk, and writes a file of
+        # checksums beside each, as Hadoop's local file system already does.
         context.spark.conf.set(_FILE_MANAGER, checkpoint_file_manager())
         context.spark.conf.set(_FILE_CHECKSUM, "false")
     if context.spark.conf.get(_CHANGELOG, None) is None:
-        # A micro-batch writes what has changed, and not its whole store.
+        # A micro-batch then writes only its changes instead of its whole store.
         context.spark.conf.set(_CHANGELOG, "true")
 
 
 def _name(settings: SparkOptions, context: Context) -> str:
-    """What Spark's pages call the query; of the queries of a session, no two may have one name."""
+    """The query's name in Spark's user interface, which must be unique in a session."""
     return f"{settings.app_name or context.spark.sparkContext.appName} {context.run}"
 
 
@@ -166,10 +164,10 @@ def _batch_writer(
 
 
 def _temporary(context: Context) -> str:
-    """A folder for the state of a run that will not be continued."""
+    """A folder for the state of a run that no later run continues."""
     if not is_local_session(context.spark):
-        what = "a stream on a cluster needs a folder for its state that all machines reach"
-        raise ValueError(three_parts(what, hint="pass --checkpoint_location=hdfs:///somewhere/of/its/own"))
+        what = "a stream on a cluster needs a folder for its state that all machines can access"
+        raise ValueError(three_parts(what, hint="pass --checkpoint_location=hdfs:///a/folder/of/its/own"))
     folder = tempfile.mkdtemp(prefix="penstock-checkpoint-")
     context.tidy.append(lambda: shutil.rmtree(folder, ignore_errors=True))
     return folder

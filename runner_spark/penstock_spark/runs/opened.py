@@ -1,4 +1,4 @@
-"""The session of a run, and the sources that had to be opened before there was a plan."""
+"""The session of a run, and the sources that had to be opened to make the plan."""
 
 from __future__ import annotations
 
@@ -24,13 +24,13 @@ from penstock_spark.sources.scan import Scan
 _SQL_CONF = {
     # Plans here have a fixed number of partitions; adaptive planning would only add a job for each exchange.
     "spark.sql.adaptive.enabled": "false",
-    # Native sums rely on it: without, a sum beyond 64 bits wraps around, whatever the user's session says.
+    # Native sums rely on it, whatever the user's session says: without it, a sum beyond 64 bits wraps around.
     "spark.sql.ansi.enabled": "true",
     # A row of a large group is megabytes; by default a worker gets and copies 64 of them at a time.
     "spark.sql.execution.arrow.maxBytesPerBatch": str(8 << 20),
-    # When a worker has died, Spark says what it has written down: the step at work.
+    # When a worker has died, Spark reports what it has written down: the step that ran.
     FAULT_HANDLER: "true",
-    # State of many keys is kept in pages, which only this store can hold.
+    # Groupings keep the state of many keys in pages, which only this store can hold.
     "spark.sql.streaming.stateStore.providerClass": (
         "org.apache.spark.sql.execution.streaming.state.RocksDBStateStoreProvider"
     ),
@@ -41,7 +41,7 @@ def open_session(settings: SparkOptions, local_only: bool) -> SparkSession:
     """The session that a pipeline's options ask for.
 
     Raises:
-        UnsupportedByRunner: It is a cluster's, and the program must stay on this machine.
+        UnsupportedByRunner: It belongs to a cluster, and the program must stay on this machine.
     """
     master = settings.master_url() or ("local[*]" if local_only else None)
     spark = session_for(
@@ -58,15 +58,15 @@ def open_session(settings: SparkOptions, local_only: bool) -> SparkSession:
     local = is_local_session(spark)
     if local_only and not local:
         raise UnsupportedByRunner(
-            "the program names one of Beam's local runners, and the Spark session is a cluster's",
-            hint="name the SparkRunner, or no runner",
+            "the program names one of Beam's local runners, but the Spark session belongs to a cluster",
+            hint="name the SparkRunner, or leave out the runner",
         )
     check_workers_python(spark.sparkContext, local)
     return spark
 
 
 class Opened:
-    """A session, and open sources; both only when they are asked for.
+    """A session and open sources, both made when they are first needed.
 
     Args:
         settings: The pipeline's options.
@@ -80,25 +80,23 @@ class Opened:
 
     @functools.cached_property
     def spark(self) -> SparkSession:
-        """The session that the pipeline's options ask for."""
         return open_session(self._settings, self._local_only)
 
     @functools.cached_property
     def partitions(self) -> int:
-        """The number of partitions of every shuffle."""
         asked: int | None = self._settings.shuffle_partitions
         return asked or max(1, self.spark.sparkContext.defaultParallelism)
 
     @functools.cached_property
     def session(self) -> SparkSession:
-        """The runner's own session beside it."""
+        """The runner's own session beside the user's."""
         return runner_session(self.spark, {**_SQL_CONF, "spark.sql.shuffle.partitions": str(self.partitions)})
 
     def table_of(self, step: Step, source: Source) -> Table:
-        """The columns of a source, which is opened for it.
+        """Opens a source for its columns.
 
         Raises:
-            NotInColumns: They are not the fields of its elements.
+            NotInColumns: The columns are not the fields of the source's elements.
         """
         records = records_of(source)
         if step.label not in self.scans:

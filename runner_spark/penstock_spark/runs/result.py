@@ -16,23 +16,23 @@ from penstock_spark.runs.running import Running
 
 
 class RecordedResult(PipelineResult):
-    """A run that can be drawn, if it has recorded what happened."""
+    """A run that can be drawn if it has recorded its events."""
 
     mode = "batch"
 
     def recording(self, pcoll: Any) -> Recording:
-        """What happened at the grouping that a PCollection comes from (penstock's own); also while the run goes on.
+        """What happened at the grouping that a PCollection comes from (penstock's own); also during the run.
 
         Args:
-            pcoll: The output of a GroupByKey or of a Combine, or of steps behind one.
+            pcoll: The output of a GroupByKey or of a Combine, or of steps after one.
 
         Raises:
-            ValueError: No grouping leads to it; or nothing is recorded: the option ``record_events`` has that done.
+            ValueError: No grouping leads to it; or the run has not recorded, which needs the option ``record_events``.
         """
         return recording_of_grouping(pcoll, self._snapshot_now(), self.mode)
 
     def figure(self, pcoll: Any) -> Figure:
-        """The same as a drawing, which notebooks show, and ``save`` writes to a file; see `recording`."""
+        """The `recording` as a drawing, which notebooks show, and ``save`` writes to a file."""
         return Figure(self.recording(pcoll))
 
     def _snapshot_now(self) -> Snapshot:
@@ -52,7 +52,7 @@ class SparkResult(RecordedResult):
         self._snapshot = snapshot
 
     def metrics(self) -> MetricResults:
-        """The metrics of the run; committed and attempted are the same, since each partition counts once."""
+        """The metrics of the run; committed and attempted values are equal, because each partition counts once."""
         return MetricResults(self._snapshot)
 
     def _snapshot_now(self) -> Snapshot:
@@ -61,15 +61,15 @@ class SparkResult(RecordedResult):
 
 @dataclass(frozen=True)
 class StepWatermark:
-    """How far a grouping has come (the book's chapter 3).
+    """The progress of a grouping (the book's chapter 3).
 
     Attributes:
         input: The watermark of its input.
-        output: That of its output: the same, or what is held back.
-        clock: Processing time at the end of the last micro-batch: nothing that arrived before is still to be done.
+        output: The watermark of its output: the same, or earlier if something holds it back.
+        clock: Processing time at the end of the last micro-batch: everything that arrived earlier has been processed.
         lag: How far the output's watermark is behind the clock: the delay in event time.
-        processing_lag: How far that clock is behind the machine's: the delay in processing time; None where the clock
-            is that of recorded input.
+        processing_lag: How far the clock is behind the machine's clock: the delay in processing time; None for recorded
+            input, which has its own clock.
         waiting: How many elements wait for each side input, by the label of the grouping that makes it.
     """
 
@@ -88,8 +88,8 @@ class StreamResult(RecordedResult):
         running: The query.
         mode: ``micro_batch`` or ``streaming``.
         is_live: Whether its clock is the machine's.
-        checkpoint: The folder of its progress and state; None if that is gone with the run.
-        drain_on_signal: Whether Ctrl-C and SIGTERM drain the run, and do not cancel it.
+        checkpoint: The folder of its progress and state; None if the folder is deleted with the run.
+        drain_on_signal: Whether Ctrl-C and SIGTERM drain the run instead of cancelling it.
     """
 
     def __init__(
@@ -109,7 +109,7 @@ class StreamResult(RecordedResult):
 
     @property
     def state(self) -> str:
-        """The state the run is in now."""
+        """The run's present state."""
         return self._running.state
 
     def wait_until_finish(self, duration: int | None = None) -> str | None:
@@ -119,15 +119,15 @@ class StreamResult(RecordedResult):
         one ends the program at once.
 
         Args:
-            duration: How long at most, in milliseconds; None waits for ever.
+            duration: How long to wait at most, in milliseconds; None waits for ever.
 
         Returns:
-            The state at the end; None if the time was up before.
+            The state at the end; None if the run has not ended in that time.
 
         Raises:
-            Exception: What made the run fail, with the step named.
+            Exception: What made the run fail, with the name of the step.
             KeyboardInterrupt: Ctrl-C has cancelled the run.
-            SystemExit: SIGTERM has; with the status 143.
+            SystemExit: SIGTERM has cancelled the run; the status is 143.
         """
         with stoppable(self._how_to_go_on, self._take_signal):
             try:
@@ -142,25 +142,27 @@ class StreamResult(RecordedResult):
         return self.state
 
     def _take_signal(self) -> bool:
-        """Drains if that was asked for, and waits on; whether to stop waiting."""
+        """Returns True to stop waiting; with the option for it, drains the run instead."""
         if not self._drain_on_signal:
             return True
         self._running.drain()
-        tell("draining: what is there is read, and all windows fire; Ctrl-C ends it at once")
+        tell(
+            "draining: the run reads the available data, and all windows fire; press Ctrl-C to end it at once"
+        )
         return False
 
     def _how_to_go_on(self) -> str:
         if self._running.state != PipelineState.CANCELLED:
             return f"the stream has ended: {self._running.state}"
         if self.checkpoint is None:
-            return "the stream was cancelled; its state is gone, since it had no checkpoint_location"
+            return "the stream was cancelled; its state is gone, because it had no checkpoint_location"
         return (
-            f"the stream was cancelled; what it had finished is in the checkpoint {self.checkpoint}\n"
-            f"  to go on from there: {same_command()}"
+            f"the stream was cancelled; its progress is in the checkpoint {self.checkpoint}\n"
+            f"  to continue from there: {same_command()}"
         )
 
     def cancel(self) -> str:
-        """Stops the run where it is; with a checkpoint, the next run goes on from there.
+        """Stops the run where it is; with a checkpoint, the next run continues from there.
 
         Returns:
             The state at the end.
@@ -169,7 +171,7 @@ class StreamResult(RecordedResult):
         return self.state
 
     def drain(self) -> str:
-        """Ends all sources (penstock's own): what has arrived is processed, all windows fire, and the run ends.
+        """Ends all sources (penstock's own): the run processes what has arrived, fires all windows, and ends.
 
         Returns:
             The state now; wait for the end with `wait_until_finish`.
@@ -178,22 +180,18 @@ class StreamResult(RecordedResult):
         return self.state
 
     def signal(self, name: str) -> None:
-        """Sends a signal to all groupings whose trigger waits for one (penstock's own); see ``AfterSignal``.
-
-        Args:
-            name: The signal's name.
-        """
+        """Sends a signal to all groupings whose trigger waits for it (penstock's own); see ``AfterSignal``."""
         self._running.signal(name)
 
     def metrics(self) -> MetricResults:
-        """The metrics of all micro-batches that are finished, also while the run goes on."""
+        """The metrics of all finished micro-batches, also during the run."""
         return MetricResults(self._snapshot_now())
 
     def _snapshot_now(self) -> Snapshot:
         return self._running.snapshot()
 
     def watermarks(self) -> dict[str, StepWatermark]:
-        """How far each grouping has come, by label (penstock's own); also while the run goes on."""
+        """The progress of each grouping, by label (penstock's own); also during the run."""
         told = self._running.watermarks()
         clock = Timestamp.from_micros(told.clock_micros)
         behind = Timestamp.now() - clock if self._is_live else None

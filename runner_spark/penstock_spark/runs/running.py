@@ -1,4 +1,4 @@
-"""A streaming query at work: it is watched from a thread, and ends when its sources have."""
+"""A running streaming query: a thread watches it, and ends it when its sources have ended."""
 
 from __future__ import annotations
 
@@ -27,13 +27,13 @@ from penstock_spark.runs.stopping import note_end, state_at_end, stop_query, tel
 
 _POLL_SECONDS = 0.05
 _WORD_SECONDS = 10.0
-"""So often a drain tells what is still to be read."""
+"""How often a drain logs what it still has to read."""
 
 _EXIT_SECONDS_MAX = 30.0
-"""So long a program that ends waits for its query to stop."""
+"""How long a program that ends waits for its query to stop."""
 
 _WAITING = "Waiting for data to arrive"
-"""What Spark says of a query whose sources it has asked, and which had nothing new."""
+"""Spark's status of a query after it has asked all sources and found nothing new."""
 
 _LOGGER = logging.getLogger(__name__)
 
@@ -44,12 +44,12 @@ class Running:
     Args:
         started: Spark's query.
         query: What it runs.
-        checkpoint: Where its state is; commands go there.
-        shards: How many shards report their watermarks: those of all levels.
+        checkpoint: Its state, and the folder for commands.
+        shards: The number of shards of all levels, which report their watermarks.
         metrics: Spark's accumulator.
         run: The run's name.
-        translate: From what Spark raised to what is raised to the user.
-        tidy: Called when it is over.
+        translate: Turns Spark's exception into the user's.
+        tidy: Called at the end.
 
     Attributes:
         state: One of `penstock.runners.runner.PipelineState`.
@@ -82,22 +82,22 @@ class Running:
         self._batch = -1
         self._stopping = threading.Event()
         self._over = threading.Event()
-        # A drain that an earlier run had begun goes on: its sources have ended already.
+        # A drain that an earlier run began continues: its sources have already ended.
         self._drains = bool(shards) and not checkpoint.is_new and checkpoint.is_draining()
         self._backlog: Backlog | None = None
         self._next_word = 0.0
         self.state = PipelineState.DRAINING if self._drains else PipelineState.RUNNING
-        # A program that ends with a query at work would be called by Spark while Python takes itself apart.
+        # If a program ended with a running query, Spark would call it while Python shuts down.
         atexit.register(self._end_with_program)
         threading.Thread(target=self._watch, name=f"penstock {run}", daemon=True).start()
 
     def join(self, seconds: float | None) -> bool:
-        """Waits for the end; whether it has come."""
-        # Not by joining the thread: a join that a signal cuts short takes the thread for ended.
+        """Waits for the end; returns whether the run has ended."""
+        # It does not join the thread: if a signal interrupts a join, Python takes the thread for ended.
         return self._over.wait(seconds)
 
     def cancel(self) -> None:
-        """Stops the query where it is, and waits for that."""
+        """Stops the query where it is, and waits until it has stopped."""
         if not PipelineState.is_terminal(self.state):
             self.state = PipelineState.CANCELLING
             self._stopping.set()
@@ -108,7 +108,7 @@ class Running:
         self._over.wait(_EXIT_SECONDS_MAX)
 
     def drain(self) -> None:
-        """Has all read that is there by now, then ends all sources, so that all windows fire and the query ends."""
+        """Reads all data that has arrived, then ends all sources, so that all windows fire and the query ends."""
         if self.state == PipelineState.RUNNING:
             logs = self._checkpoint.place.inside("spark").inside("sources")
             asked_millis = clock.micros() // 1_000
@@ -117,7 +117,6 @@ class Running:
             self.state = PipelineState.DRAINING
 
     def signal(self, name: str) -> None:
-        """Sends a signal to all groupings."""
         try:
             self._checkpoint.command("signal", name)
         except Exception as error:
@@ -128,7 +127,7 @@ class Running:
         return self._snapshot
 
     def watermarks(self) -> Watermarks:
-        """Where the watermarks are, by grouping; at the end, where they were."""
+        """The present watermarks, by grouping; after the end, the last ones."""
         return self._last_watermarks or watermarks_of_shards(self._metrics, self._run)
 
     def _watch(self) -> None:
@@ -144,17 +143,17 @@ class Running:
                 self.failure = self.failure or self._translate(error)
                 self.state = PipelineState.FAILED
             finally:
-                # Whatever has gone wrong: else the program would keep all of this, and wait for it at its end.
+                # Whatever went wrong: otherwise the program would keep this object, and wait for it at its end.
                 atexit.unregister(self._end_with_program)
                 self._over.set()
 
     def _follow(self) -> None:
-        """Returns when the query is over, or has to be stopped."""
+        """Returns when the query is over, or must be stopped."""
         if self._drains:
-            # If all had fired by then, nothing else would make a micro-batch, and so tell that it is over.
+            # If all windows had fired, only this command starts a micro-batch, which reports that the query is over.
             self._checkpoint.command("drain")
         while not self._stopping.wait(_POLL_SECONDS):
-            # A query that has died looks as if it had nothing to do: nothing else is asked before this.
+            # A dead query looks like an idle one, so this check comes first.
             if not self._started.isActive:
                 raise self._cause_of_death()
             if self._checkpoint.lost is not None:
@@ -174,13 +173,13 @@ class Running:
         if failure is not None:
             return failure
         return RunnerError(
-            "the stream was stopped from outside before its end: by Spark's query.stop(), or with its session",
-            hint="what was committed is in the checkpoint, and the next run goes on from there; "
-            "stop a run with result.cancel() or result.drain()",
+            "Spark's query.stop(), or the end of the session, stopped the stream before its end",
+            hint="stop a run with result.cancel() or result.drain(); the next run continues from the last commit in "
+            "the checkpoint",
         )
 
     def _new_progress(self) -> Any:
-        """What Spark reports of the last micro-batch, if that has ended since this was asked for; None otherwise."""
+        """Spark's report of the last micro-batch, if that has ended since the last call."""
         batch = _last_batch(self._started)
         if batch is None or batch == self._batch:
             return None
@@ -189,7 +188,7 @@ class Running:
         return self._started.lastProgress
 
     def _is_resting(self) -> bool:
-        """Whether Spark has asked all sources and waits for something new; asked only where that matters."""
+        """Whether Spark waits for new data; asks Spark only if the answer matters."""
         if not (self._query.rests or self.state == PipelineState.DRAINING):
             return False
         status = self._started.status
@@ -197,9 +196,9 @@ class Running:
         return not is_at_work and status["message"] == _WAITING
 
     def _ends_by_pausing(self) -> bool:
-        """Ends the finite sources of a query that has nothing to do; whether that is the end of the query.
+        """Ends the finite sources of an idle query; returns whether that is the end of the query.
 
-        A query without groupings, which no command reaches, is over then if no more can come.
+        A query without groupings receives no commands; it is over if all of its sources are finite.
         """
         if self.state != PipelineState.DRAINING:
             for reading in self._query.readings:
@@ -208,7 +207,7 @@ class Running:
         return not self._shards and self.state != PipelineState.DRAINING and self._query.is_finite
 
     def _is_drained(self, progress: Any, is_resting: bool) -> bool:
-        """Ends all sources once what was there is read, if that was asked for; whether that is the end of the query."""
+        """In a drain, ends all sources once they have been read; returns whether that is the end of the query."""
         if self._backlog is None or self._drains:
             return False
         if progress is not None:
@@ -225,7 +224,7 @@ class Running:
         return not self._shards
 
     def _end(self, reading: Opened) -> None:
-        """Tells the groupings that a source has ended, the first time that it is called for it."""
+        """Tells the groupings, once for each source, that it has ended."""
         origin = reading.spec.origin
         if origin not in self._ended:
             self._ended.add(origin)
@@ -233,7 +232,7 @@ class Running:
                 self._checkpoint.command("end", origin)
 
     def _stop(self) -> None:
-        """Stops Spark's query, and says how it went."""
+        """Stops Spark's query, and reports its end."""
         failure = stop_query(self._started, self._translate)
         self.failure = self.failure or failure
         self._fold(None)
@@ -247,11 +246,11 @@ class Running:
         self.state = state_at_end(self.state, self.failure)
 
     def _fold(self, batch: int | None) -> None:
-        """Adds the metrics of finished micro-batches up."""
+        """Adds up the metrics of finished micro-batches."""
         self._snapshot = merge_snapshots(self._snapshot, fold_snapshots(self._metrics, self._run, batch))
 
     def _is_over(self, progress: Any) -> bool:
-        """Whether nothing will come any more and all windows have fired."""
+        """Whether no more data will come, and all windows have fired."""
         is_read = [self._is_read(number, progress) for number in range(len(self._query.readings))]
         for reading, done in zip(self._query.readings, is_read, strict=True):
             if reading.ends_when_read and done:
@@ -272,6 +271,6 @@ class Running:
 
 
 def _last_batch(started: Any) -> int | None:
-    """The number of the last micro-batch that has ended, if any: all of its progress takes Java long to write down."""
+    """The number of the last finished micro-batch, if any; Java takes long to write its complete progress."""
     progress = started._jsq.lastProgress()
     return None if progress is None else int(progress.batchId())

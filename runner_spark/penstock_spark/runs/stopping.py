@@ -1,4 +1,4 @@
-"""How a streaming query is brought to its end: what it is told, what is noted, and what the user is told."""
+"""Ends a streaming query: stops it, notes its end in the checkpoint, and tells the user."""
 
 from __future__ import annotations
 
@@ -17,11 +17,11 @@ _ENDS = {
 }
 
 Translate = Callable[[Exception], BaseException]
-"""From what Spark raised to what is raised to the user."""
+"""Turns Spark's exception into the user's."""
 
 
 def stop_query(started: Any, translate: Translate) -> BaseException | None:
-    """Stops Spark's query; what that raised, if anything."""
+    """Stops Spark's query; returns the exception that this raised, if any."""
     try:
         started.stop()
     except Exception as error:
@@ -30,7 +30,7 @@ def stop_query(started: Any, translate: Translate) -> BaseException | None:
 
 
 def state_at_end(state: str, failure: BaseException | None) -> str:
-    """The state in which a run ends that was in another, of `penstock.runners.runner.PipelineState`.
+    """The last state of a run that was in another state, of `penstock.runners.runner.PipelineState`.
 
     >>> [state_at_end(state, None) for state in ("RUNNING", "DRAINING", "CANCELLING")]
     ['DONE', 'DRAINED', 'CANCELLED']
@@ -41,7 +41,7 @@ def state_at_end(state: str, failure: BaseException | None) -> str:
 
 
 def note_end(checkpoint: Checkpoint, state: str, translate: Translate) -> BaseException | None:
-    """Notes in the checkpoint that all windows have fired, if they have; what that raised, if anything."""
+    """Notes in the checkpoint that all windows have fired, if they have; returns the exception if this fails."""
     if state not in (PipelineState.DONE, PipelineState.DRAINED):
         return None
     try:
@@ -53,25 +53,18 @@ def note_end(checkpoint: Checkpoint, state: str, translate: Translate) -> BaseEx
 
 
 def tell_end(run: str, state: str, failure: BaseException | None, backlog: Backlog | None) -> None:
-    """Logs an end that is not the one that was asked for.
-
-    Args:
-        run: The run's name.
-        state: The state at the end.
-        failure: What made it fail.
-        backlog: What a drain had still to read; None if nobody asked for one.
-    """
+    """Logs an end that the user did not ask for; the backlog is None without a drain."""
     if failure is not None:
         _LOGGER.error("the query of the run %s failed: %s", run, failure)
     elif state == PipelineState.CANCELLED and backlog is not None:
-        _LOGGER.warning("cancelled before it was drained: %s", unread(backlog))
+        _LOGGER.warning("cancelled before it had drained: %s", unread(backlog))
 
 
 def unread(backlog: Backlog) -> str:
-    """What is left of what was there when a drain was asked for, in words."""
+    """What a drain still has to do, in words."""
     labels = ", ".join(repr(label) for label in backlog.labels())
     return (
-        f"not all of {labels} had been read"
+        f"some data of {labels} was not read yet"
         if labels
-        else "all had been read, and windows were still to fire"
+        else "all data was read, but some windows had not fired"
     )

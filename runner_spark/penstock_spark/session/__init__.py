@@ -1,1 +1,1 @@
-"""Spark itself: the session, its Java, its versions, and the Python of its workers."""
+"""Spark itself: the session, its Java, its versions, and its workers' Python."""

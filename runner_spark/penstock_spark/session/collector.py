@@ -1,4 +1,4 @@
-"""Which of Java's garbage collectors the driver of a local session has."""
+"""Chooses Java's garbage collector for the driver of a local session."""
 
 from __future__ import annotations
 
@@ -19,19 +19,18 @@ _VARIABLES = (
     "SPARK_SUBMIT_OPTS",
     "PYSPARK_SUBMIT_ARGS",
 )
-"""What may reach the command line of Java beside what a session puts there."""
+"""The variables that may add to Java's command line."""
 
 
 def collector(conf: Mapping[str, str], fast_start: bool) -> list[str]:
-    """The arguments that choose a collector; none where the user has chosen one, since Java refuses two.
+    """The arguments that choose a collector; none if the user has chosen one, because Java refuses two.
 
-    For a heap of Spark's own size, which is a gigabyte, the parallel collector takes the least processor time: a
-    twentieth less of a start, and up to a seventh less of a micro-batch, than Java's own choice, which is for short
-    pauses of large heaps. Who gives the driver another size gets Java's choice.
+    For a heap of Spark's default size, which is a gigabyte, the parallel collector takes the least processor time: a
+    start takes a twentieth less, and a micro-batch up to a seventh less, than with Java's choice, which is made for
+    short pauses of large heaps. If the user sets another size, Java chooses.
 
     Args:
-        conf: The session's properties.
-        fast_start: Whether the session is to start fast, whatever long jobs take.
+        fast_start: Whether the session should start fast, whatever long jobs take.
 
     >>> collector({"spark.driver.extraJavaOptions": "-XX:+UseZGC"}, fast_start=True)
     []

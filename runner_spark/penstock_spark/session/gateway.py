@@ -1,4 +1,4 @@
-"""Starts the Java process of a driver, without secrets in its command line, and ends it if the start is cut short."""
+"""Starts the Java process of a driver without secrets on its command line, and ends it if the start is cut short."""
 
 from __future__ import annotations
 
@@ -23,14 +23,10 @@ _FILE = "--properties-file"
 
 @contextlib.contextmanager
 def started_java(conf: Mapping[str, str], spark_home: str) -> Iterator[None]:
-    """Starts Java and has PySpark use it for what the block makes; if the block fails, Java is ended and forgotten.
+    """Starts Java and makes PySpark use it within the block; if the block fails, it ends Java and PySpark forgets it.
 
-    PySpark's own way has the properties in the command line, where every user of the machine reads them, and leaves the
-    process behind where Ctrl-C comes before it answers.
-
-    Args:
-        conf: Spark properties.
-        spark_home: Spark's folder.
+    PySpark itself would put the properties on the command line, where every user of the machine can read them, and
+    would leave the process behind if Ctrl-C came before Java answered.
 
     Raises:
         RunnerError: Java ends before it answers.
@@ -54,11 +50,11 @@ def started_java(conf: Mapping[str, str], spark_home: str) -> Iterator[None]:
 
 
 def _arguments(conf: Mapping[str, str], properties: Path) -> list[str]:
-    """Writes the properties to a file of this user's only; the arguments that name it."""
+    """Writes the properties to a file that only this user can read; returns the arguments that name the file."""
     words, given = _without_file(shlex.split(os.environ.get("PYSPARK_SUBMIT_ARGS", "pyspark-shell")))
     text = "".join(f"{_escaped(name)}={_escaped(value)}\n" for name, value in conf.items())
     if given is not None:
-        # Spark takes one such file. In it, what comes later wins.
+        # Spark takes one such file, in which later lines win.
         text = f"{Path(given).read_text(encoding='utf-8')}\n{text}"
     with open(
         os.open(properties, os.O_WRONLY | os.O_CREAT | os.O_EXCL, 0o600), "w", encoding="utf-8"
@@ -69,7 +65,7 @@ def _arguments(conf: Mapping[str, str], properties: Path) -> list[str]:
 
 
 def _without_file(words: list[str]) -> tuple[list[str], str | None]:
-    """A command line without its file of properties, and that file.
+    """A command line without its file of properties, and the name of that file.
 
     >>> _without_file(["--properties-file", "a", "--name", "b", "pyspark-shell"])
     (['--name', 'b', 'pyspark-shell'], 'a')
@@ -87,7 +83,7 @@ def _without_file(words: list[str]) -> tuple[list[str], str | None]:
 
 
 def _escaped(text: str) -> str:
-    r"""A name or a value as Java's files of properties have it.
+    r"""A name or a value as Java's property files write it.
 
     >>> print(_escaped("a b=c:d\\e\n#é"))
     a\ b\=c\:d\\e\n\#é
@@ -97,22 +93,22 @@ def _escaped(text: str) -> str:
 
 
 def _launched(command: list[str], answer: Path) -> subprocess.Popen[bytes]:
-    """The process; it ends by itself when this one has ended, since nobody writes to it any more."""
+    """The process; it ends after this process has ended, because its standard input is then closed."""
     variables = {**os.environ, "_PYSPARK_DRIVER_CONN_INFO_PATH": str(answer), "SPARK_CONNECT_MODE": "0"}
-    # Ctrl-C is for this process: it says what becomes of the job.
+    # Java ignores Ctrl-C: this process handles it and says what becomes of the job.
     ignore: Callable[[], Any] = lambda: signal.signal(signal.SIGINT, signal.SIG_IGN)  # noqa: E731
     return subprocess.Popen(command, stdin=subprocess.PIPE, env=variables, preexec_fn=ignore)
 
 
 def _answered(process: subprocess.Popen[bytes], answer: Path) -> tuple[int, str]:
-    """The port that Java listens at, and the secret that it wants to hear."""
+    """The port that Java listens on, and the secret that it expects."""
     while not answer.is_file():
         status = process.poll()
         if status is not None:
             raise RunnerError(
-                f"Java ended while Spark started, with the status {status}",
+                f"Java ended with the status {status} while Spark started",
                 where="in the session that the pipeline would run in",
-                hint="what Java says is above; look at master, spark_conf, spark.driver.memory and JAVA_HOME",
+                hint="read Java's messages above; check master, spark_conf, spark.driver.memory and JAVA_HOME",
             )
         clock.sleep(_POLL_SECONDS)
     content = answer.read_bytes()

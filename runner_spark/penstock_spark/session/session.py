@@ -26,35 +26,35 @@ if TYPE_CHECKING:
     from pyspark.sql.types import StructType
 
 FAULT_HANDLER = "spark.python.worker.faulthandler.enabled"
-"""Spark's setting with which workers that die leave what `penstock_spark.reports.at_work` writes down."""
+"""Spark's setting that preserves what `penstock_spark.reports.at_work` has written when a worker dies."""
 
 DEFAULT_MASTER = "local[*]"
 
 _LOG_SETTINGS = Path(__file__).with_name("log4j2.properties")
 
 _QUICK_COMPILER = "-XX:TieredStopAtLevel=1"
-"""Without the slow compiler a start takes half the processor time, and a long job more."""
+"""Without the slow compiler, a start takes half the processor time, and a long job takes more."""
 
 _PATIENT_COMPILER = (
     "-XX:Tier4InvocationThreshold=15000",
     "-XX:Tier4MinInvocationThreshold=1800",
     "-XX:Tier4CompileThreshold=45000",
 )
-"""The slow compiler waits three times as long: a start takes a tenth less processor time, what runs on does not notice.
+"""The slow compiler waits three times as long: a start takes a tenth less processor time, and long jobs lose nothing.
 
-What a start calls a few thousand times is then not compiled a second time just before it ends.
+Java then does not compile a function a second time that only the start calls, a few thousand times.
 """
 
 
 @dataclass(frozen=True)
 class SessionOptions:
-    """What a user can ask of the session.
+    """The user's options for the session.
 
     Attributes:
-        spark: The user's own session; the rest is then not looked at.
-        master: Spark's master URL; None means what Spark's own configuration says, or else every local core.
-        app_name: The name in Spark's pages; None means the program's file name.
-        conf: Spark properties; they win over those of this module.
+        spark: The user's own session; the other options then have no effect.
+        master: Spark's master URL; None means the master in Spark's configuration, or else every local core.
+        app_name: The name in Spark's user interface; None means the program's file name.
+        conf: Spark properties; they override this module's.
         fast_start: Start a local session in half the time, at the cost of long jobs; for tests.
     """
 
@@ -68,16 +68,15 @@ class SessionOptions:
 def session_for(options: SessionOptions, on_start: Callable[[], None] = lambda: None) -> SparkSession:
     """The session to run in.
 
-    The user's own session wins, then a session that is there already (on Databricks, in a notebook, in
-    spark-submit's shell); neither is changed. Else a new one is started.
+    The user's own session comes first, then an active session (on Databricks, in a notebook, in spark-submit's
+    shell); neither is changed. Without either, it starts a new one.
 
     Args:
-        options: What the user asks of it.
-        on_start: Called before a new one is started, which takes a while.
+        on_start: Called before a new session starts, which takes a while.
 
     Raises:
         UnsupportedByRunner: The session is a Spark Connect session.
-        RunnerError: A new local session needs a Java and there is none.
+        RunnerError: A new local session cannot find a Java.
     """
     existing = options.spark if options.spark is not None else existing_session()
     if existing is not None:
@@ -87,15 +86,10 @@ def session_for(options: SessionOptions, on_start: Callable[[], None] = lambda: 
 
 
 def runner_session(spark: SparkSession, conf: Mapping[str, str]) -> SparkSession:
-    """A session beside the user's, with settings of its own.
+    """A clone of the user's session, with SQL settings of its own.
 
-    It is a clone: the user's settings, temporary views and functions are seen in it, and what is set or
-    registered in it is not seen in the user's. It shares the SparkContext. Making one takes milliseconds, so
-    each run takes a new one and sees what the user has changed since.
-
-    Args:
-        spark: The user's session, as `session_for` returns it.
-        conf: SQL settings of the new session.
+    The clone has the user's settings, temporary views and functions, and the user's session does not see the clone's.
+    They share the SparkContext. A clone takes milliseconds, so each run makes one and sees the user's latest settings.
     """
     clone = type(spark)(spark.sparkContext, spark._jsparkSession.cloneSession())
     for name, value in conf.items():
@@ -104,13 +98,9 @@ def runner_session(spark: SparkSession, conf: Mapping[str, str]) -> SparkSession
 
 
 def moved(frame: DataFrame, spark: SparkSession) -> DataFrame:
-    """The same frame as one of another session of the same SparkContext.
+    """The same frame in another session of the same SparkContext.
 
-    A frame runs with the settings of the session it was made in; a user's frame must run with the runner's.
-
-    Args:
-        frame: Any frame.
-        spark: The session to move it to, such as a `runner_session`.
+    A frame runs with the settings of the session that made it; a user's frame must run with the runner's.
     """
     from pyspark.sql import DataFrame
 
@@ -120,12 +110,7 @@ def moved(frame: DataFrame, spark: SparkSession) -> DataFrame:
 
 
 def empty_frame(spark: SparkSession, schema: StructType) -> DataFrame:
-    """A frame without rows, of a `runner_session` too: PySpark's own way would make that the user's active session.
-
-    Args:
-        spark: The session of the frame.
-        schema: Its columns.
-    """
+    """A frame without rows; PySpark's ``createDataFrame`` would make the `runner_session` the user's active session."""
     from pyspark.sql import DataFrame
 
     session: Any = spark._jsparkSession
@@ -143,11 +128,7 @@ def is_local(master: str) -> bool:
 
 
 def is_local_session(spark: SparkSession) -> bool:
-    """Whether a session runs its tasks in the driver's own process.
-
-    Args:
-        spark: The session.
-    """
+    """Whether a session runs its tasks in the driver's own process."""
     return is_local(spark.sparkContext.master or "")
 
 
@@ -162,12 +143,12 @@ def local_cores(master: str) -> int:
         return 1
     if match[1] != "*":
         return int(match[1])
-    # What this process may use, where the system tells: a container often has fewer cores than its machine.
+    # The cores that this process may use, if the system says: a container often has fewer than its machine.
     return len(os.sched_getaffinity(0)) if hasattr(os, "sched_getaffinity") else (os.cpu_count() or 1)
 
 
 def existing_session() -> SparkSession | None:
-    """The session that the process has already, without changing any of its settings."""
+    """The process's session, if it has one, with its settings unchanged."""
     from pyspark import SparkContext
     from pyspark.sql import SparkSession
     from pyspark.sql.utils import is_remote
@@ -193,12 +174,12 @@ def _refuse_connect() -> NoReturn:
     raise UnsupportedByRunner(
         "the Spark session is a Spark Connect session, and penstock needs a classic one",
         where="in the session that the pipeline would run in",
-        hint="use spark-submit, or pass spark=SparkSession.builder.master(...).getOrCreate()",
+        hint="start the program with spark-submit, or pass spark=SparkSession.builder.master(...).getOrCreate()",
     )
 
 
 def _start(options: SessionOptions) -> SparkSession:
-    """Starts a session, and with it a Java process, unless spark-submit has started that already."""
+    """Starts a session and its Java process, unless spark-submit has already started Java."""
     from pyspark.sql import SparkSession
 
     submitted = "PYSPARK_GATEWAY_PORT" in os.environ
@@ -239,7 +220,7 @@ def _start_java(conf: dict[str, str], fast_start: bool) -> SparkSession:
     launch = {
         "JAVA_HOME": wrapped(java),
         "SPARK_LAUNCHER_OPTS": os.environ.get("SPARK_LAUNCHER_OPTS", " ".join(launcher)),
-        # Without it, a Python looks for it.
+        # Without it, spark-submit starts a Python to look for it.
         "SPARK_HOME": spark_home,
         HOME: (unpacked_home(spark_home) or "") if is_local(conf["spark.master"]) else "",
     }
@@ -250,11 +231,10 @@ def _start_java(conf: dict[str, str], fast_start: bool) -> SparkSession:
 
 
 def _local_conf(master: str) -> dict[str, str]:
-    """Settings for a session whose driver runs the tasks."""
     return {
         "spark.ui.enabled": "false",
         "spark.ui.showConsoleProgress": "false",
-        # Nothing outside of this machine has to reach the driver, and a laptop's own name may lead nowhere.
+        # Nothing outside of this machine must reach the driver, and a laptop's own name may lead nowhere.
         "spark.driver.host": "127.0.0.1",
         "spark.driver.bindAddress": "127.0.0.1",
         # Spark's 200 partitions are for a cluster; a small stateful query was 15 times slower with them.
@@ -263,11 +243,11 @@ def _local_conf(master: str) -> dict[str, str]:
 
 
 def _python_environment(conf: Mapping[str, str]) -> dict[str, str]:
-    """Which Python the workers run.
+    """The variables that choose the workers' Python.
 
     Spark starts ``python3`` from the ``PATH`` unless ``PYSPARK_PYTHON`` is set, so a program in a virtual
-    environment would get workers outside of it. The property ``spark.pyspark.python`` has no effect on a
-    session that a Python program builds, so it is carried over.
+    environment would get workers outside of it. Spark ignores the property ``spark.pyspark.python`` in a
+    session that a Python program builds, so it is copied.
     """
     workers = os.environ.get("PYSPARK_PYTHON") or conf.get("spark.pyspark.python") or sys.executable
     driver = os.environ.get("PYSPARK_DRIVER_PYTHON") or sys.executable
@@ -275,7 +255,7 @@ def _python_environment(conf: Mapping[str, str]) -> dict[str, str]:
 
 
 def _log_arguments(conf: Mapping[str, str]) -> list[str]:
-    """Quiet logging, unless the user has set up logging."""
+    """Arguments for quiet logging, unless the user has set up logging."""
     own = conf.get("spark.driver.extraJavaOptions", "") + (configured("spark.driver.extraJavaOptions") or "")
     folder = configuration_folder()
     if "log4j" in own or (folder is not None and any(folder.glob("log4j2*"))) or not _LOG_SETTINGS.is_file():

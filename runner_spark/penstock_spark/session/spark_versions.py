@@ -1,6 +1,6 @@
-"""The versions of Spark that pipelines run on, and what differs between them.
+"""The versions of Spark that pipelines run on, and the differences between them.
 
-Python's workers import this with the package, so it imports nothing that takes long.
+Workers import this with the package, so it imports nothing that takes long.
 """
 
 from __future__ import annotations
@@ -12,11 +12,11 @@ from typing import Any
 
 OLDEST = (4, 0)
 NEWEST = (4, 3)
-_INSTALL = f"pip install 'pyspark>={OLDEST[0]}.{OLDEST[1]},<{NEWEST[0]}.{NEWEST[1] + 1}'"
+_INSTALL = f"run pip install 'pyspark>={OLDEST[0]}.{OLDEST[1]},<{NEWEST[0]}.{NEWEST[1] + 1}'"
 
 
 def version_of(text: str) -> tuple[int, int]:
-    """The two numbers of a version that count.
+    """The major and the minor number of a version.
 
     >>> version_of("4.1.4"), version_of("4.0.0+databricks.16"), version_of("4.4.0.dev1")
     ((4, 1), (4, 0), (4, 4))
@@ -26,22 +26,18 @@ def version_of(text: str) -> tuple[int, int]:
 
 
 def check_version(text: str, whose: str) -> None:
-    """Refuses a Spark that pipelines do not run on.
+    """Refuses a Spark that is older or newer than the versions that penstock is tested with.
 
     Args:
-        text: Its version.
-        whose: What has it, for the error.
+        text: The version.
+        whose: The thing of that version, for the error.
 
-    Raises:
-        UnsupportedByRunner: It is older or newer than those that were tried.
-
-    >>> check_version("4.2.1", "the installed package pyspark")
     >>> check_version("3.5.3", "the installed package pyspark")
     Traceback (most recent call last):
         ...
     penstock.error.UnsupportedByRunner: penstock runs on Spark 4.0 to 4.3, and this is Spark 3.5.3
       in the installed package pyspark
-      hint: pip install 'pyspark>=4.0,<4.4'
+      hint: run pip install 'pyspark>=4.0,<4.4'
     """
     if OLDEST <= version_of(text) <= NEWEST:
         return
@@ -51,15 +47,15 @@ def check_version(text: str, whose: str) -> None:
     raise UnsupportedByRunner(
         f"penstock runs on Spark {oldest} to {newest}, and this is Spark {text}",
         where=f"in {whose}",
-        hint=_INSTALL if "pyspark" in whose else f"use a cluster with one of these, and {_INSTALL}",
+        hint=_INSTALL if "pyspark" in whose else f"use a cluster with one of these versions, and {_INSTALL}",
     )
 
 
 def check_package() -> None:
-    """Refuses a PySpark that pipelines do not run on, before any part of it is imported that it may not have.
+    """Refuses a PySpark that pipelines do not run on, before anything imports a part that it may lack.
 
     Raises:
-        UnsupportedByRunner: There is none, it is too old or too new, or it can only talk to Spark Connect.
+        UnsupportedByRunner: PySpark is missing, too old, too new, or can only talk to Spark Connect.
     """
     try:
         import pyspark
@@ -76,17 +72,17 @@ def check_package() -> None:
         raise UnsupportedByRunner(
             "the installed PySpark can only talk to Spark Connect, and penstock needs a classic session",
             where="in this Python",
-            hint=f"pip uninstall pyspark-client databricks-connect, then {_INSTALL}",
+            hint=f"run pip uninstall pyspark-client databricks-connect, then {_INSTALL}",
         )
 
 
 def unpacks_zstandard() -> bool:
-    """Whether Spark undoes Zstandard by itself: Spark 4.0 needs libraries of Hadoop's that mostly are not there."""
+    """Whether Spark reads Zstandard on its own: Spark 4.0 needs Hadoop libraries that are mostly missing."""
     return _installed() > (4, 0)
 
 
 def checkpoint_file_manager() -> str:
-    """The class that writes the files of a checkpoint to a local disk."""
+    """The Java class that writes the files of a checkpoint to a local disk."""
     package = "" if _installed() == (4, 0) else "checkpointing."
     return f"org.apache.spark.sql.execution.streaming.{package}FileSystemBasedCheckpointFileManager"
 
@@ -98,26 +94,20 @@ def _installed() -> tuple[int, int]:
 
 
 def to_arrow_schema(schema: Any) -> Any:
-    """A schema of Spark's as one of Arrow's, with timestamps in UTC."""
+    """A Spark schema as an Arrow schema, with timestamps in UTC."""
     from pyspark.sql.pandas.types import to_arrow_schema as convert
 
-    # From 4.2 on timestamps have the zone that is asked for; before, UTC unless that was switched off.
+    # From 4.2 on, the caller names the zone of timestamps; before, it is UTC unless that was switched off.
     if "timezone" in inspect.signature(convert).parameters:
         return convert(schema, timezone="UTC")
     return convert(schema)
 
 
 def repartition_by_number(frame: Any, count: int, number: Any) -> Any:
-    """A frame in partitions, of which each row says its own.
-
-    Args:
-        frame: The frame.
-        count: The number of partitions.
-        number: The column with the number of the row's partition, from 0.
-    """
+    """Puts each row into the partition that its column `number` names, from 0."""
     if hasattr(frame, "repartitionById"):
         return frame.repartitionById(count, number)
-    # Spark 4.0 only takes the hash of a number, and so each row gets one whose hash is right.
+    # Spark 4.0 only partitions by a hash, so each row gets a number whose hash is right.
     from pyspark.sql import functions as F
 
     from penstock_spark.session.shard_keys import shard_keys
@@ -129,8 +119,8 @@ def transform_with_state(grouped: Any, processor: Any, schema: str) -> Any:
     """A stateful operator without timers, over a frame that is grouped by its key.
 
     Args:
-        grouped: What Spark's ``groupBy`` gave.
-        processor: A ``StatefulProcessor`` whose rows are Spark's.
+        grouped: The result of Spark's ``groupBy``.
+        processor: A ``StatefulProcessor`` of Spark rows.
         schema: The columns of its output, each as a name and a type.
     """
     if hasattr(grouped, "transformWithState"):
@@ -140,23 +130,16 @@ def transform_with_state(grouped: Any, processor: Any, schema: str) -> Any:
 
 
 class InPandas:
-    """A processor of rows as one of pandas frames: Spark 4.0 has no other.
-
-    Args:
-        processor: A ``StatefulProcessor`` whose rows are Spark's.
-        names: The columns of its output.
-    """
+    """Adapts a processor of rows to pandas frames, the only kind that Spark 4.0 has."""
 
     def __init__(self, processor: Any, names: list[str]) -> None:
         self._processor = processor
         self._names = names
 
     def init(self, handle: Any) -> None:
-        """Opens the state."""
         self._processor.init(handle)
 
     def handleInputRows(self, key: Any, frames: Iterator[Any], timerValues: Any) -> Iterator[Any]:
-        """One key's micro-batch."""
         import pandas as pd
 
         rows = (row for frame in frames for row in frame.itertuples(index=False, name=None))
@@ -165,9 +148,7 @@ class InPandas:
             yield pd.DataFrame(dict(zip(self._names, zip(*made, strict=True), strict=True)))
 
     def handleExpiredTimer(self, key: Any, timerValues: Any, expiredTimerInfo: Any) -> Iterator[Any]:
-        """There are no timers."""
         return iter(())
 
     def close(self) -> None:
-        """Closes the state."""
         self._processor.close()

@@ -1,10 +1,10 @@
-"""A folder that Java takes for Spark's home, from which Python's workers import packages that are not packed.
+"""A folder that Java takes for Spark's home, from which workers import unpacked packages.
 
-Spark has its workers import ``pyspark`` and ``py4j`` from zip archives in its home. Python keeps no compiled modules
-in an archive, so that each Spark that starts has its workers compile a megabyte of Python: three quarters of a second.
-Where Spark was installed with pip, the same packages lie unpacked, and compiled, beside those archives.
+Spark's workers import ``pyspark`` and ``py4j`` from zip archives in Spark's home. Python cannot store compiled modules
+in an archive, so the workers of each new Spark compile a megabyte of Python, which takes three quarters of a second.
+If Spark was installed with pip, the same packages lie unpacked and compiled beside those archives.
 
-The folder has links to all that is in Spark's home; only in ``python/lib`` are folders with the names of the archives.
+The folder links to everything in Spark's home, except that folders replace the archives in ``python/lib``.
 """
 
 from __future__ import annotations
@@ -19,32 +19,28 @@ from pathlib import Path
 from penstock_spark.process.user_cache import kept_folder
 
 SWITCH = "PENSTOCK_UNPACKED"
-"""The environment variable that turns this off when ``0``."""
+"""The environment variable that turns this off when it is ``0``."""
 
 HOME = "PENSTOCK_SPARK_HOME"
-"""The environment variable that tells the script around Java (see `penstock_spark.session.java`) of the folder."""
+"""The environment variable that names the folder to the script around Java (see `penstock_spark.session.java`)."""
 
 
 def unpacked_home(spark_home: str) -> str | None:
-    """The folder for a Spark that was installed with pip; None where the archives have to do.
-
-    Args:
-        spark_home: Where that Spark is.
-    """
+    """The folder for a Spark that was installed with pip; None if the workers must use the archives."""
     packages = _packages(Path(spark_home))
     folder = kept_folder("home") if packages and os.environ.get(SWITCH) != "0" else None
     if folder is None or os.pathsep in str(folder):
-        # What separates the folders that Python imports from cannot be in the name of one.
+        # The separator of Python's import path cannot be in the name of a folder.
         return None
     try:
         return str(_made(folder, Path(spark_home), packages))
     except OSError:
-        # A disk without links, or without room: the start is then as slow as Spark's own.
+        # The disk has no links or no room: the start is then as slow as Spark's own.
         return None
 
 
 def _packages(home: Path) -> dict[str, Path]:
-    """Where the content of each archive lies unpacked; nothing if that is not so."""
+    """The unpacked folder for each archive; empty if one is missing."""
     pyspark, py4j = (importlib.import_module(name) for name in ("pyspark", "py4j.version"))
     packages = {
         "pyspark.zip": Path(str(pyspark.__file__)).parent,
@@ -56,13 +52,13 @@ def _packages(home: Path) -> dict[str, Path]:
 
 
 def _made(folder: Path, home: Path, packages: dict[str, Path]) -> Path:
-    """The folder of links, which is made if it is not there yet; its name tells all that it links to."""
+    """The folder of links, made if it is missing; its name depends on everything that it links to."""
     links = {entry.name: entry for entry in home.iterdir() if entry.name not in ("python", "__pycache__")}
     inside = {f"python/lib/{archive}/{path.name}": path for archive, path in packages.items()}
     inside["python/lib/pyspark.zip/sitecustomize.py"] = Path(__file__).with_name("worker_site.py")
     links |= {name: path.absolute() for name, path in inside.items()}
-    told = "\n".join(f"{name} {path}" for name, path in sorted(links.items()))
-    made = folder / hashlib.sha256(told.encode()).hexdigest()[:16]
+    content = "\n".join(f"{name} {path}" for name, path in sorted(links.items()))
+    made = folder / hashlib.sha256(content.encode()).hexdigest()[:16]
     if not made.is_dir():
         unfinished = Path(tempfile.mkdtemp(dir=folder))
         for name, path in links.items():

@@ -1,8 +1,8 @@
-"""The socket between a Python worker and Spark, on which small messages need not wait for each other.
+"""Keeps small messages on the socket between a Python worker and Spark from waiting for each other.
 
-Neither side of it sets ``TCP_NODELAY``: a small message is held back until the other side's system has confirmed the
-one before, and Linux puts that off for 40 ms where it is not asked. Spark sends a task and then its first rows, and
-rows and then their end: each task of each micro-batch would wait that long, for nothing, once or more.
+Neither side of the socket sets ``TCP_NODELAY``: the system holds a small message back until the other side has
+acknowledged the previous one, and by default Linux acknowledges after 40 ms. Spark sends a task and then its first
+rows, and rows and then their end: each task of each micro-batch would wait that long, for nothing, once or more.
 """
 
 from __future__ import annotations
@@ -18,11 +18,7 @@ _Record = TypeVar("_Record")
 
 
 def promptly(records: Iterator[_Record]) -> Iterator[_Record]:
-    """The same records; what has come is confirmed before a record is waited for.
-
-    Args:
-        records: What Spark sends to this task.
-    """
+    """The same records; acknowledges what has come before it waits for the next record."""
     confirm_at_once()
     for record in records:
         yield record
@@ -30,9 +26,9 @@ def promptly(records: Iterator[_Record]) -> Iterator[_Record]:
 
 
 def confirm_at_once() -> None:
-    """Has the system confirm what has come from Spark, and send small messages as they are; takes microseconds.
+    """Makes the system acknowledge Spark's messages at once, and send small ones at once; takes microseconds.
 
-    It does nothing outside of Spark's workers, and where their socket is none of TCP's.
+    It does nothing outside of Spark's workers, or where their socket is not a TCP socket.
     """
     try:
         number = _number_of_socket()
@@ -44,12 +40,12 @@ def confirm_at_once() -> None:
                 if hasattr(socket, "TCP_QUICKACK"):
                     known.setsockopt(socket.IPPROTO_TCP, socket.TCP_QUICKACK, 1)
     except (OSError, ValueError):
-        # It is read in a way of its own, is no socket, or is closed already: whoever reads from it will say so.
+        # It is not a socket, or is closed already: whoever reads from it will say so.
         return
 
 
 def _number_of_socket() -> int | None:
-    """The file number of what Spark's worker reads, which it keeps in a local variable."""
+    """The file number of the socket that Spark's worker reads, which it keeps in a local variable."""
     frame: FrameType | None = sys._getframe()
     while frame is not None:
         if frame.f_code.co_name == "main" and "infile" in frame.f_code.co_varnames:

@@ -21,20 +21,17 @@ if TYPE_CHECKING:
 _SHIPPED_PACKAGES = ("penstock", "penstock_spark")
 _SHIPPED_SUFFIXES = (".py", ".properties", ".typed")
 _EPOCH = (1980, 1, 1, 0, 0, 0)
-"""The oldest time a zip archive can tell: with one time for all files, the same code gives the same bytes."""
+"""The oldest time that a zip archive can hold: with one time for all files, the same code gives the same bytes."""
 
 _shipped_to: set[tuple[str, int]] = set()
 
 
 def ship_packages(spark: SparkSession) -> None:
-    """Makes penstock importable on the workers of a cluster, in the version that runs here.
+    """Makes penstock importable on the workers of a cluster, in the driver's version.
 
-    Both packages are sent as one zip archive, whether they are installed, installed as editable or run from
-    their source tree. An older penstock that a worker has is passed over. The second call for a SparkContext
-    does nothing.
-
-    Args:
-        spark: A session whose workers are other processes than those of a local master.
+    Both packages travel as one zip archive, whether they are installed, installed as editable or run from
+    their source tree. The archive takes precedence over a penstock that a worker has installed. The second call for a
+    SparkContext does nothing.
     """
     context = spark.sparkContext
     mark = (context.applicationId, id(context))
@@ -42,7 +39,7 @@ def ship_packages(spark: SparkSession) -> None:
         return
     content = packages_as_zip()
     name = f"penstock-{penstock.__version__}-{hashlib.sha256(content).hexdigest()[:12]}.zip"
-    # Spark serves this very file to workers that join later, so it stays as long as the process.
+    # Spark sends this file to workers that join later, so it stays as long as the process.
     path = temporary_folder("shipped") / name
     path.write_bytes(content)
     context.addPyFile(str(path))
@@ -59,7 +56,7 @@ def packages_as_zip() -> bytes:
     buffer = io.BytesIO()
     with zipfile.ZipFile(buffer, "w", zipfile.ZIP_DEFLATED) as archive:
         for package in _SHIPPED_PACKAGES:
-            # The paths and not the file of __init__: an editable install may map a package to any folder.
+            # The package's paths, not the folder of its __init__: an editable install may map it to any folder.
             for folder in map(Path, importlib.import_module(package).__path__):
                 for file in sorted(folder.rglob("*")):
                     if file.suffix in _SHIPPED_SUFFIXES and file.is_file():
@@ -73,8 +70,8 @@ def packages_as_zip() -> bytes:
 def driver_sys_path() -> tuple[str, ...]:
     """The folders and archives from which this process imports, in order, as absolute paths.
 
-    The workers of a local master are Pythons of their own on the same machine. With these entries behind
-    their own, they import what the program can import: modules beside the main file, an editable install,
+    The workers of a local master are other Python processes on the same machine. With these entries after
+    their own, they can import what the program can import: modules beside the main file, an editable install,
     ``PYTHONPATH``.
 
     >>> all(os.path.isabs(entry) for entry in driver_sys_path())
@@ -85,8 +82,8 @@ def driver_sys_path() -> tuple[str, ...]:
 
 
 def import_like_driver(sys_path: tuple[str, ...]) -> None:
-    """Has a worker import what `driver_sys_path` names; it comes last, so that the worker's own folders count first.
+    """Appends the folders of `driver_sys_path` to a worker's import path, so that the worker's own folders come first.
 
-    A worker does this before it unpickles anything of the user's.
+    A worker does this before it unpickles the user's objects.
     """
     sys.path.extend(folder for folder in sys_path if folder not in sys.path)

@@ -1,4 +1,4 @@
-"""What the program has registered (coders and classes of schemas), on its way to the workers."""
+"""Sends what the program has registered (coders and classes of schemas) to the workers."""
 
 from __future__ import annotations
 
@@ -13,27 +13,25 @@ from penstock.coders.deterministic import allow_pickled_keys
 from penstock.error import three_parts
 from penstock.typehints.schema_registry import SCHEMA_REGISTRY
 
-# The package has a value of the same name as the module that the registry is looked up in.
+# The package has a value with the same name as this module.
 _typecoders = importlib.import_module("penstock.coders.typecoders")
 
 _LOGGER = logging.getLogger(__name__)
 
 Registration = tuple[str, bytes]
-"""What is registered, for people; and pickled, the registry's method and its arguments."""
+"""A description of what is registered; and, pickled, the function that registers it with its arguments."""
 
 _known: set[bytes] = set()
-"""The registrations of this process that came from it or have been loaded: a worker runs many tasks of one program."""
+"""The registrations that this process made or has loaded: a worker runs many tasks of one program."""
 
 
 @dataclass(frozen=True, eq=False)
 class WithRegistrations:
-    """A value that registers, where it is unpickled, what the program has registered; the value itself comes out.
+    """Unpickles as the value, after it has registered what the program has registered.
 
-    The registrations are loaded before the value is: objects in it may need a registered coder.
+    The registrations come first because objects in the value may need a registered coder.
 
     Attributes:
-        registrations: What `pickled_registrations` gave.
-        value: The value.
         pickles_keys: Whether keys of any class are pickled: the option ``allow_non_deterministic_key_coders``.
     """
 
@@ -47,13 +45,6 @@ class WithRegistrations:
 
 @dataclass(frozen=True, eq=False)
 class _Loaded:
-    """Registers where it is unpickled.
-
-    Attributes:
-        registrations: What is registered.
-        pickles_keys: Whether keys of any class are pickled.
-    """
-
     registrations: tuple[Registration, ...]
     pickles_keys: bool
 
@@ -66,7 +57,7 @@ def _second(_: None, value: Any) -> Any:
 
 
 def registered_objects() -> Iterator[Any]:
-    """The types and coders that are registered: a user's module may be needed only for them."""
+    """The registered types and coders: a user's module may be needed only for them."""
     for kind, coder in _typecoders.registry.get_custom_type_coder_tuples():
         yield from (kind, coder)
     yield from _typecoders.registry.custom_fallbacks
@@ -74,16 +65,13 @@ def registered_objects() -> Iterator[Any]:
 
 
 def pickled_registrations(dumps: Callable[[Any], bytes]) -> tuple[Registration, ...]:
-    """All that is registered in this process.
-
-    Args:
-        dumps: Pickles for the workers.
+    """Everything that is registered in this process.
 
     Raises:
         RuntimeError: A coder or a class cannot be pickled.
     """
     items = tuple((what, _pickled(what, dumps, call)) for what, call in _registrations())
-    # A driver that unpickles its own programs has them.
+    # A driver that unpickles its own programs has these already.
     _known.update(data for _, data in items)
     return items
 
@@ -107,7 +95,7 @@ def _pickled(what: str, dumps: Callable[[Any], bytes], call: tuple[Any, ...]) ->
     except Exception as error:
         raise RuntimeError(
             three_parts(
-                f"Unable to pickle {what}, which is registered and so goes to the workers: {error}",
+                f"Unable to pickle {what}, which the workers need because it is registered: {error}",
                 where="in the registry penstock.coders.registry",
                 hint="open files, locks and connections in its methods, not outside of them",
             )
@@ -115,7 +103,6 @@ def _pickled(what: str, dumps: Callable[[Any], bytes], call: tuple[Any, ...]) ->
 
 
 def _load(registrations: tuple[Registration, ...], pickles_keys: bool) -> None:
-    """Registers what is new in this process."""
     allow_pickled_keys(pickles_keys)
     for what, data in registrations:
         if data not in _known:
@@ -123,8 +110,8 @@ def _load(registrations: tuple[Registration, ...], pickles_keys: bool) -> None:
             try:
                 register, *arguments = pickle.loads(data)
             except Exception as error:
-                # A module that is missing, or a class that the driver made while it ran. Most pipelines do not
-                # need all that the modules of a program have registered.
+                # A module is missing, or the driver made the class while it ran. Most pipelines do not
+                # need everything that the modules of a program have registered.
                 _LOGGER.warning("this worker cannot load %s: %s", what, error)
             else:
                 register(*arguments)

@@ -1,4 +1,4 @@
-"""The user's own modules: which ones a pipeline needs, and how they reach workers that do not have them."""
+"""Finds the user's own modules that a pipeline needs, and sends them to workers that lack them."""
 
 from __future__ import annotations
 
@@ -20,13 +20,12 @@ import pyspark.cloudpickle
 from penstock.graph import Graph
 
 _PICKLERS = (cloudpickle, pyspark.cloudpickle)
-"""PySpark serializes what it sends with a cloudpickle of its own, and this runner's values are pickled with
-the
-installed one; each has its own list of the modules that travel by value."""
+"""PySpark pickles with its own copy of cloudpickle, and this runner with the installed one; each has its own list of
+the modules that travel by value."""
 
 _OURS = frozenset({"penstock", "penstock_spark"})
 _ITEMS_MAX = 1_000
-"""The number of items of a collection that are looked at: mostly they are all of the same classes."""
+"""How many items of a collection are examined: mostly they are all of the same classes."""
 
 
 def graph_objects(graph: Graph) -> Iterator[Any]:
@@ -42,16 +41,12 @@ def graph_objects(graph: Graph) -> Iterator[Any]:
 def pickle_by_value_modules(objects: Iterable[Any]) -> tuple[types.ModuleType, ...]:
     """The user's modules that these objects need.
 
-    They are found from the functions and classes themselves, from what those close over, and from the globals
-    they name; then every user's module that a found one has imported is found too. Modules of Python, of
-    installed packages and of penstock are on the workers already, and the main program always travels by
-    value.
+    The search follows the functions and classes, their closures and the globals that they name, and then every user
+    module that a found module has imported. The workers already have Python, installed packages and penstock, and the
+    main program always travels by value.
 
     Args:
-        objects: Such as `graph_objects` gives.
-
-    Returns:
-        Modules, by name.
+        objects: For example the `graph_objects`.
 
     >>> import colorsys
     >>> pickle_by_value_modules([colorsys.rgb_to_hls, lambda pixel: colorsys.rgb_to_hls(*pixel)])
@@ -64,7 +59,7 @@ def pickle_by_value_modules(objects: Iterable[Any]) -> tuple[types.ModuleType, .
         value = pending.pop()
         if id(value) in seen:
             continue
-        # The value is kept, so that no other one gets its id.
+        # Keeping the value keeps another one from getting its id.
         seen[id(value)] = value
         module = _module_of(value)
         if module is not None and is_user_module(module) and module.__name__ not in found:
@@ -78,9 +73,6 @@ def pickle_by_value_modules(objects: Iterable[Any]) -> tuple[types.ModuleType, .
 def by_value(modules: Iterable[types.ModuleType]) -> Iterator[None]:
     """Within the block, functions and classes of these modules are pickled whole, not as a name to import.
 
-    Args:
-        modules: Such as `pickle_by_value_modules` gives.
-
     >>> import colorsys
     >>> with by_value([colorsys]):
     ...     whole = cloudpickle.dumps(colorsys.rgb_to_hls)
@@ -91,7 +83,7 @@ def by_value(modules: Iterable[types.ModuleType]) -> Iterator[None]:
     try:
         for module in modules:
             for pickler in _PICKLERS:
-                # What the user has registered stays registered.
+                # The user's own registrations stay.
                 if module.__name__ not in pickler.list_registry_pickle_by_value():
                     pickler.register_pickle_by_value(module)
                     registered.append((pickler, module))
@@ -102,7 +94,7 @@ def by_value(modules: Iterable[types.ModuleType]) -> Iterator[None]:
 
 
 def is_user_module(module: types.ModuleType) -> bool:
-    """Whether a module is one of the user's own: a Python file outside of Python's and of installed packages.
+    """Whether a module is a Python file outside of Python's own and of installed packages.
 
     >>> is_user_module(dataclasses), is_user_module(cloudpickle), is_user_module(sys)
     (False, False, False)
@@ -133,7 +125,7 @@ def _module_of(value: Any) -> types.ModuleType | None:
 
 
 def _code_in(module: types.ModuleType) -> list[Any]:
-    """The modules, functions and classes that a module's names stand for; its other values do not travel."""
+    """The modules, functions and classes that a module's names refer to; its other values do not travel."""
     return [
         value
         for value in vars(module).values()
@@ -142,7 +134,7 @@ def _code_in(module: types.ModuleType) -> list[Any]:
 
 
 def _parts(value: Any) -> Iterable[Any]:
-    """What an object refers to and would take along when it is pickled."""
+    """The objects that a pickle of this object would include."""
     match value:
         case types.FunctionType():
             return _function_parts(value)
@@ -162,14 +154,14 @@ def _parts(value: Any) -> Iterable[Any]:
 
 
 def _function_parts(function: types.FunctionType) -> Iterator[Any]:
-    """What a function closes over, its defaults, and the globals that its code names."""
+    """A function's closure, its defaults, and the globals that its code names."""
     yield from function.__defaults__ or ()
     yield from (function.__kwdefaults__ or {}).values()
     for cell in function.__closure__ or ():
         try:
             yield cell.cell_contents
         except ValueError:
-            # The cell of a name that has no value yet.
+            # The name has no value yet.
             continue
     if _is_looked_into(function):
         for name in _names(function.__code__):
@@ -195,7 +187,7 @@ def _class_parts(cls: type) -> Iterator[Any]:
 
 
 def _is_looked_into(code: Any) -> bool:
-    """Whether code is the user's or penstock's: what other libraries refer to is not the user's."""
+    """Whether code is the user's or penstock's; other libraries cannot refer to the user's code."""
     name = getattr(code, "__module__", None)
     module = sys.modules.get(name) if isinstance(name, str) else None
     if module is None:

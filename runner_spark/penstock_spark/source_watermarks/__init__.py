@@ -1,6 +1,6 @@
-"""The watermarks of sources at work: what tasks send of their elements, and what every shard makes of it.
+"""Computes the watermarks of sources: tasks send summaries of their elements, and every shard folds the summaries.
 
-`estimator.Estimator` is all that others need; `rules` has the policies' own parts, `delays` the percentiles.
+Other packages need only `estimator.Estimator`; `rules` has a rule for each policy, and `delays` the percentiles.
 """
 
 from __future__ import annotations

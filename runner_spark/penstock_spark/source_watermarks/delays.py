@@ -1,7 +1,7 @@
-"""How long the elements of a source take to arrive, as a histogram, and the watermarks of percentiles that follow.
+"""A histogram of the delays with which a source's elements arrive, and the percentile watermarks that follow from it.
 
-An element is in flight from its event time until it arrives. If the share p arrives within some time, then about the
-share p of what happened before the clock less that time is here.
+A delay is the time from an element's event time to its arrival. If the share p of all elements arrives within a delay
+d, then about the share p of the events before (now - d) has arrived.
 """
 
 from __future__ import annotations
@@ -22,10 +22,10 @@ _ROUNDING_ERROR = 1e-9
 
 
 class Delays(NamedTuple):
-    """The delays of some elements; of a state, those of all elements so far, where old ones weigh less.
+    """The delays of some elements; in a state, the delays of all elements so far, where old delays weigh less.
 
     Attributes:
-        weights: How many there are of each delay, in microseconds, rounded up.
+        weights: How many elements have each delay (in microseconds, rounded up).
         latest_micros: The largest event time.
     """
 
@@ -34,7 +34,7 @@ class Delays(NamedTuple):
 
 
 def measured(timestamps_micros: list[int], arrivals_micros: int | list[int]) -> Delays:
-    """The delays of some elements, at least one.
+    """The delays of one or more elements.
 
     >>> measured([5, 9, 40], 40)
     Delays(weights={36: 1, 31: 1, 0: 1}, latest_micros=40)
@@ -47,7 +47,6 @@ def measured(timestamps_micros: list[int], arrivals_micros: int | list[int]) -> 
 
 
 def merged(parts: Iterable[Delays]) -> Delays:
-    """The delays of all the elements of several."""
     weights: dict[int, float] = {}
     latest_micros = MIN_MICROS
     for part in parts:
@@ -58,7 +57,7 @@ def merged(parts: Iterable[Delays]) -> Delays:
 
 
 def advanced(state: Delays, news: Delays | None) -> Delays:
-    """The next state, in which old delays weigh half as much as before if there are many."""
+    """The next state; if it holds many delays, old delays weigh half as much as before."""
     if sum(state.weights.values()) > _FORGET_ABOVE:
         halves = {delay: weight / 2 for delay, weight in state.weights.items()}
         kept = {delay: weight for delay, weight in halves.items() if weight >= _FORGOTTEN_BELOW}
@@ -67,7 +66,7 @@ def advanced(state: Delays, news: Delays | None) -> Delays:
 
 
 def percentile_micros(state: Delays, shares: Iterable[float], clock_micros: int) -> dict[float, int]:
-    """The watermark of each share; the minimum where there are too few elements to tell.
+    """The watermark of each share; the minimum if there are too few elements.
 
     >>> percentile_micros(Delays({10: 9, 80: 1}, latest_micros=100), [0.5, 0.9, 0.95], clock_micros=100)
     {0.5: 90, 0.9: 90, 0.95: -9223372036854775000}
@@ -86,7 +85,7 @@ def percentile_micros(state: Delays, shares: Iterable[float], clock_micros: int)
 
 
 def _rounded_up(delay_micros: int) -> int:
-    """The least number from `delay_micros`, and from 0, on that has few significant bits: so there are few of them."""
+    """Rounds up to a number with few significant bits, at least 0, so that few different numbers occur."""
     if delay_micros <= 0:
         return 0
     bits = max(0, delay_micros.bit_length() - _SIGNIFICANT_BITS)

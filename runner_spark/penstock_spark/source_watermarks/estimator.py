@@ -1,7 +1,8 @@
-"""The watermark of one source, from summaries of what its tasks have read.
+"""Estimates the watermark of one source from summaries of what its tasks have read.
 
-Every task makes a summary of what it read in a step and sends it to every shard. Every shard merges the summaries of
-the step, in any order, and advances its own state by them; so all come to the same watermark without asking each other.
+In each step, every task summarises what it read and sends the summary to every shard. Every shard merges the summaries
+of the step, in any order, and advances its own state with them, so all shards reach the same watermark without
+asking each other.
 """
 
 from __future__ import annotations
@@ -18,12 +19,12 @@ from penstock_spark.source_watermarks.rules import Bounds, Lane, RecordedRule, r
 
 
 class Summary(NamedTuple):
-    """What the watermark needs of the elements that some tasks read in one step; plain and small.
+    """What the watermark needs to know about the elements that some tasks read in one step; plain and small.
 
     Attributes:
-        seen: What the policy's rule has made of them; None if nothing.
-        heard: The lanes that elements came from: partitions, where they count one by one.
-        delays: How long the elements took to arrive, where percentiles are asked for.
+        seen: What the policy's rule keeps of them; None if nothing.
+        heard: The lanes that elements came from: partitions, if each partition is a lane.
+        delays: How long the elements took to arrive, if the policy has percentiles.
         ended: Whether this is the end of the source.
     """
 
@@ -34,14 +35,13 @@ class Summary(NamedTuple):
 
 
 class State(NamedTuple):
-    """What a shard knows of a source; plain and small.
+    """What a shard knows about a source; plain and small.
 
     Attributes:
         rule: The state of the policy's rule.
-        watermark_micros: The watermark.
-        percentile_micros: Those of percentiles.
-        heard_micros: When each lane was last heard of, where silence matters.
-        delays: How long elements take to arrive, where percentiles are asked for.
+        percentile_micros: The percentile watermarks.
+        heard_micros: The last time that each lane sent elements, if the policy has an idle timeout.
+        delays: How long elements take to arrive, if the policy has percentiles.
     """
 
     rule: Any
@@ -52,12 +52,12 @@ class State(NamedTuple):
 
 
 class Reached(NamedTuple):
-    """Where a source's watermark is after a step.
+    """A source's watermark after a step.
 
     Attributes:
         state: The next state.
         watermark_micros: The watermark: the minimum until something is known, the maximum when the source has ended.
-        percentile_micros: Those of percentiles: the lower the percentile, the later, and none before the watermark.
+        percentile_micros: The percentile watermarks: lower percentiles are later, and all are at least the watermark.
     """
 
     state: State
@@ -66,17 +66,14 @@ class Reached(NamedTuple):
 
 
 class Estimator:
-    """A policy at work.
+    """Runs a policy.
 
-    Nothing is changed in place: `observe`, `end_partition`, `end` and `announce` give a new summary, `advance` a new
-    state. Merging is associative and commutative. A watermark never goes back, whatever the policy says: `advance` sees
-    to that.
-
-    Args:
-        policy: The policy.
+    Nothing changes in place: `observe`, `end_partition`, `end` and `announce` return a new summary, and `advance` a new
+    state. Merging is associative and commutative. `advance` keeps the watermark from going back, whatever the policy
+    says.
 
     Raises:
-        TypeError: There is no such policy.
+        TypeError: The runner does not know the policy.
 
     >>> from penstock.io.watermarks import BoundedDisorder
     >>> estimator = Estimator(BoundedDisorder(5))
@@ -107,13 +104,13 @@ class Estimator:
         timestamps_micros: list[int],
         arrivals_micros: int | list[int],
     ) -> Summary:
-        """A summary with some more elements.
+        """A summary with more elements.
 
         Args:
             summary: The summary so far.
-            partition: Where they are from: the same name in every step. It counts from now on, even if there are no
+            partition: Where the elements come from: the same name in every step. It counts from now on, even without
                 elements.
-            timestamps_micros: Their event times.
+            timestamps_micros: The event times of the elements.
             arrivals_micros: Their arrival times; a single one if they arrived together.
         """
         lane = self._lane(partition)
@@ -126,22 +123,22 @@ class Estimator:
         return self.merge([summary, Summary(seen, frozenset([lane]), measured)])
 
     def end_partition(self, summary: Summary, partition: Hashable) -> Summary:
-        """A summary that says as well that a partition has no more elements."""
+        """A summary that also says that a partition has no more elements."""
         return self.merge([summary, Summary(self._rule.end(partition))])
 
     def end(self, summary: Summary) -> Summary:
-        """A summary that says as well that the source has no more elements."""
+        """A summary that also says that the source has no more elements."""
         return summary._replace(ended=True)
 
     def announce(
         self, summary: Summary, watermark_micros: int, percentile_micros: Mapping[float, int] = {}
     ) -> Summary:
-        """A summary with a watermark that is written down; for the policy ``Recorded``."""
+        """A summary with a recorded watermark, for the policy ``Recorded``."""
         assert isinstance(self._rule, RecordedRule)
         return self.merge([summary, Summary(self._rule.announced(watermark_micros, percentile_micros))])
 
     def merge(self, summaries: Iterable[Summary]) -> Summary:
-        """One summary for several; the empty one for none."""
+        """One summary of several; the empty summary for none."""
         parts = list(summaries)
         seen = [part.seen for part in parts if part.seen is not None]
         measured = [part.delays for part in parts if part.delays is not None]
@@ -153,15 +150,15 @@ class Estimator:
         )
 
     def start(self) -> State:
-        """The state before anything came."""
+        """The state before any element."""
         return State(self._rule.start())
 
     def advance(self, state: State, summary: Summary | None, clock_micros: int) -> Reached:
-        """A step forward.
+        """The state after a step.
 
         Args:
             state: The present state.
-            summary: That of all that arrived in the step; None if nothing did.
+            summary: The merged summary of the step; None if nothing arrived.
             clock_micros: The step's processing time, which never goes back.
         """
         news = summary or self.empty_summary
@@ -173,7 +170,7 @@ class Estimator:
             bounds = self._without_silence(bounds, heard_micros, clock_micros)
         measured = delays.advanced(state.delays, news.delays)
         found_micros = MAX_MICROS if news.ended else min(*bounds.values(), MAX_MICROS)
-        # Here, and only here, it is seen to that watermarks do not go back.
+        # This line, and nothing else, keeps watermarks from going back.
         watermark_micros = max(state.watermark_micros, found_micros)
         shares = {
             **self._rule.percentile_micros(rule),
@@ -190,7 +187,7 @@ class Estimator:
         return partition if self._rule.by_partition else Lane.ALL
 
     def _without_silence(self, bounds: Bounds, heard_micros: Bounds, clock_micros: int) -> Bounds:
-        """The bounds, where those of lanes that have been silent for too long are where the clock would have them."""
+        """Moves the bounds of lanes that have been silent for too long to the clock minus the delay."""
         assert self._idle_micros is not None
         last_micros, usual_micros = clock_micros - self._idle_micros, clock_micros - self._delay_micros
         return {
@@ -200,5 +197,5 @@ class Estimator:
 
 
 def _last_heard(before: Bounds, heard: frozenset[Hashable], lanes: Bounds, clock_micros: int) -> Bounds:
-    """When each lane was last heard of; a new one counts as heard of."""
+    """The last time that each lane sent elements; a new lane counts as heard now."""
     return {lane: clock_micros if lane in heard else before.get(lane, clock_micros) for lane in lanes}

@@ -1,4 +1,4 @@
-"""What each watermark policy keeps of elements, and how far it takes event time to have come."""
+"""The rule of each watermark policy: what it keeps of the elements, and the event time that it derives."""
 
 from __future__ import annotations
 
@@ -22,10 +22,10 @@ from penstock.utils.timestamp import Timestamp
 
 
 class Lane(Enum):
-    """What is watched for progress and silence, where it is not a partition."""
+    """The lanes that are not partitions; a rule tracks the progress and silence of each lane."""
 
     ALL = "all partitions together"
-    UNSEEN = "the partitions of which nothing is known yet"
+    UNSEEN = "the partitions from which nothing has come yet"
 
 
 Bounds = Mapping[Hashable, int]
@@ -35,47 +35,44 @@ class Rule(ABC):
     """The part of an estimator that depends on the policy; it changes nothing in place.
 
     Attributes:
-        by_partition: Whether partitions count one by one, each as a lane of its own.
+        by_partition: Whether each partition is a lane of its own.
     """
 
     by_partition = False
 
     def start(self) -> Any:
-        """The state before anything came."""
+        """The state before any element."""
         return None
 
     def observe(self, lane: Hashable, timestamps_micros: list[int], arrivals_micros: int | list[int]) -> Any:
-        """What matters of some elements, None if nothing; there may be none where partitions count one by one."""
+        """What the rule keeps of some elements, or None; rules by partition accept an empty list of elements."""
         return None
 
     def end(self, partition: Hashable) -> Any:
-        """What matters of the end of a partition, None if nothing."""
+        """What the rule keeps of the end of a partition, or None."""
         return None
 
     def merge(self, parts: list[Any]) -> Any:
-        """One for several such."""
+        """Merges several results of `observe` and `end`."""
         return None
 
     @abstractmethod
     def advance(self, state: Any, seen: Any, clock_micros: int) -> tuple[Any, Bounds]:
-        """The next state, and for each lane the event time before which it has no more elements."""
+        """The next state, and for each lane the event time before which no more elements will come."""
 
     def percentile_micros(self, state: Any) -> Mapping[float, int]:
-        """The watermarks of percentiles that the rule itself knows."""
+        """The percentile watermarks that the rule itself knows."""
         return {}
 
 
 @dataclass(frozen=True)
 class IngressRule(Rule):
-    """The clock."""
-
     def advance(self, state: None, seen: None, clock_micros: int) -> tuple[None, Bounds]:
-        """Whatever came, it came by now."""
         return None, {Lane.ALL: clock_micros}
 
 
 class Latest(NamedTuple):
-    """The largest event time of each lane that has not ended, the minimum where there is none, and how many have."""
+    """The largest event time of each lane that has not ended (at first, the minimum), and the number of ended lanes."""
 
     micros: Mapping[Hashable, int] = {}
     ended_count: int = 0
@@ -83,9 +80,9 @@ class Latest(NamedTuple):
 
 @dataclass(frozen=True)
 class LatestRule(Rule):
-    """The largest event time less a delay, of all together or of the partition that is furthest behind.
+    """The largest event time minus a delay, over all elements or of the partition that is furthest behind.
 
-    It keeps, for each lane, the largest event time and whether it has ended.
+    It keeps, for each lane, the largest event time and whether the lane has ended.
     """
 
     delay_micros: int
@@ -93,21 +90,18 @@ class LatestRule(Rule):
     at_least: int = 1
 
     def start(self) -> Latest:
-        """Nothing is known."""
         return Latest()
 
     def observe(
         self, lane: Hashable, timestamps_micros: list[int], arrivals_micros: int | list[int]
     ) -> dict[Hashable, tuple[int, bool]]:
-        """The largest event time."""
         return {lane: (max(timestamps_micros, default=MIN_MICROS), False)}
 
     def end(self, partition: Hashable) -> dict[Hashable, tuple[int, bool]]:
-        """The end of its lane; one that does not exist has nothing to end."""
+        """Ends the lane; nothing happens if it does not exist."""
         return {partition: (MIN_MICROS, True)}
 
     def merge(self, parts: list[dict[Hashable, tuple[int, bool]]]) -> dict[Hashable, tuple[int, bool]]:
-        """The largest of each lane, and whether any part has seen its end."""
         merged = dict(parts[0])
         for part in parts[1:]:
             for lane, (micros, ended) in part.items():
@@ -118,7 +112,7 @@ class LatestRule(Rule):
     def advance(
         self, state: Latest, seen: dict[Hashable, tuple[int, bool]] | None, clock_micros: int
     ) -> tuple[Latest, Bounds]:
-        """Lanes that have just ended still count if no other is left, such as files that are read at once."""
+        """Lanes that have just ended still count if no other lane is left, such as files that are read at once."""
         lanes = self.merge([{lane: (micros, False) for lane, micros in state.micros.items()}, seen or {}])
         still = {lane: micros for lane, (micros, ended) in lanes.items() if not ended}
         counted = still or {lane: micros for lane, (micros, _) in lanes.items() if micros > MIN_MICROS}
@@ -130,7 +124,7 @@ class LatestRule(Rule):
 
 
 class Band(NamedTuple):
-    """The least and the largest event time by sixteenth of the band, and the largest of those that are behind it."""
+    """The smallest and the largest event time for each sixteenth of the band, and the largest event time before it."""
 
     buckets: Mapping[int, tuple[int, int]] = {}
     passed_micros: int = MIN_MICROS
@@ -138,21 +132,19 @@ class Band(NamedTuple):
 
 @dataclass(frozen=True)
 class BandRule(Rule):
-    """The least event time that arrived within the band, but no more than the largest that arrived before it.
+    """The smallest event time that arrived within the band, but at most the largest that arrived before it.
 
-    It keeps the least and the largest event time by arrival time, in sixteenths of the band.
+    It keeps the smallest and the largest event time by arrival time, in sixteenths of the band.
     """
 
     band_micros: int
 
     def start(self) -> Band:
-        """Nothing is known."""
         return Band()
 
     def observe(
         self, lane: Hashable, timestamps_micros: list[int], arrivals_micros: int | list[int]
     ) -> dict[int, tuple[int, int]]:
-        """The least and the largest event time by arrival time."""
         stamps = [arrivals_micros] if isinstance(arrivals_micros, int) else arrivals_micros
         first, last = self._bucket(min(stamps)), self._bucket(max(stamps))
         if first == last:
@@ -163,7 +155,6 @@ class BandRule(Rule):
         return {bucket: (min(times), max(times)) for bucket, times in by_bucket.items()}
 
     def merge(self, parts: list[Mapping[int, tuple[int, int]]]) -> dict[int, tuple[int, int]]:
-        """The least and the largest of each bucket."""
         merged = dict(parts[0])
         for part in parts[1:]:
             for bucket, (least, largest) in part.items():
@@ -174,9 +165,9 @@ class BandRule(Rule):
     def advance(
         self, state: Band, seen: dict[int, tuple[int, int]] | None, clock_micros: int
     ) -> tuple[Band, Bounds]:
-        """What has become older than the band is counted as passed."""
+        """Elements older than the band count as passed."""
         now = self._bucket(clock_micros)
-        # A stamp ahead of the clock is a mistake, and must not stay in the band for longer than others.
+        # An arrival time ahead of the clock is a mistake, and must not stay in the band longer than others.
         news = [{min(bucket, now): times} for bucket, times in (seen or {}).items()]
         buckets = self.merge([state.buckets, *news])
         first_within = self._bucket(clock_micros - self.band_micros)
@@ -195,14 +186,13 @@ class BandRule(Rule):
 
 @dataclass(frozen=True)
 class RecordedRule(Rule):
-    """What is written down: a watermark, and perhaps those of percentiles."""
+    """The recorded watermark, and the recorded percentile watermarks if there are any."""
 
     def announced(self, watermark_micros: int, percentile_micros: Mapping[float, int]) -> Any:
-        """A watermark, as `merge` takes it."""
+        """A watermark in the form that `merge` takes."""
         return watermark_micros, dict(percentile_micros)
 
     def merge(self, parts: list[tuple[int, dict[float, int]]]) -> tuple[int, dict[float, int]]:
-        """The largest of each."""
         percentiles: dict[float, int] = {}
         for _, more in parts:
             percentiles |= {
@@ -211,31 +201,26 @@ class RecordedRule(Rule):
         return max(watermark for watermark, _ in parts), percentiles
 
     def start(self) -> tuple[int, dict[float, int]]:
-        """Nothing is written down."""
         return MIN_MICROS, {}
 
     def advance(self, state: Any, seen: Any, clock_micros: int) -> tuple[Any, Bounds]:
-        """As it is written."""
         state = self.merge([state, seen]) if seen else state
         return state, {Lane.ALL: state[0]}
 
     def percentile_micros(self, state: tuple[int, dict[float, int]]) -> Mapping[float, int]:
-        """As it is written."""
         return state[1]
 
 
 @dataclass(frozen=True)
 class CustomRule(Rule):
-    """What the user's own policy says."""
+    """Delegates to the user's own policy."""
 
     policy: CustomWatermark
 
     def start(self) -> Any:
-        """As the policy says."""
         return self.policy.start()
 
     def observe(self, lane: Hashable, timestamps_micros: list[int], arrivals_micros: int | list[int]) -> Any:
-        """As the policy says."""
         moment = Timestamp.from_micros
         if isinstance(arrivals_micros, int):
             arrivals = [moment(arrivals_micros)] * len(timestamps_micros)
@@ -244,25 +229,25 @@ class CustomRule(Rule):
         return self.policy.summarize(list(zip(map(moment, timestamps_micros), arrivals, strict=True)))
 
     def merge(self, parts: list[Any]) -> Any:
-        """As the policy says."""
         return self.policy.merge(parts)
 
     def advance(self, state: Any, seen: Any, clock_micros: int) -> tuple[Any, Bounds]:
-        """As the policy says."""
         result = self.policy.advance(state, seen, Timestamp.from_micros(clock_micros))
         try:
             state, watermark = result
             bounds: Bounds = {} if watermark is None else {Lane.ALL: Timestamp.of(watermark).micros}
         except (TypeError, ValueError, OverflowError):
             name = type(self.policy).__name__
-            what = f"{name}.advance returned a {type(result).__name__}, which is no pair of a state and a watermark"
-            hint = "return (state, watermark), the watermark as a Timestamp, in seconds, or None"
+            what = f"{name}.advance returned a {type(result).__name__} that is not a pair of a state and a watermark"
+            hint = (
+                "return (state, watermark), where the watermark is a Timestamp, a number of seconds, or None"
+            )
             raise TypeError(three_parts(what, hint=hint)) from None
         return state, bounds
 
 
 def rule_of(policy: WatermarkPolicy) -> Rule:
-    """The rule of a policy that is not one about another."""
+    """The rule of a policy that does not wrap another policy."""
     match policy:
         case IngressTime():
             return IngressRule()
@@ -276,5 +261,5 @@ def rule_of(policy: WatermarkPolicy) -> Rule:
             return RecordedRule()
         case CustomWatermark():
             return CustomRule(policy)
-    what = f"{policy!r} is no watermark policy that the runner knows"
-    raise TypeError(three_parts(what, hint="derive a policy of your own from CustomWatermark"))
+    what = f"the runner does not know the watermark policy {policy!r}"
+    raise TypeError(three_parts(what, hint="derive your own policy from CustomWatermark"))
