@@ -184,6 +184,7 @@ def loop_of(adding: Adding, by: str, from_pairs: bool = True, counts: bool = Fal
     elements = "pairs, kind" if from_pairs else "names, values"
     text = f"def add({way.parameters}, {elements}):\n" + indent(start + lines, "    ")
     made: dict[str, Any] = {"length_hint": length_hint}
-    exec(text, made)
+    # Errors of the user's values show that name.
+    exec(compile(text, f"<the loop that adds values up by {by}>", "exec"), made)
     loop: Loop = made["add"]
     return loop
