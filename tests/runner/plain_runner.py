@@ -31,7 +31,7 @@ from penstock_spark.reports.accumulators import SnapshotParam
 from penstock_spark.reports.metrics import take_snapshots
 from penstock_spark.worker import stage as worker
 from penstock_spark.worker.batch import dumps_with_code
-from penstock_spark.worker.rows import GROUP_COLUMNS, NUMBER_COLUMNS
+from penstock_spark.worker.rows import GROUP_COLUMNS, NUMBER_COLUMNS, PARTITION_COLUMNS, SORT_COLUMNS
 
 _TYPES = {"int": types.IntegerType, "bigint": types.LongType, "binary": types.BinaryType}
 
@@ -146,20 +146,17 @@ def _select(frame: Frame, names: tuple[str, ...]) -> Frame:
     return frame._then(lambda tables: [table.select(names) for table in tables])
 
 
-def _partition_by(frame: Frame, count: int, names: tuple[str, ...]) -> Frame:
-    return frame._spread(
-        count, lambda row: crc32(frame.settings.salt + repr([row[n] for n in names]).encode())
-    )
+def _exchange(frame: Frame, count: int) -> Frame:
+    def hashed(row: dict[str, Any]) -> int:
+        return crc32(frame.settings.salt + repr([row[name] for name in PARTITION_COLUMNS]).encode())
 
-
-def _sort_partitions(frame: Frame, names: tuple[str, ...]) -> Frame:
     def in_order(table: pa.Table) -> pa.Table:
-        rows = table.select(names).to_pylist()
+        rows = table.select(SORT_COLUMNS).to_pylist()
         # Spark puts nulls first.
         order = sorted(range(len(rows)), key=lambda i: [(v is not None, v) for v in rows[i].values()])
         return table.take(pa.array(order, pa.int64()))
 
-    return frame._then(lambda tables: [in_order(table) for table in tables])
+    return frame._spread(count, hashed)._then(lambda tables: [in_order(table) for table in tables])
 
 
 def _add_up(frame: Frame) -> Frame:
@@ -219,8 +216,7 @@ def _without_spark() -> Iterator[None]:
             (context, "select", _select),
             (driver_rows, "frame_of_rows", _frame_of_rows),
             (stage, "select", _select),
-            (stage, "partition_by", _partition_by),
-            (stage, "sort_partitions", _sort_partitions),
+            (stage, "exchange", _exchange),
             (stage, "add_up", _add_up),
             (jobs, "DataFrame", Frame),
             (worker, "collect_less_often", lambda: None),

@@ -16,7 +16,13 @@ from pyspark.sql.functions import col
 from pyspark.sql.functions import sum as sum_of
 from pyspark.sql.pandas.types import from_arrow_schema
 
-from penstock_spark.worker.rows import EXCHANGE, GROUP_COLUMNS, NUMBER_COLUMNS
+from penstock_spark.worker.rows import (
+    EXCHANGE,
+    GROUP_COLUMNS,
+    NUMBER_COLUMNS,
+    PARTITION_COLUMNS,
+    SORT_COLUMNS,
+)
 
 _EXCHANGE_TYPE = from_arrow_schema(EXCHANGE).json()
 
@@ -40,12 +46,10 @@ def select(frame: DataFrame, names: tuple[str, ...]) -> DataFrame:
     return DataFrame(frame._jdf.select(_columns(frame, "plain", names)), frame.sparkSession)
 
 
-def partition_by(frame: DataFrame, count: int, names: tuple[str, ...]) -> DataFrame:
-    return DataFrame(frame._jdf.repartition(count, _columns(frame, "plain", names)), frame.sparkSession)
-
-
-def sort_partitions(frame: DataFrame, names: tuple[str, ...]) -> DataFrame:
-    return DataFrame(frame._jdf.sortWithinPartitions(_columns(frame, "sort", names)), frame.sparkSession)
+def exchange(frame: DataFrame, count: int) -> DataFrame:
+    """The rows in `count` partitions by the hash of key and tag, each partition sorted for its reader."""
+    spread = frame._jdf.repartition(count, _columns(frame, "plain", PARTITION_COLUMNS))
+    return DataFrame(spread.sortWithinPartitions(_columns(frame, "sort", SORT_COLUMNS)), frame.sparkSession)
 
 
 def add_up(frame: DataFrame) -> DataFrame:

@@ -25,7 +25,7 @@ from penstock_spark.lowering.adding import adding_up, number_kernel, writing_dir
 from penstock_spark.lowering.columns import columns_for, lower_columns
 from penstock_spark.lowering.context import Context
 from penstock_spark.lowering.driver_rows import rows_by_driver
-from penstock_spark.lowering.frames import add_up, partition_by, select, sort_partitions
+from penstock_spark.lowering.frames import add_up, exchange, select
 from penstock_spark.plan.batch_plan import (
     Aggregate,
     Deferred,
@@ -69,7 +69,6 @@ from penstock_spark.worker.rows import (
     EXCHANGE,
     GROUP_COLUMNS,
     NUMBER_COLUMNS,
-    PARTITION_COLUMNS,
     SORT_COLUMNS,
 )
 from penstock_spark.worker.stage import stage_function
@@ -171,15 +170,15 @@ def _read(stage: Stage, plan: Plan, context: Context) -> tuple[DataFrame, tuple[
             return select(spread, _PAGES), (PageRoot(_edge(step)),), 1
         case Aggregate(groupings, sources):
             totals = add_up(context.read_all(sources, (*GROUP_COLUMNS, *NUMBER_COLUMNS)))
-            return totals, tuple(_totals_root(tag, step, plan) for tag, step in groupings), 1
+            return totals, tuple(_group_root(tag, step, None, plan, context.without) for tag, step in groupings), 1
         case Exchange(groupings, sources, strategies):
             columns = tuple(dict.fromkeys((*GROUP_COLUMNS, *SORT_COLUMNS, "value")))
-            frame = partition_by(context.read_all(sources, columns), context.partitions, PARTITION_COLUMNS)
+            frame = exchange(context.read_all(sources, columns), context.partitions)
             roots = tuple(
                 _group_root(tag, step, strategy, plan, context.without)
                 for (tag, step), strategy in zip(groupings, strategies, strict=True)
             )
-            return sort_partitions(frame, SORT_COLUMNS), roots, 1
+            return frame, roots, 1
 
 
 def _inline(
@@ -195,8 +194,10 @@ def _edge(step: Step) -> int:
     return step.outputs[0].edge
 
 
-def _group_root(tag: int, step: Step, strategy: Strategy, plan: Plan, without: Set[str]) -> Root:
+def _group_root(tag: int, step: Step, strategy: Strategy | None, plan: Plan, without: Set[str]) -> Root:
     windowing = windowing_of(plan.graph, step.inputs[0])
+    if strategy is None:
+        return TotalsRoot(_edge(step), tag, windowing)
     if isinstance(step.primitive, StatefulParDo):
         return StatefulRoot(step.label, tag, windowing.allowed_lateness.micros)
     combine = step.primitive.fn if isinstance(step.primitive, CombinePerKey) else None
@@ -207,10 +208,6 @@ def _group_root(tag: int, step: Step, strategy: Strategy, plan: Plan, without: S
         )
     kernel = number_kernel(windowing, combine, without)
     return GroupRoot(_edge(step), tag, windowing, combine, step.where, step.label, kernel)
-
-
-def _totals_root(tag: int, step: Step, plan: Plan) -> TotalsRoot:
-    return TotalsRoot(_edge(step), tag, windowing_of(plan.graph, step.inputs[0]))
 
 
 def step_spec(step: Step, graph: Graph, without: Set[str]) -> StepSpec:

@@ -28,7 +28,10 @@ def lift_combiners(graph: Graph) -> Graph:
     gone: set[str] = set()
     for group in graph.steps:
         combine = _only_combine(group, readers)
-        if combine is not None and retracting.isdisjoint(group.inputs) and not _looks(graph, group):
+        if combine is not None and retracting.isdisjoint(group.inputs):
+            if looks_at_last_pane(windowing_of(graph, group.inputs[0]).triggerfn):
+                # The trigger looks at the values of a window, and would see the combine's results instead.
+                continue
             assert isinstance(combine.primitive, ParDo)
             lifted[combine.label] = replace(
                 combine, primitive=CombinePerKey(combine.primitive.dofn.combinefn), inputs=group.inputs
@@ -36,11 +39,6 @@ def lift_combiners(graph: Graph) -> Graph:
             gone.add(group.label)
     steps = tuple(lifted.get(step.label, step) for step in graph.steps if step.label not in gone)
     return replace(graph, steps=steps)
-
-
-def _looks(graph: Graph, group: Step) -> bool:
-    """Whether the trigger of a group looks at the values of the windows: it would see results instead."""
-    return looks_at_last_pane(windowing_of(graph, group.inputs[0]).triggerfn)
 
 
 def _only_combine(group: Step, readers: dict[int, list[Step]]) -> Step | None:

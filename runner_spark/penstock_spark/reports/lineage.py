@@ -67,9 +67,5 @@ def _written(sink: Any, given: tuple[Any, ...] | None) -> Iterator[str]:
         yield from names
     else:
         # The alphabetically first and last names share exactly the prefix that all names share.
-        common = itertools.takewhile(_is_pair, zip(min(names), max(names), strict=False))
-        yield "".join(one for one, _ in common) + "*"
-
-
-def _is_pair(both: tuple[str, str]) -> bool:
-    return both[0] == both[1]
+        pairs = zip(min(names), max(names), strict=False)
+        yield "".join(one for one, _ in itertools.takewhile(lambda pair: pair[0] == pair[1], pairs)) + "*"

@@ -50,7 +50,7 @@ def quiet_about_death(context: SparkContext) -> None:
     print_error = server.handle_error
 
     def handle_error(*args: Any) -> None:
-        if not java_is_dead(_ECHO_SECONDS):
+        if not _is_java_dead():
             print_error(*args)
 
     vars(server)["handle_error"] = handle_error
@@ -59,18 +59,13 @@ def quiet_about_death(context: SparkContext) -> None:
 def _is_no_echo(record: logging.LogRecord) -> bool:
     if record.msg == "KeyboardInterrupt while sending command.":
         return False  # The user knows, and the run says what became of it.
-    return record.msg != "Exception while sending command." or not java_is_dead(_ECHO_SECONDS)
+    return record.msg != "Exception while sending command." or not _is_java_dead()
 
 
-def java_is_dead(seconds: float = 0.0) -> bool:
-    """Whether the Java process of this program is known to have ended, or was forgotten.
-
-    Args:
-        seconds: How long to wait for its end.
-    """
+def _is_java_dead() -> bool:
     from pyspark import SparkContext
 
-    return SparkContext._gateway is None or _ended(seconds) is not None
+    return SparkContext._gateway is None or _ended(_ECHO_SECONDS) is not None
 
 
 def _ended(seconds: float) -> int | None:
