@@ -82,7 +82,7 @@ def test_packages_that_a_chosen_python_lacks_are_named(
     context, monkeypatch: pytest.MonkeyPatch, tmp_path: Path
 ) -> None:
     monkeypatch.setattr(context, "pythonExec", str(_python_without_packages(tmp_path, "bare")))
-    told = r"(?s)no pyarrow and no pandas.*and no penstock\n  in .*bare, which .*\n  hint: install pyarrow"
+    told = r"(?s)lacks pyarrow, pandas.*, penstock\n  in .*bare, which .*\n  hint: install pyarrow"
     with pytest.raises(RunnerError, match=told):
         check_workers_python(context, is_local=True)
 

@@ -103,7 +103,7 @@ def _ask(context: SparkContext, needed: Sequence[str]) -> None:
     packages = [name.removesuffix("_spark").replace("_", "-") for name in needed]
     if missing := [name for name, is_there in zip(packages, found, strict=True) if not is_there]:
         raise RunnerError(
-            f"the workers' Python lacks {' and '.join(missing)}",
+            f"the workers' Python lacks {', '.join(missing)}",
             where=_where(context.pythonExec),
             hint=f"install {' '.join(missing)} there, or set PYSPARK_PYTHON to another Python before you make the "
             "session",
