@@ -21,7 +21,7 @@ from penstock.coders import coders
 from penstock.io import fileio, filesystem, iobase, parquetio, range_trackers, restriction_trackers, textio
 from penstock.io.columnar import field_names
 from penstock.io.compression import inflate
-from penstock.io.filesystem import BeamIOError, CompressionTypes
+from penstock.io.filesystem import BeamIOError, CompressionTypes, LocalFileSystem
 from penstock.io.filesystems import FileSystems
 from penstock.io.records import records
 from penstock.io.text_source import TextSource
@@ -314,3 +314,29 @@ def test_the_state_of_an_estimator_is_the_watermark_that_was_told():
     estimator.observe_timestamp(Timestamp(15))
     assert estimator.get_estimator_state() == Timestamp(10)
     assert estimator.current_watermark() == estimator.get_estimator_state() == Timestamp(15)
+
+
+@pytest.mark.parametrize(
+    ("pattern", "found", "looked_at"),
+    [
+        ("{}/*.txt", ["a.txt"], 1),
+        ("{}/*/*.txt", ["one/b.txt"], 2),
+        ("{}/o*/t*/*.txt", ["one/two/c.txt"], 3),
+        ("{}/**.txt", ["a.txt", "one/b.txt", "one/two/c.txt"], 3),
+        ("{}/one?b.txt", ["one/b.txt"], 3),
+    ],
+)
+def test_a_pattern_is_looked_for_no_deeper_than_it_can_match(
+    pattern: str, found: list[str], looked_at: int, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    for name in ("a.txt", "one/b.txt", "one/two/c.txt"):
+        (tmp_path / name).parent.mkdir(exist_ok=True)
+        (tmp_path / name).write_text("x")
+    seen: list[str] = []
+    look = LocalFileSystem.metadata
+    monkeypatch.setattr(
+        LocalFileSystem, "metadata", lambda self, path: (seen.append(path), look(self, path))[1]
+    )
+    (result,) = FileSystems.match([pattern.format(tmp_path)])
+    assert [str(Path(each.path).relative_to(tmp_path)) for each in result.metadata_list] == found
+    assert len(seen) == looked_at

@@ -170,7 +170,11 @@ def _read(stage: Stage, plan: Plan, context: Context) -> tuple[DataFrame, tuple[
             return select(spread, _PAGES), (PageRoot(_edge(step)),), 1
         case Aggregate(groupings, sources):
             totals = add_up(context.read_all(sources, (*GROUP_COLUMNS, *NUMBER_COLUMNS)))
-            return totals, tuple(_group_root(tag, step, None, plan, context.without) for tag, step in groupings), 1
+            return (
+                totals,
+                tuple(_group_root(tag, step, None, plan, context.without) for tag, step in groupings),
+                1,
+            )
         case Exchange(groupings, sources, strategies):
             columns = tuple(dict.fromkeys((*GROUP_COLUMNS, *SORT_COLUMNS, "value")))
             frame = exchange(context.read_all(sources, columns), context.partitions)

@@ -162,12 +162,16 @@ class FileSystem:
             found = [self.metadata(pattern)] if self.exists(pattern) else []
         else:
             matches = re.compile(translate_pattern(pattern)).match
-            listed = self._list(self._folder_of(prefix))
+            listed = self._candidates(self._folder_of(prefix), pattern)
             found = sorted((each for each in listed if matches(each.path)), key=lambda each: each.path)
         return MatchResult(pattern, found if limit is None else found[:limit])
 
     def _folder_of(self, prefix: str) -> str:
         return prefix.rpartition("/")[0] if self.has_dirs() else prefix
+
+    def _candidates(self, folder: str, pattern: str) -> Iterable[FileMetadata]:
+        """The files below a folder, or fewer, among which are all that a pattern matches."""
+        return self._list(folder)
 
     def create(
         self,
@@ -247,8 +251,18 @@ class LocalFileSystem(FileSystem):
     def _folder_of(self, prefix: str) -> str:
         return os.path.dirname(prefix)
 
-    def _list(self, dir_or_prefix: str) -> Iterator[FileMetadata]:
-        for folder, _, names in os.walk(dir_or_prefix or "."):
+    def _candidates(self, folder: str, pattern: str) -> Iterator[FileMetadata]:
+        if re.search(r"\*\*|[\[?]", pattern):
+            return self._list(folder)
+        # A single star stays within one folder, so that no file further down can match.
+        return self._list(folder, pattern[len(folder) :].strip(os.sep).count(os.sep))
+
+    def _list(self, dir_or_prefix: str, depth: int | None = None) -> Iterator[FileMetadata]:
+        top = dir_or_prefix or "."
+        for folder, folders, names in os.walk(top):
+            below = folder[len(top) :].strip(os.sep)
+            if depth is not None and (below.count(os.sep) + 1 if below else 0) >= depth:
+                folders.clear()
             for name in names:
                 path = (
                     os.path.join(folder, name)
