@@ -13,7 +13,7 @@ from penstock_spark.passes.driver_rows import driver_rows
 from penstock_spark.passes.fuse import fuse
 from penstock_spark.passes.levels import levels
 from penstock_spark.passes.lift_combiners import lift_combiners
-from penstock_spark.passes.native import hosted_groupings
+from penstock_spark.passes.native import grouping_strategies
 from penstock_spark.passes.one_round import one_round
 from penstock_spark.passes.prune import prune
 from penstock_spark.passes.record_groupings import record_groupings
@@ -144,7 +144,7 @@ def optimise(graph: Graph, target: Target = Target()) -> Graph:
 def batch_plan(graph: Graph, target: Target = Target()) -> Plan:
     """The plan of an optimised graph: which steps run together, and which Spark operators run them."""
     units = fuse(graph)
-    plan = choose(graph, units, hosted_groupings(graph, units, target.without))
+    plan = choose(graph, units, grouping_strategies(graph, units, target.without))
     return plan if "driver_rows" in target.without else driver_rows(plan)
 
 

@@ -26,7 +26,7 @@ from penstock_spark.compiler import PASSES, STREAM_PASSES, Pass, Target, batch_p
 from penstock_spark.formats.registry import table_of_schema
 from penstock_spark.passes import choose, fuse, lift_combiners
 from penstock_spark.passes.levels import levels
-from penstock_spark.passes.native import hosted_groupings
+from penstock_spark.passes.native import grouping_strategies
 from penstock_spark.passes.side_views import side_views
 from penstock_spark.plan.batch_plan import OutputReference, Plan, Stage, ViewNode, WriteNode, show_plan
 from penstock_spark.plan.column_plan import ColumnsSource
@@ -98,7 +98,7 @@ def texts_of(name: str, build: golden_pipelines.Build) -> Iterator[tuple[str, st
     yield "graph", graph.show(optimised)
     units = fuse.fuse(optimised)
     if name == "native":
-        hosted = hosted_groupings(optimised, units)
+        hosted = grouping_strategies(optimised, units)
         yield "hosted", "\n".join(f"{label}: {strategy}" for label, strategy in hosted.items())
     else:
         yield ("units", shown_units(units)) if name == "fuse" else ("plan", show_plan(plan_of(found)))

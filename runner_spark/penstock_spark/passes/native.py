@@ -19,7 +19,7 @@ from penstock_spark.plan.windowing import windowing_of
 _KEY_TYPES = (str, int, bytes, bool, float, type(None))
 
 
-def hosted_groupings(
+def grouping_strategies(
     graph: Graph, units: tuple[Unit, ...], without: Set[str] = frozenset()
 ) -> dict[str, Strategy]:
     """The groupings that Python does, by label, with how and why; Spark's own aggregate does all others.
@@ -33,7 +33,7 @@ def hosted_groupings(
     groupings = {
         unit.number: unit.root for unit in units if isinstance(unit.root, Step) and _is_grouping(unit)
     }
-    strategies = {number: hosting_of(graph, step, retracting) for number, step in groupings.items()}
+    strategies = {number: strategy_of(graph, step, retracting) for number, step in groupings.items()}
     readers = _readers(graph, units, {number for number, strategy in strategies.items() if strategy is None})
     found: dict[str, Strategy] = {}
     for number, step in groupings.items():
@@ -81,7 +81,7 @@ def _frame(unit: Unit) -> object:
     return ("inline", unit.level) if is_inline(unit.root) else unit.number
 
 
-def hosting_of(graph: Graph, step: Step, retracting: Set[int]) -> Strategy | None:
+def strategy_of(graph: Graph, step: Step, retracting: Set[int]) -> Strategy | None:
     """How Python has to do a grouping; None if Spark can do it.
 
     Args:

@@ -22,7 +22,7 @@ class Header:
 
     Attributes:
         clock_micros: Processing time at the end of the last micro-batch.
-        watermark updates: Where watermarks are, by origin, then by percentile, then by producer.
+        watermark_updates: Where watermarks are, by origin, then by percentile, then by producer.
         estimators: The states of the watermark estimators, by source.
         sent: Where the shard's own watermarks are, as far as each level has been told, by grouping and level.
         notes: What is known of the pages of each grouping, by its label.

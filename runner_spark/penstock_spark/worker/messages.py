@@ -10,11 +10,12 @@ from penstock_spark.worker.batch import Batch
 
 
 class LogicalTime(NamedTuple):
-    """A moment of the timeline; at one moment elements come first, then watermarks, then what waits for the clock.
+    """A point of the timeline; at one logical time elements come first, then watermarks, then timers of the clock.
 
     Attributes:
         step: The step of the input that leads to it; steps ascend over the whole life of a pipeline.
-        clock_micros: Processing time. Between two steps there is a moment for each time something was due by the clock.
+        clock_micros: Processing time. Between two steps there is a logical time for each time
+            something was due by the clock.
     """
 
     step: int
@@ -22,10 +23,10 @@ class LogicalTime(NamedTuple):
 
 
 class WatermarkUpdate(NamedTuple):
-    """A watermark, from a moment on.
+    """A watermark, from a logical time on.
 
     Attributes:
-        moment: The moment.
+        logical_time: When it holds, or when the elements arrive.
         origin: What it is the watermark of: the label of a source, or of a grouping.
         producer: Which part of it; the minimum of all parts counts.
         micros: Where it is.
@@ -40,15 +41,15 @@ class WatermarkUpdate(NamedTuple):
 
 
 Place = tuple[Any, ...]
-"""Where elements stand in what their source has read, for the order of those that arrive at one moment: the source, and
-for example the file and the offset in it. Empty where the order of the producers says it."""
+"""The place of elements in their source, which orders those of one logical time: the source, and for example the file and
+the offset in it. Empty where the order of the producers decides."""
 
 
 class Part(NamedTuple):
-    """Elements that arrive at one moment, one by one or combined.
+    """Elements that arrive at one logical time, one by one or combined.
 
     Attributes:
-        moment: The moment.
+        logical_time: When it holds, or when the elements arrive.
         names: Their encoded keys.
         batch: Their values, with timestamps, windows and panes. Of combined elements: what those of one key and window
             come to, a list of values or an accumulator, with that window.
@@ -75,11 +76,11 @@ class Message:
     Attributes:
         producer: Orders the messages of a micro-batch.
         number: Orders those of one producer.
-        timeline: The moments of the micro-batch at which the input does something, if this producer knows them.
+        timeline: The logical times of the micro-batch at which the input does something, if this producer knows them.
         ends: Those of them at which the clock stays, so that what is due at that very time fires as well.
         watermark_updates: Watermarks.
-        summaries: What a task saw of its source's watermark, as (moment, source, summary).
-        signals: Signals from outside, as (moment, name).
+        summaries: What a task saw of its source's watermark, as (logical time, source, summary).
+        signals: Signals from outside, as (logical time, name).
         parts: Elements, by the label of their grouping.
         carried: The keys that their names alone do not tell, by name.
     """
