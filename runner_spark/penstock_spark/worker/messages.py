@@ -41,8 +41,8 @@ class WatermarkUpdate(NamedTuple):
 
 
 Place = tuple[Any, ...]
-"""The place of elements in their source, which orders those of one logical time: the source, and for example the file and
-the offset in it. Empty where the order of the producers decides."""
+"""The place of elements in their source, which orders those of one logical time: the source, and for example
+the file and the offset in it. Empty where the order of the producers decides."""
 
 
 class Part(NamedTuple):
