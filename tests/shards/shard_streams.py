@@ -98,7 +98,7 @@ class Stream:
 
     def batch(self, events: list[Event], ends: bool = False) -> None:
         """One micro-batch."""
-        messages = self._packets(events, ends)
+        messages = self._messages(events, ends)
         grouping = Grouping(GROUPING, self.working, (WatermarkInput(SOURCE, 1),), (2,))
         for number in range(self.shards):
             header = Header.decoded(self.headers[number])
@@ -119,7 +119,7 @@ class Stream:
             self.outputs.append(shard.outputs[GROUPING])
             self.headers[number] = header.encoded()
 
-    def _packets(self, events: list[Event], ends: bool) -> list[Message]:
+    def _messages(self, events: list[Event], ends: bool) -> list[Message]:
         messages = [Message((0, 0)) for _ in range(self.shards)]
         for event in events:
             clock = getattr(event, "clock_micros", None)

@@ -35,12 +35,12 @@ from penstock_spark.aggregates.kernels import adding_of
 from penstock_spark.reports.failure import StepFailed, find_failure
 from penstock_spark.stream import combining
 from penstock_spark.stream.arrivals import arrive, by_grouping
-from penstock_spark.stream.combining import CombiningWriter, packet_writer
+from penstock_spark.stream.combining import CombiningWriter, message_writer
 from penstock_spark.stream.key_pages import KeyPages
 from penstock_spark.stream.keys import KeyTable
 from penstock_spark.stream.page_index import PageNotes
-from penstock_spark.stream.program import PacketWriterSpec
-from penstock_spark.stream.writer import Outbox, PacketWriter
+from penstock_spark.stream.program import MessageWriterSpec
+from penstock_spark.stream.writer import MessageWriter, Outbox
 from penstock_spark.worker.batch import Batch, dumps, loads
 from penstock_spark.worker.fixed_windows import FixedAssigner
 from penstock_spark.worker.messages import LogicalTime, Message, Part
@@ -51,11 +51,11 @@ PRODUCERS = 3
 
 
 def writer_of(windowing: Windowing, combine: Any = None, outbox: Outbox | None = None) -> CombiningWriter:
-    spec = PacketWriterSpec(0, GROUPING, "at step 'Group'", 1, windowing, combine, combines_early=True)
+    spec = MessageWriterSpec(0, GROUPING, "at step 'Group'", 1, windowing, combine, combines_early=True)
     outbox = outbox or Outbox((0, 0), 1, [1])
     if outbox.now == LogicalTime(0, 0):
         outbox.now = NOON
-    writer = packet_writer(spec, outbox, MetricsContainer(GROUPING))
+    writer = message_writer(spec, outbox, MetricsContainer(GROUPING))
     assert isinstance(writer, CombiningWriter)
     return writer
 
@@ -314,8 +314,8 @@ def test_what_goes_wrong_names_the_step(combine: Any, batch: Batch, message: str
 
 
 def test_without_the_flag_elements_travel_one_by_one() -> None:
-    spec = PacketWriterSpec(0, GROUPING, "at step 'Group'", 1)
-    assert type(packet_writer(spec, Outbox((0, 0), 1, [1]), MetricsContainer(GROUPING))) is PacketWriter
+    spec = MessageWriterSpec(0, GROUPING, "at step 'Group'", 1)
+    assert type(message_writer(spec, Outbox((0, 0), 1, [1]), MetricsContainer(GROUPING))) is MessageWriter
 
 
 # Any grouping whose trigger tells no one element from many.
@@ -336,15 +336,15 @@ class CombinedStream(Stream):
         self._combine = combine
         self._random = random
 
-    def _packets(self, events: list[Event], ends: bool) -> list[Message]:
+    def _messages(self, events: list[Event], ends: bool) -> list[Message]:
         outboxes = [Outbox((0, number), self.shards, [1]) for number in range(PRODUCERS)]
         writers = [writer_of(self.machine.windowing, self._combine, outbox) for outbox in outboxes]
         messages = [Message((0, 0)) for _ in range(self.shards)]
         for together in logical_times_of(events):
             if not isinstance(together[0], Arrive):
-                self._add_to(messages, super()._packets(together, False))
+                self._add_to(messages, super()._messages(together, False))
                 continue
-            self._add_to(messages, super()._packets([together[0]], False), with_parts=False)
+            self._add_to(messages, super()._messages([together[0]], False), with_parts=False)
             for event in together:
                 assert isinstance(event, Arrive)
                 writer = self._random.choice(writers)
@@ -354,7 +354,7 @@ class CombinedStream(Stream):
         for writer in writers:
             list(writer.finish_bundle())
             self._add_to(messages, [writer.outbox.messages[1, shard] for shard in range(self.shards)])
-        self._add_to(messages, super()._packets([], ends))
+        self._add_to(messages, super()._messages([], ends))
         return messages
 
     def _add_to(self, messages: list[Message], others: Iterable[Message], with_parts: bool = True) -> None:

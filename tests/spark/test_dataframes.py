@@ -109,7 +109,7 @@ def test_pairs_and_lists_of_rows_become_structs(spark):
 def test_an_unknown_type_is_refused_before_anything_runs(spark):
     pipeline = beam.Pipeline(spark=spark)
     values = pipeline | beam.Create([object]).with_output_types(beam.typehints.Any)
-    with pytest.raises(ValueError, match="no column can hold the type Any") as refused:
+    with pytest.raises(ValueError, match="a column cannot hold the type Any") as refused:
         to_dataframe(values)
     assert "test_dataframes.py" in str(refused.value)
 

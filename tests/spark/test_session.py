@@ -79,7 +79,9 @@ def test_the_environment_of_the_program_is_not_changed(spark: SparkSession) -> N
 
 def test_a_connect_session_is_refused_with_a_hint() -> None:
     remote = type("SparkSession", (), {"__module__": "pyspark.sql.connect.session"})()
-    with pytest.raises(UnsupportedByRunner, match=r"(?s)Spark Connect.*\n  hint: use spark-submit"):
+    with pytest.raises(
+        UnsupportedByRunner, match=r"(?s)Spark Connect.*\n  hint: start the program with spark-submit"
+    ):
         session_for(SessionOptions(spark=remote))
 
 

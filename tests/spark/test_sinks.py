@@ -306,7 +306,7 @@ def test_tables_become_parquet_records(tmp_path: Path, write: Any, scheme: str) 
 
 @SCHEMES
 @pytest.mark.parametrize(
-    ("value", "problem"), [({"a": "secret"}, "field a does not fit"), ("secret", "no record")]
+    ("value", "problem"), [({"a": "secret"}, "field a does not fit"), ("secret", "has no named fields")]
 )
 def test_values_that_do_not_fit_the_schema_are_an_error_without_the_value(
     tmp_path: Path, write: Any, scheme: str, value: Any, problem: str
@@ -383,7 +383,7 @@ def test_rows_become_one_json_list(tmp_path: Path, write: Any) -> None:
 
 
 def test_elements_without_fields_are_no_rows(tmp_path: Path, write: Any) -> None:
-    with pytest.raises(PySparkException, match="no record with named fields"):
+    with pytest.raises(PySparkException, match="has no named fields"):
         write(WriteToCsv(f"{tmp_path}/o"), ["secret"])
     assert list(tmp_path.iterdir()) == []
 

@@ -11,7 +11,7 @@ from penstock.transforms.ready_combiners import PairWithNothing
 from penstock.windows.window_fn import FixedWindows, Sessions
 from penstock_spark.aggregates.kernels import Kernel, kernel_of
 from penstock_spark.stream.combining import adds_pairs
-from penstock_spark.stream.program import LevelWriter, PacketWriterSpec
+from penstock_spark.stream.program import LevelWriter, MessageWriterSpec
 from penstock_spark.worker.keys import merges_in_one_pass, rank_of
 from penstock_spark.worker.program import GroupWriterSpec, StepSpec, WriterSpec
 
@@ -83,6 +83,6 @@ def _takes(step: StepSpec, writer: Writer) -> bool:
             return writer.takes_sessions
         case AssignWindows(), GroupWriterSpec() if type(step.windowing.windowfn) is FixedWindows:
             return writer.takes_pairs
-        case AssignWindows(), PacketWriterSpec() if type(step.windowing.windowfn) is FixedWindows:
+        case AssignWindows(), MessageWriterSpec() if type(step.windowing.windowfn) is FixedWindows:
             return adds_pairs(writer)
     return False

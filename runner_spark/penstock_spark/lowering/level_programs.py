@@ -19,7 +19,7 @@ from penstock_spark.stream.combining import may_combine_early
 from penstock_spark.stream.program import (
     GroupingSpec,
     LevelProgram,
-    PacketWriterSpec,
+    MessageWriterSpec,
     ReadingSpec,
     RecordedSource,
     SinkPagesSpec,
@@ -52,7 +52,7 @@ def level_program(
         encoders: Make the encoders of the sinks whose rows the part makes, by the sink's number.
     """
     writers = (
-        *(_packets(plan, edge, step, context.without) for edge, step in part.writes),
+        *(_messages(plan, edge, step, context.without) for edge, step in part.writes),
         *(
             SpreadWriterSpec(edge, step.label, step.where, plan.level_of[step.label], side)
             for edge, step, side in part.views
@@ -106,9 +106,9 @@ def _step(step: Step, graph: Graph, without: Set[str]) -> StepSpec:
     return replace(spec, primitive=None) if isinstance(step.primitive, Reshuffle) else spec
 
 
-def _packets(
+def _messages(
     plan: StreamPlan, edge: int, step: Step, without: Set[str]
-) -> PacketWriterSpec | SpreadWriterSpec:
+) -> MessageWriterSpec | SpreadWriterSpec:
     """The writer of elements for a grouping; recorded input is never combined before it arrives."""
     if isinstance(step.primitive, WaitingParDo):
         return SpreadWriterSpec(edge, step.label, step.where, plan.level_of[step.label])
@@ -122,7 +122,7 @@ def _packets(
         and len(step.outputs) == 1
         and may_combine_early(windowing, combine, _input_retracts(plan, step))
     )
-    return PacketWriterSpec(
+    return MessageWriterSpec(
         edge, step.label, step.where, plan.level_of[step.label], windowing, combine, combines_early
     )
 

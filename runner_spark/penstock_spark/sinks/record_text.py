@@ -48,10 +48,11 @@ class RecordText:
     def of(self, values: Sequence[Any], first: bool) -> bytes:
         """The text of some records, and of the header if they are the first of a file."""
         records = [plain(value) for value in values]
-        if not all(isinstance(record, dict) for record in records):
+        other = next((record for record in records if not isinstance(record, dict)), records)
+        if other is not records:
             raise TypeError(
                 three_parts(
-                    "an element is no record with named fields",
+                    f"an element of type {type(other).__name__} has no named fields",
                     where=self.where,
                     hint="make it a Row, e.g. with beam.Select, or a NamedTuple",
                 )

@@ -16,8 +16,8 @@ from penstock_spark.aggregates.kernels import Adding, kernel_of
 from penstock_spark.aggregates.loops import kind_of_keys, loop_of
 from penstock_spark.reports.failure import guarded, step_failed
 from penstock_spark.stream.grouping_state import stream_adding
-from penstock_spark.stream.program import PacketWriterSpec
-from penstock_spark.stream.writer import Outbox, PacketWriter, shard_of
+from penstock_spark.stream.program import MessageWriterSpec
+from penstock_spark.stream.writer import MessageWriter, Outbox, shard_of
 from penstock_spark.worker.batch import Batch, Windows, by_windows
 from penstock_spark.worker.fixed_windows import FixedAssigner
 from penstock_spark.worker.group_write import split_pairs, unexpected_retraction
@@ -50,7 +50,7 @@ def may_combine_early(windowing: Any, combine: Any, input_retracts: bool) -> boo
     return program_of(windowing, combine, input_retracts).takes_arrivals
 
 
-def adds_pairs(spec: PacketWriterSpec) -> bool:
+def adds_pairs(spec: MessageWriterSpec) -> bool:
     """Whether a writer adds pairs up as they come: it combines early, and of the values of a key and a window only what
     they come to, and their number, has to be known.
     """
@@ -62,13 +62,13 @@ def adds_pairs(spec: PacketWriterSpec) -> bool:
     )
 
 
-def packet_writer(
-    spec: PacketWriterSpec, outbox: Outbox, metrics: MetricsContainer
-) -> PacketWriter | CombiningWriter:
+def message_writer(
+    spec: MessageWriterSpec, outbox: Outbox, metrics: MetricsContainer
+) -> MessageWriter | CombiningWriter:
     """The writer that a plan asks for."""
     if spec.combines_early:
         return CombiningWriter(spec, outbox, metrics)
-    return PacketWriter(spec.label, spec.level, spec.where, outbox, metrics)
+    return MessageWriter(spec.label, spec.level, spec.where, outbox, metrics)
 
 
 class _Group(NamedTuple):
@@ -113,7 +113,7 @@ class CombiningWriter(Quiet):
         metrics: The step's metrics.
     """
 
-    def __init__(self, spec: PacketWriterSpec, outbox: Outbox, metrics: MetricsContainer) -> None:
+    def __init__(self, spec: MessageWriterSpec, outbox: Outbox, metrics: MetricsContainer) -> None:
         self.spec = spec
         self.outbox = outbox
         self._guard = partial(guarded, metrics, spec.where)

@@ -134,7 +134,7 @@ class WaitingSpec:
 
 
 @dataclass(frozen=True, eq=False)
-class PacketWriterSpec:
+class MessageWriterSpec:
     """Pairs go to a grouping of a later level.
 
     Attributes:
@@ -208,7 +208,7 @@ class SinkRowsSpec:
     make_encoder: Callable[[], Any]
 
 
-LevelWriter = PacketWriterSpec | SpreadWriterSpec | SinkPagesSpec | SinkRowsSpec
+LevelWriter = MessageWriterSpec | SpreadWriterSpec | SinkPagesSpec | SinkRowsSpec
 
 
 @dataclass(frozen=True, eq=False)

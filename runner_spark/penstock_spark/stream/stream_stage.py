@@ -11,7 +11,7 @@ import pyarrow as pa
 from penstock_spark.plan.stream_plan import WaitingParDo
 from penstock_spark.reports.at_work import write_down, write_down_rest
 from penstock_spark.reports.failure import LEAVING, step_failed
-from penstock_spark.stream.combining import packet_writer
+from penstock_spark.stream.combining import message_writer
 from penstock_spark.stream.program import LevelProgram, SinkPagesSpec, SinkRowsSpec, SpreadWriterSpec
 from penstock_spark.stream.spreading import SpreadWriter
 from penstock_spark.stream.writer import Outbox
@@ -130,7 +130,7 @@ class StreamStage(Stage):
             return SinkRows(spec, self.sink_rows)
         if isinstance(spec, SpreadWriterSpec):
             return SpreadWriter(spec, self.outbox, self.partition)
-        return packet_writer(self._owning(spec), self.outbox, self.container(spec.label))
+        return message_writer(self._owning(spec), self.outbox, self.container(spec.label))
 
     @contextmanager
     def running(self) -> Iterator[Callable[[Records], None]]:

@@ -48,7 +48,7 @@ class Outbox:
         return [self.messages[level, shard] for shard in range(self.shards)]
 
 
-class PacketWriter(Quiet):
+class MessageWriter(Quiet):
     """Puts pairs into the messages of the shards that their keys belong to.
 
     Args:
