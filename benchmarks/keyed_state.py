@@ -12,15 +12,11 @@ from targets import checkpoint_of, empty_target
 
 
 def bytes_per_key(worker: Worker, job: str, source: Path, keys: int) -> float:
-    """The bytes that Spark's state stores have written for a key, after one micro-batch in which all keys are new.
+    """The bytes that Spark's state stores have written for a key, after one micro-batch in which all keys are
+    new.
 
-    They are compressed, by Spark's default for everybody, and have all that a contender keeps: also its timers.
-
-    Args:
-        worker: The contender.
-        job: Its job that reads everything in one micro-batch and then stops, before anything is over.
-        source: The folder of the input.
-        keys: How many keys that has.
+    They are compressed, by Spark's default for everybody, and include all that a contender keeps, its timers
+    too. The job reads everything in one micro-batch and then stops, before anything expires.
     """
     target = empty_target(source.parent, f"{worker.name}-{source.name}")
     worker.run(job, source=str(source), target=str(target))

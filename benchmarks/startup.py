@@ -50,11 +50,7 @@ def adopt_orphans() -> None:
 def timed(
     program: Path, arguments: Sequence[str], environment: dict[str, str], log: Path
 ) -> tuple[float, float]:
-    """The wall seconds of a program, and the processor seconds of all processes that it has started.
-
-    Raises:
-        RuntimeError: The program failed.
-    """
+    """The wall seconds of a program, and the processor seconds of all processes that it has started."""
     before, start = _children_seconds(), time.perf_counter()
     with log.open("w") as output:
         process = subprocess.Popen(

@@ -27,19 +27,14 @@ from penstock_spark.plan.stream_plan import StreamPlan, show_stream_plan
 
 @dataclass(frozen=True)
 class Target:
-    """The options of a compilation.
+    """The options of a compilation."""
 
-    Attributes:
-        mode: ``batch``, ``micro_batch`` or ``streaming``.
-        without: The optimisations that are switched off; see `penstock.options.spark.OPTIMISATIONS`.
-        record_events: How many elements and panes of each grouping a batch records; None turns recording off.
-        table_of: Returns the columns of a source.
-    """
-
-    mode: str = "batch"
+    mode: str = "batch"  # ``batch``, ``micro_batch`` or ``streaming``.
+    # The optimisations that are switched off; see `penstock.options.spark.OPTIMISATIONS`.
     without: frozenset[str] = frozenset()
+    # How many elements and panes of each grouping a batch records; None turns recording off.
     record_events: int | None = None
-    table_of: TableOf = table_before_opening
+    table_of: TableOf = table_before_opening  # Returns the columns of a source.
 
     @property
     def is_batch(self) -> bool:
@@ -48,18 +43,12 @@ class Target:
 
 @dataclass(frozen=True)
 class Pass:
-    """A pass from a graph to a graph.
+    """A pass from a graph to a graph."""
 
-    Attributes:
-        name: The name of its module and of its golden file.
-        serves: Whether the pass applies to a target.
-        switch: The name of the option that switches the pass off, if one does.
-    """
-
-    name: str
+    name: str  # The name of its module and of its golden file.
     rewrite: Callable[[Graph, Target], Graph]
-    serves: Callable[[Target], bool] = lambda target: True
-    switch: str | None = None
+    serves: Callable[[Target], bool] = lambda target: True  # Whether the pass applies to a target.
+    switch: str | None = None  # The name of the option that switches the pass off, if one does.
 
 
 def _is_batch(target: Target) -> bool:

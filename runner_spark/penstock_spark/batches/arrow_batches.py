@@ -34,11 +34,7 @@ _Make = Callable[[Any], Any] | None
 
 
 def converter(element_type: Any, batch_type: Any) -> BatchConverter[Any, Any]:
-    """The converter for tables or record batches of rows, or for arrays.
-
-    Raises:
-        TypeError: The batch type is none of them, or Arrow has no type for the elements.
-    """
+    """The converter for tables or record batches of rows, or for arrays."""
     if batch_type is pa.Array:
         return ArrayConverter(element_type)
     if batch_type not in _TABLES:

@@ -49,10 +49,7 @@ _PLAIN = (bool, int, float, str, bytes, Duration, Timestamp, datetime.date, date
 def signature_of(plan: StreamPlan, shards: int, heartbeat: str = "") -> dict[str, Any]:
     """A plan as JSON: what its state depends on, and the labels of everything else, for people.
 
-    Args:
-        plan: The plan.
-        shards: The number of shards of each level.
-        heartbeat: What starts micro-batches when no data has come: to Spark, this is a source like the others.
+    To Spark, the heartbeat is a source like the others.
     """
     retracting = retracting_edges(plan.graph, is_streaming=True)
     sources: list[dict[str, Any]] = []

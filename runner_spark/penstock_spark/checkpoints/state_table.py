@@ -142,15 +142,7 @@ def state_rows(location: str | os.PathLike[str], spark: SparkSession | None = No
 def rows_of_page(
     label: str, page: bytes, level: int, fires_empty_at_end: bool, waits: bool = False
 ) -> Iterator[StateRow]:
-    """The rows of one page of a grouping.
-
-    Args:
-        label: The label of the grouping.
-        page: The bytes of the page.
-        level: The level of the grouping.
-        fires_empty_at_end: Whether the grouping gives a pane at the end of a window in which nothing is new.
-        waits: Whether the page belongs to a step that waits for side inputs instead of a grouping.
-    """
+    """The rows of one page of a grouping or, with `waits`, of a step that waits for side inputs."""
     if waits:
         parcel = kept_in(page)
         if parcel is not None:

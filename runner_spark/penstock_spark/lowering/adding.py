@@ -19,12 +19,7 @@ Writer = WriterSpec | LevelWriter
 
 
 def adding_up(spec: GroupWriterSpec, without: Set[str]) -> GroupWriterSpec:
-    """The writer of a grouping that adds values up as fast as its kernel and its windows allow.
-
-    Args:
-        spec: The writer.
-        without: The optimisations that are switched off.
-    """
+    """The writer of a grouping that adds values up as fast as its kernel and its windows allow."""
     has_shortcuts = "shortcuts" not in without
     kernel = kernel_of(spec.combine) if has_shortcuts or spec.as_numbers else None
     if kernel is None or kernel.adding is None:
@@ -53,12 +48,7 @@ def number_kernel(windowing: Any, combine: Any, without: Set[str]) -> Kernel | N
 
 
 def writing_directly(steps: tuple[StepSpec, ...], writers: tuple[Writer, ...]) -> tuple[StepSpec, ...]:
-    """The steps of a stage; those whose work only groupings would see say that they leave it to these.
-
-    Args:
-        steps: The steps.
-        writers: The stage's writers.
-    """
+    """The steps of a stage, with a mark on each step whose work its groupings do themselves."""
     read = {edge for step in steps for edge in step.inputs}
     return tuple(
         replace(step, writes_directly=True)
@@ -69,7 +59,7 @@ def writing_directly(steps: tuple[StepSpec, ...], writers: tuple[Writer, ...]) -
 
 
 def _is_left_to(step: StepSpec, writers: tuple[Writer, ...]) -> bool:
-    """Whether all that a step gives goes to groupings that do what it would do, and do it faster."""
+    """Whether a step's only readers are groupings that do its work themselves, and faster."""
     readers = [writer for writer in writers if writer.edge == step.outputs[0][1]]
     return bool(readers) and all(_takes(step, writer) for writer in readers)
 

@@ -39,12 +39,7 @@ _TYPES = {"int": "bigint", "float": "double"}
 
 
 class ColumnMaker:
-    """Makes columns of expressions over a table.
-
-    Args:
-        column_of: Returns the column of a field.
-        where: The step, for errors.
-    """
+    """Makes columns of expressions over a table."""
 
     def __init__(self, table: Table, column_of: Callable[[str], Column], where: str) -> None:
         self._fields = table.readable

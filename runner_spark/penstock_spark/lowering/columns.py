@@ -97,14 +97,7 @@ def lower_columns(source: ColumnsSource, frame: DataFrame) -> tuple[DataFrame, C
 
 
 def columns_for(source: ColumnsSource, frame: DataFrame, schema: StructType, where: str) -> DataFrame:
-    """The frame after all operations, in the schema of a sink.
-
-    Args:
-        source: The operations.
-        frame: The frame of the open source.
-        schema: The sink's schema; a missing field becomes null.
-        where: The step that writes, for errors.
-    """
+    """The frame after all operations, in the schema of a sink; a missing field becomes null."""
     lowered = _lowered(source, frame)
     places = {name: place for place, (name, _) in enumerate(lowered.table.fields)}
     wanted = []

@@ -40,17 +40,7 @@ def level_program(
     context: Context,
     encoders: Mapping[int, Callable[[], Encoder]],
 ) -> LevelProgram:
-    """The program of one part.
-
-    Args:
-        plan: The plan.
-        part: The part.
-        timeline: The steps of recorded input.
-        recorded: The events of recorded sources.
-        reading: The source that Spark reads, if the part has one.
-        context: The run's context.
-        encoders: Make the encoders of the sinks whose rows the part makes, by the sink's number.
-    """
+    """The program of one part; `encoders` has the sinks whose rows the part makes, by the sink's number."""
     writers = (
         *(_messages(plan, edge, step, context.without) for edge, step in part.writes),
         *(

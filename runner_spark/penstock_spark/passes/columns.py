@@ -52,30 +52,21 @@ _KEY_KINDS = ("int", "str", "bool", "bytes")
 
 @dataclass(frozen=True)
 class _Found:
-    """The steps after a Read that Spark can do.
+    """The steps after a Read that Spark can do."""
 
-    Attributes:
-        operations: What Spark does.
-        last: The edge with the result.
-        is_written: Whether a sink takes the columns.
-        ends: Where the columns end, and why.
-    """
-
-    operations: tuple[Operation, ...]
-    last: int
-    is_written: bool
-    ends: str
+    operations: tuple[Operation, ...]  # What Spark does.
+    last: int  # The edge with the result.
+    is_written: bool  # Whether a sink takes the columns.
+    ends: str  # Where the columns end, and why.
 
 
 def columns(graph: Graph, table_of: TableOf) -> Graph:
     """Lets Spark itself do the steps after a Read of columns, as far as their functions are expressions.
 
-    Before: ``Read = Read(parquet) -> #0``, ``Filter(a > 1) = #0 ParDo -> #1``, ``Map = #1 ParDo -> #2``. After:
-    ``Read = Read(parquet; Filter(a > 1)) -> #1``, ``Map = #1 ParDo -> #2``.
+    Before: ``Read = Read(parquet) -> #0``, ``Filter(a > 1) = #0 ParDo -> #1``, ``Map = #1 ParDo -> #2``.
+    After: ``Read = Read(parquet; Filter(a > 1)) -> #1``, ``Map = #1 ParDo -> #2``.
 
-    Args:
-        graph: An optimised graph.
-        table_of: Called only if Spark may be able to do the first step after the Read.
+    It calls `table_of` only if Spark may be able to do the first step after the Read.
     """
     reads: dict[str, Step] = {}
     absorbed: set[str] = set()

@@ -11,12 +11,7 @@ from penstock_spark.plan.stream_plan import Clock, Level, StreamPlan, WaitingPar
 
 
 def levels(graph: Graph, mode: str) -> StreamPlan:
-    """The plan of a streaming query.
-
-    Args:
-        graph: The optimised graph.
-        mode: ``streaming`` or ``micro_batch``.
-    """
+    """The plan of a streaming query."""
     origins = _origins(graph)
     level_of: dict[str, int] = {}
     watermark_inputs: dict[str, tuple[WatermarkDependency, ...]] = {}

@@ -25,15 +25,10 @@ class Range:
 
 @dataclass(frozen=True)
 class Bounds:
-    """What is known about the numbers in a table without reading it.
+    """What is known about the numbers in a table without reading it."""
 
-    Attributes:
-        rows_max: The largest possible number of rows; None if unknown.
-        ranges: The fields whose range is known.
-    """
-
-    rows_max: int | None = None
-    ranges: Mapping[str, Range] = field(default_factory=dict)
+    rows_max: int | None = None  # The largest possible number of rows; None if unknown.
+    ranges: Mapping[str, Range] = field(default_factory=dict)  # The fields whose range is known.
 
     def range_of(self, expression: Expression) -> Range | None:
         """The range of an expression; None if the expression or a part of it may exceed 64 bits.

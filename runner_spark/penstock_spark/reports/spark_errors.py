@@ -44,17 +44,12 @@ _HINT = "set the logger penstock_spark.spark to DEBUG to see Spark's own text, a
 
 @dataclass(frozen=True)
 class Surroundings:
-    """What the code that catches an error knows.
-
-    Attributes:
-        places: The steps that Spark was running, as the second lines of errors.
-        checkpoint: The folder of a stream's state.
-    """
+    """What the code that catches an error knows."""
 
     reporting: Reporting = field(default_factory=reporting_now)
     graph: Graph | None = None
-    places: tuple[str, ...] = ()
-    checkpoint: str | None = None
+    places: tuple[str, ...] = ()  # The steps that Spark was running, as the second lines of errors.
+    checkpoint: str | None = None  # The folder of a stream's state.
 
 
 @functools.cache

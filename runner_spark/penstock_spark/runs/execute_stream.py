@@ -39,12 +39,7 @@ _FILE_CHECKSUM = "spark.sql.streaming.checkpoint.fileChecksum.enabled"
 
 
 def start(plan: StreamPlan, settings: SparkOptions, local_only: bool = False) -> StreamResult:
-    """Starts a query.
-
-    Raises:
-        ValueError: The checkpoint belongs to another pipeline, or Spark cannot use a source or sink as described.
-        Exception: Spark's exception, explained.
-    """
+    """Starts a query."""
     opened = Opened(settings, local_only)
     context = context_for(plan.graph, opened, settings)
     try:

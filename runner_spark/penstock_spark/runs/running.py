@@ -41,19 +41,7 @@ _LOGGER = logging.getLogger(__name__)
 class Running:
     """A query that has been started.
 
-    Args:
-        started: Spark's query.
-        query: What it runs.
-        checkpoint: Its state, and the folder for commands.
-        shards: The number of shards of all levels, which report their watermarks.
-        metrics: Spark's accumulator.
-        run: The run's name.
-        translate: Turns Spark's exception into the user's.
-        tidy: Called at the end.
-
-    Attributes:
-        state: One of `penstock.runners.runner.PipelineState`.
-        failure: What made it fail.
+    `translate` turns Spark's exception into the user's, and `tidy` is called at the end.
     """
 
     def __init__(
@@ -67,7 +55,7 @@ class Running:
         translate: Callable[[Exception], BaseException],
         tidy: Callable[[], None],
     ) -> None:
-        self.failure: BaseException | None = None
+        self.failure: BaseException | None = None  # What made it fail.
         self._started = started
         self._query = query
         self._checkpoint = checkpoint
@@ -86,6 +74,7 @@ class Running:
         self._drains = bool(shards) and not checkpoint.is_new and checkpoint.is_draining()
         self._backlog: Backlog | None = None
         self._next_word = 0.0
+        # One of `penstock.runners.runner.PipelineState`.
         self.state = PipelineState.DRAINING if self._drains else PipelineState.RUNNING
         # If a program ended with a running query, Spark would call it while Python shuts down.
         atexit.register(self._end_with_program)

@@ -30,7 +30,7 @@ def stop_query(started: Any, translate: Translate) -> BaseException | None:
 
 
 def state_at_end(state: str, failure: BaseException | None) -> str:
-    """The last state of a run that was in another state, of `penstock.runners.runner.PipelineState`.
+    """The last state of a run that was in another state, and perhaps failed.
 
     >>> [state_at_end(state, None) for state in ("RUNNING", "DRAINING", "CANCELLING")]
     ['DONE', 'DRAINED', 'CANCELLED']

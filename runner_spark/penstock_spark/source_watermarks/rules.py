@@ -32,11 +32,7 @@ Bounds = Mapping[Hashable, int]
 
 
 class Rule(ABC):
-    """The part of an estimator that depends on the policy; it changes nothing in place.
-
-    Attributes:
-        by_partition: Whether each partition is a lane of its own.
-    """
+    """The part of an estimator that depends on the policy; it changes nothing in place."""
 
     by_partition = False
 

@@ -31,12 +31,7 @@ _MOST_ELEMENTS = 1_000_000
 
 
 def may_combine_early(windowing: Any, combine: Any, input_retracts: bool) -> bool:
-    """Whether the elements of a grouping that arrive at one moment may be combined by the tasks that read them.
-
-    Args:
-        windowing: The input's windowing.
-        combine: The CombineFn; None for a GroupByKey.
-        input_retracts: Whether elements may take back earlier ones.
+    """Whether the tasks that read a grouping's elements may combine those of one logical time.
 
     >>> from penstock.transforms.trigger import AccumulationMode, AfterCount, AfterWatermark
     >>> from penstock.transforms.window import FixedWindows
@@ -51,8 +46,8 @@ def may_combine_early(windowing: Any, combine: Any, input_retracts: bool) -> boo
 
 
 def adds_pairs(spec: MessageWriterSpec) -> bool:
-    """Whether a writer adds pairs up as they come: it combines early, and of the values of a key and a window only what
-    they come to, and their number, has to be known.
+    """Whether a writer adds pairs up as they come: it combines early, and needs only a total and a count of
+    each key and window.
     """
     return (
         spec.combines_early
@@ -72,45 +67,32 @@ def message_writer(
 
 
 class _Group(NamedTuple):
-    """What elements come to, of one window or of several.
+    """The combined elements of one window or of several."""
 
-    Attributes:
-        windows: The window in a 1-tuple, or one such for each key.
-        names: What the keys are called.
-        helds: What the elements of each come to.
-        counts: How many there are of each.
-        timestamps: Those that matter; None if none do.
-    """
-
-    windows: Windows | list[Windows]
+    windows: Windows | list[Windows]  # The window in a 1-tuple, or such a tuple for each key.
     names: list[Any]
-    helds: list[Any]
-    counts: list[int]
-    timestamps: list[tuple[int, ...]] | None
+    helds: list[Any]  # What the elements of each key add up to.
+    counts: list[int]  # The number of elements of each key.
+    timestamps: list[tuple[int, ...]] | None  # The timestamps that may decide the output's; None if none may.
 
 
 class _Gathering(Protocol):
-    """What has come at one moment."""
+    """The arrivals of one logical time."""
 
     def add(self, names: list[Any], values: list[Any], batch: Batch) -> int:
-        """Takes elements; returns how many more entries there are."""
+        """Takes elements; returns the number of new entries."""
         ...
 
     def groups(self) -> Iterator[_Group]:
-        """What there is by now, at the end."""
+        """The groups, at the end."""
         ...
 
 
 class CombiningWriter(Quiet):
-    """Combines pairs, and puts what those of a key come to into the message of the shard that the key belongs to.
+    """Combines pairs, and puts the result of each key into the message of the key's shard.
 
-    Nothing is in a message before the end of the bundle, unless it is too much to keep: then the elements of one key,
-    window and moment are in several parts, and the shard has the rest to do.
-
-    Args:
-        spec: What to write.
-        outbox: Where the messages are, and the moment.
-        metrics: The step's metrics.
+    It fills the messages at the end of a bundle, or earlier if memory demands: then several parts hold the
+    elements of one key, window and logical time, and the shard combines them.
     """
 
     def __init__(self, spec: MessageWriterSpec, outbox: Outbox, metrics: MetricsContainer) -> None:
@@ -127,17 +109,14 @@ class CombiningWriter(Quiet):
         self._clear()
 
     def setup(self) -> None:
-        """Prepares the CombineFn."""
         if self.spec.combine is not None:
             self._guard(self.spec.combine.setup)
 
     def teardown(self) -> None:
-        """Lets the CombineFn go."""
         if self.spec.combine is not None:
             self._guard(self.spec.combine.teardown)
 
     def push(self, batch: Batch) -> Records:
-        """Takes a batch of pairs."""
         return self._pushed(batch, None)
 
     def take_fixed(self, batch: Batch, windows: FixedAssigner) -> Records:
@@ -151,7 +130,6 @@ class CombiningWriter(Quiet):
         return iter(())
 
     def finish_bundle(self) -> Records:
-        """Fills the messages."""
         self._guard(self._flush)
         return iter(())
 
@@ -175,7 +153,7 @@ class CombiningWriter(Quiet):
             self._flush()
 
     def _take_pairs(self, batch: Batch, windows: FixedAssigner | None) -> int:
-        """Takes the pairs at the beginning whose keys are texts, if each is in one window; returns how many."""
+        """Takes leading pairs whose keys are texts, if each is in one window; returns how many."""
         is_single = windows is not None or batch.has_one_window_each
         if kind_of_keys(batch.values, (str,)) is None or not is_single:
             return 0
@@ -200,7 +178,7 @@ class CombiningWriter(Quiet):
         self._entries += gathering.add(names, values, batch)
 
     def _gathering(self, are_plain: bool) -> Any:
-        """What has come at this moment and place, with keys that are called by themselves or by their encodings."""
+        """The arrivals of this logical time and place, whose names are plain keys, or encoded ones."""
         if are_plain != self._are_plain:
             self._flush()
             self._are_plain = are_plain
@@ -227,7 +205,6 @@ class CombiningWriter(Quiet):
     def _put(
         self, logical_time: LogicalTime, place: Place, group: _Group, addresses: dict[Any, tuple[bytes, int]]
     ) -> None:
-        """Puts a group into the messages of the shards of its keys."""
         shards, names = self.outbox.shards, group.names
         if new := [name for name in names if name not in addresses]:
             encoded = encode_keys(new) if self._are_plain else new
@@ -248,7 +225,6 @@ class CombiningWriter(Quiet):
                 message.carried.update({n: self._carried[n] for n in data_of_all if n in self._carried})
 
     def _part(self, logical_time: LogicalTime, group: _Group, names: list[bytes], rows: list[int]) -> Part:
-        """A part of a message, of some rows of a group."""
         timestamps = group.timestamps
         return Part(
             logical_time,
@@ -271,7 +247,6 @@ class _ByWindow:
         self._timestamps: dict[tuple[Any, Any], set[int]] = {}
 
     def add(self, names: list[Any], values: list[Any], batch: Batch) -> int:
-        """Takes elements; returns how many more entries there are."""
         more = 0
         for windows, some_names, some_values in by_windows(batch.windows, names, values):
             for window in windows:
@@ -298,7 +273,6 @@ class _ByWindow:
                     known.discard(min(known))
 
     def groups(self) -> Iterator[_Group]:
-        """What there is by now, at the end: a group for each window."""
         for window, (table, counts) in self._tables.items():
             of_names = table.accumulators()
             names, helds = list(of_names), list(of_names.values())
@@ -306,7 +280,7 @@ class _ByWindow:
             yield _Group((window,), names, helds, list(numbers), self._needed(window, names))
 
     def _needed(self, window: Any, names: list[Any]) -> list[tuple[int, ...]] | None:
-        """The timestamps of each key that matter."""
+        """The relevant timestamps of each key."""
         if self._output_times.together is None:
             return None
         nothing: set[int] = set()
@@ -314,7 +288,7 @@ class _ByWindow:
 
 
 class _AddedByWindow:
-    """What values come to by window and key, each with their number; windows do not merge."""
+    """Totals and counts of values, by window and key; windows do not merge."""
 
     def __init__(self, adding: Adding) -> None:
         self._add_by_window = loop_of(adding, "window", counts=True)
@@ -322,18 +296,14 @@ class _AddedByWindow:
         self._held: dict[Any, dict[Any, list[Any]]] = {}
 
     def add(self, names: list[Any], values: list[Any], batch: Batch) -> int:
-        """Takes elements; returns how many more entries there are."""
         own = batch.with_values(list(zip(names, values, strict=True))).exploded()
         return self.add_pairs(own, type(names[0]))[1]
 
     def add_pairs(self, batch: Batch, kind: type, fixed: FixedAssigner | None = None) -> tuple[int, int]:
-        """Takes pairs, each in one window, up to the first whose key has another type; returns how many, and how many
-        more entries there are.
+        """Takes pairs, each in one window, up to the first whose key has another type; returns the number of
+        pairs and of new entries.
 
-        Args:
-            batch: The pairs.
-            kind: The type of their keys.
-            fixed: Finds their windows by their timestamps; None if they are in windows.
+        `fixed` finds the windows of pairs by their timestamps; None if they are in windows already.
         """
         times, windows = batch.timestamps, batch.windows
         added: tuple[int, int]
@@ -354,14 +324,13 @@ class _AddedByWindow:
         return self._held.setdefault(window, {})
 
     def groups(self) -> Iterator[_Group]:
-        """What there is by now, at the end: a group for each window."""
         for window, held in self._held.items():
             helds, counts = map(list, zip(*held.values(), strict=True))
             yield _Group((window,), list(held), helds, counts, None)
 
 
 class _BySession:
-    """Elements by key; those whose sessions overlap are combined at the end, whatever else they will merge with."""
+    """Elements by key; elements in overlapping sessions are combined at the end, before further merging."""
 
     def __init__(self, fn: Any, output_times: OutputTimes, merge_touching: bool) -> None:
         self._fn = fn
@@ -370,7 +339,6 @@ class _BySession:
         self._elements: dict[Any, tuple[list[Any], list[Any], list[int]]] = {}
 
     def add(self, names: list[Any], values: list[Any], batch: Batch) -> int:
-        """Takes elements; each is an entry until the end."""
         rows = batch.with_values(values).rows()
         for name, (value, timestamp_micros, windows, _) in zip(names, rows, strict=True):
             own = self._elements.get(name)
@@ -383,7 +351,6 @@ class _BySession:
         return len(values)
 
     def groups(self) -> Iterator[_Group]:
-        """What there is by now, at the end."""
         group = _Group([], [], [], [], None if self._output_times.together is None else [])
         assert isinstance(group.windows, list)
         for name, (windows, values, timestamps) in self._elements.items():

@@ -28,49 +28,30 @@ Parts = Iterable[tuple[Part, Message]]
 
 @dataclass(frozen=True, eq=False)
 class WatermarkInput:
-    """What a watermark depends on.
+    """A watermark that another one depends on."""
 
-    Attributes:
-        origin: The label of a source, or of a grouping.
-        producers: The number of its parts; until all have spoken, nothing is known.
-    """
-
-    origin: str
-    producers: int
+    origin: str  # The label of a source, or of a grouping.
+    producers: int  # The number of its parts; until all have reported, it is unknown.
 
 
 @dataclass(frozen=True, eq=False)
 class Grouping:
-    """A grouping of the level.
+    """A grouping of the level."""
 
-    Attributes:
-        label: Its label, which also names its state.
-        machine: Its machine.
-        watermark_inputs: What its input's watermark depends on.
-        readers: The levels that depend on its output's watermark.
-        give: Sends on what a stateful DoFn gave; None for groupings proper, which give panes.
-    """
-
-    label: str
+    label: str  # The label, which also names its state.
     machine: GroupingMachine | StatefulMachine | ColumnMachine
-    watermark_inputs: tuple[WatermarkInput, ...]
-    readers: tuple[int, ...]
+    watermark_inputs: tuple[WatermarkInput, ...]  # What its input's watermark depends on.
+    readers: tuple[int, ...]  # The levels that depend on its output's watermark.
+    # Sends a stateful DoFn's results on; None for groupings proper, which give panes.
     give: Callable[[Iterable[Given]], Records] | None = None
 
 
 class Operator(Protocol):
-    """Something with state and a watermark that a shard hosts.
+    """Something with state and a watermark that a shard hosts."""
 
-    Attributes:
-        watermark_inputs: What its input's watermark depends on.
-        side_watermark_inputs: What those of its side inputs depend on, if it waits for any.
-        readers: The levels that depend on its output's watermark.
-        times: The times that it knows.
-    """
-
-    watermark_inputs: tuple[WatermarkInput, ...]
-    side_watermark_inputs: tuple[WatermarkInput, ...]
-    readers: tuple[int, ...]
+    watermark_inputs: tuple[WatermarkInput, ...]  # What its input's watermark depends on.
+    side_watermark_inputs: tuple[WatermarkInput, ...]  # What the watermarks of awaited side inputs depend on.
+    readers: tuple[int, ...]  # The levels that depend on its output's watermark.
     times: Times
 
     def arrive(self, parts: Parts) -> Records:
@@ -111,18 +92,10 @@ class Operator(Protocol):
 
 
 class GroupingOperator:
-    """A grouping at work: its keys, and where its panes go.
+    """A grouping at work: its keys or columns, and the consumer of its panes.
 
-    Args:
-        grouping: The grouping.
-        keys: Its keys, or its windows in columns.
-        out: Where panes go.
-        outbox: Where the moment is known.
-        count_dropped: Counts an element that the machine dropped.
-        guard: Surrounds the work of the machine, which may be the user's code.
-        late: Where what comes too late goes, if anywhere.
-        recorder: What writes down what happens, if anything does.
-        records_watermark: Whether it also writes the watermark down, which is the same in all shards.
+    `guard` surrounds work that may be the user's code. Only one shard records the watermark, which is the
+    same in all.
     """
 
     side_watermark_inputs: tuple[WatermarkInput, ...] = ()
@@ -153,7 +126,6 @@ class GroupingOperator:
         self._late = late
 
     def arrive(self, parts: Parts) -> Records:
-        """Elements arrive at one moment."""
         if self._recorder is not None:
             parts = list(parts)
             for key, element in elements_of(parts):
@@ -164,40 +136,32 @@ class GroupingOperator:
         )
 
     def signal(self, name: str) -> Records:
-        """A signal arrives, for all keys that there are."""
         return self._give(self._keys.signal(name, self.times))
 
     def advance_watermark(self) -> Records:
-        """What is due by the watermark."""
         if self.times.watermark_micros > MIN_MICROS:
             self._record_watermark(self.times.watermark_micros)
         return self._give(self._keys.advance_watermark(self.times))
 
     def advance_clock(self) -> Records:
-        """What is due by the clock."""
         return self._give(self._keys.advance_clock(self.times))
 
     def end_micro_batch(self) -> Records:
-        """A round ends for all keys that changed in it, and then by its own watermark."""
         self._record_watermark(MAX_MICROS)
         yield from self._give(self._keys.end_micro_batch(self.times))
         yield from self._give(self._keys.advance_watermark(self.times))
         self._record_watermark(MIN_MICROS)
 
     def next_clock_alarm(self) -> int | None:
-        """A moment before which nothing is due by the clock; None if nothing ever is."""
         return self._keys.next_clock_alarm()
 
     def hold_micros(self) -> int | None:
-        """The event time that the output's watermark may not pass; None if nothing holds it."""
         return self._keys.hold_micros()
 
     def input_hold_micros(self) -> int | None:
-        """Nothing waits before it."""
         return None
 
     def save(self) -> None:
-        """Writes the keys that have changed."""
         self._keys.save()
 
     def _now(self) -> At:
@@ -247,7 +211,7 @@ class GroupingOperator:
 
 
 class _Rows:
-    """Elements with all that belongs to them, on the way to being a batch."""
+    """Elements with their metadata, on the way to a batch."""
 
     def __init__(self) -> None:
         self.values: list[Any] = []
@@ -256,14 +220,12 @@ class _Rows:
         self.panes: list[Any] = []
 
     def add(self, value: Any, timestamp_micros: int, windows: tuple[Any, ...], pane: Any) -> None:
-        """One more."""
         self.values.append(value)
         self.timestamps.append(timestamp_micros)
         self.windows.append(windows)
         self.panes.append(pane)
 
     def add_all(self, batch: Batch) -> None:
-        """Those of a batch."""
         full = batch.expanded()
         self.values += full.values
         self.timestamps += full.timestamps  # type: ignore[arg-type]
@@ -271,5 +233,4 @@ class _Rows:
         self.panes += full.panes
 
     def batch(self) -> Batch:
-        """All of them."""
         return Batch(self.values, self.timestamps, self.windows, self.panes).collapsed()

@@ -34,19 +34,8 @@ _Placed = tuple[Place, Batch]
 class WaitingOperator:
     """The elements of a step that wait in one shard.
 
-    What waits when a micro-batch ends is one parcel for each window, and what a side input holds in a window is one
-    parcel, which is replaced by every pane.
-
-    Args:
-        feeds: What the watermark of the step's input depends on.
-        side_watermark_inputs: What those of its side inputs depend on.
-        readers: The levels that depend on its output's watermark.
-        views: The side inputs that it waits for.
-        lateness_micros: The allowed lateness of its input.
-        push: Processes elements whose side inputs are ready.
-        outbox: Where what comes of them goes, with the place of the elements in their source.
-        count_late: Counts elements that came when their side inputs were no longer kept.
-        store: Where parcels are kept.
+    At the end of a micro-batch, each window's waiting elements become one parcel. A side input has one parcel
+    for each window, which every pane replaces. `push` processes elements whose side inputs are ready.
     """
 
     def __init__(
@@ -83,7 +72,7 @@ class WaitingOperator:
                 view.contents.of = self._finder(place)
 
     def arrive(self, parts: Parts) -> Records:
-        """Elements are processed if their side inputs are ready, and wait if not."""
+        """Processes elements whose side inputs are ready, and stores the others."""
         machine, state, times = self._machine, self._state, self.times
         for part, _ in parts:
             windows = _windows_of(part.batch)
@@ -105,7 +94,7 @@ class WaitingOperator:
                     yield from self._push(place, batch)
 
     def see(self, place: int, parts: Parts) -> Records:
-        """A side input has new panes: each is what it holds in its window from now on."""
+        """Takes new panes of a side input: each replaces the content of its window."""
         latest: dict[BoundedWindow, list[Any]] = {}
         for part, _ in parts:
             for (_, values), _, (window,), pane in part.batch.rows():
@@ -124,43 +113,36 @@ class WaitingOperator:
         yield from self._release()
 
     def advance_watermark(self) -> Records:
-        """What is ready because side inputs have come so far is processed, and what nobody will see is let go."""
+        """Processes elements whose side inputs are ready now, and deletes what no element will see."""
         yield from self._release()
         for number in self._machine.forget(self._state, self.times):
             self._forget(number)
 
     def end_micro_batch(self) -> Records:
-        """Everything that waits is processed: the round has all that will be seen of side inputs."""
+        """Processes everything that waits: the round will see no more of side inputs."""
         yield from self._release(is_end=True)
         yield from self.advance_watermark()
 
     def signal(self, name: str) -> Records:
-        """Nothing happens."""
         return iter(())
 
     def advance_clock(self) -> Records:
-        """Nothing happens."""
         return iter(())
 
     def next_clock_alarm(self) -> int | None:
-        """Nothing waits for the clock."""
         return None
 
     def hold_micros(self) -> int | None:
-        """The earliest event time of what waits."""
         return self._machine.hold_micros(self._state)
 
     def input_hold_micros(self) -> int | None:
-        """Nothing waits before it."""
         return None
 
     def waits(self) -> dict[str, int]:
-        """How many elements wait for each side input, by the grouping that makes it."""
         waits = self._machine.waits(self._state, self.times)
         return {self.side_watermark_inputs[place].origin: count for place, count in waits.items()}
 
     def save(self) -> None:
-        """Writes what has changed."""
         for window, batches in self._fresh.items():
             self._changes[self._machine.put_away(self._state, window)] = _parcel((None, window, batches))
         self._fresh = {}
@@ -181,7 +163,7 @@ class WaitingOperator:
         self._outbox.place = ()
 
     def _taken(self, window: BoundedWindow, waiting: Waiting) -> Iterator[_Placed]:
-        """All that waited in a window, in the order of arrival: a few parcels at a time, for it may be much."""
+        """The elements that waited in a window, in the order of arrival, a few parcels at a time to save memory."""
         fresh = self._fresh.pop(window, [])
         for first in range(0, len(waiting.parcels), _AT_ONCE):
             for parcel in self._store.get_many(waiting.parcels[first : first + _AT_ONCE]):
@@ -213,7 +195,7 @@ class WaitingOperator:
         return found
 
     def _forget(self, number: int) -> None:
-        """Lets a parcel go; one of this micro-batch has not been stored."""
+        """Deletes a parcel; a parcel of this micro-batch was never stored."""
         self._digests.pop(number, None)
         if number in self._changes:
             del self._changes[number]
@@ -222,27 +204,16 @@ class WaitingOperator:
 
 
 class KeptParcel(NamedTuple):
-    """What is in a parcel.
+    """The content of a parcel."""
 
-    Attributes:
-        place: Whose contents it has, by the place of the side input; None if it has elements that wait.
-        window: The window.
-        values: The elements.
-        earliest_micros: The earliest event time of elements that wait, in microseconds; None for contents.
-    """
-
-    place: int | None
+    place: int | None  # The index of the side input whose elements it has; None if its elements wait.
     window: BoundedWindow
     values: list[Any]
-    earliest_micros: int | None
+    earliest_micros: int | None  # The earliest event time of waiting elements; None for a side input.
 
 
 def kept_in(parcel: bytes) -> KeptParcel | None:
-    """What is in a parcel of its bytes, for a look at the state; None if it is the machine's own.
-
-    Raises:
-        ValueError: It is of another version.
-    """
+    """Decodes a parcel to show the state; None if it is the machine's own. ValueError if it has another version."""
     first, *rest = _opened(parcel)
     if isinstance(first, SideInputState):
         return None
@@ -254,7 +225,7 @@ def kept_in(parcel: bytes) -> KeptParcel | None:
 
 
 def _windows_of(batch: Batch) -> set[BoundedWindow]:
-    """All windows that elements of a batch are in."""
+    """All windows of a batch's elements."""
     if not isinstance(batch.windows, list):
         return set(batch.windows)
     return {window for windows in batch.windows for window in windows}
@@ -282,11 +253,7 @@ def _parcel(content: Any) -> bytes:
 
 
 def _opened(parcel: bytes) -> Any:
-    """What is in a parcel.
-
-    Raises:
-        ValueError: It is of another version.
-    """
+    """Decodes a parcel; ValueError if it has another version."""
     version, content = loads(parcel)
     if version != _VERSION:
         raise ValueError(f"what waits for side inputs has the format {version}, not {_VERSION}")

@@ -30,14 +30,7 @@ Converter = BatchConverter[Any, Any]
 
 
 class PackedBatch(Batch):
-    """A batch as a DoFn has yielded it; its elements are taken out when somebody asks for them.
-
-    Args:
-        whole: The batch, as its type hint says.
-        converter: Takes it apart.
-        where: The step that has yielded it, for errors.
-        row: None, and the timestamp, windows and pane of all its elements.
-    """
+    """A batch as a DoFn has yielded it; its elements are unpacked when they are needed."""
 
     __slots__ = ("_values", "_where", "converter", "whole")
 
@@ -50,7 +43,6 @@ class PackedBatch(Batch):
 
     @property
     def values(self) -> list[Any]:  # type: ignore[override]
-        """The elements."""
         if self._values is None:
             try:
                 self._values = list(self.converter.explode_batch(self.whole))
@@ -60,14 +52,7 @@ class PackedBatch(Batch):
 
 
 class BatchOutputs:
-    """Sends on what a method yields that yields batches.
-
-    Args:
-        outputs: The step's outputs.
-        converter: Of the batches.
-        metrics: The step's.
-        where: The step, for errors.
-    """
+    """Sends the batches that a method yields on."""
 
     def __init__(self, outputs: Outputs, converter: Converter, metrics: MetricsContainer, where: str) -> None:
         self._outputs = outputs
@@ -77,9 +62,9 @@ class BatchOutputs:
         self._kept = 0
 
     def send(self, results: Iterable[Any] | None, row: Row) -> Records:
-        """Sends on each batch that was yielded for a row, before the next one is asked for.
+        """Sends each batch that was yielded for a row on, before it asks for the next one.
 
-        Elements of small batches are kept until there are more of them, so that later steps have some in one go.
+        Elements of small batches wait until there are more of them, so that later steps get larger batches.
         """
         for result in self._guarded(results):
             tag, whole = (result.tag, result.value) if isinstance(result, TaggedOutput) else (None, result)
@@ -100,7 +85,7 @@ class BatchOutputs:
                     yield from self.drain()
 
     def drain(self) -> Records:
-        """Sends on what is kept."""
+        """Sends the waiting elements on."""
         self._kept = 0
         return self._outputs.drain()
 
@@ -127,15 +112,7 @@ class BatchOutputs:
 
 
 class YieldingBatches:
-    """Calls a method that yields batches, once for each row.
-
-    Args:
-        call: Calls it with what it asks for.
-        each_window: Whether elements in several windows come once for each.
-        outputs: Where the batches go.
-        metrics: The step's.
-        where: The step, for errors.
-    """
+    """Calls a method that yields batches, once for each row."""
 
     def __init__(
         self,
@@ -152,7 +129,6 @@ class YieldingBatches:
         self._where = where
 
     def push(self, batch: Batch) -> Records:
-        """Takes a batch, of elements or of batches."""
         for row in (batch.exploded() if self._each_window else batch).rows():
             yield from self._outputs.send(guarded(self._metrics, self._where, self._called, row), row)
         yield from self._outputs.drain()
@@ -170,14 +146,8 @@ class YieldingBatches:
 class BatchLoop:
     """Makes the batches that ``process_batch`` takes.
 
-    Args:
-        whole_loop: Takes batches of which each element is such a batch.
-        single_loop: Takes elements, if the DoFn has ``process`` too; else None.
-        converter: Makes batches.
-        metrics: The step's.
-        where: The step, for errors.
-        as_they_are: Whether a batch of the right type is taken as it is, and DoFns that have ``process`` too are given
-            batches at all.
+    `single_loop` takes elements, if the DoFn has ``process`` too. With `as_they_are`, a batch of the right
+    type stays whole, and DoFns that have both methods get batches at all.
     """
 
     def __init__(
@@ -197,7 +167,6 @@ class BatchLoop:
         self._as_they_are = as_they_are
 
     def push(self, batch: Batch) -> Records:
-        """Takes a batch."""
         if not self._as_they_are and self._single_loop is not None:
             return self._single_loop.push(batch)
         if self._as_they_are and isinstance(batch, PackedBatch) and batch.converter == self._converter:
@@ -216,7 +185,7 @@ class BatchLoop:
 
 
 def _is_scattered(batch: Batch) -> bool:
-    """Whether its elements would make batches of too few each."""
+    """Whether its elements would make batches of too few elements each."""
     parts, count = 1, len(batch.values)
     if isinstance(batch.timestamps, list):
         parts = len(set(batch.timestamps))
@@ -226,10 +195,10 @@ def _is_scattered(batch: Batch) -> bool:
 
 
 def _alike(full: Batch) -> Collection[list[int]]:
-    """The places of elements with the same timestamp, windows and pane.
+    """The indexes of elements with the same timestamp, windows and pane.
 
-    Windows and panes are told apart by identity, as in `penstock_spark.worker.batch.by_windows`: one that is there
-    twice merely makes two batches.
+    Identity separates windows and panes, as in `penstock_spark.worker.batch.by_windows`: equal ones may make
+    two batches.
 
     >>> list(_alike(Batch(["a", "b", "c"], [1, 2, 1]).expanded()))
     [[0, 2], [1]]

@@ -35,10 +35,8 @@ Chunk = tuple[int, bytes]
 
 
 def exchange_groups(records: Iterable[Any]) -> Iterator[tuple[tuple[Any, ...], Iterator[Chunk]]]:
-    """The groups of sorted exchange rows: the values of `GROUP_COLUMNS`, and the chunks, to be read before going on.
-
-    Args:
-        records: Arrow record batches in sorted order, with the exchange schema.
+    """The groups of sorted exchange rows: the values of `GROUP_COLUMNS`, and the chunks, to be read before
+    the next group.
     """
     rows = chain.from_iterable(_rows(record) for record in records)
     for ident, group in groupby(rows, key=itemgetter(0)):
@@ -76,17 +74,15 @@ class GroupReader:
         self._bytes = 0
 
     def setup(self) -> None:
-        """Prepares the CombineFn."""
         if self.root.combine is not None:
             self._guard(self.root.combine.setup)
 
     def teardown(self) -> None:
-        """Lets the CombineFn go."""
         if self.root.combine is not None:
             self._guard(self.root.combine.teardown)
 
     def read_key(self, key: bytes, windows: Iterator[tuple[tuple[Any, ...], Iterator[Chunk]]]) -> Records:
-        """Reads all windows of one key, and merges them if they do that."""
+        """Reads all windows of one key, and merges them if the WindowFn does."""
         decoded = ((self._window(*ident[2:]), chunks) for ident, chunks in windows)
         if self._merges:
             yield from self._read_merged(key, decoded)
@@ -157,7 +153,6 @@ class GroupReader:
         return restored, fn.extract_output(merged)
 
     def flush(self) -> Records:
-        """Pushes the elements that are held."""
         if not self._values:
             return
         windows: Any = self._windows
@@ -172,7 +167,7 @@ class GroupReader:
 
 
 def _buffer(head: bytes, chunks: Iterator[Chunk]) -> tuple[list[bytes], int, bool]:
-    """The first chunks of a group, up to the size of the buffer; their size; whether they are all there is."""
+    """The first chunks of a group, up to the size of the buffer; their size; whether they are all chunks."""
     heads, size = [head], len(head)
     while size < BUFFER_BYTES:
         for _, chunk in chunks:

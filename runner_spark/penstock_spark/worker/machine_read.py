@@ -36,7 +36,7 @@ Rows = Iterator[tuple[tuple[Any, ...], Iterator[tuple[int, bytes]]]]
 
 
 class KeyElements:
-    """Decodes the elements of keys for their machines; windows that many of them share are decoded once."""
+    """Decodes the elements of keys for their machines; decodes windows that many of them share once."""
 
     def __init__(self) -> None:
         self._windows: dict[bytes, Windows] = {}
@@ -65,11 +65,7 @@ class KeyElements:
 class MachineReader:
     """Turns the elements of each key into batches of panes.
 
-    Args:
-        root: What is read.
-        out: Where panes go.
-        metrics: The step's metrics.
-        late: Where elements go that a window no longer takes; None if they are only counted.
+    `late` takes elements that a window no longer takes; None if they are only counted.
     """
 
     def __init__(
@@ -94,17 +90,14 @@ class MachineReader:
         self._held = 0
 
     def setup(self) -> None:
-        """Prepares the CombineFn."""
         if self.root.combine is not None:
             self._guard(self.root.combine.setup)
 
     def teardown(self) -> None:
-        """Lets the CombineFn go."""
         if self.root.combine is not None:
             self._guard(self.root.combine.teardown)
 
     def read_key(self, encoded_key: bytes, rows: Rows) -> Records:
-        """Plays all elements of a key."""
         machine, state = self.machine, self.machine.new_key()
         key = None
         for key, element, size_bytes in self._key_elements.read(encoded_key, rows):
@@ -141,7 +134,6 @@ class MachineReader:
                 yield from self.flush()
 
     def flush(self) -> Records:
-        """Pushes the panes that are held."""
         if self._values:
             batch = Batch(self._values, self._timestamps, self._in_windows, self._panes)
             self._clear()

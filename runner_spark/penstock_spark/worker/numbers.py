@@ -35,7 +35,7 @@ _COLUMNS = ("key", "tag", "first", "second", "window", "sequence", "value")
 
 
 def are_columns(numbers: list[Any], keys: Iterable[Any]) -> bool:
-    """Whether all of some sums fit into a column, and whether the encoding alone gives each of these keys back.
+    """Whether all sums fit into a column, and the encoding alone gives each of these keys back.
 
     >>> are_columns([1, 2], ["a", ("b", 2)]), are_columns([1, 2.0], []), are_columns([1 << 63], [])
     (True, False, False)
@@ -70,17 +70,15 @@ class NumberReader:
         self._restored: dict[int, Any] = {}
 
     def setup(self) -> None:
-        """Prepares the CombineFn."""
         self._guard(self.root.combine.setup)
 
     def teardown(self) -> None:
-        """Lets the CombineFn go."""
         self._guard(self.root.combine.teardown)
 
     def read_key(
         self, key: bytes, windows: Iterable[tuple[tuple[Any, ...], Iterator[tuple[int, Any]]]]
     ) -> Records:
-        """Reads all windows of one key, from an exchange that has rows of other kinds, too."""
+        """Reads all windows of one key, from an exchange that also has rows of other kinds."""
         return self.read(
             (*ident, 0, chunk) if isinstance(chunk, bytes) else (*ident, chunk, None)
             for ident, chunks in windows
@@ -88,7 +86,6 @@ class NumberReader:
         )
 
     def read(self, rows: Iterable[Row]) -> Records:
-        """Reads rows in sorted order."""
         add = self._add_to_session if self._merges else self._add_to_window
         return add(iter(rows))
 
@@ -144,7 +141,7 @@ class NumberReader:
         self._sums.append(total)
 
     def _merged(self, key: bytes, total: int, pickled: list[bytes]) -> tuple[Any, Any]:
-        """The key and the sum of a group of which some rows hold accumulators."""
+        """The key and the sum of a group in which some rows hold accumulators."""
         fn = self.root.combine
         restored = [restore(key, loads(one)) for one in pickled]
         accumulators = [accumulator for _, accumulator in restored]
@@ -154,7 +151,6 @@ class NumberReader:
         return restored[0][0], fn.extract_output(merged)
 
     def flush(self) -> Records:
-        """Pushes the elements that are held."""
         if not self._sums:
             return
         keys = self._decoded()
@@ -166,7 +162,6 @@ class NumberReader:
         yield from self.out.push(batch.collapsed())
 
     def _decoded(self) -> list[Any]:
-        """The keys that are held."""
         keys, restored = self._keys, self._restored
         if restored:
             return [
@@ -194,7 +189,7 @@ class NumberReader:
 
 
 def read_numbers(records: Iterable[Any], readers: Mapping[int, NumberReader]) -> Records:
-    """Reads a whole partition of an exchange that has nothing but numbers."""
+    """Reads a whole partition of an exchange that has only numbers."""
     rows = chain.from_iterable(map(_rows, records))
     if len(readers) == 1:
         [reader] = readers.values()
@@ -207,7 +202,7 @@ def read_numbers(records: Iterable[Any], readers: Mapping[int, NumberReader]) ->
 
 
 def _rows(record: Any) -> Iterator[Row]:
-    """The rows of an Arrow record batch; columns without a value are not read."""
+    """The rows of an Arrow record batch, without the column of values."""
     count = record.num_rows
     columns = map(record.column, _COLUMNS)
     return zip(

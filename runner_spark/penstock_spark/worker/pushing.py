@@ -53,11 +53,9 @@ class Quiet:
         """Nothing to do."""
 
     def finish_bundle(self) -> Records:
-        """Nothing to do."""
         return iter(())
 
     def finish(self) -> Records:
-        """Nothing to do."""
         return iter(())
 
     def teardown(self) -> None:
@@ -73,6 +71,5 @@ class Tee:
         self.consumers = consumers
 
     def push(self, batch: Batch) -> Records:
-        """Takes a batch."""
         for consumer in self.consumers:
             yield from consumer.push(batch)

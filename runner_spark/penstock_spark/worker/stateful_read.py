@@ -17,14 +17,10 @@ _MOST_RESULTS = 1_000
 class StatefulReader:
     """Plays the elements of each key on the machine of a stateful DoFn.
 
-    Until all input is read, the watermark is at its minimum, and the clock stands still. Then the clock goes to the
-    last timer that is set: one that sets itself anew is not waited for. Then timers of event time fire in their order,
-    and windows end. Results are held until there are enough for a batch, or until as much has been read as memory is
-    meant for.
-
-    Args:
-        root: What is read.
-        step: The DoFn.
+    Until all input is read, the watermark is at its minimum, and the clock stands still. Then the clock goes
+    to the last timer that is set: a timer that sets itself anew is not awaited. Then timers of event time
+    fire in their order, and windows end. Results wait until there are enough for a batch, or until as much
+    has been read as memory allows.
     """
 
     def __init__(self, root: StatefulRoot, step: StatefulStep) -> None:
@@ -45,7 +41,6 @@ class StatefulReader:
         """Nothing."""
 
     def read_key(self, encoded_key: bytes, rows: Rows) -> Records:
-        """Plays all elements of a key."""
         machine, state = self._machine, None
         for key, element, size_bytes in self._key_elements.read(encoded_key, rows):
             if state is None:
@@ -62,7 +57,6 @@ class StatefulReader:
             yield from self._take(machine.advance_watermark(state, _AT_THE_END))
 
     def flush(self) -> Records:
-        """Pushes the results that are held."""
         if self._given:
             given = self._given
             self._clear()

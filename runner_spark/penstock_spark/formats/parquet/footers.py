@@ -79,23 +79,14 @@ _CERTAIN = (
 
 @dataclass(frozen=True, eq=False)
 class Footers:
-    """What the footers of some files tell.
+    """What the footers of some files show."""
 
-    Attributes:
-        schema: The schema that all files have, as Spark would find it.
-        bounds: How many rows they have, and how large the numbers in their columns are.
-    """
-
-    schema: StructType
+    schema: StructType  # The common schema of all files, as Spark would find it.
     bounds: Bounds
 
 
 def read_footers(paths: Sequence[str]) -> Footers | None:
-    """What the footers of files tell; None if that is left to Spark.
-
-    Args:
-        paths: The files.
-    """
+    """What the footers of files show; None if Spark must read them."""
     if len(paths) > _FILES_MAX:
         return None
     try:
@@ -109,20 +100,12 @@ def read_footers(paths: Sequence[str]) -> Footers | None:
 
 
 def merged_schema(paths: Sequence[str]) -> StructType:
-    """The columns of all files; a column that files have with other types is `UNKNOWN`.
-
-    Args:
-        paths: The files, at least one.
-
-    Raises:
-        OSError: One cannot be read.
-        ArrowException: One is no Parquet file.
-    """
+    """The columns of all files; a column with several types is `UNKNOWN`."""
     return reduce(_merged, map(_schema_of, map(pq.read_metadata, paths)))
 
 
 def schema_before_opening(source: ParquetSource) -> StructType | None:
-    """The schema of the first file on a local disk, which the others will have too; None if it is not known."""
+    """The schema of the first file on a local disk, which the others should share; None if unknown."""
     if source.columns is not None:
         return None
     try:
@@ -142,7 +125,7 @@ def _bounds(footers: Sequence[pq.FileMetaData], schema: StructType) -> Bounds:
 
 
 def _range(name: str, footers: Sequence[pq.FileMetaData]) -> Range | None:
-    """The range of a column in all row groups that have rows; None if one of them does not tell."""
+    """The range of a column in all row groups that have rows; None if one of them has no statistics."""
     ends: list[int] = []
     for footer in footers:
         # Who renamed the columns of a file of Spark's may have left Spark's note as it was.
@@ -174,7 +157,7 @@ def _certain_schema_of(footer: pq.FileMetaData) -> StructType | None:
 
 
 def _schema_of(footer: pq.FileMetaData) -> StructType:
-    """The schema of a file. Spark notes its own in each file that it writes, and believes that."""
+    """The schema of a file: the one that Spark noted in it, if Spark wrote it."""
     noted = (footer.metadata or {}).get(_NOTED)
     if noted is None:
         return _struct_of(footer.schema.to_arrow_schema())

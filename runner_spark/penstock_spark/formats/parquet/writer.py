@@ -53,7 +53,7 @@ def parquet_files(sink: ParquetSink, where: str) -> FileSink:
 
 
 class _ParquetShard:
-    """One Parquet file on a local disk, with row groups of the size that was asked for."""
+    """One Parquet file on a local disk, with row groups of the requested size."""
 
     def __init__(self, path: str, sink: ParquetSink, schema: pa.Schema | None, where: str) -> None:
         self._path = path
@@ -66,7 +66,6 @@ class _ParquetShard:
         self._bytes = 0
 
     def write(self, values: Sequence[Any]) -> int:
-        """Takes all of the elements."""
         if self._sink.batched:
             for table in values:
                 self._write_table(table)
@@ -79,7 +78,6 @@ class _ParquetShard:
         return len(values)
 
     def close(self) -> None:
-        """Writes what is left."""
         if self._records:
             self._add_batch(self._records)
         self._flush()

@@ -92,13 +92,12 @@ def _file_options(options: tuple[tuple[str, Any], ...], looks_deep: bool) -> dic
 
 @dataclass(frozen=True)
 class _Rows:
-    """Decodes rows of a file, unless Spark has read it several times; see `options.file_options`."""
+    """Decodes the rows of a file, unless Spark has read it several times; see `options.file_options`."""
 
     looks_deep: bool
     where: str
 
     def __call__(self, batch: pa.RecordBatch, file: str) -> list[Row]:
-        """The elements."""
         if not self.looks_deep and not frozenset(file).isdisjoint("[]{}*?\\"):
             what = f"because of a special character in the path, Spark would read {file} more than once"
             hint = "rename it, or pass recursiveFileLookup=True to ReadFromSpark"
@@ -111,7 +110,7 @@ def _all(batch: pa.RecordBatch) -> list[tuple[Place, list[Any]]]:
 
 
 def _found_schema(source: SparkSource, spark: SparkSession, where: str) -> Any:
-    """The schema of files: the user's, or that of the files that are there now."""
+    """The schema of files: the user's, or the schema of the present files."""
     if source.path is None:
         raise ValueError(
             three_parts(f"{source.describe()} has no path", where=where, hint="pass the path of a folder")

@@ -69,7 +69,7 @@ def _save(rows: DataFrame, sink: SparkSink) -> None:
 
 
 def prepare_table(sink: SparkSink, spark: SparkSession, where: str, stream: str) -> None:
-    """Does what the save mode says with what is there; ``append`` is content with anything."""
+    """Applies the save mode to what exists; ``append`` accepts everything."""
     if _is_of_files(sink):
         _prepare_files(sink, spark, where, stream)
     elif sink.mode == "ignore":
@@ -120,7 +120,7 @@ def _keeps_other_partitions(sink: SparkSink, spark: SparkSession) -> bool:
 
 
 def _add_files(rows: DataFrame, sink: SparkSink, batch: MicroBatch) -> None:
-    """Has Spark write files beside, and moves them to their place under names of the micro-batch."""
+    """Lets Spark write files beside their place, and moves them there under the micro-batch's names."""
     path = _path(sink).rstrip("/")
     files = HadoopFiles(rows.sparkSession, path)
     if sink.mode == "ignore" and not files.exists(f"{path}/{_mark(batch.stream)}"):
@@ -149,7 +149,7 @@ def _add_files(rows: DataFrame, sink: SparkSink, batch: MicroBatch) -> None:
 
 
 def _write_beside(rows: DataFrame, sink: SparkSink, folder: str) -> None:
-    """Writes the rows to a folder that is not there yet."""
+    """Writes the rows to a new folder."""
     # Where no column makes folders, Spark's first task writes a file even without rows. One that is the same for all
     # rows prevents that, and is not in the files.
     column = "penstock_batch"
@@ -169,15 +169,15 @@ def _path(sink: SparkSink) -> Any:
 
 
 def _option(sink: SparkSink, name: str) -> Any:
-    """An option of the writer; Spark does not tell small letters from capital ones."""
+    """An option of the writer; Spark ignores case."""
     return next((value for key, value in sink.options if key.lower() == name.lower()), None)
 
 
 def _digest(stream: str) -> str:
-    """Tells the files of one stream from those of another."""
+    """Distinguishes the files of one stream from the files of another."""
     return hashlib.sha256(stream.encode()).hexdigest()[:8]
 
 
 def _mark(stream: str) -> str:
-    """The name of a file that says that this stream found nothing, and writes."""
+    """The name of a file that marks an empty place where this stream writes."""
     return f"_penstock-{_digest(stream)}"
