@@ -124,7 +124,11 @@ def _matched(orders: Iterable[str], payments: Iterable[str]) -> Counter[str]:
 
 
 def join_start(second: int) -> int:
-    """The second at which the window of an order or a payment starts."""
+    """The second at which the window of an order or a payment starts.
+
+    >>> join_start(1_600_000_201)
+    1600000200
+    """
     return second // JOIN_SECONDS * JOIN_SECONDS
 
 

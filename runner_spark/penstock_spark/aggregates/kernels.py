@@ -77,7 +77,6 @@ class Kernel:
 
     @staticmethod
     def named(name: str) -> Kernel:
-        """The kernel of a name."""
         return _KERNELS[name]
 
     def __reduce__(self) -> tuple[Any, ...]:

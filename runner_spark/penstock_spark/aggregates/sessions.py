@@ -72,7 +72,6 @@ class SessionTable:
         helds.append(held)
 
     def columns(self) -> tuple[list[Any], list[int], list[int], list[Any]]:
-        """Name, start and end of each session, and what is held of it."""
         names, starts, ends, helds = self._closed
         latest = self._open.values()
         return (

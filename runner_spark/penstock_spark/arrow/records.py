@@ -81,7 +81,6 @@ def field_of(name: str, hint: Any, where: str) -> pa.Field:
 
 
 def _optional(hint: Any) -> tuple[Any, bool]:
-    """The type without None, and whether it included None."""
     members = getattr(hint, "union_types", None) or (
         typing.get_args(hint) if typing.get_origin(hint) in (typing.Union, types.UnionType) else ()
     )

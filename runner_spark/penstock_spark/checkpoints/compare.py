@@ -97,7 +97,6 @@ _Groupings = dict[str, tuple[int, dict[str, Any]]]
 
 
 def _groupings(signature: Signature) -> _Groupings:
-    """The level and description of each grouping, by label."""
     return {
         label: (number, grouping)
         for number, level in enumerate(signature["levels"], 1)

@@ -94,7 +94,6 @@ class Checkpoint:
         return None if self.lease is None else self.lease.lost
 
     def release(self) -> None:
-        """Lets the next run start."""
         if self.lease is not None:
             self.lease.release()
 
@@ -228,7 +227,6 @@ def _ended(place: Place) -> str:
 def _continued(
     place: Place, plans: list[Signature], signature: Signature, drop_state: Collection[str]
 ) -> Checkpoint:
-    """The checkpoint for a pipeline that continues from it, if it fits."""
     latest, old = plans[0], plans[-1]
     comparison = compare(old, signature, drop_state)
     if comparison.refusals:

@@ -31,7 +31,6 @@ class Holder:
 
     @classmethod
     def from_json(cls, data: dict[str, Any]) -> Holder:
-        """Reads the result of `as_json`; KeyError or TypeError for anything else."""
         processes = tuple(Process(**process) for process in data["processes"])
         return cls(data["run"], processes, data["since"])
 

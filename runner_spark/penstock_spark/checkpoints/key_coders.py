@@ -53,7 +53,6 @@ def changed_key_coders(old: KeyCoders, new: KeyCoders) -> list[tuple[str, str, s
 
 
 def _leaves(hint: Any, into: list[Any]) -> None:
-    """Adds the types that a hint consists of."""
     row = hint if isinstance(hint, RowTypeConstraint) else RowTypeConstraint.from_user_type(hint)
     if row is not None:
         into.append(row.user_type)

@@ -160,7 +160,6 @@ def _name(number: int, kind: str) -> str:
 
 
 def _number(name: str) -> int | None:
-    """The number of the claim that a file belongs to."""
     digits = name.partition(".")[0]
     return int(digits) if digits.isdecimal() else None
 

@@ -145,7 +145,6 @@ def _held(contents: Contents) -> str:
 
 
 def _stateful(plan: StreamPlan, step: Step) -> dict[str, Any]:
-    """A DoFn with state or timers: the content of its cells, and the names of its timers."""
     asked = dofn_signature_of(step.primitive.dofn)  # type: ignore[union-attr]
     cells = {spec.name: f"{name_of(type(spec))} of {name_of(type(spec.coder))}" for spec in asked.state_specs}
     timers = {timer.name: timer.time_domain for timer, _ in asked.timers}
@@ -160,7 +159,6 @@ def _stateful(plan: StreamPlan, step: Step) -> dict[str, Any]:
 
 
 def _waiting(plan: StreamPlan, step: Step) -> dict[str, Any]:
-    """A step that waits for side inputs: the groupings that make them, and their windows."""
     return {
         **windowing_as_text(windowing_of(plan.graph, step.inputs[0])),
         "combine": WAITS,

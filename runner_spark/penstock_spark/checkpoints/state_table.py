@@ -316,7 +316,6 @@ def _record(rows: Iterable[StateRow]) -> pa.RecordBatch:
 
 
 def _cells(row: StateRow) -> tuple[Any, ...]:
-    """A row as Spark expects it."""
     bounds: tuple[int | None, int | None] = (None, None)
     if not isinstance(row.window, GlobalWindow):
         bounds = (getattr(row.window, "start_micros", None), row.window.end_micros)

@@ -44,13 +44,11 @@ def decompress(content: bytes, compression: str, name: str, where: str) -> bytes
 
 
 def compressed(content: bytes, compression: str) -> bytes:
-    """The content of a whole file, compressed."""
     data = compress(content, compression)
     return content if data is None else data
 
 
 def open_for_writing(path: str, compression: str) -> BinaryIO:
-    """A file on a local disk that compresses what is written to it."""
     if compression in _ARROW_CODECS:
         stream: BinaryIO = pa.output_stream(path, compression=_ARROW_CODECS[compression])
         return stream

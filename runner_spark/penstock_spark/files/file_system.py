@@ -114,7 +114,6 @@ class HadoopFiles(FileSystem):
         return sorted(found)
 
     def files(self, folder: str) -> list[tuple[str, int]]:
-        """The names and sizes, in bytes, of the files in a folder, sorted."""
         statuses = self._system.listStatus(self._path(folder))
         return sorted(
             (str(each.getPath().getName()), int(each.getLen())) for each in statuses if each.isFile()
@@ -125,7 +124,6 @@ class HadoopFiles(FileSystem):
         return [str(each.getPath().toString()) for each in self._glob(pattern) if each.isFile()]
 
     def all_below(self, folder: str) -> Iterator[str]:
-        """The paths of all files below a folder."""
         listing = self._system.listFiles(self._path(folder), True)
         while listing.hasNext():
             yield str(listing.next().getPath().toString())
@@ -146,7 +144,6 @@ class HadoopFiles(FileSystem):
         return sorted(found)
 
     def changed_millis(self, folder: str) -> dict[str, int]:
-        """The modification time of each file in a folder."""
         statuses = self._system.listStatus(self._path(folder))
         return {str(each.getPath().getName()): int(each.getModificationTime()) for each in statuses}
 
@@ -213,7 +210,6 @@ class HadoopFiles(FileSystem):
 
 
 def file_system_of(spark: SparkSession, path: str) -> FileSystem:
-    """The file system of a path: without a scheme, the disks of this machine."""
     return LocalFiles() if FileSystems.get_scheme(path) is None else HadoopFiles(spark, path)
 
 

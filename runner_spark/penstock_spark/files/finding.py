@@ -66,10 +66,9 @@ def _check_sizes(sizes: Iterable[tuple[str, int]], where: str) -> None:
 
 
 def unreadable(error: OSError, name: str, where: str) -> OSError:
-    """The error of a file that cannot be read, in three parts."""
     what = f"{name} cannot be read: {error.strerror}"
     return OSError(
-        error.errno, three_parts(what, where=where, hint="files stay as they are until all is read")
+        error.errno, three_parts(what, where=where, hint="do not change files while the pipeline reads them")
     )
 
 
@@ -124,7 +123,6 @@ def find_files(spark: SparkSession, path: Any, where: str, *, validate: bool = T
 
 
 def local_paths(path: Any) -> tuple[str, ...]:
-    """The files of a pattern, without a session; none if they are not on a local disk."""
     pattern = known_path(path)
     if pattern is None or FileSystems.get_scheme(pattern) is not None:
         return ()

@@ -32,7 +32,6 @@ class Naming:
         return [self.path_of(shard, count) for shard in range(count)]
 
     def example(self) -> str:
-        """A path with large numbers in place of the shards' numbers."""
         return example_of(self.path_of)
 
     def stale(self, count: int, present: Iterable[str]) -> list[str]:

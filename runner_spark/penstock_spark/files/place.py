@@ -61,7 +61,7 @@ class HadoopPlace(Place):
     def names(self) -> list[str]:
         if self._files.exists(self.location) and not self._files.is_folder(self.location):
             what = f"{self.location} is a file"
-            raise ValueError(three_parts(what, hint="name a folder, or one that is not there yet"))
+            raise ValueError(three_parts(what, hint="name a folder, or a path that does not exist yet"))
         return self._files.names(self.location)
 
     def make(self) -> None:
@@ -95,6 +95,5 @@ class HadoopPlace(Place):
 
 
 def _cause(error: Exception) -> str:
-    """Java's message, in one line."""
     thrown = getattr(error, "java_exception", None)
     return str(error if thrown is None else thrown.getMessage()).partition("\n")[0]

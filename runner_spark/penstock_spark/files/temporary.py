@@ -29,7 +29,6 @@ _LOGGER = logging.getLogger(__name__)
 
 
 def new_name() -> str:
-    """A unique name."""
     return f"{PREFIX}{identifier()}"
 
 
@@ -57,7 +56,6 @@ def begin(files: FileSystem, folder: str) -> None:
 
 
 def remove_abandoned(files: FileSystem, folder: str) -> None:
-    """Removes the temporary folders that dead runs have left in a folder."""
     names: list[str] = []
     # A folder that may not be read is nobody's to tidy.
     with contextlib.suppress(OSError):

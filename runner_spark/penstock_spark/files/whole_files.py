@@ -58,7 +58,6 @@ class WholeFiles:
 
 
 def _missing_parts(found: Any, ignores_missing: bool) -> Iterator[tuple[OSError, str]]:
-    """What is missing of the files that Spark had found, with their names."""
     asked = [path for path in found.rootPaths().mkString("\0").split("\0") if path.startswith(_SCHEME)]
     if not asked:
         return
@@ -68,7 +67,7 @@ def _missing_parts(found: Any, ignores_missing: bool) -> Iterator[tuple[OSError,
     listed = {files.apply(at).getPath().toString(): files.apply(at).getLen() for at in range(files.size())}
     for path in asked:
         if path not in listed and not ignores_missing:
-            yield OSError(errno.ENOENT, "it has gone since the stream has found it"), _local(path)
+            yield OSError(errno.ENOENT, "it was deleted after the stream had found it"), _local(path)
         elif path in listed and 0 <= _size(path) < listed[path]:
             yield OSError(errno.EIO, SHORTER), _local(path)
 

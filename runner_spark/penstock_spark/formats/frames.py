@@ -85,7 +85,6 @@ def columns_of(element_type: Any, where: str) -> tuple[pa.Schema, Split | None]:
 
 
 def _split_for(element_type: Any) -> Split | None:
-    """How elements divide into the columns of a schema that the user gave."""
     if getattr(element_type, "tuple_types", None) is not None:
         return _by_position
     return None

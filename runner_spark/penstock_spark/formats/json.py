@@ -52,7 +52,7 @@ def open_json(source: JsonSource, spark: SparkSession, where: str) -> Scan:
     known = fields if source.found is None else [name for name, _ in source.found.fields]
     new = [name for name in fields if name not in known]
     if new:
-        what = f"since the pipeline was built, {source.describe()} has got the fields {', '.join(new)}"
+        what = f"{source.describe()} has new fields since the pipeline was built: {', '.join(new)}"
         raise ValueError(three_parts(what, where=where, hint="build the pipeline again"))
     return Scan(frame, lambda: _JsonDecoder(source, fields), check=check)
 
@@ -63,7 +63,6 @@ def _fields_of(spark: SparkSession, source: JsonSource, files: Files) -> tuple[s
 
 
 def _malformed_text(problem: str, file: str, where: str) -> ValueError:
-    """The error for texts that are not JSON objects."""
     hint = "each line is one JSON object; with lines=False each file is a list of objects"
     return ValueError(three_parts(f"{problem} in {file}", where=where, hint=hint))
 
@@ -100,7 +99,7 @@ def _objects_in(text: bytes, source: JsonSource) -> list[dict[str, Any]]:
     parsed = json.loads(plain)
     objects = parsed if isinstance(parsed, list) and not source.lines else [parsed]
     if not all(isinstance(each, dict) for each in objects):
-        raise ValueError("there is a JSON value that is no object")
+        raise ValueError("a JSON value is not an object")
     return objects
 
 
@@ -135,7 +134,6 @@ class _Survey:
 
 
 def _what_is_wrong(error: ValueError) -> str:
-    """The problem of a text, without the text."""
     if isinstance(error, json.JSONDecodeError):
         return f"a text is not JSON ({error.msg} at column {error.colno})"
     if isinstance(error, UnicodeDecodeError):

@@ -30,7 +30,6 @@ class PickledRows(Encoder):
 
 
 def _pickled_row(value: Any) -> pa.RecordBatch:
-    """A row that carries an object to the driver."""
     return pa.RecordBatch.from_arrays([pa.array([dumps(value)], pa.binary())], names=["value"])
 
 

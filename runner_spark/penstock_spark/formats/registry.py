@@ -68,7 +68,9 @@ def open_source(source: Source, spark: SparkSession, where: str) -> Scan:
     format = format_of(source)
     if format.open is None:
         raise UnsupportedByRunner(
-            f"the source {source.describe()} has no reader", where=where, hint="use a source from penstock.io"
+            f"penstock cannot read the source {source.describe()}",
+            where=where,
+            hint="use a source from penstock.io",
         )
     return format.open(source, spark, where)
 
@@ -80,7 +82,7 @@ def open_stream(stream: StreamSource, spark: SparkSession, where: str) -> Stream
         raise UnsupportedByRunner(
             f"the source {stream.source.describe()} cannot be read as a stream",
             where=where,
-            hint="take files of text, CSV, JSON or Parquet, or any streaming source of Spark's with ReadFromSpark",
+            hint="read files of text, CSV, JSON or Parquet, or any streaming source of Spark's with ReadFromSpark",
         )
     return format.open_stream(stream.source, stream, spark, where)
 
@@ -122,7 +124,7 @@ def plan_sink(sink: Sink, where: str, *, is_stream: bool = False) -> SinkPlan:
     is_known = format.files is not None or format.plan is not None
     if is_stream and not (is_known and format.takes_streams):
         raise UnsupportedByRunner(
-            f"the sink {sink.describe()} takes no stream",
+            f"the sink {sink.describe()} cannot be used in a stream",
             where=where,
             hint="use a sink of files, WriteToSpark or ForEachBatch, or mode='batch'",
         )
@@ -131,7 +133,9 @@ def plan_sink(sink: Sink, where: str, *, is_stream: bool = False) -> SinkPlan:
     if format.plan is not None:
         return format.plan(sink, is_stream, where)
     raise UnsupportedByRunner(
-        f"the sink {sink.describe()} has no writer", where=where, hint="use a sink from penstock.io"
+        f"penstock cannot write to the sink {sink.describe()}",
+        where=where,
+        hint="use a sink from penstock.io",
     )
 
 
@@ -145,7 +149,6 @@ def prepare_sink(sink: Sink, spark: SparkSession, where: str, stream: str) -> No
 
 
 def window_files(sink: Sink, where: str) -> WindowFiles:
-    """How to write a sink's files window by window."""
     format = format_of(sink)
     if format.files is None:
         raise UnsupportedByRunner(

@@ -6,11 +6,12 @@ from collections.abc import Set
 from dataclasses import replace
 from typing import Any
 
+from penstock.functions.combinefn import DefaultingCombineFn
 from penstock.graph import AssignWindows, ParDo
+from penstock.machines.program import output_times_of
 from penstock.transforms.ready_combiners import PairWithNothing
 from penstock.windows.window_fn import FixedWindows, Sessions
 from penstock_spark.aggregates.kernels import Kernel, kernel_of
-from penstock_spark.stream.combining import adds_pairs
 from penstock_spark.stream.program import LevelWriter, MessageWriterSpec
 from penstock_spark.worker.keys import merges_in_one_pass, rank_of
 from penstock_spark.worker.program import GroupWriterSpec, StepSpec, WriterSpec
@@ -34,6 +35,20 @@ def adding_up(spec: GroupWriterSpec, without: Set[str]) -> GroupWriterSpec:
         in_columns=number_kernel(spec.windowing, spec.combine, without) is not None,
         plain_keys=(str, int, type(None)) if has_shortcuts else (str,),
     )
+
+
+def combining_early(spec: MessageWriterSpec) -> MessageWriterSpec:
+    """The writer of a stream that combines the pairs of one logical time as fast as kernel and windows allow."""
+    # The marker of an empty input is not a value to add up.
+    kernel = None if type(spec.combine) is DefaultingCombineFn else kernel_of(spec.combine)
+    # Only a total and a count of each key and window are needed.
+    takes_pairs = (
+        kernel is not None
+        and kernel.adding is not None
+        and not isinstance(spec.windowing.windowfn, Sessions)
+        and output_times_of(spec.windowing).together is None
+    )
+    return replace(spec, combines_early=True, kernel=kernel, takes_pairs=takes_pairs)
 
 
 def number_kernel(windowing: Any, combine: Any, without: Set[str]) -> Kernel | None:
@@ -71,8 +86,8 @@ def _takes(step: StepSpec, writer: Writer) -> bool:
             return True
         case AssignWindows(), GroupWriterSpec() if type(step.windowing.windowfn) is Sessions:
             return writer.takes_sessions
-        case AssignWindows(), GroupWriterSpec() if type(step.windowing.windowfn) is FixedWindows:
+        case AssignWindows(), GroupWriterSpec() | MessageWriterSpec() if (
+            type(step.windowing.windowfn) is FixedWindows
+        ):
             return writer.takes_pairs
-        case AssignWindows(), MessageWriterSpec() if type(step.windowing.windowfn) is FixedWindows:
-            return adds_pairs(writer)
     return False

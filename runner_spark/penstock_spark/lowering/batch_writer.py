@@ -171,7 +171,6 @@ class BatchWriter:
 
 
 def _is_stop(text: str) -> bool:
-    """Whether stopping the query caused the error."""
     return find_failure(text) is None and _INTERRUPTED.search(text) is not None
 
 

@@ -116,7 +116,6 @@ def failing(error: Exception, where: str, kind: str) -> Column:
 
 
 def too_many_bits() -> OverflowError:
-    """The error for an integer that does not fit into a column."""
     return OverflowError(
         three_parts(
             "an integer in a column has more than 64 bits",

@@ -84,7 +84,6 @@ class Context:
         return select(frame, columns)
 
     def read_all(self, references: tuple[OutputReference, ...], columns: tuple[str, ...]) -> DataFrame:
-        """Some columns of the rows of several outputs."""
         first, *others = [self.read(reference, columns) for reference in references]
         for other in others:
             first = first.unionAll(other)

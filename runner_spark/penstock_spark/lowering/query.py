@@ -48,7 +48,6 @@ class Query:
 
     @property
     def is_finite(self) -> bool:
-        """Whether all of its sources end on their own."""
         return all(reading.is_finite for reading in self.readings)
 
 

@@ -24,5 +24,4 @@ class StreamSink:
 
     @functools.cached_property
     def plan(self) -> SinkPlan:
-        """How all of its micro-batches are written."""
         return plan_sink(self.sink, self.step.where, is_stream=True)

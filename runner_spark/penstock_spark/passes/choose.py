@@ -70,7 +70,6 @@ class _Draft:
 
 
 def choose(graph: Graph, units: tuple[Unit, ...], strategies: dict[str, Strategy]) -> Plan:
-    """The plan of an optimised graph; `strategies` has the groupings that Python does, by label."""
     drafts = _drafts(units, strategies)
     makers: dict[int, list[_Draft]] = {}
     for draft in drafts:
@@ -217,7 +216,7 @@ def _stage(
 
 def _reason(draft: _Draft) -> str:
     reason, source = _REASONS[draft.kind], _columns_of(draft)
-    return reason if source is None else f"{reason}; columns end here: {source.ends}"
+    return reason if source is None else f"{reason}; {source.ends}"
 
 
 def _columns_of(draft: _Draft) -> ColumnsSource | None:

@@ -57,7 +57,7 @@ class _Found:
     operations: tuple[Operation, ...]  # What Spark does.
     last: int  # The edge with the result.
     is_written: bool  # Whether a sink takes the columns.
-    ends: str  # Where the columns end, and why.
+    ends: str  # Where the columns end, and why; a clause.
 
 
 def columns(graph: Graph, table_of: TableOf) -> Graph:
@@ -87,7 +87,7 @@ def _behind(graph: Graph, read: Step, source: Source, table_of: TableOf) -> tupl
         table = table_of(read, source)
         found = _follow(graph, read, table)
     except NotInColumns as reason:
-        found = _Found((), read.outputs[0].edge, False, str(reason))
+        found = _Found((), read.outputs[0].edge, False, f"columns end here: {reason}")
     return found, ColumnsSource(source, table, found.operations, found.is_written, found.ends)
 
 
@@ -118,12 +118,12 @@ def _follow(graph: Graph, read: Step, table: Table) -> _Found:
             written = _written(graph, step, table)
             if written is not None:
                 spread, write = written
-                ends = f"{write.label!r} takes them as they are"
+                ends = f"{write.label!r} takes the columns unchanged"
                 return _Found((*operations, *spread), write.inputs[0], True, ends)
             operation = _operation(graph, step, table)
             table = after(operation, table)
         except NotInColumns as reason:
-            return _Found(operations, edge, False, str(reason))
+            return _Found(operations, edge, False, f"columns end here: {reason}")
         operations = (*operations, operation)
         edge = (operation.around[1] if isinstance(operation, Combined) else step).outputs[0].edge
 
@@ -193,7 +193,6 @@ def _readable_function(step: Step) -> object:
 
 
 def _passed_on(fields: tuple[tuple[str, object], ...], table: Table) -> tuple[tuple[str, Expression], ...]:
-    """The fields of a row, if each is a single value."""
     names = [name for name, _ in fields]
     if len(set(names)) != len(names):
         raise NotInColumns("two fields have the same name")

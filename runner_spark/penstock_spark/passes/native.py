@@ -41,7 +41,6 @@ def grouping_strategies(
 
 
 def _readers(graph: Graph, units: tuple[Unit, ...], native: Set[int]) -> dict[object, set[object]]:
-    """The readers of each frame: other frames, and views."""
     readers: dict[object, set[object]] = {}
     sides = {side.edge for step in graph.steps for side in step.side_inputs}
     for unit in units:
@@ -60,7 +59,7 @@ def _not_worth_it(feeding: list[Unit], readers: dict[object, set[object]]) -> St
     stage, and a few values of the program are not worth another operator.
     """
     if any(len(readers[_frame(unit)]) > 1 for unit in feeding):
-        return Strategy("its input is read by other steps too")
+        return Strategy("the frame that holds its input has other readers too")
     return Strategy("its input is a few values") if all(is_inline(unit.root) for unit in feeding) else None
 
 
@@ -94,7 +93,7 @@ def strategy_of(graph: Graph, step: Step, retracting: Set[int]) -> Strategy | No
 def why_not_native(graph: Graph, step: Step) -> str | None:
     """Why Spark cannot do a grouping whose windows fire once; None if it can."""
     if not isinstance(step.primitive, CombinePerKey):
-        return "its values are wanted, not a sum"
+        return "it needs its values, not a sum"
     windowing = windowing_of(graph, step.inputs[0])
     key, value = _pair_types(graph.edge(step.inputs[0]).element_type)
     # The marker of CombineGlobally is a sum, or a count, of nothing.

@@ -64,7 +64,6 @@ class Inline:
 
     @property
     def values(self) -> tuple[tuple[Any, ...], ...]:
-        """The values of each read."""
         return tuple(map(_values_of, self.reads))
 
 
@@ -182,7 +181,6 @@ class Plan:
 
 
 def show_plan(plan: Plan) -> str:
-    """The plan as text, for `explain`."""
     return "\n".join(line for node in plan.nodes for line in _show_node(node))
 
 

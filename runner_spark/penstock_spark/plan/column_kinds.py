@@ -86,7 +86,6 @@ def is_flat(column: DataType) -> bool:
 
 
 def column_type(expression: Expression, fields: Fields) -> DataType:
-    """The Spark type of an expression's values."""
     return _TYPES[kind(expression, fields)]
 
 

@@ -127,7 +127,6 @@ def _steps(operation: Operation) -> tuple[Step, ...]:
 
 
 def after(operation: Operation, table: Table) -> Table:
-    """The table after an operation."""
     match operation:
         case Select(_, fields):
             bounds = table.bounds.projected(fields)

@@ -76,7 +76,6 @@ class StreamPlan:
 
     @property
     def parts(self) -> tuple[Level, ...]:
-        """Everything that runs, sources first."""
         return (*((self.played,) if self.played else ()), *self.readings, *self.levels)
 
     @property

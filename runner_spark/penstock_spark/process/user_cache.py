@@ -25,7 +25,6 @@ def candidate_folders(name: str) -> Iterator[Path]:
 
 
 def temporary_folder(name: str) -> Path:
-    """A new folder that is deleted when the process ends."""
     folder = tempfile.mkdtemp(prefix=f"penstock-{name}-")
     atexit.register(shutil.rmtree, folder, ignore_errors=True)
     return Path(folder)

@@ -121,7 +121,6 @@ def find_died(text: str) -> Died | None:
 
 
 def _line(stack: str) -> str | None:
-    """The innermost line of the stack that belongs to the user."""
     for path, number, function in _FRAME.findall(stack):
         if not _OURS.search(path) and os.sep + "lib" + os.sep + "python" not in path:
             return f"{os.path.basename(path)}:{number} in {function}"

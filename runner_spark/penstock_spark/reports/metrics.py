@@ -97,7 +97,6 @@ def report_end(accumulator: Any, run: str, origin: str) -> None:
 
 
 def ended_sources(accumulator: Accumulator[Snapshots], run: str) -> set[str]:
-    """The sources of a run that have been read to their end."""
     held: Any = accumulator.value
     return {key[2] for key in list(held) if key[0] == _ends(run)}
 

@@ -50,12 +50,10 @@ def reporting_now() -> Reporting:
 
 
 def is_in_run() -> bool:
-    """Whether this code runs within `reports_of`, or in a task."""
     return _reporting.get() is not _NO_RUN
 
 
 def report_with(reporting: Reporting) -> None:
-    """Makes a task report as its program says."""
     _reporting.set(reporting)
 
 

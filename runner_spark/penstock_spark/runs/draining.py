@@ -39,7 +39,6 @@ class Backlog:
         self._resting_since: float | None = None
 
     def labels(self) -> list[str]:
-        """The sources that have unread data."""
         return sorted(self._readings[number].spec.origin for number in self._behind)
 
     def see_progress(self, progress: Mapping[str, Any]) -> None:

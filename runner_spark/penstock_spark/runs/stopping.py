@@ -61,7 +61,6 @@ def tell_end(run: str, state: str, failure: BaseException | None, backlog: Backl
 
 
 def unread(backlog: Backlog) -> str:
-    """What a drain still has to do, in words."""
     labels = ", ".join(repr(label) for label in backlog.labels())
     return (
         f"some data of {labels} was not read yet"

@@ -114,7 +114,6 @@ def is_local(master: str) -> bool:
 
 
 def is_local_session(spark: SparkSession) -> bool:
-    """Whether a session runs its tasks in the driver's own process."""
     return is_local(spark.sparkContext.master or "")
 
 
@@ -158,7 +157,7 @@ def _classic(spark: SparkSession) -> SparkSession:
 
 def _refuse_connect() -> NoReturn:
     raise UnsupportedByRunner(
-        "the Spark session is a Spark Connect session, and penstock needs a classic one",
+        "the Spark session is a Spark Connect session, but penstock needs a classic one",
         where="in the session that the pipeline would run in",
         hint="start the program with spark-submit, or pass spark=SparkSession.builder.master(...).getOrCreate()",
     )

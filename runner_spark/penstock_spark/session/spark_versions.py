@@ -33,7 +33,7 @@ def check_version(text: str, whose: str) -> None:
 
     oldest, newest = (".".join(map(str, each)) for each in (OLDEST, NEWEST))
     raise UnsupportedByRunner(
-        f"penstock runs on Spark {oldest} to {newest}, and this is Spark {text}",
+        f"penstock runs on Spark {oldest} to {newest}, but this is Spark {text}",
         where=f"in {whose}",
         hint=_INSTALL if "pyspark" in whose else f"use a cluster with one of these versions, and {_INSTALL}",
     )
@@ -54,7 +54,7 @@ def check_package() -> None:
         from penstock.error import UnsupportedByRunner
 
         raise UnsupportedByRunner(
-            "the installed PySpark can only talk to Spark Connect, and penstock needs a classic session",
+            "the installed PySpark can only talk to Spark Connect, but penstock needs a classic session",
             where="in this Python",
             hint=f"run pip uninstall pyspark-client databricks-connect, then {_INSTALL}",
         )

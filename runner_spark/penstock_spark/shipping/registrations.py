@@ -63,7 +63,6 @@ def registered_objects() -> Iterator[Any]:
 
 
 def pickled_registrations(dumps: Callable[[Any], bytes]) -> tuple[Registration, ...]:
-    """Everything that is registered in this process."""
     items = tuple((what, _pickled(what, dumps, call)) for what, call in _registrations())
     # A driver that unpickles its own programs has these already.
     _known.update(data for _, data in items)

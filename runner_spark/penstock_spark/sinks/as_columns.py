@@ -42,7 +42,6 @@ def check_fit(plan: SinkPlan | None, step: Step, fields: Fields) -> None:
 
 
 def schema_of(schema: Any) -> StructType:
-    """A schema, which may be given as text."""
     if isinstance(schema, StructType):
         return schema
     parsed = StructType.fromDDL(schema)

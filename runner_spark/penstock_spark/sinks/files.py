@@ -88,7 +88,6 @@ class FileSink:
 
 
 def plan_files(sink: Sink, files: FileSink, is_stream: bool, where: str) -> SinkPlan:
-    """Plans a sink of files."""
     if getattr(sink, "triggering_frequency", None):
         raise UnsupportedByRunner(
             "triggering_frequency is for unbounded collections", where=where, hint="leave it out"
@@ -115,7 +114,6 @@ class _Writing:
     temporary: str  # The name of the temporary folder.
 
     def by_tasks(self) -> SinkPlan:
-        """Tasks write the files."""
         open_shard = self.files.open_shard
         temporary = os.path.join(os.path.abspath(self.files.names.folder), self.temporary)
 
@@ -133,7 +131,6 @@ class _Writing:
         )
 
     def by_spark(self, spark_files: SparkFiles) -> SinkPlan:
-        """Spark writes the files."""
         folder = self.files.names.folder
         if self.files.names.is_local:
             # Hadoop takes the path as it is: a URI's escapes would be part of it.

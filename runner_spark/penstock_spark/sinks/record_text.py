@@ -61,8 +61,6 @@ class RecordText:
 
 
 def record_files(sink: ColumnSink, text: RecordText, empty_shards: int, where: str) -> FileSink:
-    """How to write a sink of records."""
-
     def by_spark() -> SparkFiles:
         if text.is_list:
             raise UnsupportedByRunner(

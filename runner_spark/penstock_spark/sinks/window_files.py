@@ -34,7 +34,6 @@ class WindowFiles:
 
 
 def files_of_windows(files: FileSink, where: str) -> WindowFiles:
-    """How to write a sink's files window by window."""
     files.names.refuse("U", where)
     if not files.names.is_local:
         raise UnsupportedByRunner(

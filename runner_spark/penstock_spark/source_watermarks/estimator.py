@@ -99,10 +99,6 @@ class Estimator:
         measured = delays.measured(timestamps_micros, arrivals_micros) if self._percentiles else None
         return self.merge([summary, Summary(seen, frozenset([lane]), measured)])
 
-    def end_partition(self, summary: Summary, partition: Hashable) -> Summary:
-        """A summary that also says that a partition has no more elements."""
-        return self.merge([summary, Summary(self._rule.end(partition))])
-
     def end(self, summary: Summary) -> Summary:
         """A summary that also says that the source has no more elements."""
         return summary._replace(ended=True)
@@ -127,7 +123,6 @@ class Estimator:
         )
 
     def start(self) -> State:
-        """The state before any element."""
         return State(self._rule.start())
 
     def advance(self, state: State, summary: Summary | None, clock_micros: int) -> Reached:

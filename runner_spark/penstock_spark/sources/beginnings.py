@@ -27,7 +27,6 @@ class Beginning:
 
 
 def beginnings(paths: Sequence[str]) -> Iterator[Beginning]:
-    """The beginnings of the first files, decompressed."""
     looked_at = paths[:_FILES_MAX]
     for path in looked_at:
         size = SAMPLE_BYTES // len(looked_at)

@@ -14,7 +14,7 @@ def rows_of(frame: DataFrame, where: str) -> Scan:
     if frame.isStreaming:
         raise ValueError(
             three_parts(
-                "the DataFrame is a streaming one",
+                "the DataFrame is a stream",
                 where=where,
                 hint="read it with spark.read, not readStream",
             )
@@ -29,7 +29,7 @@ def check_names(frame: DataFrame, where: str) -> None:
     if twice:
         raise ValueError(
             three_parts(
-                f"the columns {', '.join(twice)} are there twice",
+                f"the columns {', '.join(twice)} occur twice",
                 where=where,
                 hint="rename them, e.g. with toDF()",
             )

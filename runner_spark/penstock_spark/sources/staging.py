@@ -92,7 +92,7 @@ def _write_end(files: HadoopFiles, pages: str, where: str) -> None:
             return
         clock.sleep(_CLOCK_PAUSE_SECONDS)
     raise RunnerError(
-        f"a file that is written to {pages} now counts as older than others that are there",
+        f"a file that is written to {pages} has an older time than the files that are there",
         where=where,
         hint="correct the clock of that file system, or name another checkpoint_location",
     )
@@ -152,7 +152,6 @@ class Pages:
         del self._waiting[:start]
 
     def rest(self) -> Iterator[bytes]:
-        """The last page, if anything is left."""
         if self._waiting:
             yield from self._encoded(self._waiting)
         self._waiting = []

@@ -89,7 +89,6 @@ class StreamFiles:
         return Naming(Files(self.pattern, ()).namer(), self.depths)
 
     def present(self, spark: SparkSession) -> Files:
-        """The first of the present files, by name."""
         with refusals(f"files {self.pattern}", self.where):
             found: tuple[str, ...] = ()
             if not _WILDCARD.search(self.pattern):
@@ -150,6 +149,5 @@ def _check_visible(pattern: str, where: str) -> None:
 
 
 def no_schema(parts: str, files: StreamFiles, hint: str) -> ValueError:
-    """The error for a stream of files without a known schema."""
-    what = f"nothing tells the {parts} of {files.pattern}: no file there has any yet"
+    what = f"the {parts} of {files.pattern} are unknown: no file there has any yet"
     return ValueError(three_parts(what, where=files.where, hint=hint))

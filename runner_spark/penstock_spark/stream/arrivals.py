@@ -17,7 +17,6 @@ from penstock_spark.worker.messages import Message, Part
 
 
 def by_grouping(parts: Iterable[tuple[str, Part, Message]]) -> dict[str, list[tuple[Part, Message]]]:
-    """The parts of a logical time, by the label of their grouping."""
     groups: dict[str, list[tuple[Part, Message]]] = {}
     for label, part, message in parts:
         groups.setdefault(label, []).append((part, message))

@@ -81,7 +81,6 @@ def stored_column(cells: Cells, keys: Keys, alarm_micros: int) -> StoredColumn:
 
 
 def cells_of(content: bytes) -> tuple[Cells, Keys]:
-    """The cells of a stored window, and the keys that are not self-contained."""
     names, columns, carried = pickle.loads(content)
     values = [column if type(column) is list else repeat(column[0]) for column in columns]
     return dict(zip(names, zip(*values, strict=False), strict=False)), carried
@@ -136,7 +135,6 @@ class ColumnPages(Pages[ColumnPage]):
 
 
 def _size_of(stored: StoredColumn | None) -> int:
-    """The rough size of a window in a page, in bytes."""
     return 0 if stored is None else len(stored.content) + _WINDOW_BYTES
 
 

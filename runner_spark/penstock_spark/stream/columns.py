@@ -164,7 +164,6 @@ class Columns:
             self.pages.put(number, column.window, stored)
 
     def _find(self, names: Iterable[bytes]) -> None:
-        """Reads the pages of keys that have arrivals, all at once."""
         page_of = self._page_of
         new = [name for name in dict.fromkeys(names) if name not in page_of]
         by_number = self.pages.by_number(new)

@@ -12,10 +12,9 @@ from penstock.machines.arrivals import runs
 from penstock.machines.program import OutputTimes, output_times_of, program_of
 from penstock.metrics.execution import MetricsContainer
 from penstock.windows.window_fn import Sessions
-from penstock_spark.aggregates.kernels import Adding, kernel_of
+from penstock_spark.aggregates.kernels import Adding
 from penstock_spark.aggregates.loops import kind_of_keys, loop_of
 from penstock_spark.reports.failure import guarded, step_failed
-from penstock_spark.stream.grouping_state import stream_adding
 from penstock_spark.stream.program import MessageWriterSpec
 from penstock_spark.stream.writer import MessageWriter, Outbox, shard_of
 from penstock_spark.worker.batch import Batch, Windows, by_windows
@@ -23,7 +22,7 @@ from penstock_spark.worker.fixed_windows import FixedAssigner
 from penstock_spark.worker.group_write import split_pairs, unexpected_retraction
 from penstock_spark.worker.keys import keys_to_carry
 from penstock_spark.worker.messages import LogicalTime, Part, Place
-from penstock_spark.worker.pushing import Quiet, Records
+from penstock_spark.worker.pushing import Combining, Quiet, Records
 from penstock_spark.worker.tables import Table, table_for
 
 _MOST_ENTRIES = 200_000
@@ -45,22 +44,9 @@ def may_combine_early(windowing: Any, combine: Any, input_retracts: bool) -> boo
     return program_of(windowing, combine, input_retracts).takes_arrivals
 
 
-def adds_pairs(spec: MessageWriterSpec) -> bool:
-    """Whether a writer adds pairs up as they come: it combines early, and needs only a total and a count of
-    each key and window.
-    """
-    return (
-        spec.combines_early
-        and not isinstance(spec.windowing.windowfn, Sessions)
-        and stream_adding(spec.combine) is not None
-        and output_times_of(spec.windowing).together is None
-    )
-
-
 def message_writer(
     spec: MessageWriterSpec, outbox: Outbox, metrics: MetricsContainer
 ) -> MessageWriter | CombiningWriter:
-    """The writer that a plan asks for."""
     if spec.combines_early:
         return CombiningWriter(spec, outbox, metrics)
     return MessageWriter(spec.label, spec.level, spec.where, outbox, metrics)
@@ -81,14 +67,12 @@ class _Gathering(Protocol):
 
     def add(self, names: list[Any], values: list[Any], batch: Batch) -> int:
         """Takes elements; returns the number of new entries."""
-        ...
 
     def groups(self) -> Iterator[_Group]:
         """The groups, at the end."""
-        ...
 
 
-class CombiningWriter(Quiet):
+class CombiningWriter(Combining, Quiet):
     """Combines pairs, and puts the result of each key into the message of the key's shard.
 
     It fills the messages at the end of a bundle, or earlier if memory demands: then several parts hold the
@@ -97,24 +81,15 @@ class CombiningWriter(Quiet):
 
     def __init__(self, spec: MessageWriterSpec, outbox: Outbox, metrics: MetricsContainer) -> None:
         self.spec = spec
+        self.combine = spec.combine
         self.outbox = outbox
         self._guard = partial(guarded, metrics, spec.where)
         self._output_times = output_times_of(spec.windowing)
-        kernel = kernel_of(spec.combine)
-        self._adding = stream_adding(spec.combine)
-        self._adds = adds_pairs(spec)
+        self._adding = None if spec.kernel is None else spec.kernel.adding
         # Where the order of values may matter, those of each place in a source are kept apart.
-        self._keeps_order = kernel is None or kernel.is_ordered
+        self._keeps_order = spec.kernel is None or spec.kernel.is_ordered
         self._are_plain = True
         self._clear()
-
-    def setup(self) -> None:
-        if self.spec.combine is not None:
-            self._guard(self.spec.combine.setup)
-
-    def teardown(self) -> None:
-        if self.spec.combine is not None:
-            self._guard(self.spec.combine.teardown)
 
     def push(self, batch: Batch) -> Records:
         return self._pushed(batch, None)
@@ -141,7 +116,7 @@ class CombiningWriter(Quiet):
 
     def _take(self, batch: Batch, windows: FixedAssigner | None) -> None:
         count = len(batch.values)
-        taken = self._take_pairs(batch, windows) if self._adds else 0
+        taken = self._take_pairs(batch, windows) if self.spec.takes_pairs else 0
         if taken:
             batch = batch.sliced(taken, count)
         if batch.values:
@@ -191,7 +166,7 @@ class CombiningWriter(Quiet):
         windowfn = self.spec.windowing.windowfn
         if isinstance(windowfn, Sessions):
             return _BySession(self.spec.combine, self._output_times, windowfn.merge_touching)
-        if self._adding is not None and self._adds:
+        if self._adding is not None and self.spec.takes_pairs:
             return _AddedByWindow(self._adding)
         return _ByWindow(self.spec.combine, self._adding, self._output_times)
 
@@ -232,7 +207,7 @@ class CombiningWriter(Quiet):
             Batch(group.helds, windows=group.windows).taken(rows),
             [group.counts[row] for row in rows],
             None if timestamps is None else [timestamps[row] for row in rows],
-            self._adds,
+            self.spec.takes_pairs,
         )
 
 
@@ -280,7 +255,6 @@ class _ByWindow:
             yield _Group((window,), names, helds, list(numbers), self._needed(window, names))
 
     def _needed(self, window: Any, names: list[Any]) -> list[tuple[int, ...]] | None:
-        """The relevant timestamps of each key."""
         if self._output_times.together is None:
             return None
         nothing: set[int] = set()

@@ -52,7 +52,6 @@ def heartbeat(clock_micros: int) -> Message:
 
 
 def commanded(commands: Iterable[Command], program: LevelProgram, logical_time: LogicalTime) -> Message:
-    """The message of commands that take effect at a logical time."""
     message = Message(_DRIVER, timeline=[logical_time])
     for command in commands:
         match command.name:

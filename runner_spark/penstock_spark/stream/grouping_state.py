@@ -47,7 +47,6 @@ def stream_adding(combine: Any) -> Adding | None:
 def keys_of(
     machine: GroupingMachine | StatefulMachine | ColumnMachine, store: Store, notes: PageNotes, shards: int
 ) -> KeyTable | Columns:
-    """The state of a grouping's keys in one shard."""
     if isinstance(machine, ColumnMachine):
         return Columns(machine, ColumnPages(store, notes, shards))
     return KeyTable(machine, KeyPages(store, notes, shards))

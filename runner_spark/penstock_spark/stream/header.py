@@ -44,7 +44,6 @@ class Header:
         return min(of_producers.values()) if len(of_producers) >= producers else MIN_MICROS
 
     def percentiles(self) -> set[float]:
-        """The percentiles of all known watermarks."""
         return {percentile for known in self.watermark_updates.values() for percentile in known} - {WATERMARK}
 
     def encoded(self) -> bytes:
@@ -55,11 +54,7 @@ class Header:
         """Decodes a header, or makes a new one for None; ValueError if it has another version."""
         if data is None:
             return Header()
-        try:
-            version, fields = pickle.loads(data)
-        except (ImportError, AttributeError):
-            # The first format is only read as a whole, with a class that is gone.
-            version, fields = 1, b""
+        version, fields = pickle.loads(data)
         if version != _VERSION:
             what = f"the state of a shard has the format {version}, not {_VERSION}"
             raise ValueError(three_parts(what, hint="go on with the version of penstock that wrote it"))

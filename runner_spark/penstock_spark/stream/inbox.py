@@ -87,12 +87,10 @@ def hold_back(messages: list[Message], header: Header, last: LogicalTime | None)
 
 
 def logical_times_of(messages: Iterable[Message]) -> set[LogicalTime]:
-    """All logical times at which the input does something."""
     return {logical_time for message in messages for logical_time in message.timeline}
 
 
 def _within(message: Message, wanted: Callable[[LogicalTime], bool]) -> Message:
-    """The part of a message at wanted logical times."""
     parts = {
         label: [part for part in own if wanted(part.logical_time)] for label, own in message.parts.items()
     }

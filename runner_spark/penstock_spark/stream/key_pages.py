@@ -72,7 +72,6 @@ class KeyPage:
                 carried[name] = own
 
     def move(self, names: Collection[bytes]) -> KeyPage:
-        """Moves keys to a new page."""
         page = KeyPage()
         page.states = _moved(self.states, names)
         page.hold_micros = _moved(self.hold_micros, names)
@@ -121,7 +120,6 @@ def _column(names: Iterable[bytes], moments: array[int]) -> dict[bytes, int]:
 
 
 def _content(stored: bytes) -> Any:
-    """The stored states, holds, alarms and keys of a page."""
     version, *content = pickle.loads(stored)
     if version != _VERSION:
         raise ValueError(f"a page of state has the format {version}, not {_VERSION}")
@@ -181,7 +179,6 @@ class KeyPages(Pages[KeyPage]):
 
 
 def size_of(state: bytes, carried: bytes | None) -> int:
-    """The rough size of a key in a page, in bytes."""
     return len(state) + len(carried or b"") + _KEY_BYTES
 
 

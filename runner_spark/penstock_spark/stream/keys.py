@@ -230,7 +230,6 @@ class KeyTable:
                 heappush(self._hold_pages, (micros, number))
 
     def _ring(self, domain: Domain, now_micros: int) -> Iterator[tuple[bytes, LiveKey]]:
-        """The keys with an alarm that is due, in order of alarm and name."""
         if domain in self._unread:
             self._read(self._unread[domain].due(now_micros))
         while due := self._take_due(domain, now_micros):

@@ -97,7 +97,6 @@ def play_shard(
 
 
 def _recorders(program: LevelProgram) -> dict[str, Recorder]:
-    """The recorders of groupings, if recording is on."""
     drawn = [spec.label for spec in program.groupings if program.recorded and not spec.is_stateful]
     return {label: Recorder(program.recorded) for label in drawn}
 
@@ -133,7 +132,6 @@ def _due(
 
 @contextmanager
 def _guard(spec: GroupingSpec, stage: StreamStage) -> Iterator[None]:
-    """Surrounds the work of a grouping, which may be the user's code."""
     set_current(stage.container(spec.label))
     try:
         yield
@@ -143,7 +141,6 @@ def _guard(spec: GroupingSpec, stage: StreamStage) -> Iterator[None]:
 
 @contextmanager
 def _combining(program: LevelProgram, stage: StreamStage) -> Iterator[None]:
-    """Sets the CombineFns of a level up, and tears them down."""
     combining = [spec for spec in program.groupings if spec.combine is not None]
     for spec in combining:
         with _guard(spec, stage):

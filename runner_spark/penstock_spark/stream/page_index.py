@@ -91,7 +91,6 @@ class Unread:
         return micros
 
     def due(self, now_micros: int) -> list[int]:
-        """The pages whose time has come."""
         if self.earliest() > now_micros or self.earliest() == NOTHING:
             return []
         return [number for number, micros in enumerate(self._moments) if micros <= now_micros]

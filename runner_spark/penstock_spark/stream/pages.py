@@ -23,11 +23,9 @@ class Store(Protocol):
 
     def get_many(self, numbers: Sequence[int]) -> list[bytes | None]:
         """Pages, in the order of their numbers; None for missing ones."""
-        ...
 
     def put_many(self, items: Iterable[tuple[int, bytes | None]]) -> None:
         """Stores pages, and deletes those that are None."""
-        ...
 
 
 class Page(Protocol):
@@ -35,11 +33,9 @@ class Page(Protocol):
 
     def __len__(self) -> int:
         """How much is in it; an empty page is not stored."""
-        ...
 
     def encoded(self) -> tuple[bytes, Mapping[Domain, int], int]:
         """The page as bytes, the earliest alarm of each domain, and the earliest hold or `NOTHING`."""
-        ...
 
 
 P = TypeVar("P", bound=Page)
@@ -77,7 +73,6 @@ class Pages(ABC, Generic[P]):
         return place_of(crc32(name) // self._spread, len(self.notes))
 
     def by_number(self, names: Iterable[bytes]) -> dict[int, list[bytes]]:
-        """Keys by their pages."""
         # This is `place_of`, once more: thousands of keys are asked for at once.
         count, spread = len(self.notes), self._spread
         below = 1 << (count.bit_length() - 1)

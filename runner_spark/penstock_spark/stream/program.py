@@ -7,6 +7,7 @@ from dataclasses import dataclass
 from typing import Any
 
 from penstock.io.watermark_policy import WatermarkPolicy
+from penstock_spark.aggregates.kernels import Kernel
 from penstock_spark.plan.stream_plan import Clock
 from penstock_spark.worker.program import StageProgram
 
@@ -32,7 +33,6 @@ class Timeline:
 
     @property
     def batches(self) -> int:
-        """The number of its micro-batches."""
         return len(self.firsts)
 
     def of_batch(self, number: int) -> range:
@@ -102,6 +102,8 @@ class MessageWriterSpec:
     windowing: Any = None
     combine: Any = None
     combines_early: bool = False  # Whether to combine pairs that arrive at one logical time.
+    kernel: Kernel | None = None  # The kernel of the CombineFn; None if the CombineFn must be called.
+    takes_pairs: bool = False  # Whether to add pairs up as they come, with only a window for each.
 
 
 @dataclass(frozen=True, eq=False)

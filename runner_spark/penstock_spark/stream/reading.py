@@ -40,7 +40,6 @@ class Reader(Protocol):
 
     def __call__(self, record: pa.RecordBatch, clock_micros: int) -> Iterator[Arrival]:
         """The content of one batch at the time of the micro-batch."""
-        ...
 
 
 @dataclass(frozen=True, eq=False)

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Callable, Mapping
+from dataclasses import dataclass, field
 
 from penstock.machines.records import MIN_MICROS, Times
 from penstock.machines.trigger_machine import WATERMARK
@@ -16,37 +17,25 @@ from penstock_spark.worker.messages import LogicalTime, WatermarkUpdate
 from penstock_spark.worker.pushing import Records
 
 
+@dataclass(eq=False)
 class Shard:
-    """A shard at work; it hosts operators, by label.
+    """A shard at work."""
 
-    `micro_batch` makes each micro-batch a round with a watermark of its own. `estimators` find the watermarks
-    of sources that Spark reads. `sides` take the elements of side inputs, before all other elements of a
-    logical time.
-    """
+    number: int
+    operators: Mapping[str, Operator]  # By label.
+    header: Header
+    outbox: Outbox
+    micro_batch: bool  # Whether each micro-batch is a round with a watermark of its own.
+    estimators: Mapping[str, Estimator] = field(default_factory=dict)  # Of the sources that Spark reads.
+    # Take the elements of side inputs, before all other elements of a logical time.
+    sides: Mapping[str, Callable[[Parts], Records]] = field(default_factory=dict)
 
-    def __init__(
-        self,
-        number: int,
-        operators: Mapping[str, Operator],
-        header: Header,
-        outbox: Outbox,
-        micro_batch: bool,
-        estimators: Mapping[str, Estimator] = {},
-        sides: Mapping[str, Callable[[Parts], Records]] = {},
-    ) -> None:
-        self.number = number
-        self.operators = operators
-        self.header = header
-        self.outbox = outbox
-        self.micro_batch = micro_batch
-        self.estimators = estimators
-        self.sides = sides
-        self.outputs: dict[str, int] = dict.fromkeys(operators, MIN_MICROS)
-        for operator in operators.values():
-            operator.times = self._with_watermark(operator, Times(clock_micros=header.clock_micros))
+    def __post_init__(self) -> None:
+        self.outputs: dict[str, int] = dict.fromkeys(self.operators, MIN_MICROS)
+        for operator in self.operators.values():
+            operator.times = self._with_watermark(operator, Times(clock_micros=self.header.clock_micros))
 
     def run(self, inbox: Inbox) -> Records:
-        """Processes a micro-batch."""
         for logical_time in inbox.logical_times:
             self.header.last = logical_time
             yield from self._clock_before(logical_time)
@@ -111,7 +100,6 @@ class Shard:
         self._set_clock(logical_time)
 
     def _ring(self, logical_time: LogicalTime) -> Records:
-        """Fires what is due by the clock at a logical time."""
         self._set_clock(logical_time)
         for operator in self.operators.values():
             yield from operator.advance_clock()

@@ -139,7 +139,6 @@ class SourceTask:
         self._stage.container(self._spec.origin).inc(name, count)
 
     def _flush(self) -> list[Row]:
-        """The rows so far; empties the messages."""
         outbox = self._outbox
         logical_times = sorted(self._summaries_at)
         for message in outbox.messages.values():

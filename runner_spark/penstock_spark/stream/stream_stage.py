@@ -93,7 +93,6 @@ class StreamStage(Stage):
         return {**self._contents, **changing}
 
     def views_of(self, label: str) -> list[View]:
-        """The side inputs of a step that waits for some."""
         return self.waiting[label].views if label in self.waiting else self.stateful[label].views
 
     def _writer(self, spec: Any) -> Node:

@@ -36,7 +36,6 @@ Views = Mapping[int, Any]
 
 
 def prepared(program: bytes, sys_path: tuple[str, ...]) -> LevelProgram:
-    """Unpickles a level's program in a worker."""
     collect_less_often()
     import_like_driver(sys_path)
     loaded: LevelProgram = loads(program)
@@ -84,7 +83,6 @@ def reading_function(
 
 
 def batch_number() -> int:
-    """The number of the micro-batch that a task belongs to."""
     return int(_task().getLocalProperty("streaming.sql.batchId") or "")
 
 

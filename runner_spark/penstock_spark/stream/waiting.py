@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Callable, Iterator, Sequence
+from dataclasses import dataclass
 from hashlib import blake2b
 from typing import Any, NamedTuple
 
@@ -31,43 +32,35 @@ _Placed = tuple[Place, Batch]
 """Elements that wait, with their moment and their place in the source."""
 
 
+@dataclass(eq=False)
 class WaitingOperator:
     """The elements of a step that wait in one shard.
 
     At the end of a micro-batch, each window's waiting elements become one parcel. A side input has one parcel
-    for each window, which every pane replaces. `push` processes elements whose side inputs are ready.
+    for each window, which every pane replaces.
     """
 
-    def __init__(
-        self,
-        watermark_inputs: tuple[WatermarkInput, ...],
-        side_watermark_inputs: tuple[WatermarkInput, ...],
-        readers: tuple[int, ...],
-        views: Sequence[View],
-        lateness_micros: int,
-        push: Callable[[Batch], Records],
-        outbox: Outbox,
-        count_late: Callable[[int], None],
-        store: Store,
-    ) -> None:
-        self.watermark_inputs = watermark_inputs
-        self.side_watermark_inputs = side_watermark_inputs
-        self.readers = readers
+    watermark_inputs: tuple[WatermarkInput, ...]
+    side_watermark_inputs: tuple[WatermarkInput, ...]
+    readers: tuple[int, ...]
+    views: Sequence[View]
+    lateness_micros: int
+    process: Callable[[Batch], Records]  # Takes elements whose side inputs are ready.
+    outbox: Outbox
+    count_late: Callable[[int], None]
+    store: Store
+
+    def __post_init__(self) -> None:
         self.times = Times()
-        self._views = views
-        self._machine = SideInputMachine([view.side_window for view in views], lateness_micros)
-        self._process = push
-        self._outbox = outbox
-        self._count_late = count_late
-        self._store = store
+        self._machine = SideInputMachine([view.side_window for view in self.views], self.lateness_micros)
         self._changes: dict[int, bytes | None] = {}
         self._fresh: dict[BoundedWindow, list[_Placed]] = {}
-        [stored] = store.get_many([_STATE])
+        [stored] = self.store.get_many([_STATE])
         self._stored = stored
         self._state: SideInputState
         self._digests: dict[int, bytes]
         self._state, self._digests = _opened(stored) if stored else (SideInputState(), {})
-        for place, view in enumerate(views):
+        for place, view in enumerate(self.views):
             if isinstance(view.contents, ChangingContents):
                 view.contents.of = self._finder(place)
 
@@ -84,7 +77,7 @@ class WaitingOperator:
                 continue
             for window, batch in _by_window(part.batch):
                 if window in gone:
-                    self._count_late(len(batch.values))
+                    self.count_late(len(batch.values))
                 elif window in waits:
                     # What is late already holds back no more than it finds.
                     held_micros = max(_earliest(batch), times.horizon_micros)
@@ -109,7 +102,7 @@ class WaitingOperator:
             if number is not None:
                 self._changes[number] = parcel = _parcel((place, window, values))
                 self._digests[number] = blake2b(parcel, digest_size=16).digest()
-        self._views[place].forget()
+        self.views[place].forget()
         yield from self._release()
 
     def advance_watermark(self) -> Records:
@@ -149,7 +142,7 @@ class WaitingOperator:
         state = _parcel((self._state, self._digests))
         if state != self._stored:
             self._changes[_STATE] = state
-        self._store.put_many(self._changes.items())
+        self.store.put_many(self._changes.items())
         self._changes = {}
 
     def _release(self, is_end: bool = False) -> Records:
@@ -158,15 +151,15 @@ class WaitingOperator:
                 yield from self._push(place, batch)
 
     def _push(self, place: Place, batch: Batch) -> Records:
-        self._outbox.place = place
-        yield from self._process(batch)
-        self._outbox.place = ()
+        self.outbox.place = place
+        yield from self.process(batch)
+        self.outbox.place = ()
 
     def _taken(self, window: BoundedWindow, waiting: Waiting) -> Iterator[_Placed]:
         """The elements that waited in a window, in the order of arrival, a few parcels at a time to save memory."""
         fresh = self._fresh.pop(window, [])
         for first in range(0, len(waiting.parcels), _AT_ONCE):
-            for parcel in self._store.get_many(waiting.parcels[first : first + _AT_ONCE]):
+            for parcel in self.store.get_many(waiting.parcels[first : first + _AT_ONCE]):
                 assert parcel is not None
                 yield from _opened(parcel)[2]
         for number in waiting.parcels:
@@ -181,13 +174,12 @@ class WaitingOperator:
         return find
 
     def _contents(self, number: int) -> list[Any]:
-        """The elements of a side input in a window."""
         digest = self._digests[number]
         found = _cached.get(digest)
         if found is None:
             parcel = self._changes.get(number)
             if parcel is None:
-                [parcel] = self._store.get_many([number])
+                [parcel] = self.store.get_many([number])
             assert parcel is not None
             if len(_cached) >= _MOST_CACHED:
                 _cached.clear()
@@ -225,7 +217,6 @@ def kept_in(parcel: bytes) -> KeptParcel | None:
 
 
 def _windows_of(batch: Batch) -> set[BoundedWindow]:
-    """All windows of a batch's elements."""
     if not isinstance(batch.windows, list):
         return set(batch.windows)
     return {window for windows in batch.windows for window in windows}
@@ -256,5 +247,5 @@ def _opened(parcel: bytes) -> Any:
     """Decodes a parcel; ValueError if it has another version."""
     version, content = loads(parcel)
     if version != _VERSION:
-        raise ValueError(f"what waits for side inputs has the format {version}, not {_VERSION}")
+        raise ValueError(f"the state of waiting elements has the format {version}, not {_VERSION}")
     return content

@@ -99,7 +99,6 @@ class WaitingGrouping:
         self._grouping.save()
 
     def _release(self, batch: Batch) -> Records:
-        """Passes elements whose side inputs are ready on to their keys."""
         names = [name for name, _, _ in batch.values]
         carried = {name: key for name, key, _ in batch.values if key is not None}
         part = Part(self._outbox.now, names, batch.with_values([value for _, _, value in batch.values]))

@@ -59,7 +59,6 @@ class Arguments:
 
     @property
     def placeholders(self) -> list[Any]:
-        """The placeholders to fill in for each element."""
         return [
             value for value in (*self.args, *(value for _, value in self.kwargs)) if _is_placeholder(value)
         ]

@@ -52,7 +52,6 @@ class Batch:
 
     @property
     def shared(self) -> bool:
-        """Whether all elements have the same timestamp, windows and pane."""
         return (
             not isinstance(self.timestamps, list)
             and not isinstance(self.windows, list)
@@ -69,7 +68,6 @@ class Batch:
 
     @property
     def has_one_window_each(self) -> bool:
-        """Whether every element is in exactly one window."""
         windows = self.windows
         return set(map(len, windows)) <= {1} if isinstance(windows, list) else len(windows) == 1
 
@@ -78,7 +76,6 @@ class Batch:
         return Batch(values, self.timestamps, self.windows, self.panes)
 
     def compressed(self, selectors: list[Any]) -> Batch:
-        """The elements whose selector is true."""
         return Batch(
             list(compress(self.values, selectors)),
             _compress(self.timestamps, selectors),
@@ -143,7 +140,6 @@ class Batch:
         return Batch(repeated(full.values), repeated(full.timestamps), single, repeated(full.panes))
 
     def rows(self) -> Iterator[tuple[Any, int, Windows, Any]]:
-        """Value, timestamp, windows and pane of each element."""
         full = self.expanded()
         return zip(full.values, full.timestamps, full.windows, full.panes, strict=True)  # type: ignore[arg-type]
 

@@ -7,6 +7,7 @@ batches is given it as it is.
 from __future__ import annotations
 
 from collections.abc import Callable, Collection, Iterable, Iterator
+from dataclasses import dataclass
 from typing import Any
 
 from penstock.base.bounded_window import TimestampedValue
@@ -85,7 +86,6 @@ class BatchOutputs:
                     yield from self.drain()
 
     def drain(self) -> Records:
-        """Sends the waiting elements on."""
         self._kept = 0
         return self._outputs.drain()
 
@@ -111,31 +111,24 @@ class BatchOutputs:
         return step_failed(TypeError(three_parts(what, where=self._where, hint=hint)), self._where)
 
 
+@dataclass(eq=False)
 class YieldingBatches:
     """Calls a method that yields batches, once for each row."""
 
-    def __init__(
-        self,
-        call: Callable[[Row], Any],
-        each_window: bool,
-        outputs: BatchOutputs,
-        metrics: MetricsContainer,
-        where: str,
-    ) -> None:
-        self._call = call
-        self._each_window = each_window
-        self._outputs = outputs
-        self._metrics = metrics
-        self._where = where
+    call: Callable[[Row], Any]
+    each_window: bool  # Whether an element in several windows is processed once for each.
+    outputs: BatchOutputs
+    metrics: MetricsContainer
+    where: str
 
     def push(self, batch: Batch) -> Records:
-        for row in (batch.exploded() if self._each_window else batch).rows():
-            yield from self._outputs.send(guarded(self._metrics, self._where, self._called, row), row)
-        yield from self._outputs.drain()
+        for row in (batch.exploded() if self.each_window else batch).rows():
+            yield from self.outputs.send(guarded(self.metrics, self.where, self._called, row), row)
+        yield from self.outputs.drain()
 
     def _called(self, row: Row) -> Any:
         try:
-            results = self._call(row)
+            results = self.call(row)
         except StopIteration:
             raise stopped() from None
         if results is not None:
@@ -143,45 +136,34 @@ class YieldingBatches:
         return results
 
 
+@dataclass(eq=False)
 class BatchLoop:
-    """Makes the batches that ``process_batch`` takes.
+    """Makes the batches that ``process_batch`` takes."""
 
-    `single_loop` takes elements, if the DoFn has ``process`` too. With `as_they_are`, a batch of the right
-    type stays whole, and DoFns that have both methods get batches at all.
-    """
-
-    def __init__(
-        self,
-        whole_loop: Consumer,
-        single_loop: Consumer | None,
-        converter: Converter,
-        metrics: MetricsContainer,
-        where: str,
-        as_they_are: bool = True,
-    ) -> None:
-        self._whole_loop = whole_loop
-        self._single_loop = single_loop
-        self._converter = converter
-        self._metrics = metrics
-        self._where = where
-        self._as_they_are = as_they_are
+    whole_loop: Consumer
+    single_loop: Consumer | None  # Takes elements, if the DoFn has ``process`` too.
+    converter: Converter
+    metrics: MetricsContainer
+    where: str
+    # Whether a batch of the right type stays whole, and DoFns that have both methods get batches at all.
+    as_they_are: bool = True
 
     def push(self, batch: Batch) -> Records:
-        if not self._as_they_are and self._single_loop is not None:
-            return self._single_loop.push(batch)
-        if self._as_they_are and isinstance(batch, PackedBatch) and batch.converter == self._converter:
-            return self._whole_loop.push(batch.with_values([batch.whole]))
-        if self._single_loop is not None and _is_scattered(batch):
-            return self._single_loop.push(batch)
+        if not self.as_they_are and self.single_loop is not None:
+            return self.single_loop.push(batch)
+        if self.as_they_are and isinstance(batch, PackedBatch) and batch.converter == self.converter:
+            return self.whole_loop.push(batch.with_values([batch.whole]))
+        if self.single_loop is not None and _is_scattered(batch):
+            return self.single_loop.push(batch)
         if batch.shared:
-            return self._whole_loop.push(batch.with_values([self._made_of(batch.values)]))
+            return self.whole_loop.push(batch.with_values([self._made_of(batch.values)]))
         full = batch.expanded()
         parts = _alike(full)
         wholes = [self._made_of([full.values[place] for place in places]) for places in parts]
-        return self._whole_loop.push(full.taken([places[0] for places in parts]).with_values(wholes))
+        return self.whole_loop.push(full.taken([places[0] for places in parts]).with_values(wholes))
 
     def _made_of(self, values: list[Any]) -> Any:
-        return guarded(self._metrics, self._where, self._converter.produce_batch, values)
+        return guarded(self.metrics, self.where, self.converter.produce_batch, values)
 
 
 def _is_scattered(batch: Batch) -> bool:

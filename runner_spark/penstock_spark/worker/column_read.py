@@ -46,7 +46,6 @@ class ColumnReader:
         return list(map(make, zip(*(column.to_pylist() for column in columns), strict=True)))
 
     def _windows(self, record: pa.RecordBatch) -> tuple[Windows | list[Windows], int | list[int]]:
-        """The windows, and the last timestamp of each."""
         if self.windowfn is None:
             return GLOBAL, GlobalWindow().max_timestamp().micros
         starts = record.column("w").to_pylist()

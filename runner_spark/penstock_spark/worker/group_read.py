@@ -19,7 +19,7 @@ from penstock_spark.worker.batch import Batch, loads
 from penstock_spark.worker.keys import merges_in_one_pass, restore, timestamp_of, window_decoder
 from penstock_spark.worker.merging import merged_groups
 from penstock_spark.worker.program import GroupRoot
-from penstock_spark.worker.pushing import Consumer, Records
+from penstock_spark.worker.pushing import Combining, Consumer, Records
 from penstock_spark.worker.rows import GROUP_COLUMNS
 from penstock_spark.worker.spool import GroupedValues, Lent
 
@@ -54,11 +54,12 @@ def _rows(record: Any) -> Iterator[tuple[tuple[Any, ...], Chunk]]:
     return zip(ident, chunks, strict=True)
 
 
-class GroupReader:
+class GroupReader(Combining):
     """Turns the groups of one grouping into batches of (key, values) or (key, result)."""
 
     def __init__(self, root: GroupRoot, out: Consumer, metrics: MetricsContainer) -> None:
         self.root = root
+        self.combine = root.combine
         self.out = out
         self.metrics = metrics
         self._guard = partial(guarded, metrics, root.where)
@@ -72,14 +73,6 @@ class GroupReader:
         self._timestamps: list[int] = []
         self._windows: list[tuple[Any]] = []
         self._bytes = 0
-
-    def setup(self) -> None:
-        if self.root.combine is not None:
-            self._guard(self.root.combine.setup)
-
-    def teardown(self) -> None:
-        if self.root.combine is not None:
-            self._guard(self.root.combine.teardown)
 
     def read_key(self, key: bytes, windows: Iterator[tuple[tuple[Any, ...], Iterator[Chunk]]]) -> Records:
         """Reads all windows of one key, and merges them if the WindowFn does."""
@@ -104,10 +97,9 @@ class GroupReader:
             yield from self.emit(key, window, chunks)
 
     def emit(self, key: bytes, window: Any, chunks: Iterator[Chunk]) -> Records:
-        """Pushes or holds the element of one group."""
         rank, head = next(chunks)
         timestamp = self._timestamp(rank, window)
-        if self.root.combine is not None:
+        if self.combine is not None:
             element, size = self._guard(self._combined, key, head, chunks), len(head)
         else:
             heads, size, complete = _buffer(head, chunks)
@@ -142,7 +134,7 @@ class GroupReader:
         lent.settle()
 
     def _combined(self, key: bytes, head: bytes, chunks: Iterator[Chunk]) -> tuple[Any, Any]:
-        fn = self.root.combine
+        fn = self.combine
         restored, accumulator = restore(key, loads(head))
         waiting = [accumulator]
         for _, chunk in chunks:
@@ -180,7 +172,6 @@ def _buffer(head: bytes, chunks: Iterator[Chunk]) -> tuple[list[bytes], int, boo
 
 
 def read_groups(records: Iterable[Any], readers: Mapping[int, Any]) -> Records:
-    """Reads a whole partition of a grouping exchange, each key by the reader of its tag."""
     groups = exchange_groups(records)
     for (key, tag), rows in groupby(groups, key=lambda group: group[0][:2]):
         yield from readers[tag].read_key(key, rows)

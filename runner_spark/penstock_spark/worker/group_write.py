@@ -20,7 +20,7 @@ from penstock_spark.worker.flush_limit import FlushLimit
 from penstock_spark.worker.keys import keys_to_carry, payloads, rank_of, window_encoder
 from penstock_spark.worker.numbers import are_columns
 from penstock_spark.worker.program import GroupWriterSpec
-from penstock_spark.worker.pushing import Quiet, Records
+from penstock_spark.worker.pushing import Combining, Quiet, Records
 from penstock_spark.worker.rows import exchange_records
 from penstock_spark.worker.tables import AddedTable, Table, table_for
 from penstock_spark.worker.totals import split_numbers
@@ -55,20 +55,23 @@ def _not_a_pair(values: list[Any]) -> TypeError:
 
 
 def unexpected_retraction() -> ValueError:
-    """The error for a retraction that does not come from a grouping."""
     return ValueError(
         three_parts(
-            "a step before gives elements that take earlier ones back, in panes of its own making",
+            "an earlier step gives elements that take others back, in panes of its own making",
             hint="only groupings in the mode ACCUMULATING_AND_RETRACTING give retractions",
         )
     )
 
 
-class GroupWriter:
-    """Keeps values, or accumulators, by window and key in tables, and writes one row for each key."""
+class GroupWriter(Combining, Quiet):
+    """Keeps values, or accumulators, by window and key in tables, and writes one row for each key.
+
+    The tables live across bundles.
+    """
 
     def __init__(self, spec: GroupWriterSpec, partition: int, metrics: MetricsContainer) -> None:
         self.spec = spec
+        self.combine = spec.combine
         self._metrics = metrics
         self._guard = partial(guarded, metrics, spec.where)
         self._encode_window = window_encoder(spec.windowing)
@@ -88,20 +91,6 @@ class GroupWriter:
             self._add_lists_by_window = loop_of(adding, "window", from_pairs=False)
         self._make_table: Callable[[], Table] = table_for(combine, adding)
         self._clear()
-
-    def setup(self) -> None:
-        if self.spec.combine is not None:
-            self._guard(self.spec.combine.setup)
-
-    def teardown(self) -> None:
-        if self.spec.combine is not None:
-            self._guard(self.spec.combine.teardown)
-
-    def start_bundle(self) -> None:
-        """Nothing to do: tables live across bundles."""
-
-    def finish_bundle(self) -> Records:
-        return iter(())
 
     def finish(self) -> Records:
         if self._tables or self._sessions:
@@ -174,7 +163,6 @@ class GroupWriter:
             step_failed(error, self.spec.where)
 
     def _take_rest(self, batch: Batch, taken: int) -> Records:
-        """Takes the remaining pairs of a batch, after the first `taken`."""
         if taken:
             yield from self._flush_if_full(taken)
             batch = batch.sliced(taken, len(batch.values))
@@ -228,7 +216,6 @@ class GroupWriter:
         self._session_table(kind).add(spans, list(zip(names, values, strict=True)), kind or bytes)
 
     def _held_in(self, kind: type | None, windows: tuple[Any, ...]) -> Held:
-        """What a window holds, by name."""
         table = self._table(windows[0], kind)
         assert isinstance(table, AddedTable)
         return table.held

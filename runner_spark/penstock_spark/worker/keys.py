@@ -81,7 +81,6 @@ def window_encoder(windowing: Any) -> Callable[[Any], WindowColumns]:
 
 
 def window_decoder(windowing: Any) -> Callable[[int, int, bytes | None], Any]:
-    """The function back from the columns to the window."""
     windowfn = windowing.windowfn
     starts_first = windowfn.is_merging()
 

@@ -15,7 +15,7 @@ from penstock_spark.reports.failure import guarded, step_failed
 from penstock_spark.worker.batch import Batch, Windows, loads
 from penstock_spark.worker.keys import key_is_self_contained
 from penstock_spark.worker.program import MachineRoot
-from penstock_spark.worker.pushing import Consumer, Records
+from penstock_spark.worker.pushing import Combining, Consumer, Records
 
 BUFFER_BYTES = 4 << 20
 _MOST_PANES = 1_000
@@ -62,7 +62,7 @@ class KeyElements:
         return found
 
 
-class MachineReader:
+class MachineReader(Combining):
     """Turns the elements of each key into batches of panes.
 
     `late` takes elements that a window no longer takes; None if they are only counted.
@@ -72,6 +72,7 @@ class MachineReader:
         self, root: MachineRoot, out: Consumer, metrics: MetricsContainer, late: Consumer | None = None
     ) -> None:
         self.root = root
+        self.combine = root.combine
         self.out = out
         self.late = late
         self.metrics = metrics
@@ -89,14 +90,6 @@ class MachineReader:
         self._panes: list[Any] = []
         self._held = 0
 
-    def setup(self) -> None:
-        if self.root.combine is not None:
-            self._guard(self.root.combine.setup)
-
-    def teardown(self) -> None:
-        if self.root.combine is not None:
-            self._guard(self.root.combine.teardown)
-
     def read_key(self, encoded_key: bytes, rows: Rows) -> Records:
         machine, state = self.machine, self.machine.new_key()
         key = None
@@ -113,8 +106,7 @@ class MachineReader:
         yield from self._take(key, self._guard(machine.advance_watermark, state, _AT_THE_END))
 
     def _take(self, key: Any, emitted: list[Emitted]) -> Records:
-        """Holds panes, and pushes them when there are enough; counts what was dropped."""
-        is_list = self.root.combine is None
+        is_list = self.combine is None
         for one in emitted:
             if isinstance(one, Dropped):
                 self.metrics.inc(DROPPED[one.reason])

@@ -20,7 +20,7 @@ from penstock_spark.worker.batch import Batch, loads
 from penstock_spark.worker.group_read import ONLY_PANE
 from penstock_spark.worker.keys import restore, timestamp_of, window_decoder
 from penstock_spark.worker.program import GroupRoot
-from penstock_spark.worker.pushing import Consumer, Records
+from penstock_spark.worker.pushing import Combining, Consumer, Records
 
 _MOST_GROUPS = 4096
 _MOST_WINDOWS = 10_000
@@ -46,11 +46,12 @@ def are_columns(numbers: list[Any], keys: Iterable[Any]) -> bool:
     return kinds <= _PLAIN_TYPES
 
 
-class NumberReader:
+class NumberReader(Combining):
     """Turns sorted rows of numbers into batches of (key, sum)."""
 
     def __init__(self, root: GroupRoot, out: Consumer, metrics: MetricsContainer) -> None:
         self.root = root
+        self.combine = root.combine
         self.out = out
         assert root.number_kernel is not None
         assert root.number_kernel.adding is not None
@@ -69,12 +70,6 @@ class NumberReader:
         self._sums: list[Any] = []
         self._restored: dict[int, Any] = {}
 
-    def setup(self) -> None:
-        self._guard(self.root.combine.setup)
-
-    def teardown(self) -> None:
-        self._guard(self.root.combine.teardown)
-
     def read_key(
         self, key: bytes, windows: Iterable[tuple[tuple[Any, ...], Iterator[tuple[int, Any]]]]
     ) -> Records:
@@ -90,7 +85,6 @@ class NumberReader:
         return add(iter(rows))
 
     def _add_to_window(self, rows: Iterator[Row]) -> Records:
-        """Adds up the rows of each key and window."""
         key: bytes | None = None
         first = second = total = 0
         window: bytes | None = None
@@ -142,7 +136,7 @@ class NumberReader:
 
     def _merged(self, key: bytes, total: int, pickled: list[bytes]) -> tuple[Any, Any]:
         """The key and the sum of a group in which some rows hold accumulators."""
-        fn = self.root.combine
+        fn = self.combine
         restored = [restore(key, loads(one)) for one in pickled]
         accumulators = [accumulator for _, accumulator in restored]
         if total:
@@ -175,7 +169,6 @@ class NumberReader:
         return list(map(decode_key, keys))
 
     def _place(self, bounds: tuple[int, int, bytes | None]) -> tuple[tuple[Any], int]:
-        """The windows and the timestamp of a group."""
         if self._merges:
             window = IntervalWindow.from_micros(*bounds[:2])
             return (window,), window.end_micros - 1
@@ -189,7 +182,6 @@ class NumberReader:
 
 
 def read_numbers(records: Iterable[Any], readers: Mapping[int, NumberReader]) -> Records:
-    """Reads a whole partition of an exchange that has only numbers."""
     rows = chain.from_iterable(map(_rows, records))
     if len(readers) == 1:
         [reader] = readers.values()
@@ -202,7 +194,6 @@ def read_numbers(records: Iterable[Any], readers: Mapping[int, NumberReader]) ->
 
 
 def _rows(record: Any) -> Iterator[Row]:
-    """The rows of an Arrow record batch, without the column of values."""
     count = record.num_rows
     columns = map(record.column, _COLUMNS)
     return zip(

@@ -55,7 +55,6 @@ class Outputs:
         yield from self.drain()
 
     def _values(self, values: Iterable[Any]) -> Iterator[Any]:
-        """The values one by one, each exception marked with the step."""
         try:
             yield from values
         except Exception as error:
@@ -107,13 +106,11 @@ class Outputs:
         return Batch(batch.values, batch.timestamps, windows, panes)
 
     def drain(self) -> Records:
-        """Pushes what `add` kept."""
         pending, self._pending = self._pending, {}
         for tag, batch in pending.items():
             yield from self.push(tag, batch.collapsed())
 
     def push(self, tag: str | None, batch: Batch) -> Records:
-        """Pushes a batch to whoever reads a tag."""
         consumer = self._by_tag.get(tag)
         if consumer is None:
             self.metrics.inc(("penstock", "outputs_without_reader"), len(batch.values))

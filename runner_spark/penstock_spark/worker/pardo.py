@@ -145,7 +145,6 @@ class DoFnStep:
         return placeholder
 
     def _choose_loop(self) -> Consumer:
-        """The loop for elements, or the loop that makes batches of them."""
         batches, batch_signature = self.spec.batches, self.signature.process_batch
         if batches is None:
             return self._loop_of(self.dofn.process_signature(), self.dofn.process, None)
@@ -163,7 +162,6 @@ class DoFnStep:
     def _loop_of(
         self, signature: MethodSignature, method: Callable[..., Any], gives: Converter | None
     ) -> Consumer:
-        """The simplest loop that gives a method its arguments."""
         primitive: Any = self.spec.primitive
         call = bind(signature, primitive.args, dict(primitive.kwargs))
         arguments = Arguments(

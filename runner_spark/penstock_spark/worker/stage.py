@@ -108,7 +108,6 @@ class Stage:
         return self.containers[label]
 
     def tee(self, edge: int) -> Consumer:
-        """The readers of an edge."""
         consumers = self._consumers.get(edge, [])
         return consumers[0] if len(consumers) == 1 else Tee(consumers)
 
@@ -162,7 +161,6 @@ class Stage:
         return direct(step, windowfn, self._group_writers(spec))
 
     def _dofn(self, kind: type[_Step], spec: StepSpec) -> _Step:
-        """A step with a DoFn; its outputs exist already."""
         primitive: Any = spec.primitive
         spec = replace(spec, primitive=replace(primitive, dofn=self._own(primitive.dofn)))
         metrics = self.container(spec.label)
@@ -190,7 +188,6 @@ class Stage:
                 return SinkWriter(spec)
 
     def run(self, records: Iterator[Any]) -> Records:
-        """All output of the task."""
         write_down(self._steps)
         lively: list[Any] = [*self.readers.values(), *self.nodes]
         started: list[Any] = []

@@ -63,7 +63,6 @@ class StatefulReader:
             yield from self._step.give(given)
 
     def _take(self, reactions: list[Reaction]) -> Records:
-        """Holds results, and pushes them when there are enough; counts what was dropped."""
         for one in reactions:
             if isinstance(one, Dropped):
                 self._step.metrics.inc(DROPPED[one.reason])

@@ -22,11 +22,9 @@ class Table(Protocol):
 
     def add(self, names: list[Any], values: list[Any]) -> None:
         """Takes one value for each name; names repeat."""
-        ...
 
     def open(self, names: list[Any]) -> None:
         """Adds names, which stay empty if no value comes."""
-        ...
 
     def accumulators(self) -> dict[Any, Any]: ...
 
@@ -54,7 +52,6 @@ class ListTable:
 
 
 def append_by_name(lists: dict[Any, list[Any]], names: list[Any], values: list[Any]) -> None:
-    """Appends each value to the list of its name."""
     for name, value in zip(names, values, strict=True):
         if name in lists:
             lists[name].append(value)
@@ -90,7 +87,6 @@ class FoldTable:
         self._waiting_count = 0
 
     def accumulators(self) -> dict[Any, Any]:
-        """The accumulator of each name, compacted."""
         self._fold()
         return {name: self.fn.compact(accumulator) for name, accumulator in self._accumulators.items()}
 
@@ -124,7 +120,6 @@ class AddedTable:
         return made
 
     def numbers(self) -> dict[Any, Any]:
-        """What is held of each name."""
         return (
             {**dict.fromkeys(self._opened, self._adding.nothing), **self.held} if self._opened else self.held
         )
@@ -134,7 +129,6 @@ class AddedTable:
 
 
 def table_for(fn: CombineFn | None, adding: Adding | None) -> Callable[[], Table]:
-    """The best table for a CombineFn, or for values that are only grouped."""
     if fn is None:
         return ListTable
     if adding is None:

@@ -32,7 +32,7 @@ def split_numbers(numbers: list[Any], where: str) -> tuple[list[int], list[int]]
     if not all(issubclass(kind, int) for kind in set(map(type, numbers))):
         raise TypeError(
             three_parts(
-                "the values to sum were declared int, and some are not",
+                "the values to sum were declared int, but some are not",
                 where=where,
                 hint="correct the type hint; with float or Any, Python adds them up",
             )
@@ -50,7 +50,6 @@ def split_numbers(numbers: list[Any], where: str) -> tuple[list[int], list[int]]
 
 
 def join_numbers(highs: list[int], lows: list[int]) -> list[int]:
-    """The integers with these parts, after adding up."""
     return [lshift(high, _LOW_BITS) + low for high, low in zip(highs, lows, strict=True)]
 
 
@@ -64,7 +63,6 @@ class TotalsReader:
         self._cache: dict[tuple[Any, ...], tuple[tuple[Any], int]] = {}
 
     def read(self, record: Any) -> Iterator[tuple[int, Batch]]:
-        """The batches of one Arrow record batch, each with its edge."""
         columns = {name: record.column(name).to_pylist() for name in record.schema.names}
         elements = list(
             zip(

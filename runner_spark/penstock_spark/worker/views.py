@@ -92,7 +92,6 @@ class View:
         return self.global_only and self.contents.is_fixed
 
     def of(self, main_window: Any) -> Any:
-        """The argument of the DoFn for an element of that window."""
         key = GlobalWindow() if self.global_only else main_window
         if key not in self._views:
             self._views[key] = self._build(self.side_window(key))

@@ -48,7 +48,6 @@ class FixedWriter(Protocol):
 
     def take_fixed(self, batch: Batch, windows: FixedAssigner) -> Records:
         """Takes a batch of pairs with a list of timestamps, by which windows are found."""
-        ...
 
 
 class FixedStep(Quiet):

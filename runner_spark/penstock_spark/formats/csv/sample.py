@@ -80,7 +80,6 @@ def _lines(text: str, source: CsvSource, comment: str | None) -> Iterator[str]:
 
 
 def _names(records: list[list[str]], options: dict[str, Any]) -> list[str]:
-    """The names that Spark's reader of CSV gives the columns."""
     first = records[0]
     if not has_header(options):
         return [str(number) for number in range(len(first))]

@@ -85,7 +85,6 @@ def has_header(options: dict[str, Any]) -> bool:
 
 
 def text_schema(names: list[str]) -> StructType:
-    """Every column as text, and a column `MALFORMED` with the text of a malformed line."""
     return StructType([StructField(name, StringType()) for name in [*names, MALFORMED]])
 
 
@@ -152,7 +151,6 @@ def _check_quotes(spark: SparkSession, files: Files, options: dict[str, Any], wh
 
 
 def shows_quotes(options: dict[str, Any]) -> bool:
-    """Whether quotes begin and end within Spark's lines of text."""
     encoding = str(options.get("encoding") or "utf-8").lower().replace("_", "-")
     return not options.get("escapechar") and encoding in {"utf-8", "utf8", "ascii"}
 
@@ -182,7 +180,6 @@ def missing_as_null(name: str, options: dict[str, Any]) -> Column:
 
 
 def missing_texts(name: str, options: dict[str, Any]) -> list[str]:
-    """The texts of a column that pandas takes for a missing value."""
     given = options.get("na_values") or []
     given = given.get(name, []) if isinstance(given, dict) else given
     added = [str(value) for value in ([given] if isinstance(given, str) else given)]
@@ -201,7 +198,9 @@ def _kinds(
         if kind is not None and kind != "str" and not _agrees(kind, found[name]):
             raise ValueError(
                 three_parts(
-                    f"the column {name} holds a value that is no {kind}", where=where, hint="correct dtype"
+                    f"the column {name} has a value that is not of type {kind}",
+                    where=where,
+                    hint="correct dtype",
                 )
             )
     return {name: _settled(asked[name], found[name]) for name in names}
@@ -215,8 +214,8 @@ def check_found(source: CsvSource, kinds: dict[str, str], where: str) -> None:
         taken = typehints.get_concrete_type_from_nullable(hint)
         found = VALUES[kinds[name]]
         if taken is not found:
-            what = f"the column {name} was taken for {taken.__name__} by how {source.describe()} begins"
-            hint = f"pass dtype={{{name!r}: {found.__name__}}}; further on there are values of that type"
+            what = f"the column {name} seemed to be {taken.__name__} at the beginning of {source.describe()}"
+            hint = f"pass dtype={{{name!r}: {found.__name__}}}, because later values have that type"
             raise ValueError(three_parts(what, where=where, hint=hint))
 
 
@@ -233,7 +232,6 @@ def _surveyed(texts: DataFrame, names: list[str], options: dict[str, Any]) -> tu
 def found_kinds(
     spark: SparkSession, files: Files, source: CsvSource, options: dict[str, Any], names: list[str]
 ) -> dict[str, str]:
-    """The kinds of the columns in some files, without malformed lines."""
     texts = _texts(spark, files, source, options, names)
     found, _, _ = _surveyed(texts.where(F.col(MALFORMED).isNull()), names, options)
     return {name: _settled(None, kind) for name, kind in found.items()}

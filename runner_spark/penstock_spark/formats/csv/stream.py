@@ -143,7 +143,6 @@ def _records(
 
 
 def _value(name: str, kind: str, options: dict[str, Any]) -> Column:
-    """The value of a column; null if it has another kind."""
     value = missing_as_null(name, options)
     return typed(F.when(_fits(name, kind, options), value), kind) if kind in _TESTS else value
 
@@ -190,7 +189,7 @@ class _Records:
             return malformed_lines(1, file, self._where)
         kind = self._kinds[wrong].rpartition(" ")[2]
         hint = f"pass dtype={{{wrong!r}: str}}, or put such lines aside with rejects=True"
-        what = f"the column {wrong} of {file} holds a value that is no {kind}"
+        what = f"the column {wrong} of {file} has a value that is not of type {kind}"
         return ValueError(three_parts(what, where=self._where, hint=hint))
 
     def _without_headers(self, batch: pa.RecordBatch, file: str) -> pa.RecordBatch:

@@ -37,8 +37,12 @@ from penstock.io.parquetio import ParquetSource
 from penstock_spark.files.finding import local_paths
 from penstock_spark.plan.column_bounds import UNBOUNDED, Bounds, Range
 
-UNKNOWN = DataType()
-"""The type of a column that is not listed here."""
+
+class UnknownType(DataType):
+    """The type of a column that is not listed here; a plain `DataType` would equal every other one."""
+
+
+UNKNOWN = UnknownType()
 
 _FILES_MAX = 16
 """With more files, a job that reads their footers side by side is no slower."""
@@ -143,12 +147,8 @@ def _range(name: str, footers: Sequence[pq.FileMetaData]) -> Range | None:
 
 
 def _certain_schema_of(footer: pq.FileMetaData) -> StructType | None:
-    """A file's schema if it is certain that Spark finds the same."""
     schema = _schema_of(footer)
-    # A type that is not known calls itself equal to any other, and is not asked for that reason.
-    is_certain = all(
-        any(kind == field.dataType for kind in _CERTAIN) and not field.metadata for field in schema
-    )
+    is_certain = all(field.dataType in _CERTAIN and not field.metadata for field in schema)
     # Spark reads some numbers without a sign as larger numbers, others as what their bits would be with one.
     logical = [str(footer.schema.column(place).logical_type) for place in range(len(footer.schema))]
     if not is_certain or any("isSigned=false" in each for each in logical):

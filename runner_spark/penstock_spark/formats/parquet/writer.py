@@ -25,7 +25,6 @@ _TIMESTAMP_SETTING = "spark.sql.parquet.outputTimestampType"
 
 
 def parquet_files(sink: ParquetSink, where: str) -> FileSink:
-    """Dicts, rows or tables as Parquet files."""
     schema = sink.schema
     if schema is None and not sink.batched:
         schema = schema_of(sink.element_type, where)
@@ -100,7 +99,7 @@ class _ParquetShard:
         if table.schema != self._schema:
             raise ValueError(
                 three_parts(
-                    f"a table of {', '.join(table.column_names)} has a schema other than the file's",
+                    f"a table of {', '.join(table.column_names)} has another schema than the file",
                     where=self._where,
                     hint="cast the tables to the schema that you pass",
                 )

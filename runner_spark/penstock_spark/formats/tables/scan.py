@@ -66,7 +66,7 @@ def open_table_stream(
     if is_files:
         check_file_options(stream.options, where)
     if source.path is not None and not isinstance(source.path, str):
-        what = f"{source.describe()} has several paths, and a stream watches one"
+        what = f"{source.describe()} has several paths, but a stream watches only one"
         raise ValueError(
             three_parts(what, where=where, hint="give a pattern such as /logs/*, or flatten streams")
         )
@@ -117,14 +117,14 @@ def _found_schema(source: SparkSource, spark: SparkSession, where: str) -> Any:
         )
     files = HadoopFiles(spark, source.path)
     if files.exists(source.path) and not files.is_folder(source.path):
-        what = f"{source.describe()} is one file, and a stream watches a folder"
+        what = f"{source.describe()} is one file, but a stream watches a folder"
         raise ValueError(three_parts(what, where=where, hint="give its folder, or a pattern such as /logs/*"))
     if source.schema is not None:
         return source.schema
     reader = spark.read.format(source.format).options(**dict(source.options))
     schema = reader.load(source.path).schema
     if not schema.names:
-        what = f"nothing tells the columns of {source.describe()}: no file there has any yet"
+        what = f"the columns of {source.describe()} are unknown: no file there has any yet"
         hint = "pass a schema to ReadFromSpark, such as schema='name string, points int'"
         raise ValueError(three_parts(what, where=where, hint=hint))
     return schema

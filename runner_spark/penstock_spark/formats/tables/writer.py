@@ -96,7 +96,7 @@ def _prepare_files(sink: SparkSink, spark: SparkSession, where: str, stream: str
         case "error" | "errorifexists" if is_there:
             raise FileExistsError(
                 three_parts(
-                    f"{path} is there already",
+                    f"{path} exists already",
                     where=where,
                     hint="write elsewhere, or pass mode='append' or mode='overwrite'",
                 )
@@ -149,7 +149,6 @@ def _add_files(rows: DataFrame, sink: SparkSink, batch: MicroBatch) -> None:
 
 
 def _write_beside(rows: DataFrame, sink: SparkSink, folder: str) -> None:
-    """Writes the rows to a new folder."""
     # Where no column makes folders, Spark's first task writes a file even without rows. One that is the same for all
     # rows prevents that, and is not in the files.
     column = "penstock_batch"

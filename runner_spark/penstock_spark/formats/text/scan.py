@@ -104,7 +104,6 @@ class SplitReader:
             step_failed(unreadable(error, split.name, self.where), self.where)
 
     def _lines(self, block: bytes, delimiter: bytes) -> list[Any]:
-        """The records of a block, without delimiters."""
         decode = decode_of(self.source)
         strips = self.source.delimiter is None and b"\r" in block
         if decode is None and delimiter < b"\x80":
@@ -147,7 +146,6 @@ def _is_text(delimiter: bytes) -> bool:
 
 
 def spark_unpacks(source: TextSource, path: str) -> bool:
-    """Whether Spark undoes the compression that a file's name suggests."""
     by_name = CompressionTypes.detect_compression_type(path)
     # Hadoop has no codec for the longer of the two endings of Zstandard.
     known = by_name in _READ_BY_SPARK and not path.lower().endswith(".zstd")

@@ -61,7 +61,6 @@ def _spark_may_unpack(source: TextSource, pattern: str) -> bool:
 
 
 def _has_open_ending(pattern: str) -> bool:
-    """Whether matching files may have different endings."""
     return bool(re.search(r"[*?\]][^.]*\Z", pattern)) or "." not in pattern.rpartition("/")[2]
 
 
