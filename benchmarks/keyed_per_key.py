@@ -30,7 +30,7 @@ class Expire(Processor):
         self._state = handle.getValueState("total", "total long, due_millis long")
 
     def on_events(self, key: Key, events: Iterable[tuple[int, int]], times: TimerValues) -> Iterable[Key]:
-        """Adds the scores of a micro-batch to the total; only the timer that is set last is told to Spark."""
+        """Adds the scores of a micro-batch to the total; Spark learns only the last timer."""
         total, old_millis = self._state.get() or (0, 0)
         due_millis = old_millis
         for score, second in events:

@@ -135,7 +135,7 @@ def _started(program: str, name: str, cores: int, folder: Path) -> Iterator[Work
     try:
         yield Worker(name, process, log)
     finally:
-        # A contender ends, and its Java with it, when there are no more orders.
+        # When no more orders come, a contender ends, and its Java with it.
         try:
             process.communicate(timeout=_END_SECONDS_MAX)
         except subprocess.TimeoutExpired:

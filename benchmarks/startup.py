@@ -81,7 +81,7 @@ def measure(names: Sequence[str], runs: int, folder: Path) -> dict[str, Any]:
     from penstock_spark.session.java import ensure_java
 
     java = {"JAVA_HOME": ensure_java(), "PYSPARK_PYTHON": sys.executable}
-    # Where there is a Java, penstock finds it by itself.
+    # If a Java is installed, penstock finds it.
     given = {name: java if name == "pyspark" else ENTRANTS[name][2] for name in names}
     found: dict[str, list[tuple[float, float]]] = {name: [] for name in names}
     for turn in range(_WARMING_STARTS + runs):

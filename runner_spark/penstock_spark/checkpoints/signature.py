@@ -198,11 +198,7 @@ def windowing_as_text(windowing: Windowing) -> dict[str, str]:
 
 
 def combine_as_text(fn: CombineFn) -> str:
-    """The name of a CombineFn, with the names of the functions and CombineFns that it contains.
-
-    >>> combine_as_text(CombineFn.from_callable(max))
-    'CallableWrapperCombineFn(max)'
-    """
+    """The name of a CombineFn, with the names of the functions and CombineFns that it contains."""
     parts = [part for _, value in sorted(vars(fn).items()) for part in _parts(value)]
     return name_of(type(fn)) + (f"({', '.join(parts)})" if parts else "")
 

@@ -320,8 +320,7 @@ def _cells(row: StateRow) -> tuple[Any, ...]:
     if not isinstance(row.window, GlobalWindow):
         bounds = (getattr(row.window, "start_micros", None), row.window.end_micros)
     times = [
-        None if moment is None else moment.micros
-        for moment in (row.hold, row.next_alarm, row.next_clock_alarm)
+        None if time is None else time.micros for time in (row.hold, row.next_alarm, row.next_clock_alarm)
     ]
     start, end, hold, next_alarm, next_clock_alarm = map(_on_calendar, (*bounds, *times))
     value = None if row.value is None else repr(row.value)

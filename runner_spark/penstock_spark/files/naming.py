@@ -9,7 +9,7 @@ from dataclasses import dataclass
 
 from penstock_spark.files.file_system import folder_of
 
-# Numbers that stand for those of a shard and of all shards where a pattern is made of a name.
+# They stand for a shard's number and the number of shards when a name becomes a pattern.
 SHARD, SHARDS = 777_777_778, 888_888_889
 
 

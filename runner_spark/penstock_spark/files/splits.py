@@ -1,4 +1,4 @@
-"""Splits of plain files on the workers' disks, which a task reads by itself: Spark only says which are whose.
+"""Splits of plain files on the workers' disks, which a task reads itself: Spark only assigns them.
 
 Lines that Spark reads become rows, then columns, and travel from Java to Python before anything is done with them.
 """
@@ -117,7 +117,7 @@ def blocks_of(split: Split, delimiter: bytes) -> Iterator[bytes]:
             if end:
                 return
         if reached < split.end:
-            # What has been read so far is no smaller result, but a part of one.
+            # The lines so far are only a part of the result.
             raise OSError(errno.EIO, SHORTER)
         if begun:
             yield b"".join(begun)

@@ -28,9 +28,6 @@ def collector(conf: Mapping[str, str], fast_start: bool) -> list[str]:
     For a heap of Spark's default size, which is a gigabyte, the parallel collector takes the least processor
     time: a start takes a twentieth less, and a micro-batch up to a seventh less, than with Java's choice,
     which is made for short pauses of large heaps. If the user sets another size, Java chooses.
-
-    >>> collector({"spark.driver.extraJavaOptions": "-XX:+UseZGC"}, fast_start=True)
-    []
     """
     given = [conf.get(name) or configured(name) or "" for name in _PROPERTIES]
     given += [os.environ.get(name, "") for name in _VARIABLES]

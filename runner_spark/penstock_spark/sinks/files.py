@@ -1,13 +1,12 @@
 """Files as a sink: tasks or Spark write them beside their place, and the driver names them when all are whole.
 
-On a local (or shared) disk the tasks write them, to a temporary folder, under names of their own, and answer with those
-names. A task that is run again, or twice at once, writes other files; the driver takes those that Spark says succeeded,
-and deletes the folder with the rest. On any other file system Spark's own writer does the same.
+On a local (or shared) disk, the tasks write them to a temporary folder, and answer with their names. A task that runs
+again, or twice at once, writes other files; the driver takes the files of the attempts that succeeded for Spark,
+and deletes the folder with the rest. On any other file system, Spark's own writer does the same.
 
-In batch mode, the files of an earlier run go that have such names, also where there are fewer now. In a stream each
-micro-batch has files of its own, whose names carry its number. Exactly once: one that is written again replaces all the
-files that an earlier try has given names. One without elements writes no file, and header and footer are those of each
-file.
+In batch mode, a run deletes the files of an earlier run with such names, even if it writes fewer. In a stream, each
+micro-batch has its own files, whose names contain its number. Exactly once: a retry replaces all files that an earlier
+try has named. A micro-batch without elements writes no file, and each file has its own header and footer.
 """
 
 from __future__ import annotations
@@ -37,7 +36,7 @@ from penstock_spark.sinks.plan import Encoder, MicroBatch, SinkPlan
 # A file of Spark's that is larger than this has elements in it, whatever its compression.
 _LARGE_BYTES = 8192
 
-# A number that stands for that of a micro-batch where a pattern is made of a name.
+# It stands for a micro-batch's number when a name becomes a pattern.
 _BATCH = 666_666_667
 _STANDS_FOR_ANY = re.compile(f"{_BATCH}|{SHARD}|{SHARDS}")
 

@@ -196,12 +196,12 @@ class CustomRule(Rule):
         return self.policy.start()
 
     def observe(self, lane: Hashable, timestamps_micros: list[int], arrivals_micros: int | list[int]) -> Any:
-        moment = Timestamp.from_micros
+        timestamp = Timestamp.from_micros
         if isinstance(arrivals_micros, int):
-            arrivals = [moment(arrivals_micros)] * len(timestamps_micros)
+            arrivals = [timestamp(arrivals_micros)] * len(timestamps_micros)
         else:
-            arrivals = list(map(moment, arrivals_micros))
-        return self.policy.summarize(list(zip(map(moment, timestamps_micros), arrivals, strict=True)))
+            arrivals = list(map(timestamp, arrivals_micros))
+        return self.policy.summarize(list(zip(map(timestamp, timestamps_micros), arrivals, strict=True)))
 
     def merge(self, parts: list[Any]) -> Any:
         return self.policy.merge(parts)

@@ -1,4 +1,4 @@
-"""What arrives at a grouping at one moment, from all producers: to the machines, one by one or combined."""
+"""Passes what arrives at a grouping at one logical time to the machines, one by one or combined."""
 
 from __future__ import annotations
 

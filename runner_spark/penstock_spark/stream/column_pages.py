@@ -1,6 +1,6 @@
 """The state of many keys in pages, window by window: a page has for each window the cells of its keys, as columns.
 
-Inside of a page each window stays pickled by itself: one for which nothing comes costs nothing.
+Inside a page each window is pickled separately: a window without arrivals costs nothing.
 """
 
 from __future__ import annotations
@@ -60,7 +60,7 @@ class ColumnPage(dict[BoundedWindow, StoredColumn]):
         alarms = [stored.alarm_micros for stored in self.values()]
         dues = [stored.due_micros for stored in self.values() if stored.due_micros is not None]
         by_domain: dict[Domain, list[int]] = {WATERMARK: alarms, CLOCK: dues}
-        earliest = {domain: min(moments) for domain, moments in by_domain.items() if moments}
+        earliest = {domain: min(times) for domain, times in by_domain.items() if times}
         return dumps((_VERSION, items)), earliest, NOTHING
 
 

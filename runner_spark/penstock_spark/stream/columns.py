@@ -1,7 +1,7 @@
 """The windows of one grouping in one shard, with the cells of all keys that have been read: who is due next, and where.
 
-As in `penstock_spark.stream.keys`, a page that has not been read is known by when the earliest of its windows is due.
-Of a page that has been read, a window is unpickled when something comes for it, or when it is due.
+As in `penstock_spark.stream.keys`, it knows of an unread page only when the earliest of its windows is due. It
+unpickles a window of a page that has been read when it has arrivals, or when it is due.
 """
 
 from __future__ import annotations
@@ -48,7 +48,7 @@ class _KeyNames(dict[bytes, Any]):
 
 
 _Entry = tuple[int, int, LiveColumn]
-"""A moment, a number that tells entries apart, and the window that it is of."""
+"""A time, a number that distinguishes entries, and the window."""
 
 
 class Columns:
@@ -63,7 +63,7 @@ class Columns:
         self._gone: list[LiveColumn] = []
         self._numbers = count()
         self._due: dict[Domain, list[_Entry]] = {WATERMARK: [], CLOCK: []}
-        self._unread = {domain: Unread(moments) for domain, moments in pages.notes.alarms.items()}
+        self._unread = {domain: Unread(times) for domain, times in pages.notes.alarms.items()}
 
     def arrive(self, parts: Iterable[tuple[Part, Message]], times: Times) -> Iterator[Fired]:
         """The results of all that arrives at one logical time: single elements first, then combined ones."""
@@ -127,7 +127,7 @@ class Columns:
                 yield self._fired(firing)
 
     def end_micro_batch(self, times: Times) -> Iterator[Fired]:
-        """Not asked for: where micro-batches are rounds by themselves, each key has a machine."""
+        """Never called: if micro-batches are rounds, each key has a machine."""
         raise AssertionError("columns have no rounds")
 
     def next_clock_alarm(self) -> int | None:
@@ -137,7 +137,7 @@ class Columns:
         return None if micros == NOTHING else micros
 
     def hold_micros(self) -> int | None:
-        """Nothing: a window is held back to its last moment, and the watermark does not pass that before it fires."""
+        """None: a window holds the watermark back to its end, which the watermark does not pass before it fires."""
         return None
 
     def save(self) -> None:
@@ -290,7 +290,7 @@ class Columns:
     def _note_arrival(self, live: LiveColumn) -> None:
         """Notes when a window with new arrivals is due."""
         dues = live.column.dues
-        # What has come just now waits for the moment that was added last, or for one that is noted already.
+        # New arrivals wait for the time that was added last, or for one that is noted already.
         if dues and (due_micros := next(reversed(dues))) != live.noted_due:
             live.noted_due = due_micros
             self._note(CLOCK, due_micros, live)

@@ -1,4 +1,4 @@
-"""Elements on their way to the shards of a grouping, combined: those of one moment, key and window travel as one."""
+"""Combines elements on their way to a grouping: those of one logical time, key and window travel as one."""
 
 from __future__ import annotations
 
@@ -86,7 +86,7 @@ class CombiningWriter(Combining, Quiet):
         self._guard = partial(guarded, metrics, spec.where)
         self._output_times = output_times_of(spec.windowing)
         self._adding = None if spec.kernel is None else spec.kernel.adding
-        # Where the order of values may matter, those of each place in a source are kept apart.
+        # If the order of values may matter, each place in a source is kept separately.
         self._keeps_order = spec.kernel is None or spec.kernel.is_ordered
         self._are_plain = True
         self._clear()
@@ -136,7 +136,7 @@ class CombiningWriter(Combining, Quiet):
         try:
             taken, entries = gathering.add_pairs(batch, str, windows)
         except Exception:
-            # What is no pair, or has a key that cannot be one, is told before what cannot be added.
+            # An error of a pair or a key takes precedence over a value that cannot be added.
             encode_keys(split_pairs(batch, self.spec.where)[0])
             raise
         self._entries += entries
@@ -144,7 +144,7 @@ class CombiningWriter(Combining, Quiet):
 
     def _take_any(self, batch: Batch) -> None:
         keys, values = split_pairs(batch, self.spec.where)
-        # Texts are called by themselves, all others by their encoding: Python finds 1, 1.0 and True equal.
+        # Texts are their own names; other keys are encoded, because Python finds 1, 1.0 and True equal.
         are_plain = set(map(type, keys)) == {str}
         names: list[Any] = keys if are_plain else encode_keys(keys)
         gathering = self._gathering(are_plain)

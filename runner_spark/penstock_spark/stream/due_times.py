@@ -1,4 +1,4 @@
-"""The moments at which keys are due, or that they hold back: the earliest first, put in order only when asked for."""
+"""The times at which keys are due, or to which they hold back: earliest first, sorted only on demand."""
 
 from __future__ import annotations
 
@@ -9,7 +9,7 @@ _SHARE = 16
 """One in so many: where fewer entries are wanted one takes them from the heap, else one looks through all."""
 
 Entry = tuple[int, bytes]
-"""A moment in microseconds, and the name of a key."""
+"""A time in microseconds, and the name of a key."""
 
 
 class DueTimes:
@@ -17,12 +17,6 @@ class DueTimes:
 
     Most micro-batches add thousands of entries and then take most of them at once: a scan of all entries
     costs a tenth of taking them from a heap one by one.
-
-    >>> moments = DueTimes()
-    >>> for number in (3, 1, 2):
-    ...     moments.add(number, b"key")
-    >>> moments.first(), moments.take(2), moments.earliest(lambda micros, name: micros != 3)
-    (1, [(1, b'key'), (2, b'key')], None)
     """
 
     __slots__ = ("_heap", "_new")

@@ -1,4 +1,4 @@
-"""What a shard has got for one micro-batch, moment by moment."""
+"""What a shard has received for one micro-batch, by logical time."""
 
 from __future__ import annotations
 
@@ -53,7 +53,7 @@ def inbox_of(messages: Iterable[Message], last: LogicalTime | None) -> Inbox:
     for arrived in inbox.parts.values():
         arrived.sort(key=_order)
     between = {*inbox.parts, *inbox.watermark_updates} - inbox.steps
-    # A moment between two steps is one at which something was due by the clock, and so the clock stayed there.
+    # At a logical time between two steps, something was due by the clock, so the clock stayed there.
     inbox.ends |= between
     inbox.logical_times = sorted(inbox.steps | between)
     return inbox

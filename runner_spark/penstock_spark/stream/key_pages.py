@@ -1,7 +1,7 @@
 """The state of many keys in pages, key by key.
 
-Inside of a page each key's state stays pickled by itself, and moments stand in columns of machine numbers, so that a
-page that is touched for one of its keys costs little more than that key.
+Inside a page each key's state is pickled separately, and times are columns of machine numbers, so that changing one key
+of a page costs little more than the key.
 """
 
 from __future__ import annotations
@@ -84,7 +84,7 @@ class KeyPage:
         hold_micros = min(self.hold_micros.values())
         holds = _array(self.hold_micros.values() if hold_micros < NOTHING else ())
         alarms = {domain: _array(column.values()) for domain, column in self.alarms.items()}
-        earliest = {domain: min(moments) for domain, moments in alarms.items()}
+        earliest = {domain: min(times) for domain, times in alarms.items()}
         content = _VERSION, self.states, holds, alarms, self.carried
         return pickle.dumps(content, pickle.HIGHEST_PROTOCOL), earliest, hold_micros
 
@@ -103,20 +103,20 @@ def _moved(column: dict[bytes, T], names: Iterable[bytes]) -> dict[bytes, T]:
     return {name: column.pop(name) for name in names}
 
 
-def _array(moments: Collection[int]) -> array[int]:
+def _array(times: Collection[int]) -> array[int]:
     try:
-        return array("q", moments)
+        return array("q", times)
     except OverflowError:
         # Some are beyond all times, and are brought to where an array can hold them.
-        return array("q", [_storable(micros) for micros in moments])
+        return array("q", [_storable(micros) for micros in times])
 
 
 def _storable(micros: int) -> int:
     return micros if micros == NOTHING else max(-NOTHING, min(micros, NOTHING - 1))
 
 
-def _column(names: Iterable[bytes], moments: array[int]) -> dict[bytes, int]:
-    return dict(zip(names, moments, strict=True)) if moments else dict.fromkeys(names, NOTHING)
+def _column(names: Iterable[bytes], times: array[int]) -> dict[bytes, int]:
+    return dict(zip(names, times, strict=True)) if times else dict.fromkeys(names, NOTHING)
 
 
 def _content(stored: bytes) -> Any:

@@ -1,8 +1,8 @@
 """The keys of one grouping in one shard: their machines, and who is due next.
 
-Of a page that has not been read it is known when the earliest of its keys is due, and it is read when that time comes,
-with all others that are due then. Of a page that has been read, the keys that have no machine yet are looked through
-when the moment of the earliest comes: most keys are read just for being in the page of another one.
+It knows when the earliest key of an unread page is due, and reads all pages that are due then. In a page that has been
+read, it searches the keys without a machine when the earliest of them is due: most keys are read only because they
+share a page with another key.
 """
 
 from __future__ import annotations
@@ -30,7 +30,7 @@ Fired = tuple[Any, Sequence[Emitted | Reaction]]
 """A key and what its machine gave."""
 
 _PageEntry = tuple[int, int]
-"""The moment of the earliest of a page's keys, or an earlier one; and the page's number."""
+"""The time of a page's earliest key, or an earlier time; and the page's number."""
 
 
 def state_of(key: Any, stored: bytes) -> KeyState | StatefulKey:
@@ -74,7 +74,7 @@ class KeyTable:
         self._found: dict[bytes, Found] = {}
         self._unnoted: dict[bytes, LiveKey] = {}
         notes = pages.notes
-        self._unread = {domain: Unread(moments) for domain, moments in notes.alarms.items()}
+        self._unread = {domain: Unread(times) for domain, times in notes.alarms.items()}
         self._unread_holds = Unread(notes.hold_micros)
         # Heaps of the pages that have been read, and the keys that have machines.
         self._due_pages: dict[Domain, list[_PageEntry]] = {domain: [] for domain in notes.alarms}
@@ -239,7 +239,7 @@ class KeyTable:
                     page = self.pages.page(number)
                     found = number, page.states[name], page.carried.get(name)
                     live = self._opened(name, None, found)
-                    # It is written back even if nothing has come of it: it may be due at another moment now.
+                    # It is written back even without results: it may be due at another time now.
                     live.before = None
                 elif live.alarms.get(domain) != micros:
                     continue

@@ -23,7 +23,7 @@ from penstock_spark.worker.messages import Message, Part
 from penstock_spark.worker.pushing import Consumer, Records
 
 Parts = Iterable[tuple[Part, Message]]
-"""What arrives at one moment, in the order of producers, each part with the message that it was in."""
+"""The arrivals of one logical time, in the order of producers, each part with its message."""
 
 
 @dataclass(frozen=True, eq=False)
@@ -55,7 +55,7 @@ class Operator(Protocol):
     times: Times
 
     def arrive(self, parts: Parts) -> Records:
-        """Elements arrive at one moment."""
+        """Elements arrive at one logical time."""
 
     def signal(self, name: str) -> Records:
         """A signal arrives."""
@@ -67,10 +67,10 @@ class Operator(Protocol):
         """The clock has moved."""
 
     def end_micro_batch(self) -> Records:
-        """A micro-batch ends that is a round by itself."""
+        """A micro-batch that is a round ends."""
 
     def next_clock_alarm(self) -> int | None:
-        """A moment before which nothing is due by the clock; None if nothing ever is."""
+        """A time before which nothing is due by the clock; None if nothing ever is."""
 
     def hold_micros(self) -> int | None:
         """The event time that the output's watermark may not pass; None if nothing holds it."""

@@ -13,7 +13,7 @@ from dataclasses import dataclass, field
 from penstock.machines.trigger_machine import Domain
 
 NOTHING = (1 << 63) - 1
-"""Stands in columns where there is no moment; it is later than all moments."""
+"""Stands for no time in columns; it is later than all times."""
 
 
 def _column() -> array[int]:
@@ -62,8 +62,8 @@ class PageNotes:
 class Unread:
     """The pages that have not been read yet, by a time that is known of each, or `NOTHING`."""
 
-    def __init__(self, moments: array[int]) -> None:
-        self._moments = moments[:]
+    def __init__(self, times: array[int]) -> None:
+        self._times = times[:]
         self._earliest: int | None = None
         self._earliest_pages = 0
 
@@ -75,16 +75,16 @@ class Unread:
         [3, 3, 3, 3, 5]
         """
         if self._earliest is None:
-            self._earliest = min(self._moments, default=NOTHING)
-            self._earliest_pages = self._moments.count(self._earliest)
+            self._earliest = min(self._times, default=NOTHING)
+            self._earliest_pages = self._times.count(self._earliest)
         return self._earliest
 
     def take(self, number: int) -> int:
         """Returns the time of a page that is being read, or `NOTHING`."""
-        micros = self._moments[number]
-        self._moments[number] = NOTHING
+        micros = self._times[number]
+        self._times[number] = NOTHING
         if micros == self._earliest and micros != NOTHING:
-            # Often most pages have the same moment: only after the last of them, another one is looked for.
+            # Most pages often have the same time: only after the last of them, the next time is sought.
             self._earliest_pages -= 1
             if not self._earliest_pages:
                 self._earliest = None
@@ -93,4 +93,4 @@ class Unread:
     def due(self, now_micros: int) -> list[int]:
         if self.earliest() > now_micros or self.earliest() == NOTHING:
             return []
-        return [number for number, micros in enumerate(self._moments) if micros <= now_micros]
+        return [number for number, micros in enumerate(self._times) if micros <= now_micros]

@@ -1,4 +1,4 @@
-"""One shard of a level in one micro-batch: messages in, and moment by moment through the machines, messages out."""
+"""One shard of a level in one micro-batch: messages in, through the machines by logical time, messages out."""
 
 from __future__ import annotations
 
@@ -118,7 +118,7 @@ class Shard:
             if address in arrived:
                 yield from take(arrived[address])
         for label, parts in arrived.items():
-            # What has waited for this moment may be for a grouping that has been given up since.
+            # Something that waited for this time may belong to a grouping that was given up meanwhile.
             if label in self.operators:
                 yield from self.operators[label].arrive(parts)
         for name in inbox.signals.get(logical_time, ()):

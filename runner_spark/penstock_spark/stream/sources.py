@@ -42,7 +42,7 @@ def play_sources(program: LevelProgram, batch: int, views: Mapping[int, Any]) ->
             logical_time = outbox.now = LogicalTime(step, timeline.clocks_micros[step])
             for message in outbox.messages.values():
                 message.timeline.append(logical_time)
-                # The next event is another moment, even if the clock does not move before it.
+                # The next event is another logical time, even if the clock does not move before it.
                 message.ends.add(logical_time)
             for source in program.sources:
                 _happen(source, step, stage, outbox, done)

@@ -88,7 +88,7 @@ class StreamStage(Stage):
         return step
 
     def _contents_for(self, spec: StepSpec) -> Mapping[int, Contents]:
-        # Those of no broadcast change, for each step by itself.
+        # The contents that are not broadcast change, separately for each step.
         changing = {view.edge: ChangingContents() for view in spec.views if view.edge not in self._contents}
         return {**self._contents, **changing}
 

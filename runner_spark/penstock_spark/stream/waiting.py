@@ -29,7 +29,7 @@ _cached: dict[bytes, list[Any]] = {}
 """Contents of side inputs by the digests of their parcels: one process hosts a shard in many micro-batches."""
 
 _Placed = tuple[Place, Batch]
-"""Elements that wait, with their moment and their place in the source."""
+"""Elements that wait, with their logical time and their place in the source."""
 
 
 @dataclass(eq=False)

@@ -158,7 +158,7 @@ class GroupWriter(Combining, Quiet):
             taken: int = add(kind)
             return taken
         except Exception as error:
-            # What is no pair, or has a key that cannot be one, is told before what cannot be added.
+            # An error of a pair or a key takes precedence over a value that cannot be added.
             self._names(split_pairs(batch, self.spec.where)[0])
             step_failed(error, self.spec.where)
 
@@ -224,7 +224,7 @@ class GroupWriter(Combining, Quiet):
         self._held += taken
         self._names_most += taken * windows_each
         if self._names_most >= _MOST_NAMES:
-            # There are no more than was thought, and counting those of many windows takes its time.
+            # This is an upper bound, and counting the names in many windows takes time.
             self._names_most = self._names_held()
         if self._names_most >= _MOST_NAMES or (
             self._held >= self._limit.elements and not (self._adding is not None and self._stretched())

@@ -1,4 +1,4 @@
-"""What a producer tells a consumer shard in one micro-batch: elements, watermarks and the time, moment by moment."""
+"""What a producer tells a consumer shard in one micro-batch: elements, watermarks and the time, by logical time."""
 
 from __future__ import annotations
 

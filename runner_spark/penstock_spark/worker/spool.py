@@ -15,13 +15,7 @@ MEMORY_LIMIT_BYTES = 8 << 20
 
 
 class Spool:
-    """Appends chunks and reads them back by number; beyond a limit, a temporary file holds them.
-
-    >>> spool = Spool()
-    >>> spool.append(b"one"); spool.append(b"two")
-    >>> list(spool)
-    [b'one', b'two']
-    """
+    """Appends chunks and reads them back by number; beyond a limit, a temporary file holds them."""
 
     def __init__(self, limit_bytes: int = MEMORY_LIMIT_BYTES) -> None:
         self._limit_bytes = limit_bytes

@@ -35,7 +35,7 @@ class StatefulReader:
         self._read_bytes = 0
 
     def setup(self) -> None:
-        """Nothing: the step is set up by itself."""
+        """Nothing: the step sets itself up."""
 
     def teardown(self) -> None:
         """Nothing."""

@@ -45,8 +45,8 @@ from penstock_spark.sources.stream_files import (
     stream_files,
 )
 
-# Columns beside those of the data: what is wrong with a record (nothing is null, a malformed line is empty, otherwise
-# the column whose value is of another kind), its text, the file as long as it may be a header, and whether it then is.
+# Columns beside the data: what is wrong with a record (null if nothing is, empty for a malformed line, otherwise the
+# column whose value has another kind), its text, the file as long as it may be a header, and whether it is a header.
 _WRONG, _RAW, _HEAD, _IS_HEADER = "__wrong", "__raw", "__head", "__is_header"
 # Which test a value must pass; whole numbers of a stream may become longer than what Spark's own type holds.
 _TESTS = {"long int": "whole", "float": "float", "bool": "bool"}

@@ -45,7 +45,7 @@ class UnknownType(DataType):
 UNKNOWN = UnknownType()
 
 _FILES_MAX = 16
-"""With more files, a job that reads their footers side by side is no slower."""
+"""With more files, a job that reads their footers in parallel is as fast."""
 
 _STATISTICS_MAX = 10_000
 """Each takes microseconds, and some files have thousands of columns."""
@@ -132,7 +132,7 @@ def _range(name: str, footers: Sequence[pq.FileMetaData]) -> Range | None:
     """The range of a column in all row groups that have rows; None if one of them has no statistics."""
     ends: list[int] = []
     for footer in footers:
-        # Who renamed the columns of a file of Spark's may have left Spark's note as it was.
+        # Somebody may have renamed the columns of a file without changing Spark's note.
         if name not in footer.schema.names:
             return None
         place = footer.schema.names.index(name)
@@ -142,7 +142,7 @@ def _range(name: str, footers: Sequence[pq.FileMetaData]) -> Range | None:
                 ends += (found.min, found.max)
             elif found is None or not found.has_null_count or found.null_count < group.num_rows:
                 return None
-    # Values of a type that is no whole number to everybody are not believed.
+    # Only statistics of integers mean the same to every writer.
     return Range(min(ends), max(ends)) if ends and all(type(end) is int for end in ends) else None
 
 

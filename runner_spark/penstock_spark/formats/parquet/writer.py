@@ -43,7 +43,7 @@ def parquet_files(sink: ParquetSink, where: str) -> FileSink:
     return FileSink(
         names,
         sink.shards.count,
-        # Without a schema there is no file that has no records.
+        # Without a schema, a file without records is impossible.
         0 if schema is None else max(sink.shards.count, 1),
         lambda path: _ParquetShard(path, sink, schema, where),
         lambda: _by_spark(sink, schema, where),

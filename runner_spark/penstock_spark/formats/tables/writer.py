@@ -137,7 +137,7 @@ def _add_files(rows: DataFrame, sink: SparkSink, batch: MicroBatch) -> None:
             for old in files.matching(pattern):
                 files.remove(old)
         for number, (inside, name) in enumerate(files.below(unnamed)):
-            # Below the temporary folder is one more, that of the column which all rows have alike.
+            # The temporary folder contains one folder for the column that all rows share.
             _, _, partition = inside.partition("/")
             folder = f"{path}/{partition}" if partition else path
             files.make(folder)
