@@ -37,7 +37,7 @@ STREAMS = (
 
 
 def main(given: Sequence[str] | None = None) -> None:
-    """Runs the programs with their own defaults, says what each took, and goes on where one fails."""
+    """Runs the programs with their own defaults, prints the time of each, and continues if one fails."""
     parser = argparse.ArgumentParser(description=__doc__)
     parser.add_argument("--streams", action="store_true", help="also streams and Nexmark")
     settings = parser.parse_args(given)

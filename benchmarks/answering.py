@@ -12,7 +12,7 @@ CarryOut = Callable[..., Any]
 
 
 def answer_orders(start: Callable[[], CarryOut]) -> None:
-    """Starts what does the jobs, says that it is ready, and answers each order: the name of a job and its arguments."""
+    """Starts a contender, reports that it is ready, and answers each order: the name of a job and its arguments."""
     # What else a job prints goes to the log.
     answers, sys.stdout = sys.stdout, sys.stderr
     carry_out = start()

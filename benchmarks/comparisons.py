@@ -13,23 +13,15 @@ _RDD_PARTS = (0.1, 0.3)
 
 @dataclass(frozen=True)
 class Entrant:
-    """One side of a comparison.
+    """One side of a comparison."""
 
-    Attributes:
-        name: Its name in the numbers.
-        title: For people.
-        workload: Its input, and what has to come out.
-        worker: The process that does it, as `contender` knows it.
-        job: What it does, as the worker knows it.
-        fractions: How much of the input it gets, run by run; one so slow that all of it would take too long gets two
-            small parts, and the rate between them counts.
-    """
-
-    name: str
-    title: str
-    workload: Workload
-    worker: str
-    job: str
+    name: str  # As in the numbers.
+    title: str  # For people.
+    workload: Workload  # Its input, and the expected output.
+    worker: str  # The process that does it, as `contender` knows it.
+    job: str  # As the worker knows it.
+    # The parts of the input that its runs get. A contender that would take too long with all of it gets two
+    # small parts, and the rate between them counts.
     fractions: tuple[float, ...] = (1.0,)
 
     def sizes(self, scale: float) -> tuple[int, ...]:
@@ -39,19 +31,12 @@ class Entrant:
 
 @dataclass(frozen=True)
 class Comparison:
-    """Work that is done in turns.
+    """Contenders that take turns with the same work."""
 
-    Attributes:
-        name: Its name on the command line, and of its file of numbers.
-        title: For people.
-        entrants: Who does it; the first one is what the others are compared with.
-        warming_turns: So many turns come first and do not count, since Java compiles meanwhile.
-    """
-
-    name: str
-    title: str
-    entrants: tuple[Entrant, ...]
-    warming_turns: int = 3
+    name: str  # As on the command line, and in the name of the file of numbers.
+    title: str  # For people.
+    entrants: tuple[Entrant, ...]  # The others are compared with the first one.
+    warming_turns: int = 3  # The first turns do not count, because Java is still compiling.
 
 
 def _peers(workload: Workload, title: str) -> Comparison:

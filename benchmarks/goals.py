@@ -23,20 +23,13 @@ _TITLES = {
 
 @dataclass(frozen=True)
 class Goal:
-    """A ratio that was asked for.
-
-    Attributes:
-        work: What is done.
-        against: What it is compared with.
-        bound: The ratio.
-        ratio: Finds the measured one.
-        is_speed: Whether the ratio is one of speeds, and more is better; else of times, and less is better.
-    """
+    """A ratio that users asked for."""
 
     work: str
-    against: str
+    against: str  # The contender that it is compared with.
     bound: float
-    ratio: Callable[[Recorded], Ratio | None]
+    ratio: Callable[[Recorded], Ratio | None]  # Finds the measured ratio.
+    # Whether it is a ratio of speeds, and more is better; else of times, and less is better.
     is_speed: bool = True
 
     @property

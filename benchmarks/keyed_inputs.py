@@ -29,10 +29,8 @@ _TWICE, _NEVER = 0.1, 0.1
 
 
 def user_files(folder: Path, events: int, users: int, files: int) -> Path:
-    """Writes the events of users, and the total of each user, unless they are there already.
-
-    Returns:
-        The folder of the files.
+    """Writes the events of users, and the total of each user, unless they exist; returns the folder of the
+    files.
     """
     target = folder / f"stateful-{events}-of-{users}-in-{files}"
     if not target.exists():
@@ -80,13 +78,10 @@ def _user_lines(events: int, users: int) -> list[str]:
 
 
 def order_files(folder: Path, events: int, files: int) -> Path:
-    """Writes orders and their payments, each in a folder of its own, unless they are there already.
+    """Writes orders and their payments, each in its own folder, unless they exist; returns the folder of both.
 
-    About as many of the one as of the other; and beside them the totals: for each order and window that has both, the
-    price minus what is paid, over all pairs.
-
-    Returns:
-        The folder of both.
+    There are about as many orders as payments. Beside them are the totals: for each order and window that has
+    both, the price minus the payment, over all pairs.
     """
     target = folder / f"join-{events}-in-{files}"
     if not target.exists():

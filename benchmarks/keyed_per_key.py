@@ -3,20 +3,15 @@
 from __future__ import annotations
 
 import pickle
-from collections.abc import Callable, Iterable, Iterator
+from collections.abc import Callable, Iterable
 from functools import partial
 from typing import Any
 
-import pandas as pd
-from pyspark.sql import DataFrame, Row, SparkSession
+from pyspark.sql import DataFrame, SparkSession
 from pyspark.sql import functions as F
-from pyspark.sql.streaming.stateful_processor import (
-    ExpiredTimerInfo,
-    StatefulProcessor,
-    StatefulProcessorHandle,
-    TimerValues,
-)
+from pyspark.sql.streaming.stateful_processor import StatefulProcessor, StatefulProcessorHandle, TimerValues
 
+from flavours import InFrames, InRows, Key, Processor
 from keyed_inputs import EXPIRY_SECONDS, JOIN_SECONDS, SIDES
 from stream_native import lines_of, parsed_in_python, run_to_the_end, with_watermark
 
@@ -24,121 +19,80 @@ TOTALS = "key string, total long"
 PAIRS = "key string, start long, owed long"
 
 
-class Expire(StatefulProcessor):
+class Expire(Processor):
     """The total of a user, once nothing has come for a while; the state is the total and when the timer is due."""
+
+    fields = ("score", "second")
+    columns = ("key", "total")
 
     def init(self, handle: StatefulProcessorHandle) -> None:
         self._handle = handle
         self._state = handle.getValueState("total", "total long, due_millis long")
 
-    def on_events(self, events: Iterable[tuple[int, int]]) -> None:
-        """Adds (value, second) of a micro-batch to the total; only the timer that is set last is told to Spark."""
+    def on_events(self, key: Key, events: Iterable[tuple[int, int]], times: TimerValues) -> Iterable[Key]:
+        """Adds the scores of a micro-batch to the total; Spark learns only the last timer."""
         total, old_millis = self._state.get() or (0, 0)
         due_millis = old_millis
-        for value, second in events:
-            total += value
+        for score, second in events:
+            total += score
             due_millis = (second + EXPIRY_SECONDS) * 1_000
         self._state.update((total, due_millis))
         if due_millis != old_millis:
             if old_millis:
                 self._handle.deleteTimer(old_millis)
             self._handle.registerTimer(due_millis)
+        return ()
 
-    def on_expiry(self) -> int:
+    def on_timer(self, key: Key, due_millis: int) -> Iterable[Key]:
         """The total, which is then forgotten."""
         total, _ = self._state.get()
         self._state.clear()
-        return int(total)
+        return [(key[0], int(total))]
 
 
-class RowExpire(Expire):
-    """The flavour that gets and gives rows."""
-
-    def handleInputRows(self, key: Any, rows: Iterator[Row], timerValues: TimerValues) -> Iterator[Row]:
-        self.on_events((row.score, row.second) for row in rows)
-        return iter(())
-
-    def handleExpiredTimer(
-        self, key: Any, timerValues: TimerValues, expiredTimerInfo: ExpiredTimerInfo
-    ) -> Iterator[Row]:
-        yield Row(key=key[0], total=self.on_expiry())
+class RowExpire(Expire, InRows):
+    pass
 
 
-class FrameExpire(Expire):
-    """The flavour that gets and gives frames of pandas."""
-
-    def handleInputRows(
-        self, key: Any, rows: Iterator[pd.DataFrame], timerValues: TimerValues
-    ) -> Iterator[pd.DataFrame]:
-        self.on_events(
-            event for frame in rows for event in zip(frame.score.tolist(), frame.second.tolist(), strict=True)
-        )
-        return iter(())
-
-    def handleExpiredTimer(
-        self, key: Any, timerValues: TimerValues, expiredTimerInfo: ExpiredTimerInfo
-    ) -> Iterator[pd.DataFrame]:
-        yield pd.DataFrame({"key": [key[0]], "total": [self.on_expiry()]})
+class FrameExpire(Expire, InFrames):
+    pass
 
 
-class Join(StatefulProcessor):
+class Join(Processor):
     """Pairs of the orders and payments of an id and window; the state is both, in one value, until the window ends."""
+
+    fields = ("side", "score")
+    columns = ("key", "start", "owed")
 
     def init(self, handle: StatefulProcessorHandle) -> None:
         self._handle = handle
         self._state = handle.getValueState("sides", "pickled binary")
 
-    def on_events(self, start: int, events: Iterable[tuple[int, int]]) -> Iterator[int]:
-        """What is owed, for each pair that one of the events, as (side, amount), makes with an earlier one."""
+    def on_events(self, key: Key, events: Iterable[tuple[int, int]], times: TimerValues) -> Iterable[Key]:
+        """What is owed, for each pair that an event makes with an earlier one."""
+        name, start = key
         found = self._state.get()
         sides: list[list[int]] = pickle.loads(found[0]) if found else [[], []]
         for side, amount in events:
             for other in sides[1 - side]:
-                yield amount - other if side == 0 else other - amount
+                yield name, start, amount - other if side == 0 else other - amount
             sides[side].append(amount)
         self._state.update((pickle.dumps(sides),))
         if not found:
             self._handle.registerTimer((start + JOIN_SECONDS) * 1_000)
 
-    def on_end(self) -> None:
+    def on_timer(self, key: Key, due_millis: int) -> Iterable[Key]:
         """Forgets both sides."""
         self._state.clear()
+        return ()
 
 
-class RowJoin(Join):
-    """The flavour that gets and gives rows."""
-
-    def handleInputRows(self, key: Any, rows: Iterator[Row], timerValues: TimerValues) -> Iterator[Row]:
-        name, start = key
-        for owed in self.on_events(start, ((row.side, row.score) for row in rows)):
-            yield Row(key=name, start=start, owed=owed)
-
-    def handleExpiredTimer(
-        self, key: Any, timerValues: TimerValues, expiredTimerInfo: ExpiredTimerInfo
-    ) -> Iterator[Row]:
-        self.on_end()
-        return iter(())
+class RowJoin(Join, InRows):
+    pass
 
 
-class FrameJoin(Join):
-    """The flavour that gets and gives frames of pandas."""
-
-    def handleInputRows(
-        self, key: Any, rows: Iterator[pd.DataFrame], timerValues: TimerValues
-    ) -> Iterator[pd.DataFrame]:
-        name, start = key
-        events = (
-            event for frame in rows for event in zip(frame.side.tolist(), frame.score.tolist(), strict=True)
-        )
-        owed = list(self.on_events(start, events))
-        if owed:
-            yield pd.DataFrame({"key": name, "start": start, "owed": owed})
-
-    def handleExpiredTimer(
-        self, key: Any, timerValues: TimerValues, expiredTimerInfo: ExpiredTimerInfo
-    ) -> Iterator[pd.DataFrame]:
-        self.on_end()
-        return iter(())
+class FrameJoin(Join, InFrames):
+    pass
 
 
 def events_of(spark: SparkSession, source: str, files_per_batch: int) -> DataFrame:

@@ -18,7 +18,7 @@ _HOT_PART = 0.9
 
 
 def text() -> Iterator[str]:
-    """Lines of words whose frequencies fall with their rank as those of a natural language do (Zipf's law)."""
+    """Lines of words whose frequencies fall with their rank, as in a natural language (Zipf's law)."""
     chance = random.Random(_SEED)
     words = [_word(number) for number in range(_VOCABULARY)]
     pool = chance.choices(words, cum_weights=_zipf(_VOCABULARY), k=_POOL)

@@ -68,13 +68,7 @@ def elements(machine: GroupingMachine, windows: int) -> list[list[Element]]:
 
 
 def micros_per_element(machine: GroupingMachine, stretches: list[list[Element]], open_windows: int) -> float:
-    """The wall microseconds that an element takes, the panes included.
-
-    Args:
-        machine: The machine.
-        stretches: The elements.
-        open_windows: After so many stretches, the watermark closes all windows.
-    """
+    """The wall microseconds for an element, panes included; all windows close after `open_windows` stretches."""
     key, times = machine.new_key(), Times(MIN_MICROS, 0)
     panes = 0
     start = time.perf_counter()

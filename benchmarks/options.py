@@ -22,14 +22,9 @@ def parsed_settings(
     results: str,
     unasked: Iterable[str] = (),
 ) -> argparse.Namespace:
-    """Adds the shared options to a program's own, and parses.
+    """Adds the shared options to a program's own, and parses; `unasked` contenders run only on request.
 
-    Args:
-        parser: Knows the program's own options.
-        given: The command line's arguments; None for those of this process.
-        contenders: Who can be measured.
-        results: The name of the file of numbers; full runs write it where it is kept, others do not.
-        unasked: Those who are only measured if they are asked for.
+    Full runs write the file of numbers to where results are kept; others do not.
     """
     names = list(contenders)
     usual = [name for name in names if name not in unasked]

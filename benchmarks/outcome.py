@@ -14,13 +14,7 @@ _PACKAGES = ("apache-beam", "pyarrow", "pyspark")
 
 
 def write_numbers(path: Path, cores: int, numbers: dict[str, Any]) -> None:
-    """Writes numbers as JSON, with what they depend on.
-
-    Args:
-        path: The file.
-        cores: How many cores were used.
-        numbers: Anything that JSON takes.
-    """
+    """Writes numbers as JSON, with the machine and the versions that they depend on."""
     machine = {"cores": cores, "processor": _processor(), "python": platform.python_version()}
     path.parent.mkdir(parents=True, exist_ok=True)
     path.write_text(json.dumps({"machine": {**machine, **_versions()}, **numbers}, indent=1) + "\n")

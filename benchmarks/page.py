@@ -30,11 +30,7 @@ _NOT_YET = "Not measured yet: run `python benchmarks/{program}`."
 
 
 def rendered(page: str, recorded: Recorded) -> str:
-    """Returns the page with tables of the recorded numbers.
-
-    Raises:
-        KeyError: The page has a table with an unknown name.
-    """
+    """Returns the page with tables of the recorded numbers."""
 
     def filled(match: re.Match[str]) -> str:
         return f"{match[1]}\n{TABLES[match[2]](recorded)}\n\n{match[3]}"

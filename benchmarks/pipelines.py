@@ -10,15 +10,7 @@ from totals import GAP_SECONDS, HOUR_SECONDS, WINDOW_SECONDS
 
 
 def run(beam: Any, pipeline: Any, job: str, source: str, target: str) -> None:
-    """Runs a job from a text file to a folder of text files.
-
-    Args:
-        beam: ``penstock`` or ``apache_beam``.
-        pipeline: A pipeline of that package.
-        job: Its name.
-        source: The text file.
-        target: The folder.
-    """
+    """Runs a job from a text file to a folder of text files, with ``penstock`` or ``apache_beam``."""
     with pipeline:
         lines = pipeline | beam.io.ReadFromText(source)
         _ = JOBS[job](beam, lines) | beam.io.WriteToText(f"{target}/part")

@@ -27,19 +27,12 @@ _PEAK = re.compile(r"^VmHWM:\s+(\d+) kB", re.MULTILINE)
 
 @dataclass(frozen=True)
 class Answer:
-    """What a job gave, and what it took.
-
-    Attributes:
-        numbers: What it gave.
-        wall_seconds: From the order to the answer.
-        cpu_seconds: Of all processes together: Python, Java, and Spark's Python workers.
-        peak_megabytes: The sum of the most memory that each of these processes had resident.
-    """
+    """The result of a job, and its cost."""
 
     numbers: Any
-    wall_seconds: float
-    cpu_seconds: float
-    peak_megabytes: float
+    wall_seconds: float  # From the order to the answer.
+    cpu_seconds: float  # Of all processes together: Python, Java, and Spark's Python workers.
+    peak_megabytes: float  # The sum of the most memory that each of these processes had resident.
 
 
 def tree_cpu_seconds(root: int) -> float:
@@ -85,24 +78,14 @@ def tree_peak_megabytes(root: int) -> float:
 
 @dataclass(frozen=True)
 class Worker:
-    """A contender's running process.
-
-    Attributes:
-        name: The contender's name.
-        process: It.
-        log: The file with its error output.
-    """
+    """A contender's running process."""
 
     name: str
     process: subprocess.Popen[str]
-    log: Path
+    log: Path  # The file with its error output.
 
     def run(self, job: str, **arguments: Any) -> Answer:
-        """Runs a job.
-
-        Raises:
-            RuntimeError: The process ended; its last words are in the message.
-        """
+        """Runs a job; if the process has ended, the error contains the end of its log."""
         assert self.process.stdin is not None
         forget_peaks(self.process.pid)
         cpu, wall = tree_cpu_seconds(self.process.pid), time.perf_counter()
@@ -129,11 +112,8 @@ def running_workers(
 ) -> Iterator[dict[str, Worker]]:
     """Starts contenders, all at once, and ends them with the block.
 
-    Args:
-        names: The contenders' names.
-        cores: How many cores each of them may use.
-        folder: Where their logs are put, and where they work.
-        program: The program beside this one that knows them.
+    They work in the folder, where their logs are too. `program` is the program beside this one that knows
+    them.
     """
     folder.mkdir(parents=True, exist_ok=True)
     with ExitStack() as running:
@@ -155,7 +135,7 @@ def _started(program: str, name: str, cores: int, folder: Path) -> Iterator[Work
     try:
         yield Worker(name, process, log)
     finally:
-        # A contender ends, and its Java with it, when there are no more orders.
+        # When no more orders come, a contender ends, and its Java with it.
         try:
             process.communicate(timeout=_END_SECONDS_MAX)
         except subprocess.TimeoutExpired:

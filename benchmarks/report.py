@@ -15,28 +15,17 @@ Numbers = dict[str, Any]
 
 @dataclass(frozen=True)
 class Times:
-    """What one run took.
+    """The cost of one run."""
 
-    Attributes:
-        size: Of its input, in the workload's unit.
-        wall_seconds: From the order to the answer.
-        cpu_seconds: Of all processes together: Python, Java, and Spark's Python workers.
-        peak_megabytes: The sum of the most memory that each of these processes had resident.
-    """
-
-    size: int
-    wall_seconds: float
-    cpu_seconds: float
-    peak_megabytes: float = 0.0
+    size: int  # The size of the input, in the workload's unit.
+    wall_seconds: float  # From the order to the answer.
+    cpu_seconds: float  # Of all processes together: Python, Java, and Spark's Python workers.
+    peak_megabytes: float = 0.0  # The sum of the most memory that each of these processes had resident.
 
 
 @dataclass(frozen=True)
 class Measured:
-    """The counted runs of one side.
-
-    Attributes:
-        times: Of each run.
-    """
+    """The counted runs of one side."""
 
     times: tuple[Times, ...]
 

@@ -69,7 +69,7 @@ def arguments(given: Sequence[str] | None) -> argparse.Namespace:
     )
     settings = parser.parse_args(given)
     if unknown := set(settings.comparisons) - set(names):
-        parser.error(f"there is no {' or '.join(sorted(unknown))}: there are {', '.join(names)}")
+        parser.error(f"unknown: {', '.join(sorted(unknown))}; choose from {', '.join(names)}")
     settings.scale = settings.scale or (0.1 if settings.quick else 1.0)
     settings.folder = settings.folder.resolve()
     # What is kept in the repository are full runs only.

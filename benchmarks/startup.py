@@ -50,11 +50,7 @@ def adopt_orphans() -> None:
 def timed(
     program: Path, arguments: Sequence[str], environment: dict[str, str], log: Path
 ) -> tuple[float, float]:
-    """The wall seconds of a program, and the processor seconds of all processes that it has started.
-
-    Raises:
-        RuntimeError: The program failed.
-    """
+    """The wall seconds of a program, and the processor seconds of all processes that it has started."""
     before, start = _children_seconds(), time.perf_counter()
     with log.open("w") as output:
         process = subprocess.Popen(
@@ -85,7 +81,7 @@ def measure(names: Sequence[str], runs: int, folder: Path) -> dict[str, Any]:
     from penstock_spark.session.java import ensure_java
 
     java = {"JAVA_HOME": ensure_java(), "PYSPARK_PYTHON": sys.executable}
-    # Where there is a Java, penstock finds it by itself.
+    # If a Java is installed, penstock finds it.
     given = {name: java if name == "pyspark" else ENTRANTS[name][2] for name in names}
     found: dict[str, list[tuple[float, float]]] = {name: [] for name in names}
     for turn in range(_WARMING_STARTS + runs):

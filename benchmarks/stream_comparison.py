@@ -30,25 +30,15 @@ TITLES = {
 
 @dataclass(frozen=True)
 class Work:
-    """What all contenders do.
+    """The work of all contenders."""
 
-    Attributes:
-        title: What people know it by.
-        contenders: Who does it; the first one is what the others are compared with.
-        job: What the contenders know it by.
-        arguments: Of the job, beside the source and the target.
-        events: How many there are in the source.
-        source: The folder of the files.
-        untimed: What its results are that do not say when they fired.
-    """
-
-    title: str
-    contenders: tuple[str, ...]
-    job: str
-    arguments: dict[str, Any]
-    events: int
+    title: str  # For people.
+    contenders: tuple[str, ...]  # The others are compared with the first one.
+    job: str  # As the contenders know it.
+    arguments: dict[str, Any]  # The job's arguments beside the source and the target.
+    events: int  # The number of events in the source.
     source: Path
-    untimed: str = "on time"
+    untimed: str = "on time"  # The timing of results that do not contain one.
 
 
 def add_turns(parser: argparse.ArgumentParser, runs: int) -> None:

@@ -13,12 +13,7 @@ _POLL_SECONDS = 1.0
 
 
 class Delays:
-    """Collects delays of events.
-
-    Args:
-        warming_seconds: For so long from the first micro-batch on, events that are born do not count.
-        seconds: For so long after that, they do.
-    """
+    """Collects delays of events, except those born in the first `warming_seconds` or after `seconds` more."""
 
     def __init__(self, warming_seconds: float, seconds: float) -> None:
         self._wait_seconds_max = warming_seconds + seconds + _PATIENCE_SECONDS
@@ -41,21 +36,15 @@ class Delays:
             self._is_over.set()
 
     def wait(self, query: Any) -> None:
-        """Waits until all events that count have come.
-
-        Raises:
-            RuntimeError: Spark's query has ended, or they do not come for another reason.
-        """
+        """Waits until all events that count have come."""
         deadline = time.monotonic() + self._wait_seconds_max
         while not self._is_over.wait(_POLL_SECONDS):
             if not query.isActive or time.monotonic() > deadline:
                 raise RuntimeError(f"only {len(self._millis)} events have come") from query.exception()
 
     def numbers(self) -> dict[str, Any]:
-        """How many events and micro-batches counted, and the percentiles of the delays from the first to the 99th.
-
-        Raises:
-            RuntimeError: No two events counted, since a micro-batch took longer than events count.
+        """How many events and micro-batches counted, and the percentiles of the delays from the first to the
+        99th.
         """
         if len(self._millis) < 2:
             raise RuntimeError("events have to count for longer than a micro-batch takes")

@@ -29,31 +29,15 @@ _SCORES = next(workload for workload in WORKLOADS if workload.name == "team_sums
 
 @dataclass(frozen=True)
 class Replay:
-    """A workload: sums by key in windows of event time, from files that are read as a stream.
+    """A workload: sums by key in windows of event time, from files that are read as a stream."""
 
-    Attributes:
-        name: What the contenders know it by.
-        title: What people know it by.
-        key: The field of a line whose values are the keys.
-        fires: Whether windows fire early and late; some events are then late.
-    """
-
-    name: str
-    title: str
-    key: int
-    fires: bool
+    name: str  # As the contenders know it.
+    title: str  # For people.
+    key: int  # The field of a line whose values are the keys.
+    fires: bool  # Whether windows fire early and late; some events are then late.
 
     def make_files(self, folder: Path, events: int, files: int) -> Path:
-        """Writes the files of a stream, beside their totals, unless they are there already.
-
-        Args:
-            folder: Where the folder of the files is put.
-            events: How many there are.
-            files: How many files they are in; later files have later events.
-
-        Returns:
-            The folder of the files.
-        """
+        """Writes the files of a stream beside their totals, unless they exist; later files have later events."""
         target = folder / f"{self.name}-{events}-in-{files}"
         if not target.exists():
             lines = list(self._lines(events))
@@ -115,11 +99,7 @@ def write_stream(target: Path, parts: Iterable[Iterable[str]]) -> None:
 
 
 def cut(lines: Sequence[str], parts: int) -> list[Sequence[str]]:
-    """So many parts of lines, all but the last of the same size.
-
-    >>> cut("abcde", 2)
-    ['abc', 'de']
-    """
+    """So many parts of lines, all but the last of the same size."""
     size = -(-len(lines) // parts)
     return [lines[number * size : (number + 1) * size] for number in range(parts)]
 
@@ -131,21 +111,10 @@ def last_line(lines: Iterable[str]) -> str:
 
 
 def check(files: Path, written: Path, untimed: str = "on time") -> dict[str, int]:
-    """Compares what a contender has written, total by total, with what had to come out.
+    """Compares a contender's totals with the expected ones; returns the number of lines with each timing.
 
-    A line is a name, such as ``key start``, a sum, and, where windows fire more than once, when it fired, between tabs.
-    What a name has been given all together is its total.
-
-    Args:
-        files: The stream, which has its totals beside it.
-        written: What has been written of it.
-        untimed: What lines without such a timing are.
-
-    Returns:
-        How many lines there are of each timing.
-
-    Raises:
-        AssertionError: A total is missing or wrong, or should not be there.
+    A line is a name, such as ``key start``, a sum and, if windows fire more than once, a timing, between
+    tabs. All sums of a name together are its total. `untimed` is the timing of lines without one.
     """
     found: Counter[str] = Counter()
     timings: Counter[str] = Counter()

@@ -14,10 +14,9 @@ import argparse
 from collections.abc import Sequence
 
 from keyed_inputs import each_order_paid, order_files
-from keyed_state import measured_bytes
+from keyed_state import compare_keyed
 from options import parsed_settings
-from processes import running_workers
-from stream_comparison import Work, add_turns, compared, write_comparison
+from stream_comparison import Work, add_turns
 
 CONTENDERS = ("rows", "frames", "native_sql", "native_python", "penstock")
 UNASKED = ("frames", "native_python")
@@ -40,13 +39,7 @@ def main(given: Sequence[str] | None = None) -> None:
         source=order_files(settings.folder, settings.events, settings.files),
         untimed="pairs",
     )
-    with running_workers(settings.contenders, settings.cores, settings.folder) as workers:
-        numbers = compared(work, settings, workers)
-        full = each_order_paid(settings.folder, settings.orders)
-        numbers["state_bytes_per_key"] = measured_bytes(
-            workers, CONTENDERS, "join_fill", full, settings.orders
-        )
-    write_comparison(settings, {"join": numbers})
+    compare_keyed(settings, work, each_order_paid(settings.folder, settings.orders), settings.orders)
 
 
 if __name__ == "__main__":

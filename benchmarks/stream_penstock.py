@@ -188,7 +188,7 @@ def running(pipeline: Any) -> Iterator[Any]:
 
 def query_of(result: Any) -> Any:
     """Spark's query, which a user does not see."""
-    return result._running._started
+    return result._running.started
 
 
 JOBS = {"replay": replay, "empty_batches": empty_batches, "state": state, "latency": latency}

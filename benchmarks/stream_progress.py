@@ -16,15 +16,8 @@ _WAIT_SECONDS_MAX = 3_600
 
 
 def await_micro_batches(query: Any, count: int, rows: int = 0) -> None:
-    """Waits until so many micro-batches have had so many rows each.
-
-    Args:
-        query: Spark's query.
-        count: How many micro-batches.
-        rows: How many rows each of them has at least.
-
-    Raises:
-        RuntimeError: The query ended before, or took longer than an hour.
+    """Waits until so many micro-batches had at least so many rows each; fails after an hour, or if the query
+    ends.
     """
     deadline = time.monotonic() + _WAIT_SECONDS_MAX
     # All of the progress is asked for only when there may be enough of it: Java takes long to write it down.
@@ -78,13 +71,9 @@ def measured_batches(query: Any, batches: int) -> dict[str, Any]:
 
 
 def measured_state(query: Any, filling: int, batches: int, rows: int) -> dict[str, Any]:
-    """Runs a query until its state is full, and then for so many micro-batches that count.
+    """Runs a query until its state is full, and then for the micro-batches that count.
 
-    Args:
-        query: Spark's query.
-        filling: How many micro-batches fill the state.
-        batches: How many count.
-        rows: How many rows each micro-batch has at least, if it has any of the input's.
+    If a micro-batch has rows of the input, it has at least `rows`.
     """
     start = time.perf_counter()
     await_micro_batches(query, filling, rows)

@@ -30,10 +30,8 @@ _SEED = 11
 
 
 def make_files(folder: Path, keys: int, batches: int, events: int) -> tuple[Path, int]:
-    """Writes the files of a stream, unless they are there: those that fill the state, then those that count.
-
-    Returns:
-        Their folder, and how many fill the state.
+    """Writes the files of a stream, first those that fill the state, unless they exist; returns the folder
+    and their number.
     """
     chance = random.Random(_SEED)
     filling = -(-keys // _FILLING_EVENTS)

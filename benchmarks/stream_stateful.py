@@ -14,10 +14,9 @@ import argparse
 from collections.abc import Sequence
 
 from keyed_inputs import each_user_once, user_files
-from keyed_state import measured_bytes
+from keyed_state import compare_keyed
 from options import parsed_settings
-from processes import running_workers
-from stream_comparison import Work, add_turns, compared, write_comparison
+from stream_comparison import Work, add_turns
 
 CONTENDERS = ("rows", "frames", "penstock")
 
@@ -39,13 +38,7 @@ def main(given: Sequence[str] | None = None) -> None:
         source=user_files(settings.folder, settings.events, settings.users, settings.files),
         untimed="expired",
     )
-    with running_workers(settings.contenders, settings.cores, settings.folder) as workers:
-        numbers = compared(work, settings, workers)
-        full = each_user_once(settings.folder, settings.users)
-        numbers["state_bytes_per_key"] = measured_bytes(
-            workers, CONTENDERS, "stateful_fill", full, settings.users
-        )
-    write_comparison(settings, {"stateful": numbers})
+    compare_keyed(settings, work, each_user_once(settings.folder, settings.users), settings.users)
 
 
 if __name__ == "__main__":

@@ -29,11 +29,9 @@ def parsed_tick(line: str, keys: int) -> tuple[int, int, int]:
 
 @contextmanager
 def tick_source(source: str, rate: int) -> Iterator[dict[str, Any]]:
-    """The options of one of Spark's sources, which gives so many events a second within the block.
+    """The options of one of Spark's sources, which gives `rate` events a second within the block.
 
-    Args:
-        source: ``socket``, which gives lines, or ``rate``, which gives numbers and their timestamps.
-        rate: How many.
+    The source ``socket`` gives lines, and ``rate`` gives numbers and their timestamps.
     """
     if source == "rate":
         yield {"rowsPerSecond": rate}

@@ -13,23 +13,14 @@ from totals import Totals, numbered
 
 @dataclass(frozen=True)
 class Workload:
-    """Lines in, totals by name out.
+    """Lines in, totals by name out."""
 
-    Attributes:
-        name: What its files are called.
-        unit: What sizes count: ``bytes``, ``lines`` or ``rows``.
-        size: The size at full scale.
-        lines: Gives the same endless lines at every call.
-        totals: What has to come out for some lines.
-        form: The input's format, ``txt`` or ``parquet``.
-    """
-
-    name: str
-    unit: str
-    size: int
-    lines: Callable[[], Iterator[str]]
-    totals: Callable[[Iterable[str]], Totals]
-    form: str = "txt"
+    name: str  # As in the names of its files.
+    unit: str  # What sizes count: ``bytes``, ``lines`` or ``rows``.
+    size: int  # The size at full scale.
+    lines: Callable[[], Iterator[str]]  # Gives the same endless lines at every call.
+    totals: Callable[[Iterable[str]], Totals]  # The expected output for some lines.
+    form: str = "txt"  # The input's format, ``txt`` or ``parquet``.
 
     def make_input(self, folder: Path, size: int) -> Path:
         """Writes an input and its totals, unless they are there already; a smaller one is a larger one's
@@ -74,11 +65,7 @@ def _as_parquet(path: Path) -> None:
 
 
 def check(source: Path, target: Path) -> None:
-    """Compares what a contender has written, total by total, with what had to come out.
-
-    Raises:
-        AssertionError: A total is missing, wrong, there twice, or should not be there.
-    """
+    """Compares a contender's output, total by total, with the expected output."""
     expected: Totals = json.loads(totals_of(source).read_text())
     written: Totals = {}
     for name, total in _written(target):

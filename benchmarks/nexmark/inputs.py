@@ -21,15 +21,9 @@ _ARROW_TYPES = {int: pa.int64(), str: pa.string()}
 
 
 def batch_files(folder: Path, count: int, parts: int = 4) -> Path:
-    """Writes so many events, unless they are there already.
+    """Writes events, in as many files as there should be parts for cores to read, unless they exist.
 
-    Args:
-        folder: Where the folder of the files is put.
-        count: How many events.
-        parts: How many files the lines are in, so that each core has something to read.
-
-    Returns:
-        A folder with the lines in ``lines`` and, in Parquet, each kind in a folder of its name.
+    The folder has the lines in ``lines`` and, in Parquet, each kind of event in a folder of its name.
     """
     target = folder / f"nexmark-{count}"
     if not target.exists():
@@ -43,10 +37,8 @@ def batch_files(folder: Path, count: int, parts: int = 4) -> Path:
 
 
 def stream_files(folder: Path, count: int, parts: int) -> Path:
-    """Writes so many events, and those that end the stream, unless they are there already.
-
-    Returns:
-        A folder with the lines in ``lines``, in files to be read one after the other.
+    """Writes events, and events that end the stream, unless they exist; ``lines`` has files for one
+    micro-batch each.
     """
     target = folder / f"nexmark-{count}-in-{parts}"
     if not target.exists():

@@ -15,8 +15,8 @@ UPDATED = "q12"
 """What Spark answers on a stream with rows that replace earlier ones: by the clock, its last window is never over."""
 
 UNANSWERED = ("q6",)
-"""Queries that have no answer by hand on a stream: Spark has no aggregate over a number of rows there, and in append
-mode none that is not over with a window."""
+"""Queries that nobody can write by hand on a stream: Spark cannot aggregate over a number of rows there, and in append
+mode every aggregate must end with a window."""
 
 
 def penstock_batch(spark: SparkSession, query: str, source: str, target: str) -> dict[str, Any]:

@@ -99,7 +99,7 @@ def q9(tables: Tables) -> DataFrame:
 
 def q11(tables: Tables) -> DataFrame:
     [bids] = tables({"bid": ("bidder", "time")})
-    # Spark's sessions go on if a bid comes just at their end, and those of the others do not.
+    # Spark's sessions continue if a bid comes exactly at their end; the other contenders' sessions do not.
     sessions = F.session_window("at", f"{SESSION_GAP * 1000 - 1} milliseconds").alias("window")
     counts = bids.groupBy("bidder", sessions).count()
     start, end = F.unix_millis("window.start"), F.unix_millis("window.end") + 1
@@ -108,7 +108,7 @@ def q11(tables: Tables) -> DataFrame:
 
 def q12(tables: Tables) -> DataFrame:
     [bids] = tables({"bid": ("bidder", "time")})
-    # A batch is one moment of the clock.
+    # A batch takes place at one time of the clock.
     windows = (
         [F.window(F.current_timestamp(), f"{WINDOW} seconds").alias("window")] if bids.isStreaming else []
     )

@@ -22,19 +22,12 @@ from nexmark.model import END
 
 @dataclass(frozen=True)
 class Query:
-    """What is asked.
+    """What is asked."""
 
-    Attributes:
-        name: As in the benchmark.
-        title: What it asks for.
-        has_times: Whether the time of events matters in a batch.
-        kept: What rows of one key say together: ``all`` of them, the ``last`` one, or their ``sum``.
-    """
-
-    name: str
-    title: str
-    has_times: bool = True
-    kept: str = "all"
+    name: str  # As in the benchmark.
+    title: str  # For people.
+    has_times: bool = True  # Whether the time of events matters in a batch.
+    kept: str = "all"  # Which rows of one key count: ``all`` of them, the ``last`` one, or their ``sum``.
 
     def answer(self, lines: Iterable[str]) -> list[str]:
         r"""What lines say together, in order; those that are about the end of the stream say nothing.

@@ -70,7 +70,7 @@ def _named(kind: str, names: tuple[str, ...]) -> list[Any]:
 
 
 def _parsed(lines: DataFrame, columns: Columns) -> DataFrame:
-    """Rows of one kind, or of several, of which each has columns of its own, and null in those of the others."""
+    """Rows of one kind or of several; each kind has its own columns, and null in the columns of other kinds."""
     single = len(columns) == 1
     fields = [
         pa.field(name if single else f"{kind}_{name}", _ARROW_TYPES[get_type_hints(KINDS[kind])[name]])

@@ -102,7 +102,7 @@ class CloseAuction(beam.DoFn):
 
 
 def at_millis(time: int) -> Timestamp:
-    """A time of the model as a moment."""
+    """A time of the model as a timestamp."""
     return Timestamp(micros=time * 1_000)
 
 

@@ -27,19 +27,14 @@ from penstock_spark.plan.stream_plan import StreamPlan, show_stream_plan
 
 @dataclass(frozen=True)
 class Target:
-    """The options of a compilation.
+    """The options of a compilation."""
 
-    Attributes:
-        mode: ``batch``, ``micro_batch`` or ``streaming``.
-        without: The optimisations that are switched off; see `penstock.options.spark.OPTIMISATIONS`.
-        record_events: How many elements and panes of each grouping a batch records; None turns recording off.
-        table_of: Returns the columns of a source.
-    """
-
-    mode: str = "batch"
+    mode: str = "batch"  # ``batch``, ``micro_batch`` or ``streaming``.
+    # The optimisations that are switched off; see `penstock.options.spark.OPTIMISATIONS`.
     without: frozenset[str] = frozenset()
+    # How many elements and panes of each grouping a batch records; None turns recording off.
     record_events: int | None = None
-    table_of: TableOf = table_before_opening
+    table_of: TableOf = table_before_opening  # Returns the columns of a source.
 
     @property
     def is_batch(self) -> bool:
@@ -48,18 +43,17 @@ class Target:
 
 @dataclass(frozen=True)
 class Pass:
-    """A pass from a graph to a graph.
+    """A pass from a graph to a graph."""
 
-    Attributes:
-        name: The name of its module and of its golden file.
-        serves: Whether the pass applies to a target.
-        switch: The name of the option that switches the pass off, if one does.
-    """
+    name: str  # The name of its module and of its golden file.
+    function: Callable[..., Graph]
+    serves: Callable[[Target], bool] = lambda target: True  # Whether the pass applies to a target.
+    switch: str | None = None  # The name of the option that switches the pass off, if one does.
+    # What the function gets of a target, after the graph.
+    arguments: Callable[[Target], tuple[object, ...]] = lambda target: ()
 
-    name: str
-    rewrite: Callable[[Graph, Target], Graph]
-    serves: Callable[[Target], bool] = lambda target: True
-    switch: str | None = None
+    def rewrite(self, graph: Graph, target: Target) -> Graph:
+        return self.function(graph, *self.arguments(target))
 
 
 def _is_batch(target: Target) -> bool:
@@ -72,31 +66,33 @@ def _is_stream(target: Target) -> bool:
 
 PASSES = (
     # Other steps may read a sink's file names, so this comes before pruning.
-    Pass("windowed_writes", lambda graph, target: windowed_writes(graph), _is_stream),
-    Pass("prune", lambda graph, target: prune(graph)),
+    Pass("windowed_writes", windowed_writes, _is_stream),
+    Pass("prune", prune),
     # A stream keeps accumulators from one micro-batch to the next, so a fan-out is useful there.
-    Pass("one_round", lambda graph, target: one_round(graph), _is_batch, "one_round"),
-    Pass("lift_combiners", lambda graph, target: lift_combiners(graph), switch="lifted_combiners"),
+    Pass("one_round", one_round, _is_batch, "one_round"),
+    Pass("lift_combiners", lift_combiners, switch="lifted_combiners"),
     # The sinks of a stream spread their elements on their own.
-    Pass("spread_writes", lambda graph, target: spread_writes(graph), _is_batch),
+    Pass("spread_writes", spread_writes, _is_batch),
     Pass(
         "record_groupings",
-        lambda graph, target: record_groupings(graph, target.record_events or 0),
+        record_groupings,
         lambda target: target.is_batch and target.record_events is not None,
+        arguments=lambda target: (target.record_events,),
     ),
     # A grouping that Spark computes without Python cannot be recorded.
     Pass(
         "columns",
-        lambda graph, target: columns(graph, target.table_of),
+        columns,
         lambda target: target.is_batch and target.record_events is None,
         "native_columns",
+        lambda target: (target.table_of,),
     ),
 )
 """The passes over the whole graph, in order. Each keeps the meaning of the graph."""
 
 STREAM_PASSES = (
-    Pass("side_views", lambda graph, target: without_side_views(graph)),
-    Pass("stream_views", lambda graph, target: stream_views(graph)),
+    Pass("side_views", without_side_views),
+    Pass("stream_views", stream_views),
 )
 """The passes over a query's own graph, after a batch has taken over the bounded side inputs."""
 
@@ -137,7 +133,6 @@ def rewritten(graph: Graph, passes: Iterable[Pass], target: Target) -> tuple[Gra
 
 
 def optimise(graph: Graph, target: Target = Target()) -> Graph:
-    """The graph after all passes over the whole graph."""
     return rewritten(graph, PASSES, target)[0]
 
 
@@ -149,7 +144,6 @@ def batch_plan(graph: Graph, target: Target = Target()) -> Plan:
 
 
 def _changes(before: Graph, after: Graph) -> list[str]:
-    """The changes of a pass, as labels of steps."""
     was, now = ({step.label: _shown(step) for step in graph.steps} for graph in (before, after))
     kinds = {
         "drops": [label for label in was if label not in now],

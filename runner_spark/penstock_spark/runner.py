@@ -35,12 +35,7 @@ class SparkRunner(PipelineRunner):
         self.arguments = checked_arguments(arguments, "SparkRunner")
 
     def run_pipeline(self, pipeline: Any, options: PipelineOptions) -> PipelineResult:
-        """Runs a pipeline: when this returns, a batch has ended, or a query has started.
-
-        Raises:
-            UnsupportedByRunner: The pipeline asks for something that this runner does not support.
-            Exception: The user code's exception, with the name of the step.
-        """
+        """Runs a pipeline: when this returns, a batch has ended, or a query has started."""
         from penstock_spark.process.interrupts import stoppable
         from penstock_spark.reports.spark_errors import Surroundings, translating
         from penstock_spark.runs.execute import execute
@@ -60,11 +55,7 @@ class SparkRunner(PipelineRunner):
     def compiled(
         self, graph: Graph, settings: SparkOptions, table_of: TableOf = table_before_opening
     ) -> Compiled:
-        """The plan of a graph, for one pass over bounded input or for a streaming query.
-
-        Raises:
-            UnsupportedByRunner: The graph asks for something that this runner does not support.
-        """
+        """The plan of a graph, for one pass over bounded input or for a streaming query."""
         mode = settings.mode or default_mode(graph)
         check(graph, mode)
         warn_of_hints(graph.steps)
@@ -91,7 +82,7 @@ class SparkRunner(PipelineRunner):
         return element_type_of(source, existing_session() if given is None else given, where)
 
     def to_dataframe(self, pcoll: Any, schema: Any = None) -> Any:
-        """A PCollection as a DataFrame; see `penstock.io.to_dataframe`."""
+        """See `penstock.io.to_dataframe`."""
         from penstock.construction.graph_of import graph_with_edge
         from penstock.io.sparkio import FrameSink
         from penstock_spark.runs.execute import lower_only

@@ -32,10 +32,8 @@ def default_mode(graph: Graph) -> str:
 
 
 def check(graph: Graph, mode: str) -> None:
-    """Refuses a pipeline that this runner cannot run.
-
-    Raises:
-        UnsupportedByRunner: The error names the step, what it asks for, and what to do instead.
+    """Refuses a pipeline that this runner cannot run; the error names the step, what it asks for, and what to
+    do.
     """
     for step in graph.steps:
         for what, hint in _refusals(graph, step, mode):

@@ -350,7 +350,7 @@ def test_every_pass_has_a_law():
 
 def test_a_step_that_a_pass_forgets_is_found(monkeypatch):
     forgetful = replace(
-        BY_NAME["stream_views"], rewrite=lambda found, target: replace(found, steps=found.steps[:-1])
+        BY_NAME["stream_views"], function=lambda found: replace(found, steps=found.steps[:-1])
     )
     passes = tuple(forgetful if each.name == forgetful.name else each for each in STREAM_PASSES)
     monkeypatch.setitem(globals(), "STREAM_PASSES", passes)

@@ -19,14 +19,14 @@ except Exception as error:
 
 
 _RANGE = "penstock runs on Spark 4.0 to 4.3"
-_NO_CONTEXT = "the installed PySpark can only talk to Spark Connect, and penstock needs a classic session"
+_NO_CONTEXT = "the installed PySpark can only talk to Spark Connect, but penstock needs a classic session"
 
 
 @pytest.mark.parametrize(
     ("package", "what"),
     [
-        ('__version__ = "3.5.3"', f"{_RANGE}, and this is Spark 3.5.3"),
-        ('__version__ = "4.4.0.dev2"', f"{_RANGE}, and this is Spark 4.4.0.dev2"),
+        ('__version__ = "3.5.3"', f"{_RANGE}, but this is Spark 3.5.3"),
+        ('__version__ = "4.4.0.dev2"', f"{_RANGE}, but this is Spark 4.4.0.dev2"),
         ('__version__ = "4.1.0"', _NO_CONTEXT),
         ("raise ImportError('no')", "penstock needs PySpark, which is not installed"),
     ],

@@ -5,13 +5,11 @@ from __future__ import annotations
 import pytest
 from hypothesis import given
 from watermark_inputs import (
-    SECOND,
     Element,
     Step,
     any_steps,
     disordered_steps,
     late,
-    observed,
     played,
     reordered_steps,
     ticks,
@@ -26,7 +24,6 @@ from penstock.io.watermarks import (
     OrderedPartitions,
 )
 from penstock.machines.records import MIN_MICROS
-from penstock_spark.source_watermarks import Estimator
 
 
 def test_ingress_time_is_the_clock_and_nothing_is_late() -> None:  # C3-05
@@ -71,52 +68,6 @@ def test_a_partition_that_is_known_but_has_not_been_read_holds_the_watermark() -
     *_, reached = played(OrderedPartitions(), steps, first=announced)
     assert reached.watermark_micros == MIN_MICROS
     assert watermarks(OrderedPartitions(), *steps) == [10, 10]
-
-
-def ended_after(*partitions):
-    """A way to observe elements that also says that partitions have ended."""
-
-    def summary_of(estimator, elements):
-        summary = observed(estimator, elements)
-        for partition in partitions:
-            summary = estimator.end_partition(summary, partition)
-        return summary
-
-    return summary_of
-
-
-@pytest.mark.parametrize("policy", [OrderedPartitions(), BoundedDisorder(0, per_partition=True)], ids=repr)
-def test_a_partition_that_has_ended_holds_no_longer(policy) -> None:
-    estimator = Estimator(policy)
-    first = observed(estimator, [Element(5, 1, "a"), Element(20, 1, "b")])
-    reached = estimator.advance(estimator.start(), first, SECOND)
-    assert reached.watermark_micros == 5 * SECOND
-    end_of_a = estimator.end_partition(estimator.empty_summary, "a")
-    end_of_a = estimator.merge([end_of_a, observed(estimator, [Element(9, 2, "a")])])
-    reached = estimator.advance(reached.state, end_of_a, 2 * SECOND)
-    assert reached.watermark_micros == 20 * SECOND
-    end_of_b = estimator.end_partition(estimator.empty_summary, "b")
-    reached = estimator.advance(reached.state, end_of_b, 3 * SECOND)
-    assert reached.watermark_micros == 20 * SECOND
-    later = observed(estimator, [Element(30, 4, "c")])
-    reached = estimator.advance(reached.state, later, 4 * SECOND)
-    assert reached.watermark_micros == 30 * SECOND
-
-
-def test_of_files_that_are_read_at_once_the_earliest_end_counts() -> None:
-    steps = [Step(1, [Element(5, 1, "a"), Element(9, 1, "b")])]
-    [reached] = played(OrderedPartitions(), steps, ended_after("a", "b", "an empty one"))
-    assert reached.watermark_micros == 5 * SECOND
-    [reached] = played(OrderedPartitions(at_least=3), steps, ended_after("a", "b"))
-    assert reached.watermark_micros == MIN_MICROS
-    [reached] = played(OrderedPartitions(at_least=3), steps, ended_after("a", "b", "an empty one"))
-    assert reached.watermark_micros == 5 * SECOND
-
-
-def test_the_end_of_a_partition_means_nothing_where_all_are_taken_together() -> None:
-    steps = [Step(1, [Element(5, 1, "a")]), Step(2, [Element(3, 2, "b")])]
-    *_, reached = played(BoundedDisorder(1), steps, ended_after("a"))
-    assert reached.watermark_micros == 4 * SECOND
 
 
 def test_a_partition_that_turns_up_behind_the_watermark_is_late_data() -> None:  # C3-07

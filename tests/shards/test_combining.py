@@ -5,6 +5,7 @@ from __future__ import annotations
 import pickle
 from collections import Counter
 from collections.abc import Iterable
+from dataclasses import replace
 from random import Random
 from typing import Any
 
@@ -32,6 +33,7 @@ from penstock.transforms.window import (
 from penstock.utils.windowed_value import ValueKind, unknown_pane
 from penstock.windows.windowing import Windowing
 from penstock_spark.aggregates.kernels import adding_of
+from penstock_spark.lowering.adding import combining_early
 from penstock_spark.reports.failure import StepFailed, find_failure
 from penstock_spark.stream import combining
 from penstock_spark.stream.arrivals import arrive, by_grouping
@@ -51,7 +53,7 @@ PRODUCERS = 3
 
 
 def writer_of(windowing: Windowing, combine: Any = None, outbox: Outbox | None = None) -> CombiningWriter:
-    spec = MessageWriterSpec(0, GROUPING, "at step 'Group'", 1, windowing, combine, combines_early=True)
+    spec = combining_early(MessageWriterSpec(0, GROUPING, "at step 'Group'", 1, windowing, combine))
     outbox = outbox or Outbox((0, 0), 1, [1])
     if outbox.now == LogicalTime(0, 0):
         outbox.now = NOON
@@ -238,8 +240,8 @@ def test_pairs_that_are_added_up_as_they_come_give_what_tables_give(
             batch = batch.with_values([random.choice([list, tuple])(pair) for pair in batch.values])
         batches.append(batch)
     tables = writer_of(windowing, combine)
-    assert tables._adds
-    tables._adds = False
+    assert tables.spec.takes_pairs
+    tables.spec = replace(tables.spec, takes_pairs=False)
     found, expected = (written(writer, *batches) for writer in (writer_of(windowing, combine), tables))
     assert sorted(map(repr, entries(found, combine))) == sorted(map(repr, entries(expected, combine)))
     if isinstance(windowfn, FixedWindows):
@@ -294,7 +296,7 @@ def taken_back(batch: Batch) -> Batch:
     ("combine", "batch", "message"),
     [
         (None, Batch(["no pair"]), "not .key, value. pairs"),
-        (None, taken_back(pairs(TENS, ("a", 1, 0))), "take earlier ones back"),
+        (None, taken_back(pairs(TENS, ("a", 1, 0))), "take others back"),
         (SUM, pairs(TENS, ("a", "text", 0)), "unsupported operand"),
         (SUM, pairs(TENS, ("a", 1, 0), (1, "text", 0)), "unsupported operand"),
         (SUM, Batch([("a", 1), ("a", "text"), "no pair"]), "not .key, value. pairs"),

@@ -191,11 +191,6 @@ def test_a_header_costs_little_for_each_page() -> None:
     assert Header.decoded(encoded).notes == {"Sum": notes}
 
 
-def test_state_of_the_first_format_is_refused_by_name() -> None:
-    old = pickle.dumps((1, {"notes": {"Sum": [_Gone()]}})).replace(b"_Gone", b"_Home")
+def test_state_of_another_format_is_refused_by_name() -> None:
     with pytest.raises(ValueError, match=r"has the format 1, not 3(.|\n)*hint: go on with the version"):
-        Header.decoded(old)
-
-
-class _Gone:
-    """A class that is not there when it is asked for, because its name is not the same any more."""
+        Header.decoded(pickle.dumps((1, b"")))

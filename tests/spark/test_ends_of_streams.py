@@ -111,7 +111,7 @@ def test_a_stream_that_somebody_else_stops_has_failed(spark, tmp_path) -> None:
     found: list[Any] = []
     result = started(tmp_path / "in", found, grouped=False)
     wait_for(lambda: found, result)
-    result._running._started.stop()
+    result._running.started.stop()
     with pytest.raises(beam.error.RunnerError, match="stopped the stream before its end"):
         result.wait_until_finish()
     assert result.state == "FAILED"

@@ -87,7 +87,7 @@ def test_a_micro_batch_that_is_done_again_misses_a_file_that_has_gone_since(
         assert "it has become shorter" in str(failure_of(build, **options))
     file.unlink()
     error = failure_of(build, **options)
-    assert_readable(error, f"{file} cannot be read: it has gone since", "at step 'Read")
+    assert_readable(error, f"{file} cannot be read: it was deleted", "at step 'Read")
 
 
 def test_files_that_grow_or_come_and_those_that_go_when_they_are_read_are_no_error(

@@ -91,7 +91,7 @@ def test_a_float_among_declared_integers_is_an_error_and_not_cut_off(tmp_path):
         | beam.Map(lambda x: ("k", float(x))).with_output_types(KV[str, int])
     )
     _ = wrong | beam.CombinePerKey(sum) | beam.Map(print)
-    with pytest.raises(TypeError, match="declared int, and some are not"):
+    with pytest.raises(TypeError, match="declared int, but some are not"):
         pipeline.run()
 
 

@@ -305,7 +305,7 @@ def test_a_dataframe_gives_rows_with_instants_in_utc(spark: SparkSession) -> Non
 
 
 def test_a_dataframe_with_two_columns_of_one_name_is_refused(spark: SparkSession) -> None:
-    with pytest.raises(ValueError, match="the columns a are there twice"):
+    with pytest.raises(ValueError, match="the columns a occur twice"):
         open_source(DataFrameSource(spark.sql("select 1 as a, 2 as a")), spark, WHERE)
 
 

@@ -100,7 +100,7 @@ def test_csv_values_that_are_not_of_the_type_asked_for_are_an_error(
     tmp_path: Path, spark: SparkSession
 ) -> None:
     (tmp_path / "a.csv").write_text("a\n1\nx\n")
-    with pytest.raises(ValueError, match="the column a holds a value that is no int"):
+    with pytest.raises(ValueError, match="the column a has a value that is not of type int"):
         open_source(ReadFromCsv(f"{tmp_path}/a.csv", dtype=int).source, spark, WHERE)
 
 
@@ -124,7 +124,7 @@ def test_json_files_may_be_lists_of_objects(tmp_path: Path, read: Any) -> None:
 
 @pytest.mark.parametrize(
     ("text", "problem"),
-    [('{"secret": ', "not JSON"), ("[1]", "no object"), ("\udcff", "not utf-8")],
+    [('{"secret": ', "not JSON"), ("[1]", "not an object"), ("\udcff", "not utf-8")],
 )
 def test_malformed_lines_of_json_are_an_error_that_names_the_file_and_not_the_data(
     tmp_path: Path, spark: SparkSession, text: str, problem: str

@@ -53,7 +53,7 @@ def opened(spark: SparkSession, transform: Any, **options: Any) -> StreamScan:
         (
             lambda at: ReadFromText(f"{at}/*", validate=False),
             {"maxFilesPerTrigger": "x"},
-            "no whole number",
+            "not a whole number",
             "100",
         ),
         (
@@ -79,7 +79,7 @@ def opened(spark: SparkSession, transform: Any, **options: Any) -> StreamScan:
         (
             lambda at: ReadFromSpark("json", f"{at}/empty"),
             {},
-            "(?i)infer schema|nothing tells",
+            "(?i)infer schema|are unknown",
             "pass a schema",
         ),
         (lambda at: ReadFromSpark("orc", f"{at}/a.txt", schema="a int"), {}, "is one file", "folder"),
@@ -110,7 +110,7 @@ def test_a_schema_that_nothing_tells_is_refused(tmp_path: Path, spark: SparkSess
     file = put(tmp_path / "in/1", "")
     transform = read(f"{tmp_path}/in/*")
     file.unlink()
-    with pytest.raises(ValueError, match="nothing tells the") as caught:
+    with pytest.raises(ValueError, match="are unknown: no file there") as caught:
         opened(spark, transform)
     assert WHERE in str(caught.value)
     assert "put a file there" in str(caught.value)

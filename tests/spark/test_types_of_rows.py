@@ -201,7 +201,7 @@ def test_a_column_of_csv_that_turns_out_otherwise_is_refused_before_anything_is_
     p = beam.Pipeline(spark=spark)
     rows = p | ReadFromCsv(str(tmp_path / "a.csv"))
     _ = rows | WriteToParquet(str(tmp_path / "out"))
-    with pytest.raises(ValueError, match=r"the column n was taken for int.*\n.*\n.*dtype=\{'n': float\}"):
+    with pytest.raises(ValueError, match=r"the column n seemed to be int.*\n.*\n.*dtype=\{'n': float\}"):
         p.run()
     assert not list(tmp_path.glob("out*"))
     declared = beam.Pipeline(spark=spark) | ReadFromCsv(str(tmp_path / "a.csv"), dtype={"n": float})
@@ -267,7 +267,7 @@ def test_aggregated_fields_have_types(spark, frame, without):
 def test_columns_of_one_name_are_refused_where_the_frame_is_read(spark):
     frame = spark.sql("select 1 as a, 2 as a")
     with pytest.raises(
-        ValueError, match=r"the columns a are there twice\n  at step 'from_dataframe' \(test_types_"
+        ValueError, match=r"the columns a occur twice\n  at step 'from_dataframe' \(test_types_"
     ):
         _ = beam.Pipeline(spark=spark) | from_dataframe(frame)
 

@@ -93,4 +93,4 @@ def test_a_query_has_the_name_of_its_pipeline(spark: SparkSession) -> None:
     _ = pipeline | beam.Create([("a", 1)]) | beam.CombinePerKey(sum)
     result: Any = pipeline.run()
     result.wait_until_finish()
-    assert result._running._started.name.startswith("scores ")
+    assert result._running.started.name.startswith("scores ")

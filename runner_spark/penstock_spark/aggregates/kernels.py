@@ -25,33 +25,23 @@ from penstock.transforms.ready_combiners import CountCombineFn, Largest, MeanCom
 
 @dataclass(frozen=True)
 class Adding:
-    """How a kernel adds values up in Python. What it holds of some values is plain, such as their sum.
+    """How a kernel adds values up in Python; it holds plain data, such as the sum of some values."""
 
-    Attributes:
-        first: What is held of a first value: an expression of ``value``.
-        more: What is held with one more: an expression of ``held`` and ``value``. The loops have both inside, because
-            a call for each element would cost (see `penstock_spark.aggregates.loops`).
-        merge: What is held of two parts.
-        accumulator: The CombineFn's accumulator that stands for what is held.
-        result: The CombineFn's output.
-        nothing: What is held of no values; None if no values have no result.
-        is_number: Whether whole numbers that are held make all of a group when they are added up, so that they
-            travel in a column.
-        ignores_values: Whether only the number of values matters.
-    """
-
-    first: str
+    first: str  # An expression of ``value``: what the kernel holds of a first value.
+    # An expression of ``held`` and ``value``: what it holds with one more value. The loops contain both
+    # expressions, because a call for each element would cost (see `penstock_spark.aggregates.loops`).
     more: str
-    merge: Callable[[Any, Any], Any]
-    accumulator: Callable[[Any], Any]
-    result: Callable[[Any], Any]
-    nothing: int | None = None
+    merge: Callable[[Any, Any], Any]  # Merges what two parts hold.
+    accumulator: Callable[[Any], Any]  # Turns what is held into the CombineFn's accumulator.
+    result: Callable[[Any], Any]  # Turns what is held into the CombineFn's output.
+    nothing: int | None = None  # What an empty group holds; None if an empty group has no result.
+    # Whether adding up the whole numbers of several parts gives the result, so that they travel in a column.
     is_number: bool = False
-    ignores_values: bool = False
+    ignores_values: bool = False  # Whether only the number of values matters.
 
     @property
     def holding(self) -> Holding:
-        """The same for windows in columns.
+        """The same functions, for windows in columns.
 
         >>> sums = Kernel.named("sum").adding.holding
         >>> sums.result(sums.add(sums.merge(2, 3), 4))
@@ -68,38 +58,25 @@ class Adding:
 
 @dataclass(frozen=True)
 class OfColumns:
-    """What Spark computes of a column, exactly as Python would.
+    """An aggregate that Spark computes of a column exactly as Python would."""
 
-    Attributes:
-        kinds: The kinds of columns (see `penstock_spark.plan.column_kinds`) for which that holds; None for all.
-        otherwise: Why Python does it for others: a format of the result's name and the column's kind.
-        result_kind: The kind of the result; None for that of the column.
-    """
-
+    # The kinds of columns that it accepts (see `penstock_spark.plan.column_kinds`); None for all.
     kinds: frozenset[str] | None
-    otherwise: str
-    result_kind: str | None
+    otherwise: str  # Why Python aggregates the others: a format of the result's name and the column's kind.
+    result_kind: str | None  # None if the result has the column's kind.
 
 
 @dataclass(frozen=True)
 class Kernel:
-    """A combiner that the runner knows.
-
-    Attributes:
-        name: What it is called in plans.
-        of_columns: What Spark computes of columns; None if Spark has nothing like it.
-        adding: How Python adds values up; None if the CombineFn itself is as fast, or more exact.
-        is_ordered: Whether the result may depend on the order of equal values.
-    """
+    """A combiner that the runner knows."""
 
     name: str
-    of_columns: OfColumns | None
-    adding: Adding | None
-    is_ordered: bool = False
+    of_columns: OfColumns | None  # None if Spark has no such aggregate.
+    adding: Adding | None  # None if the CombineFn itself is as fast, or more exact.
+    is_ordered: bool = False  # Whether the result may depend on the order of equal values.
 
     @staticmethod
     def named(name: str) -> Kernel:
-        """The kernel of a name."""
         return _KERNELS[name]
 
     def __reduce__(self) -> tuple[Any, ...]:
@@ -162,9 +139,10 @@ _EXACTLY = (
 
 
 def kernel_of(fn: CombineFn | None) -> Kernel | None:
-    """The kernel of a CombineFn; None if it is another one, or a subclass, which may do as it likes.
+    """The kernel of a CombineFn; None for an unknown one or a subclass, which may do as it likes.
 
-    That of ``CombineGlobally`` is the one inside: whoever adds values up leaves the marker of an empty input out.
+    A ``CombineGlobally`` has the kernel of the CombineFn inside: callers leave the marker of an empty input
+    out.
 
     >>> kernel_of(DefaultingCombineFn(CombineFn.from_callable(sum))).name
     'sum'
@@ -188,7 +166,7 @@ def kernel_of(fn: CombineFn | None) -> Kernel | None:
 
 
 def adding_of(fn: CombineFn | None) -> Adding | None:
-    """How values are added up without their CombineFn; None if it has to be called.
+    """How to add values up without their CombineFn; None if it must be called.
 
     >>> adding_of(CombineFn.from_callable(max)).accumulator(3), adding_of(MeanCombineFn())
     ([3], None)

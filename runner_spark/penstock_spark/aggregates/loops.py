@@ -103,19 +103,12 @@ Loop = Callable[..., Any]
 
 
 class _Way(NamedTuple):
-    """How the window of an element is told.
+    """A way to find the window of an element."""
 
-    Attributes:
-        parameters: The parameters that a loop has for it.
-        find: The lines that find what is held in the window.
-        mark: What comes beside each element.
-        marks: The parameters that have that.
-    """
-
-    parameters: str
-    find: str = ""
-    mark: str = ""
-    marks: str = ""
+    parameters: str  # The loop's parameters for it.
+    find: str = ""  # The lines that find what the window holds.
+    mark: str = ""  # The loop variable beside each element.
+    marks: str = ""  # The parameter that has these variables.
 
 
 _WAYS = {

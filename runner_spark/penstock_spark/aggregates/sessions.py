@@ -28,11 +28,11 @@ def spans_of(windows: Any, count: int) -> Spans | None:
 
 
 class SessionTable:
-    """What values come to, by name and session.
+    """What values add up to, by name and session.
 
-    Of each name the latest session is open: what overlaps it widens it. An element that is later opens the next one;
-    one that is earlier stays a session of its own, which the reader merges with others, as it does with what other
-    tasks have seen.
+    The latest session of each name is open: an overlapping element widens it, and a later element opens the
+    next session. An earlier element becomes a session of its own, which the reader merges with other
+    sessions, as it merges the sessions of other tasks.
 
     >>> from penstock_spark.aggregates.kernels import Kernel
     >>> table = SessionTable(Kernel.named("sum").adding, Sessions(10))
@@ -50,22 +50,13 @@ class SessionTable:
         self._closed: tuple[list[Any], list[int], list[int], list[Any]] = ([], [], [], [])
 
     def __len__(self) -> int:
-        """The number of sessions."""
         return len(self._open) + len(self._closed[0])
 
     def add(self, spans: Spans, pairs: list[Any], kind: type) -> int:
-        """Takes the value of each pair for its key.
+        """Takes the value of each pair for its key, up to the first pair with another type of key; returns
+        how many.
 
-        Args:
-            spans: The window of each pair.
-            pairs: The pairs, and perhaps other things; it stops at the first that is no pair or has another key.
-            kind: The type of the keys.
-
-        Returns:
-            How many pairs were taken.
-
-        Raises:
-            ValueError: A tuple has more or fewer than two parts.
+        `spans` has the window of each pair.
         """
         starts, ends = spans
         if self._reach:
@@ -81,7 +72,6 @@ class SessionTable:
         helds.append(held)
 
     def columns(self) -> tuple[list[Any], list[int], list[int], list[Any]]:
-        """Name, start and end of each session, and what is held of it."""
         names, starts, ends, helds = self._closed
         latest = self._open.values()
         return (

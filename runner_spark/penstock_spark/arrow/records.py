@@ -38,10 +38,7 @@ _DIGITS_MAX = 38
 
 
 def schema_of(element_type: Any, where: str) -> pa.Schema:
-    """The Arrow schema of a type with named fields: a NamedTuple, a dataclass, or a row type.
-
-    Raises:
-        ValueError: The type has no fields, or a field has a type that no column can hold.
+    """The Arrow schema of a type with named fields; ValueError if a field has a type that no column can hold.
 
     >>> from typing import NamedTuple
     >>> schema_of(NamedTuple("Score", [("team", str), ("points", int | None)]), "at step 'Write'")
@@ -84,7 +81,6 @@ def field_of(name: str, hint: Any, where: str) -> pa.Field:
 
 
 def _optional(hint: Any) -> tuple[Any, bool]:
-    """The type without None, and whether it included None."""
     members = getattr(hint, "union_types", None) or (
         typing.get_args(hint) if typing.get_origin(hint) in (typing.Union, types.UnionType) else ()
     )
@@ -170,12 +166,7 @@ def plain(value: Any) -> Any:
 
 
 def to_batch(values: Sequence[Any], schema: pa.Schema, where: str) -> pa.RecordBatch:
-    """Records as columns; a field that a record lacks is null where the schema allows it.
-
-    Raises:
-        KeyError: A record lacks a field that cannot be null, as in Beam.
-        TypeError: A value does not fit its column.
-    """
+    """Records as columns; a missing field becomes null where the schema allows it, else a KeyError, as in Beam."""
     records = [plain(value) for value in values]
     return pa.RecordBatch.from_arrays([_column(records, field, where) for field in schema], schema=schema)
 
@@ -201,10 +192,8 @@ def _column(records: list[Any], field: pa.Field, where: str) -> pa.Array:
 
 
 def column_of(values: Sequence[Any], field: pa.Field, where: str) -> pa.Array:
-    """Values as a column.
-
-    Raises:
-        TypeError: A value has another type, exceeds 64 bits, or is None in a field that is not nullable.
+    """Values as a column; TypeError for another type, more than 64 bits, or None in a field that is not
+    nullable.
     """
     name = field.name
     nulls_fit = field.nullable or not any(value is None for value in values)

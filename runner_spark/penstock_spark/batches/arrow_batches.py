@@ -34,11 +34,6 @@ _Make = Callable[[Any], Any] | None
 
 
 def converter(element_type: Any, batch_type: Any) -> BatchConverter[Any, Any]:
-    """The converter for tables or record batches of rows, or for arrays.
-
-    Raises:
-        TypeError: The batch type is none of them, or Arrow has no type for the elements.
-    """
     if batch_type is pa.Array:
         return ArrayConverter(element_type)
     if batch_type not in _TABLES:
@@ -78,7 +73,6 @@ def _type_of(hint: Any) -> pa.DataType:
 
 
 def _maker(hint: Any) -> _Make:
-    """Converts pyarrow's values to values of a type."""
     inner, _ = without_none(hint)
     make = _maker_of_some(inner)
     return make and (lambda value: None if value is None else make(value))

@@ -72,9 +72,6 @@ _Constraint = NumpyTypeHint.NumpyTypeConstraint
 def converter(element_type: Any, batch_type: Any) -> NumpyBatchConverter:
     """The converter for a dtype of elements and arrays of it.
 
-    Raises:
-        TypeError: The dtype and the arrays do not match.
-
     >>> converter(int, np.ndarray).explode_batch(np.array([1, 2]))
     [1, 2]
     """

@@ -16,11 +16,6 @@ _WIDTHS = ("int8", "int16", "int32", "int64")
 
 
 def converter(element_type: Any, batch_type: Any) -> BatchConverter[Any, Any]:
-    """The converter for DataFrames of rows, or for Series.
-
-    Raises:
-        TypeError: The batch type is neither, or the elements of a DataFrame have no fields.
-    """
     if batch_type is pd.Series:
         return SeriesConverter(element_type)
     if batch_type is not pd.DataFrame:

@@ -43,33 +43,18 @@ _NOTES_OF_SOURCE = {
 
 @dataclass(frozen=True)
 class Comparison:
-    """What has changed between two signatures.
+    """What has changed between two signatures."""
 
-    Attributes:
-        refusals: Why the state does not fit: a sentence each, then a line with the old and a line with the new value.
-        notes: Changes that the user should know although the state fits, likewise.
-        dropped: The groupings whose state is given up.
-    """
-
+    # Why the state does not fit: a sentence each, then a line with the old and a line with the new value.
     refusals: list[str]
-    notes: list[str]
-    dropped: tuple[str, ...] = ()
+    notes: list[str]  # Changes that the user should know although the state fits, likewise.
+    dropped: tuple[str, ...] = ()  # The groupings whose state is given up.
 
 
 def compare(old: Signature, new: Signature, drop_state: Collection[str] = ()) -> Comparison:
     """Compares the plan of a checkpoint with the plan that should continue from it.
 
-    Args:
-        old: The checkpoint's signature.
-        new: The pipeline's signature.
-        drop_state: The labels of groupings whose state may be given up.
-
-    >>> fits = {"format": 1, "penstock": "1", "mode": "streaming", "clock": "", "heartbeat": "", "shards": 2,
-    ...         "sources": [], "levels": [], "steps": [], "sinks": []}
-    >>> print(*compare(fits, {**fits, "mode": "micro_batch"}).refusals)
-    the pipeline has another mode
-      - streaming
-      + micro_batch
+    `drop_state` has the labels of groupings whose state may be given up.
     """
     if newer := newer_format(old):
         return Comparison([newer], [])
@@ -105,7 +90,6 @@ _Groupings = dict[str, tuple[int, dict[str, Any]]]
 
 
 def _groupings(signature: Signature) -> _Groupings:
-    """The level and description of each grouping, by label."""
     return {
         label: (number, grouping)
         for number, level in enumerate(signature["levels"], 1)

@@ -46,22 +46,16 @@ _LOGGER = logging.getLogger(__name__)
 
 @dataclass(frozen=True, eq=False)
 class Checkpoint:
-    """An open checkpoint.
-
-    Attributes:
-        plan: The signature of the plan; ``dropped`` has the groupings whose state was given up, ``since`` the first
-            micro-batch of the plan, and ``id`` stays the same for the life of the checkpoint.
-        is_new: Whether no query has run with it.
-        notes: What has changed, a sentence each.
-        new_sinks: The labels of the sinks that no earlier plan has written to.
-        lease: The claim of the run that may change it; None for readers, and for a temporary folder.
-    """
+    """An open checkpoint."""
 
     place: Place
+    # The signature of the plan; ``dropped`` has the groupings whose state was given up, ``since`` the first
+    # micro-batch of the plan, and ``id`` stays the same for the life of the checkpoint.
     plan: Signature
-    is_new: bool
-    notes: tuple[str, ...] = ()
-    new_sinks: tuple[str, ...] = ()
+    is_new: bool  # Whether no query has run with it.
+    notes: tuple[str, ...] = ()  # What has changed, a sentence each.
+    new_sinks: tuple[str, ...] = ()  # The labels of the sinks that no earlier plan has written to.
+    # The claim of the run that may change it; None for readers, and for a temporary folder.
     lease: Lease | None = None
 
     @property
@@ -85,20 +79,12 @@ class Checkpoint:
         return any("-drain-" in name for name in self.place.inside(_CONTROL).names())
 
     def note_end(self, state: str) -> None:
-        """Notes that all windows have fired, so that no later run drops new elements as late.
-
-        Args:
-            state: The last state of the run, of `penstock.runners.runner.PipelineState`.
-        """
+        """Notes that all windows have fired, so that no later run drops new elements as late."""
         at = clock.utc_text()
         self.place.write(ENDED, json.dumps({"state": state, "at": at}).encode())
 
     def check(self) -> None:
-        """Checks that this run may still write; called before each commit.
-
-        Raises:
-            CheckpointTaken: Another run holds the checkpoint.
-        """
+        """Raises CheckpointTaken if this run may no longer write; called before each commit."""
         if self.lease is not None:
             self.lease.check()
 
@@ -108,19 +94,13 @@ class Checkpoint:
         return None if self.lease is None else self.lease.lost
 
     def release(self) -> None:
-        """Lets the next run start."""
         if self.lease is not None:
             self.lease.release()
 
     def command(self, name: str, argument: str | None = None) -> None:
         """Sends the query a command, which takes effect in one of the next micro-batches.
 
-        Args:
-            name: ``drain`` ends all sources, ``end`` one of them, ``signal`` sends a signal to all groupings.
-            argument: The name of the source or the signal.
-
-        Raises:
-            ValueError: There is no such command.
+        ``drain`` ends all sources, ``end`` one of them, and ``signal`` sends a signal to all groupings.
         """
         if bool(argument) != _COMMANDS.get(name):
             what = f"the command {name!r} with the argument {argument!r} does not exist"
@@ -187,12 +167,7 @@ def open_checkpoint(
 
 
 def find_checkpoint(spark: SparkSession, location: str | os.PathLike[str]) -> Checkpoint:
-    """An existing checkpoint, to read it or to send its query a command.
-
-    Raises:
-        ValueError: There is no checkpoint.
-        RunnerError: Everybody may write to it.
-    """
+    """An existing checkpoint, to read it or to send its query a command."""
     place = HadoopPlace(spark, location)
     check_writers(place.location)
     plans = _plans(place)
@@ -252,7 +227,6 @@ def _ended(place: Place) -> str:
 def _continued(
     place: Place, plans: list[Signature], signature: Signature, drop_state: Collection[str]
 ) -> Checkpoint:
-    """The checkpoint for a pipeline that continues from it, if it fits."""
     latest, old = plans[0], plans[-1]
     comparison = compare(old, signature, drop_state)
     if comparison.refusals:
@@ -281,9 +255,6 @@ def _plans(place: Place) -> list[Signature]:
     """The plans from the latest back to the one in force: the last plan that has finished a micro-batch, if any has.
 
     So a user can undo an update that fails at once, and a driver may die while it replaces the plan.
-
-    Raises:
-        ValueError: A file is not a plan, or has a newer format.
     """
     names, last = place.names(), _last_commit(place)
     numbered = [f"{PLAN}.{number}" for number in reversed(_earlier(names))]

@@ -12,16 +12,11 @@ from penstock_spark.process.identity import Process, process_of
 
 @dataclass(frozen=True)
 class Holder:
-    """A run, and where it runs.
-
-    Attributes:
-        processes: The driver's processes: Python's first, then Java's.
-        since: When it began, for people.
-    """
+    """A run, and where it runs."""
 
     run: str
-    processes: tuple[Process, ...]
-    since: str
+    processes: tuple[Process, ...]  # The driver's processes: Python's first, then Java's.
+    since: str  # When it began, for people.
 
     def __str__(self) -> str:
         first = self.processes[0]
@@ -36,12 +31,6 @@ class Holder:
 
     @classmethod
     def from_json(cls, data: dict[str, Any]) -> Holder:
-        """Reads the result of `as_json`.
-
-        Raises:
-            KeyError: A field is missing.
-            TypeError: A field has another type.
-        """
         processes = tuple(Process(**process) for process in data["processes"])
         return cls(data["run"], processes, data["since"])
 

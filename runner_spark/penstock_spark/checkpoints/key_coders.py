@@ -17,11 +17,7 @@ KeyCoders = dict[str, dict[str, Any]]
 
 
 def key_coders_of(element_type: Any, name_of: Callable[[Any], str]) -> KeyCoders:
-    """The coders of all types that may occur in the keys of pairs.
-
-    Args:
-        element_type: The type of the pairs; if it does not say the keys' type, they may be anything.
-        name_of: Names a class for people.
+    """The coders of all types that may occur in the keys of pairs; unknown keys may be anything.
 
     >>> key_coders_of(tuple[str, int], str)
     {}
@@ -57,7 +53,6 @@ def changed_key_coders(old: KeyCoders, new: KeyCoders) -> list[tuple[str, str, s
 
 
 def _leaves(hint: Any, into: list[Any]) -> None:
-    """Adds the types that a hint consists of."""
     row = hint if isinstance(hint, RowTypeConstraint) else RowTypeConstraint.from_user_type(hint)
     if row is not None:
         into.append(row.user_type)

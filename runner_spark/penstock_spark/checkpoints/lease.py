@@ -32,14 +32,10 @@ _LOGGER = logging.getLogger(__name__)
 
 @dataclass(frozen=True)
 class Timing:
-    """The timing of heartbeats.
+    """The timing of heartbeats."""
 
-    Attributes:
-        beat_seconds: The time between two heartbeats.
-        silence_seconds: How long another run sees no heartbeat before it takes the holder for dead.
-    """
-
-    beat_seconds: float = 2.0
+    beat_seconds: float = 2.0  # The time between two heartbeats.
+    # How long another run sees no heartbeat before it takes the holder for dead.
     silence_seconds: float = 10.0
 
 
@@ -106,17 +102,7 @@ class Lease:
 
 
 def take_lease(place: Place, me: Holder, take_over: bool = False, timing: Timing = Timing()) -> Lease:
-    """Claims a checkpoint.
-
-    Args:
-        place: The folder of the checkpoint.
-        me: This run.
-        take_over: Whether to wait until a run that holds it has stopped.
-        timing: The timing of heartbeats.
-
-    Raises:
-        CheckpointTaken: Another run holds it, or was faster.
-    """
+    """Claims a checkpoint; with `take_over`, it waits until a run that holds it has stopped."""
     holders = place.inside(HOLDERS)
     names = holders.names()
     earlier = max(_claims(names), default=0)
@@ -174,7 +160,6 @@ def _name(number: int, kind: str) -> str:
 
 
 def _number(name: str) -> int | None:
-    """The number of the claim that a file belongs to."""
     digits = name.partition(".")[0]
     return int(digits) if digits.isdecimal() else None
 

@@ -24,8 +24,7 @@ def make_private(location: str) -> None:
 def check_writers(location: str) -> None:
     """Warns if others may write to an existing checkpoint on a local disk, or own it.
 
-    Raises:
-        RunnerError: Everybody may write to it, and it has content that a run would unpickle.
+    A checkpoint that everybody may write to is an error if it has content that a run would unpickle.
     """
     path = _local_path(location)
     if path is None or os.name != "posix" or not os.path.isdir(path):

@@ -49,10 +49,7 @@ _PLAIN = (bool, int, float, str, bytes, Duration, Timestamp, datetime.date, date
 def signature_of(plan: StreamPlan, shards: int, heartbeat: str = "") -> dict[str, Any]:
     """A plan as JSON: what its state depends on, and the labels of everything else, for people.
 
-    Args:
-        plan: The plan.
-        shards: The number of shards of each level.
-        heartbeat: What starts micro-batches when no data has come: to Spark, this is a source like the others.
+    To Spark, the heartbeat is a source like the others.
     """
     retracting = retracting_edges(plan.graph, is_streaming=True)
     sources: list[dict[str, Any]] = []
@@ -148,7 +145,6 @@ def _held(contents: Contents) -> str:
 
 
 def _stateful(plan: StreamPlan, step: Step) -> dict[str, Any]:
-    """A DoFn with state or timers: the content of its cells, and the names of its timers."""
     asked = dofn_signature_of(step.primitive.dofn)  # type: ignore[union-attr]
     cells = {spec.name: f"{name_of(type(spec))} of {name_of(type(spec.coder))}" for spec in asked.state_specs}
     timers = {timer.name: timer.time_domain for timer, _ in asked.timers}
@@ -163,7 +159,6 @@ def _stateful(plan: StreamPlan, step: Step) -> dict[str, Any]:
 
 
 def _waiting(plan: StreamPlan, step: Step) -> dict[str, Any]:
-    """A step that waits for side inputs: the groupings that make them, and their windows."""
     return {
         **windowing_as_text(windowing_of(plan.graph, step.inputs[0])),
         "combine": WAITS,
@@ -203,11 +198,7 @@ def windowing_as_text(windowing: Windowing) -> dict[str, str]:
 
 
 def combine_as_text(fn: CombineFn) -> str:
-    """The name of a CombineFn, with the names of the functions and CombineFns that it contains.
-
-    >>> combine_as_text(CombineFn.from_callable(max))
-    'CallableWrapperCombineFn(max)'
-    """
+    """The name of a CombineFn, with the names of the functions and CombineFns that it contains."""
     parts = [part for _, value in sorted(vars(fn).items()) for part in _parts(value)]
     return name_of(type(fn)) + (f"({', '.join(parts)})" if parts else "")
 

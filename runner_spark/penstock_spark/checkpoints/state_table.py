@@ -142,15 +142,7 @@ def state_rows(location: str | os.PathLike[str], spark: SparkSession | None = No
 def rows_of_page(
     label: str, page: bytes, level: int, fires_empty_at_end: bool, waits: bool = False
 ) -> Iterator[StateRow]:
-    """The rows of one page of a grouping.
-
-    Args:
-        label: The label of the grouping.
-        page: The bytes of the page.
-        level: The level of the grouping.
-        fires_empty_at_end: Whether the grouping gives a pane at the end of a window in which nothing is new.
-        waits: Whether the page belongs to a step that waits for side inputs instead of a grouping.
-    """
+    """The rows of one page of a grouping or, with `waits`, of a step that waits for side inputs."""
     if waits:
         parcel = kept_in(page)
         if parcel is not None:
@@ -324,13 +316,11 @@ def _record(rows: Iterable[StateRow]) -> pa.RecordBatch:
 
 
 def _cells(row: StateRow) -> tuple[Any, ...]:
-    """A row as Spark expects it."""
     bounds: tuple[int | None, int | None] = (None, None)
     if not isinstance(row.window, GlobalWindow):
         bounds = (getattr(row.window, "start_micros", None), row.window.end_micros)
     times = [
-        None if moment is None else moment.micros
-        for moment in (row.hold, row.next_alarm, row.next_clock_alarm)
+        None if time is None else time.micros for time in (row.hold, row.next_alarm, row.next_clock_alarm)
     ]
     start, end, hold, next_alarm, next_clock_alarm = map(_on_calendar, (*bounds, *times))
     value = None if row.value is None else repr(row.value)

@@ -18,9 +18,6 @@ _ARROW_CODECS = {CompressionTypes.ZSTD: "zstd"}
 def decompress(content: bytes, compression: str, name: str, where: str) -> bytes:
     """The bytes of a whole file without its compression; several compressed pieces in a row are one content.
 
-    Raises:
-        ValueError: The content is not of that compression.
-
     >>> decompress(zlib.compress(b"a"), "deflate", "a.deflate", "at step 'Read'")
     b'a'
     """
@@ -47,13 +44,11 @@ def decompress(content: bytes, compression: str, name: str, where: str) -> bytes
 
 
 def compressed(content: bytes, compression: str) -> bytes:
-    """The content of a whole file with that compression."""
     data = compress(content, compression)
     return content if data is None else data
 
 
 def open_for_writing(path: str, compression: str) -> BinaryIO:
-    """A file on a local disk that compresses what is written to it."""
     if compression in _ARROW_CODECS:
         stream: BinaryIO = pa.output_stream(path, compression=_ARROW_CODECS[compression])
         return stream

@@ -16,10 +16,12 @@ from penstock.io.filesystems import FileSystems
 
 
 class FileSystem(Protocol):
-    """What sinks need of a file system; paths are whole ones."""
+    """What sinks need of a file system; paths are absolute."""
 
     def names(self, folder: str, *beginnings: str) -> list[str]:
-        """What is directly in a folder and begins with one of the texts, if any; sorted; nothing if it is not there."""
+        """The sorted names in a folder that begin with one of the texts, if any are given; none if it does
+        not exist.
+        """
 
     def is_folder(self, path: str) -> bool:
         """Whether there is a folder of that name."""
@@ -28,19 +30,19 @@ class FileSystem(Protocol):
         """For how long nothing in a folder has changed, as far as the file system tells."""
 
     def read(self, path: str) -> bytes | None:
-        """The bytes of a small file; None if it is not there."""
+        """The bytes of a small file; None if it does not exist."""
 
     def write(self, path: str, content: bytes) -> None:
         """Makes a small file, and the folders around it; it may be seen before it is whole."""
 
     def replace(self, source: str, target: str) -> None:
-        """Gives a file the name of another, which goes if it is there."""
+        """Renames a file, and replaces the target if it exists."""
 
     def remove(self, path: str) -> None:
-        """Deletes a file; nothing if it is not there."""
+        """Deletes a file, if it exists."""
 
     def delete(self, path: str) -> None:
-        """Deletes a folder with all that it has; nothing if it is not there."""
+        """Deletes a folder with its content, if it exists."""
 
 
 class LocalFiles(FileSystem):
@@ -56,7 +58,6 @@ class LocalFiles(FileSystem):
         return os.path.isdir(path)
 
     def idle_seconds(self, folder: str) -> float:
-        """For how long neither the folder nor a file in it has changed."""
         try:
             changes = [each.stat().st_mtime for each in os.scandir(folder)]
             return clock.seconds() - max([os.stat(folder).st_mtime, *changes])
@@ -83,17 +84,12 @@ class LocalFiles(FileSystem):
             os.remove(path)
 
     def delete(self, path: str) -> None:
-        """Deletes a folder with all that it has, as far as that is allowed."""
+        """Deletes as much of a folder as permissions allow."""
         shutil.rmtree(path, ignore_errors=True)
 
 
 class HadoopFiles(FileSystem):
-    """One of Hadoop's file systems: the driver's part goes through the JVM, so it works for every scheme of Spark's.
-
-    Args:
-        spark: The session, whose JVM does the work.
-        location: A URI on it.
-    """
+    """One of Hadoop's file systems: the driver reaches it through the JVM, so every scheme of Spark's works."""
 
     def __init__(self, spark: SparkSession, location: str) -> None:
         jvm: Any = spark._jvm
@@ -104,7 +100,6 @@ class HadoopFiles(FileSystem):
         self._system = self._checked.getRawFileSystem() if self.is_local else self._checked
 
     def exists(self, path: str) -> bool:
-        """Whether there is a file or a folder of that name."""
         return bool(self._system.exists(self._path(path)))
 
     def is_folder(self, path: str) -> bool:
@@ -119,7 +114,6 @@ class HadoopFiles(FileSystem):
         return sorted(found)
 
     def files(self, folder: str) -> list[tuple[str, int]]:
-        """The names and sizes, in bytes, of the files in a folder, sorted."""
         statuses = self._system.listStatus(self._path(folder))
         return sorted(
             (str(each.getPath().getName()), int(each.getLen())) for each in statuses if each.isFile()
@@ -130,13 +124,14 @@ class HadoopFiles(FileSystem):
         return [str(each.getPath().toString()) for each in self._glob(pattern) if each.isFile()]
 
     def all_below(self, folder: str) -> Iterator[str]:
-        """The paths of all files below a folder."""
         listing = self._system.listFiles(self._path(folder), True)
         while listing.hasNext():
             yield str(listing.next().getPath().toString())
 
     def below(self, folder: str, inside: str = "") -> list[tuple[str, str]]:
-        """The files below a folder that are not hidden, each as the folder from there and the name."""
+        """The files below a folder that are not hidden, each as its folder, relative to the given one, and
+        its name.
+        """
         found: list[tuple[str, str]] = []
         for status in self._system.listStatus(self._path(folder)):
             name = str(status.getPath().getName())
@@ -149,12 +144,11 @@ class HadoopFiles(FileSystem):
         return sorted(found)
 
     def changed_millis(self, folder: str) -> dict[str, int]:
-        """When each file of a folder has changed, in milliseconds."""
         statuses = self._system.listStatus(self._path(folder))
         return {str(each.getPath().getName()): int(each.getModificationTime()) for each in statuses}
 
     def idle_seconds(self, folder: str) -> float:
-        """For how long no file has come into the folder, or gone."""
+        """The time since a file was last added to the folder, or removed."""
         status = self._system.getFileStatus(self._path(folder))
         return clock.seconds() - float(status.getModificationTime()) / 1000
 
@@ -175,7 +169,7 @@ class HadoopFiles(FileSystem):
             stream.close()
 
     def claim(self, path: str, content: bytes) -> bool:
-        """Makes a small file; whether this caller made it, and nobody else had. It may be seen before it is whole."""
+        """Makes a small file; returns False if somebody else has made it. Others may see it before it is whole."""
         try:
             if self.is_local:
                 # Hadoop's local file system looks first and writes then: two callers could both make it.
@@ -192,11 +186,10 @@ class HadoopFiles(FileSystem):
         return True
 
     def make(self, folder: str) -> None:
-        """Makes a folder, and those around it."""
         self._system.mkdirs(self._path(folder))
 
     def rename(self, source: str, target: str) -> None:
-        """Gives a file or a folder a name that no other has; OSError if the file system will not."""
+        """Renames a file or a folder to a name that does not exist yet; OSError if the file system refuses."""
         if not self._system.rename(self._path(source), self._path(target)):
             raise OSError(f"{source} cannot be renamed to {target}")
 
@@ -205,11 +198,11 @@ class HadoopFiles(FileSystem):
         self.rename(source, target)
 
     def remove(self, path: str) -> None:
-        """Deletes a file, with its checksums; nothing if it is not there."""
+        """Deletes a file with its checksums, if it exists."""
         self._checked.delete(self._path(path), False)
 
     def delete(self, path: str) -> None:
-        """Deletes a folder with all that it has, or a file; nothing if it is not there."""
+        """Deletes a file, or a folder with its content, if it exists."""
         self._checked.delete(self._path(path), True)
 
     def _glob(self, pattern: str) -> Any:
@@ -217,7 +210,6 @@ class HadoopFiles(FileSystem):
 
 
 def file_system_of(spark: SparkSession, path: str) -> FileSystem:
-    """What a path is on: without a scheme, this machine's disks."""
     return LocalFiles() if FileSystems.get_scheme(path) is None else HadoopFiles(spark, path)
 
 
@@ -231,7 +223,7 @@ def folder_of(path: str) -> str:
 
 
 def is_hidden(name: str) -> bool:
-    """Whether Spark's readers leave out a file or a folder of that name.
+    """Whether Spark's readers skip a file or a folder with this name.
 
     >>> [is_hidden(name) for name in (".a", "_a", "_a=1", "a")]
     [True, True, False, False]
@@ -240,7 +232,7 @@ def is_hidden(name: str) -> bool:
 
 
 def escaped(text: str) -> str:
-    r"""A text as a glob pattern of Hadoop's that matches it and nothing else.
+    r"""A text as a glob pattern of Hadoop's that matches nothing else.
 
     >>> escaped("logs{1}*")
     'logs\\{1\\}\\*'

@@ -24,18 +24,14 @@ _WILDCARD = re.compile(r"[*?\[]")
 
 @dataclass(frozen=True)
 class Files:
-    """The files of one pattern.
-
-    Attributes:
-        pattern: As the user wrote it.
-        paths: The files, sorted, in the user's form: a pattern without a scheme gives local paths.
-    """
+    """The files of one pattern."""
 
     pattern: str
+    # The files, sorted, in the user's form: a pattern without a scheme gives local paths.
     paths: tuple[str, ...]
 
     def load(self, reader: DataFrameReader, format: str) -> DataFrame:
-        """The files through one of Spark's readers; there must be some."""
+        """The files through one of Spark's readers; there must be at least one."""
         return (
             reader.option("recursiveFileLookup", True)
             .format(format)
@@ -43,11 +39,7 @@ class Files:
         )
 
     def unchanged(self, where: str) -> Callable[[], None]:
-        """Gives a function that raises OSError if one of the files, on this machine's disks, is shorter than now.
-
-        Args:
-            where: The step, for errors.
-        """
+        """Gives a function that raises OSError if one of the files, on this machine's disks, has become shorter."""
         if FileSystems.get_scheme(self.pattern):
             # Object stores and HDFS replace whole files, and Spark notices that.
             return lambda: None
@@ -74,30 +66,25 @@ def _check_sizes(sizes: Iterable[tuple[str, int]], where: str) -> None:
 
 
 def unreadable(error: OSError, name: str, where: str) -> OSError:
-    """The error of a file that cannot be read, in three parts."""
     what = f"{name} cannot be read: {error.strerror}"
     return OSError(
-        error.errno, three_parts(what, where=where, hint="files stay as they are until all is read")
+        error.errno, three_parts(what, where=where, hint="do not change files while the pipeline reads them")
     )
 
 
 @dataclass(frozen=True)
 class Namer:
-    """A function from Spark's name of a file to the user's, for the workers.
-
-    Attributes:
-        folder: The part of the user's pattern that has no wildcards; None if the pattern has a scheme.
-        absolute: The same from the root.
+    """Turns Spark's name of a file into the user's name, in the workers.
 
     >>> Namer("./logs", "/home/me/logs")("file:///home/me/logs/may%202.txt")
     './logs/may 2.txt'
     """
 
+    # The part of the user's pattern before the wildcards; None if the pattern has a scheme.
     folder: str | None
-    absolute: str | None
+    absolute: str | None  # The absolute path of that folder.
 
     def __call__(self, spark_name: str) -> str:
-        """The user's name of a file."""
         name = unquote(spark_name)
         if self.folder is None or self.absolute is None:
             return re.sub(r"^file:/+", "file:///", name)
@@ -107,18 +94,10 @@ class Namer:
 
 
 def find_files(spark: SparkSession, path: Any, where: str, *, validate: bool = True) -> Files:
-    """The files that a pattern matches, by Beam's wildcards, without those that Spark takes for hidden.
+    """The files that match a pattern with Beam's wildcards, without those that Spark takes for hidden.
 
-    Args:
-        spark: Reaches file systems other than the local one.
-        path: The pattern, or a ValueProvider of it. Without a scheme it is local, as in Beam.
-        where: The step, for errors.
-        validate: Whether no match is an error.
-
-    Raises:
-        OSError: No file matches; the path is a folder; or it names a file that Spark's readers would leave
-            out.
-        ValueError: The ValueProvider has no value.
+    A pattern without a scheme is local, as in Beam, and it may be a ValueProvider. It is an error to name a
+    file that Spark's readers would skip and, with `validate`, to match no file.
     """
     pattern = known_path(path)
     if pattern is None:
@@ -144,11 +123,6 @@ def find_files(spark: SparkSession, path: Any, where: str, *, validate: bool = T
 
 
 def local_paths(path: Any) -> tuple[str, ...]:
-    """The files of a pattern, without a session; none if they are not on a local disk.
-
-    Raises:
-        OSError: No file matches.
-    """
     pattern = known_path(path)
     if pattern is None or FileSystems.get_scheme(pattern) is not None:
         return ()

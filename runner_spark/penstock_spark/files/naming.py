@@ -9,48 +9,37 @@ from dataclasses import dataclass
 
 from penstock_spark.files.file_system import folder_of
 
-# Numbers that stand for those of a shard and of all shards where a pattern is made of a name.
+# They stand for a shard's number and the number of shards when a name becomes a pattern.
 SHARD, SHARDS = 777_777_778, 888_888_889
 
 
 @dataclass(frozen=True)
 class Naming:
-    """The names that files get.
+    """The names that files get."""
 
-    Attributes:
-        path_of: From the number of a file and that of all files to its path.
-    """
-
-    path_of: Callable[[int, int], str]
+    path_of: Callable[[int, int], str]  # From the number of a file, and the number of files, to the path.
 
     @property
     def folder(self) -> str:
-        """The folder that the names are in."""
         return folder_of(self.example())
 
     @property
     def beginning(self) -> str:
-        """What all names in the folder begin with, so that a file system need not tell all that is there."""
+        """The common beginning of all names in the folder, so that a file system need not list everything in it."""
         return re.split(f"{SHARD}|{SHARDS}", os.path.basename(self.example()))[0]
 
     def names(self, count: int) -> list[str]:
-        """The paths of so many files."""
         return [self.path_of(shard, count) for shard in range(count)]
 
     def example(self) -> str:
-        """A path in which large numbers stand for those of shards."""
         return example_of(self.path_of)
 
     def stale(self, count: int, present: Iterable[str]) -> list[str]:
-        """The files that an earlier run has left and that so many new ones do not write over.
+        """The files of an earlier run that `count` new files do not replace.
 
-        Those are the names that this naming gives, and no others: shard 7 of 4 is somebody else's file. Where names do
-        not tell how many files there were, those count that go on where the new ones end, without a gap. Two numbers
-        without anything between them cannot be told apart: such files stay.
-
-        Args:
-            count: How many files are written now.
-            present: The names in the folder.
+        Only names of this naming count: shard 7 of 4 is somebody else's file. If names do not contain the
+        number of files, the stale files are those whose numbers continue the new ones without a gap. If
+        nothing separates the two numbers, nothing is stale, because they cannot be told apart.
 
         >>> naming = Naming(lambda shard, shards: f"/o/a-{shard:02}-of-{shards:02}")
         >>> naming.stale(2, ["a-00-of-02", "a-03-of-04", "a-03-of-03", "a-3-of-4", "a-b-00-of-04"])
@@ -82,7 +71,7 @@ class Naming:
 
 
 def example_of(path_of: Callable[[int, int], str]) -> str:
-    """A path in which `SHARD` and `SHARDS` stand for the numbers."""
+    """A path with `SHARD` and `SHARDS` in place of the numbers."""
     try:
         return path_of(SHARD, SHARDS)
     except Exception:
@@ -91,7 +80,7 @@ def example_of(path_of: Callable[[int, int], str]) -> str:
 
 
 def _pattern(example: str) -> re.Pattern[str]:
-    """Matches, as a whole, the names that differ from an example in what the large numbers stand for."""
+    """Matches the whole of each name that differs from an example only in the large numbers."""
     pattern = re.escape(example)
     for number, name in ((SHARD, "shard"), (SHARDS, "shards")):
         before, found, after = pattern.partition(str(number))

@@ -15,49 +15,37 @@ from penstock_spark.files.file_system import HadoopFiles
 
 
 class Place(Protocol):
-    """A folder, which need not be there yet.
-
-    Attributes:
-        location: Its URI.
-    """
+    """A folder, which may not exist yet; `location` is its URI."""
 
     location: str
 
     def names(self) -> list[str]:
-        """What is directly in it, sorted; nothing if it is not there."""
+        """The sorted names in it; none if it does not exist."""
 
     def make(self) -> None:
-        """Makes it, and what leads to it, if need be."""
+        """Makes it and its parents, if they do not exist."""
 
     def read(self, name: str) -> bytes:
-        """The bytes of a small file."""
+        """The bytes of a small file; FileNotFoundError if it does not exist."""
 
     def write(self, name: str, content: bytes) -> None:
-        """Makes a small file that was not there: under a hidden name first, then renamed."""
+        """Makes a new small file: under a hidden name first, then renamed."""
 
     def rename(self, old: str, new: str) -> None:
-        """Gives a file a name that no other has."""
+        """Renames a file to a name that does not exist yet."""
 
     def claim(self, name: str, content: bytes) -> bool:
-        """Makes a small file; whether this caller made it, and nobody else had. It may be seen before it is whole."""
+        """Makes a small file; returns False if somebody else has made it. Others may see it before it is whole."""
 
     def delete(self, name: str) -> None:
-        """Deletes a file, or a folder with all that it has; nothing if it is not there."""
+        """Deletes a file, or a folder with its content, if it exists."""
 
     def inside(self, name: str) -> Place:
         """A folder in it."""
 
 
 class HadoopPlace(Place):
-    """A folder on one of Hadoop's file systems.
-
-    Args:
-        spark: A session, whose JVM does the work.
-        location: A URI; without a scheme, a local path.
-
-    Raises:
-        ValueError: No such file system is known.
-    """
+    """A folder on one of Hadoop's file systems, or on a local disk if the URI has no scheme."""
 
     def __init__(self, spark: SparkSession, location: str | os.PathLike[str]) -> None:
         text = os.fspath(location)
@@ -71,25 +59,15 @@ class HadoopPlace(Place):
             raise ValueError(three_parts(what, hint=hint)) from error
 
     def names(self) -> list[str]:
-        """What is directly in it, sorted; nothing if it is not there.
-
-        Raises:
-            ValueError: It is a file.
-        """
         if self._files.exists(self.location) and not self._files.is_folder(self.location):
             what = f"{self.location} is a file"
-            raise ValueError(three_parts(what, hint="name a folder, or one that is not there yet"))
+            raise ValueError(three_parts(what, hint="name a folder, or a path that does not exist yet"))
         return self._files.names(self.location)
 
     def make(self) -> None:
         self._files.make(self.location)
 
     def read(self, name: str) -> bytes:
-        """The bytes of a small file.
-
-        Raises:
-            FileNotFoundError: It is not there.
-        """
         content = self._files.read(self._child(name))
         if content is None:
             raise FileNotFoundError(errno.ENOENT, os.strerror(errno.ENOENT), self._child(name))
@@ -101,11 +79,6 @@ class HadoopPlace(Place):
         self.rename(hidden, name)
 
     def rename(self, old: str, new: str) -> None:
-        """Gives a file a name that no other has.
-
-        Raises:
-            OSError: The file system will not.
-        """
         self._files.rename(self._child(old), self._child(new))
 
     def claim(self, name: str, content: bytes) -> bool:
@@ -122,6 +95,5 @@ class HadoopPlace(Place):
 
 
 def _cause(error: Exception) -> str:
-    """What Java says, in one line."""
     thrown = getattr(error, "java_exception", None)
     return str(error if thrown is None else thrown.getMessage()).partition("\n")[0]

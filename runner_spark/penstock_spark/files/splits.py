@@ -1,4 +1,4 @@
-"""Splits of plain files on the workers' disks, which a task reads by itself: Spark only says which are whose.
+"""Splits of plain files on the workers' disks, which a task reads itself: Spark only assigns them.
 
 Lines that Spark reads become rows, then columns, and travel from Java to Python before anything is done with them.
 """
@@ -19,31 +19,20 @@ BLOCK_BYTES = 512 << 10
 
 
 class Split(NamedTuple):
-    """A part of a file: the records that begin in it.
+    """A part of a file: the records that begin in it."""
 
-    Attributes:
-        path: The file, from the root.
-        name: What the user calls it.
-        start: Its first byte.
-        end: The byte after its last.
-    """
-
-    path: str
-    name: str
+    path: str  # Absolute.
+    name: str  # The user's name of the file.
     start: int
-    end: int
+    end: int  # The byte after the last one.
 
 
 def splits_of(
     spark: SparkSession, paths: Iterable[str], delimiter: bytes, headers: int = 0
 ) -> list[tuple[Split, ...]]:
-    """The splits of files, those of a task together; as large, and put together, as Spark's own would be.
+    """The splits of files, grouped by task as Spark would group them, and of the size that Spark would choose.
 
-    Args:
-        spark: Its settings ``spark.sql.files.*`` say how large a split may be.
-        paths: The files, as the user calls them.
-        delimiter: What ends a record: one byte.
-        headers: How many records at the beginning of each file are in no split.
+    A delimiter has one byte. The first `headers` records of each file belong to no split.
     """
     whole = []
     for name in paths:
@@ -63,7 +52,7 @@ def splits_of(
 
 
 def leaves_files_out(spark: SparkSession) -> bool:
-    """Whether the session has Spark go on without files that are gone or broken: its own readers do that."""
+    """Whether the session makes Spark ignore missing or broken files, which only its own readers do."""
     names = ("ignoreMissingFiles", "ignoreCorruptFiles")
     return any(spark.conf.get(f"spark.sql.files.{name}") == "true" for name in names)
 
@@ -75,7 +64,7 @@ def _size(spark: SparkSession, name: str) -> int:
 
 
 def _packed(splits: list[Split], limit: int, opening_bytes: int) -> list[tuple[Split, ...]]:
-    """Small splits together, the largest first; opening a file counts as much as reading some bytes."""
+    """Small splits together, the largest first; opening a file counts as reading `opening_bytes`."""
     tasks: list[list[Split]] = []
     used = limit
     for split in sorted(splits, key=lambda split: split.start - split.end):
@@ -88,7 +77,7 @@ def _packed(splits: list[Split], limit: int, opening_bytes: int) -> list[tuple[S
 
 
 def _end_of_records(path: str, delimiter: bytes, count: int) -> int:
-    """Where the first records of a file end; the file's end, if it has no more."""
+    """Where the first records of a file end, or the file's end."""
     end = 0
     with open(path, "rb") as file:
         while block := file.read(BLOCK_BYTES):
@@ -102,15 +91,7 @@ def _end_of_records(path: str, delimiter: bytes, count: int) -> int:
 
 
 def blocks_of(split: Split, delimiter: bytes) -> Iterator[bytes]:
-    """The records that begin in a split, with their delimiters, many at a time; a file's last one may have none.
-
-    Args:
-        split: The split.
-        delimiter: What ends a record: one byte.
-
-    Raises:
-        OSError: The file is gone, cannot be read, or has become shorter.
-    """
+    """The records that begin in a split, with their delimiters, many at a time; a file's last one may have none."""
     with open(split.path, "rb", buffering=0) as file:
         # The first record begins behind a delimiter, which may be the last byte before the split.
         reached = file.seek(max(split.start - 1, 0))
@@ -136,7 +117,7 @@ def blocks_of(split: Split, delimiter: bytes) -> Iterator[bytes]:
             if end:
                 return
         if reached < split.end:
-            # What has been read so far is no smaller result, but a part of one.
+            # The lines so far are only a part of the result.
             raise OSError(errno.EIO, SHORTER)
         if begun:
             yield b"".join(begun)

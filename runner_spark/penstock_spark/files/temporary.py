@@ -29,21 +29,11 @@ _LOGGER = logging.getLogger(__name__)
 
 
 def new_name() -> str:
-    """A name that nobody else has.
-
-    >>> new_name().startswith(PREFIX)
-    True
-    """
     return f"{PREFIX}{identifier()}"
 
 
 def is_abandoned(name: str, mark: bytes | None, idle_seconds: float) -> bool:
-    """Whether a folder was left behind.
-
-    Args:
-        name: Its name.
-        mark: What its mark says; None if there is none.
-        idle_seconds: For how long nothing in it has changed.
+    """Whether a folder was left behind; `mark` is the content of its mark, if it has one.
 
     >>> is_abandoned(new_name(), this_process().to_json(), 1e9), is_abandoned(new_name(), None, 1e9)
     (False, True)
@@ -60,13 +50,12 @@ def is_abandoned(name: str, mark: bytes | None, idle_seconds: float) -> bool:
 
 
 def begin(files: FileSystem, folder: str) -> None:
-    """Makes a temporary folder, without what an earlier try has left in it."""
+    """Makes a temporary folder, and deletes what an earlier try has left in it."""
     files.delete(folder)
     files.write(f"{folder}/{MARK}", this_process().to_json())
 
 
 def remove_abandoned(files: FileSystem, folder: str) -> None:
-    """Removes the temporary folders that dead runs have left in a folder."""
     names: list[str] = []
     # A folder that may not be read is nobody's to tidy.
     with contextlib.suppress(OSError):

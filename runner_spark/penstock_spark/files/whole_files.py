@@ -22,12 +22,8 @@ _SCHEME = "file:"
 class WholeFiles:
     """Compares the files that a micro-batch has read with what Spark had found when it began.
 
-    Only files on local disks are looked at: HDFS and object stores replace files as a whole, and Spark notices that.
-    A micro-batch costs a few calls of Java for each source, and one look at each of its files.
-
-    Args:
-        spark: The session that the query was started in.
-        places: The steps that may read files, by the number of their source in the query.
+    It looks only at local disks: HDFS and object stores replace whole files, and Spark notices that. For each
+    source, a micro-batch costs a few calls of Java, and one look at each of its files.
     """
 
     def __init__(self, spark: SparkSession, places: Mapping[int, str]) -> None:
@@ -35,13 +31,8 @@ class WholeFiles:
         self._places = dict(places)
 
     def check(self, frame: DataFrame) -> None:
-        """Fails as the step that reads a file would.
-
-        Args:
-            frame: That of the micro-batch, whose rows have been read.
-
-        Raises:
-            Exception: A marked failure: a file is shorter now, or had gone before it was read.
+        """Raises a step's marked failure if a file of a micro-batch that was read has become shorter or
+        disappeared.
         """
         if not self._places:
             return
@@ -67,7 +58,6 @@ class WholeFiles:
 
 
 def _missing_parts(found: Any, ignores_missing: bool) -> Iterator[tuple[OSError, str]]:
-    """What is less than Spark had found, with the file's name."""
     asked = [path for path in found.rootPaths().mkString("\0").split("\0") if path.startswith(_SCHEME)]
     if not asked:
         return
@@ -77,13 +67,13 @@ def _missing_parts(found: Any, ignores_missing: bool) -> Iterator[tuple[OSError,
     listed = {files.apply(at).getPath().toString(): files.apply(at).getLen() for at in range(files.size())}
     for path in asked:
         if path not in listed and not ignores_missing:
-            yield OSError(errno.ENOENT, "it has gone since the stream has found it"), _local(path)
+            yield OSError(errno.ENOENT, "it was deleted after the stream had found it"), _local(path)
         elif path in listed and 0 <= _size(path) < listed[path]:
             yield OSError(errno.EIO, SHORTER), _local(path)
 
 
 def _size(path: str) -> int:
-    """The size of a file now; -1 if it has gone: it was there when it was read, or Spark has said so."""
+    """The present size of a file; -1 if it has disappeared since it was read, which Spark reports itself."""
     try:
         return os.path.getsize(_local(path))
     except OSError:

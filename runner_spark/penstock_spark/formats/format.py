@@ -16,35 +16,29 @@ from penstock_spark.sources.scan import Scan, StreamScan
 
 
 def _not_known(source: Any, spark: SparkSession | None, where: str) -> None:
-    """Only the open source tells the types of its elements."""
+    """Only the open source shows the types of its elements."""
 
 
 @dataclass(frozen=True)
 class Format:
-    """What the runner can do with a format; what is None, it cannot.
+    """What the runner can do with a format; it cannot do what is None."""
 
-    Attributes:
-        open: Opens a source, given the session that reads it, and the step for errors. All elements are in the global
-            window, at the minimum timestamp.
-        open_stream: Opens what a stream reads; what does not parse is an error of the step, unless the stream has
-            rejects.
-        element_type: Tells the type of a source's elements while a pipeline is written, as far as its files, or a
-            session that is running, tell; None if it is not known. It starts nothing.
-        records: Tells what an element is, ``"dict"`` or ``"row"``, if elements are the rows of the source's frame.
-        schema: Tells the columns of such a source without Spark; None if they are known only when it is opened.
-        files: How a sink of files is written, given the step for errors: `plan`, `prepare` and the files of windows
-            follow from it.
-        plan: Plans any other sink, given whether it takes micro-batches, and the step; nothing is written yet.
-        takes_streams: Whether it may take micro-batches.
-        prepare: Looks at what is there already, given a session, the step, and the stream as in `MicroBatch`.
-    """
-
+    # Opens a source, given the session that reads it, and the step for errors. All elements are in the global
+    # window, at the minimum timestamp.
     open: Callable[[Any, SparkSession, str], Scan] | None = None
+    # Opens an unbounded source; unless it has rejects, what does not parse is an error of the step.
     open_stream: Callable[[Any, StreamSource, SparkSession, str], StreamScan] | None = None
+    # The type of a source's elements, from its files or from a running session; None if unknown. Starts
+    # nothing.
     element_type: Callable[[Any, SparkSession | None, str], Any] = _not_known
+    # ``"dict"`` or ``"row"``, if elements are the rows of the source's frame.
     records: Callable[[Any], str | None] | None = None
+    # The columns of such a source without Spark; None if only the open source shows them.
     schema: Callable[[Any], StructType | None] | None = None
+    # How a sink of files is written; `plan`, `prepare` and the files of windows follow from it.
     files: Callable[[Any, str], FileSink] | None = None
+    # Plans any other sink, given whether it takes micro-batches, and the step; writes nothing yet.
     plan: Callable[[Any, bool, str], SinkPlan] | None = None
-    takes_streams: bool = True
+    takes_streams: bool = True  # Whether it may take micro-batches.
+    # Looks at what exists already, given a session, the step, and the stream as in `MicroBatch`.
     prepare: Callable[[Any, SparkSession, str, str], None] | None = None

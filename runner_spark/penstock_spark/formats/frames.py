@@ -32,7 +32,7 @@ def open_frame(source: DataFrameSource, spark: SparkSession, where: str) -> Scan
 
 
 def type_of_frame(source: DataFrameSource, spark: SparkSession | None, where: str) -> Any:
-    """That of the frame's rows; ValueError if two columns have one name."""
+    """The type of the frame's rows; ValueError if two columns have one name."""
     check_names(source.frame, where)
     return hint_of_schema(source.frame.schema, "row")
 
@@ -42,7 +42,7 @@ Split = Callable[[list[Any]], list[list[Any]]]
 
 
 def plan_frame(sink: FrameSink, is_stream: bool, where: str) -> SinkPlan:
-    """The columns that the element type, or a given schema, tells; nothing is computed by the commit."""
+    """The columns of the element type, or of a given schema; the commit computes nothing."""
 
     def commit(frame: DataFrame, batch: MicroBatch) -> list[Any]:
         sink.into.append(frame)
@@ -63,20 +63,10 @@ def plan_frame(sink: FrameSink, is_stream: bool, where: str) -> SinkPlan:
 
 
 def columns_of(element_type: Any, where: str) -> tuple[pa.Schema, Split | None]:
-    """The columns of a type of elements, and how elements divide into them.
+    """The columns of a type of elements, and how elements divide into them; None for records.
 
-    Records have a column for each field, pairs the columns ``key`` and ``value``, longer tuples ``_1``, ``_2`` and so
-    on, and anything else the one column ``value``.
-
-    Args:
-        element_type: A type hint.
-        where: The step, for errors.
-
-    Returns:
-        The schema, and the function from elements to columns; None for records.
-
-    Raises:
-        ValueError: No column can hold the type, or a part of it.
+    Records have a column for each field, pairs the columns ``key`` and ``value``, longer tuples ``_1``,
+    ``_2`` and so on, and anything else the one column ``value``.
 
     >>> from penstock.typehints import KV
     >>> columns_of(KV[str, int], "at step 'A'")[0].names
@@ -95,7 +85,6 @@ def columns_of(element_type: Any, where: str) -> tuple[pa.Schema, Split | None]:
 
 
 def _split_for(element_type: Any) -> Split | None:
-    """How elements divide into the columns of a schema that the user gave."""
     if getattr(element_type, "tuple_types", None) is not None:
         return _by_position
     return None
@@ -117,20 +106,13 @@ def _as_arrow_takes_them(values: list[Any], kind: pa.DataType) -> list[Any]:
 
 @dataclass(frozen=True)
 class FrameRows(Encoder):
-    """Encodes elements as typed columns.
-
-    Attributes:
-        schema: The columns.
-        where: The step, for errors.
-        split: From elements to columns.
-    """
+    """Encodes elements as typed columns."""
 
     schema: pa.Schema
     where: str
     split: Split
 
     def encode(self, values: list[Any]) -> pa.RecordBatch:
-        """One row for each element."""
         if not values:
             return pa.RecordBatch.from_pylist([], self.schema)
         columns = self.split(values)

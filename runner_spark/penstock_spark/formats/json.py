@@ -40,7 +40,7 @@ _FOUND = "number long, name string, file string, problem string"
 
 
 def open_json(source: JsonSource, spark: SparkSession, where: str) -> Scan:
-    """Rows that all have every field of the data; finding the fields reads the data once."""
+    """Rows that all have every field of the data; reads the data once to find the fields."""
     files = find_files(spark, source.file_pattern, where)
     check = files.unchanged(where)
     frame = _texts(spark, files, source)
@@ -52,24 +52,23 @@ def open_json(source: JsonSource, spark: SparkSession, where: str) -> Scan:
     known = fields if source.found is None else [name for name, _ in source.found.fields]
     new = [name for name in fields if name not in known]
     if new:
-        what = f"since the pipeline was built, {source.describe()} has got the fields {', '.join(new)}"
+        what = f"{source.describe()} has new fields since the pipeline was built: {', '.join(new)}"
         raise ValueError(three_parts(what, where=where, hint="build the pipeline again"))
     return Scan(frame, lambda: _JsonDecoder(source, fields), check=check)
 
 
 def _fields_of(spark: SparkSession, source: JsonSource, files: Files) -> tuple[str, ...]:
-    """The fields of the objects in some files; texts that are no objects are passed over."""
+    """The fields of the objects in some files; skips texts that are not objects."""
     return _surveyed(_texts(spark, files, source), source, files)[0] if files.paths else ()
 
 
 def _malformed_text(problem: str, file: str, where: str) -> ValueError:
-    """The error of texts that are no JSON objects."""
     hint = "each line is one JSON object; with lines=False each file is a list of objects"
     return ValueError(three_parts(f"{problem} in {file}", where=where, hint=hint))
 
 
 def _text_of(source: JsonSource) -> tuple[str, Column]:
-    """The format that has one text a row, a line or a whole file, and the column of its bytes."""
+    """The format whose rows are single texts (a line or a whole file each), and the column with its bytes."""
     if source.lines:
         return "text", F.col("value").cast("binary").alias("text")
     return "binaryFile", F.col("content").alias("text")
@@ -84,7 +83,7 @@ def _texts(spark: SparkSession, files: Files, source: JsonSource) -> DataFrame:
 def _surveyed(
     frame: DataFrame, source: JsonSource, files: Files
 ) -> tuple[tuple[str, ...], list[tuple[str, str]]]:
-    """The fields of all objects, and what is wrong with which file."""
+    """The fields of all objects, and the problem of each wrong file."""
     found = map_in_arrow(frame, _Survey(source, files.namer()), _FOUND).collect()
     # The order in which the first file has them; a field that only other files have comes after.
     named = sorted((row for row in found if row.name), key=lambda row: (row.file, row.number))
@@ -100,13 +99,13 @@ def _objects_in(text: bytes, source: JsonSource) -> list[dict[str, Any]]:
     parsed = json.loads(plain)
     objects = parsed if isinstance(parsed, list) and not source.lines else [parsed]
     if not all(isinstance(each, dict) for each in objects):
-        raise ValueError("there is a JSON value that is no object")
+        raise ValueError("a JSON value is not an object")
     return objects
 
 
 @dataclass(frozen=True)
 class _Survey:
-    """Collects, in each task, the names of the fields, and the first text of each file that is wrong."""
+    """Collects, in each task, the names of the fields, and the first wrong text of each file."""
 
     source: JsonSource
     namer: Namer
@@ -135,7 +134,6 @@ class _Survey:
 
 
 def _what_is_wrong(error: ValueError) -> str:
-    """What is wrong with a text, without the text."""
     if isinstance(error, json.JSONDecodeError):
         return f"a text is not JSON ({error.msg} at column {error.colno})"
     if isinstance(error, UnicodeDecodeError):
@@ -145,13 +143,12 @@ def _what_is_wrong(error: ValueError) -> str:
 
 @dataclass(frozen=True)
 class _JsonDecoder:
-    """Makes Rows of the texts in the first column. A field that no file had before comes after the others."""
+    """Makes Rows of the texts in the first column; a field that no file had before comes after the others."""
 
     source: JsonSource
     fields: tuple[str, ...]
 
     def __call__(self, batch: pa.RecordBatch) -> list[Row]:
-        """The elements."""
         objects = (each for text in batch.column(0).to_pylist() for each in _objects_in(text, self.source))
         absent = dict.fromkeys(self.fields)
         records = ({**absent, **each} for each in objects)
@@ -159,16 +156,7 @@ class _JsonDecoder:
 
 
 def type_of_json(source: JsonSource, paths: Sequence[str]) -> RowTypeConstraint | None:
-    """The type of the rows; None if the files are larger: any object may have a field that no other has.
-
-    Args:
-        source: What is read.
-        paths: The files.
-
-    Raises:
-        OSError: A file cannot be read.
-        ValueError: A text is no JSON object.
-    """
+    """The type of the rows; None if the files are large, because any object may have a field of its own."""
     contents = all_content(paths)
     if contents is None:
         return None
@@ -188,7 +176,7 @@ def _fields(objects: Sequence[dict[str, Any]]) -> list[tuple[str, Any]]:
 
 
 def _type_of(values: Iterable[Any]) -> Any:
-    """The type of values of one field, which may also be absent; text where there is none."""
+    """The type of a field's values, which may also be absent; text if there are none."""
     some = [value for value in values if value is not None]
     objects = [value for value in some if isinstance(value, dict)]
     lists = [value for value in some if isinstance(value, list)]
@@ -202,9 +190,9 @@ def _type_of(values: Iterable[Any]) -> Any:
 
 
 def open_json_stream(source: JsonSource, stream: StreamSource, spark: SparkSession, where: str) -> StreamScan:
-    """Rows that all have every field of the files that are there now; a field that comes later is a further one.
+    """Rows that all have every field of the present files; a later field comes after them.
 
-    What is no JSON object may be rejected.
+    Texts that are not JSON objects may be rejected.
     """
     files = stream_files(stream, source.file_pattern, where)
     fields = _fields_of(spark, source, files.present(spark))
@@ -220,13 +208,12 @@ def open_json_stream(source: JsonSource, stream: StreamSource, spark: SparkSessi
 
 @dataclass(frozen=True)
 class _Objects:
-    """Decodes texts of a file, and says which file is wrong."""
+    """Decodes the texts of a file, and names a wrong file."""
 
     decode: _JsonDecoder
     where: str
 
     def __call__(self, batch: pa.RecordBatch, file: str) -> list[Row]:
-        """The elements."""
         try:
             return self.decode(batch)
         except ValueError as error:
@@ -234,7 +221,7 @@ class _Objects:
 
 
 def json_files(sink: JsonSink, where: str) -> FileSink:
-    """An object a line, or files that are one list each."""
+    """An object in each line, or one list in each file."""
     options = dict(sink.options)
     is_list = not options.get("lines", True)
 

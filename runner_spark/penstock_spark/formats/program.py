@@ -26,17 +26,15 @@ class PickledRows(Encoder):
     """One pickled row for each batch of elements."""
 
     def encode(self, values: list[Any]) -> pa.RecordBatch:
-        """The elements as one row."""
         return _pickled_row(values)
 
 
 def _pickled_row(value: Any) -> pa.RecordBatch:
-    """A row that brings something to the driver."""
     return pa.RecordBatch.from_arrays([pa.array([dumps(value)], pa.binary())], names=["value"])
 
 
 def _pickled_rows(frame: DataFrame) -> Iterator[Any]:
-    """What was brought to the driver, in the order of the partitions; one job."""
+    """The objects that rows carried to the driver, in the order of the partitions; one job."""
     return map(pickle.loads, frame.toArrow().column("value").to_pylist())
 
 
@@ -46,7 +44,7 @@ def _elements_of(frame: DataFrame) -> list[Any]:
 
 @dataclass
 class _Appended:
-    """The last micro-batch that a list of the program has."""
+    """The last micro-batch that was appended to a list of the program."""
 
     stream: str
     into: list[Any]
@@ -81,9 +79,9 @@ def _last_appended(stream: str, into: list[Any]) -> _Appended:
 
 
 def plan_console(sink: ConsoleSink, is_stream: bool, where: str) -> SinkPlan:
-    """The driver prints the lines of a micro-batch, again if it is tried again.
+    """The driver prints the lines of a micro-batch, and prints them again after a retry.
 
-    Beyond the limit of the sink, lines stay where they are, and are counted.
+    Lines beyond the limit of the sink are only counted.
     """
 
     def commit(frame: DataFrame, batch: MicroBatch) -> list[Any]:
@@ -104,16 +102,11 @@ def plan_console(sink: ConsoleSink, is_stream: bool, where: str) -> SinkPlan:
 
 @dataclass
 class LineRows(Encoder):
-    """Rows of lines, with how many more there are.
+    """Rows of lines, with the number of further lines."""
 
-    Attributes:
-        room: How many lines may still go to the driver; None lets all go.
-    """
-
-    room: int | None
+    room: int | None  # How many lines may still go to the driver; None for no limit.
 
     def encode(self, values: list[Any]) -> pa.RecordBatch:
-        """The first lines, and the number of the others."""
         lines = list(map(str, values[: self.room]))
         if self.room is not None:
             self.room -= len(lines)
@@ -121,9 +114,9 @@ class LineRows(Encoder):
 
 
 def plan_function(sink: EachBatchSink, is_stream: bool, where: str) -> SinkPlan:
-    """The driver calls the function with the elements of a micro-batch, if it has any, and with its number.
+    """The driver calls the function with the number and the elements of each micro-batch that has elements.
 
-    What is tried again, it gets again.
+    It calls the function again after a retry.
     """
 
     def commit(frame: DataFrame, batch: MicroBatch) -> list[Any]:

@@ -58,74 +58,42 @@ _UNKNOWN = Format()
 
 
 def format_of(description: Source | Sink) -> Format:
-    """The format of a source or a sink, which can do nothing if nobody has entered it."""
+    """The format of a source or a sink; an unknown one can do nothing."""
     kinds = type(description).__mro__
     return next((FORMATS[kind] for kind in kinds if kind in FORMATS), _UNKNOWN)
 
 
 def open_source(source: Source, spark: SparkSession, where: str) -> Scan:
-    """Opens a source. All elements are in the global window, at the minimum timestamp.
-
-    Args:
-        source: A description from `penstock.io`.
-        spark: The session that reads it.
-        where: The step, for errors.
-
-    Raises:
-        OSError: No file matches.
-        ValueError: What is there cannot be read as described.
-        UnsupportedByRunner: The runner knows no such source.
-    """
+    """Opens a source. All elements are in the global window, at the minimum timestamp."""
     format = format_of(source)
     if format.open is None:
         raise UnsupportedByRunner(
-            f"the source {source.describe()} has no reader", where=where, hint="use a source from penstock.io"
+            f"penstock cannot read the source {source.describe()}",
+            where=where,
+            hint="use a source from penstock.io",
         )
     return format.open(source, spark, where)
 
 
 def open_stream(stream: StreamSource, spark: SparkSession, where: str) -> StreamScan:
-    """Opens an unbounded source. What does not parse is an error of the step, unless the source has rejects.
-
-    Args:
-        stream: The description.
-        spark: The session that reads it.
-        where: The step, for errors.
-
-    Raises:
-        ValueError: The source cannot be read as described: an option, a format, a pattern or a missing schema.
-        UnsupportedByRunner: The runner cannot read such a source as a stream.
-    """
+    """Opens an unbounded source. Unless it has rejects, what does not parse is an error of the step."""
     format = format_of(stream.source)
     if format.open_stream is None:
         raise UnsupportedByRunner(
             f"the source {stream.source.describe()} cannot be read as a stream",
             where=where,
-            hint="take files of text, CSV, JSON or Parquet, or any streaming source of Spark's with ReadFromSpark",
+            hint="read files of text, CSV, JSON or Parquet, or any streaming source of Spark's with ReadFromSpark",
         )
     return format.open_stream(stream.source, stream, spark, where)
 
 
 def element_type_of(source: Source, spark: SparkSession | None, where: str) -> Any:
-    """The type of a source's elements, as far as it can be told while a pipeline is written; nothing is started.
-
-    Args:
-        source: A description from `penstock.io`.
-        spark: A session that is running, if any.
-        where: The step, for errors.
-
-    Raises:
-        ValueError: Two columns of a DataFrame have one name.
-    """
+    """The type of a source's elements, as far as it is known while a pipeline is built; starts nothing."""
     return format_of(source).element_type(source, spark, where)
 
 
 def records_of(source: Source) -> str:
-    """What an element of a source is, ``"dict"`` or ``"row"``.
-
-    Raises:
-        NotInColumns: It is not a row of the source's frame.
-    """
+    """``"dict"`` or ``"row"``; NotInColumns if an element is not a row of the source's frame."""
     tell = format_of(source).records
     records = None if tell is None else tell(source)
     if records is None:
@@ -134,22 +102,14 @@ def records_of(source: Source) -> str:
 
 
 def table_of_schema(schema: StructType, records: str) -> Table:
-    """The columns of an open source.
-
-    Raises:
-        NotInColumns: Spark cannot tell two of them apart.
-    """
+    """The columns of an open source; NotInColumns if Spark cannot tell two of them apart."""
     if len({name.lower() for name in schema.names}) < len(schema.names):
         raise NotInColumns("some names of columns differ in capital letters only")
     return Table(tuple((field.name, field.dataType) for field in schema), records)
 
 
 def table_before_opening(step: Step, source: Source) -> Table:
-    """The columns of a source as far as they can be known without Spark; `explain` starts nothing.
-
-    Raises:
-        NotInColumns: They will only be known when it is opened.
-    """
+    """The columns of a source, without Spark, because `explain` starts nothing; NotInColumns if unknown."""
     records = records_of(source)
     tell = format_of(source).schema
     schema = None if tell is None else tell(source)
@@ -159,22 +119,12 @@ def table_before_opening(step: Step, source: Source) -> Table:
 
 
 def plan_sink(sink: Sink, where: str, *, is_stream: bool = False) -> SinkPlan:
-    """Plans a sink; nothing is written or looked at yet.
-
-    Args:
-        sink: A description from `penstock.io`.
-        where: The step, for errors.
-        is_stream: Whether it takes micro-batches.
-
-    Raises:
-        UnsupportedByRunner: The runner knows no such sink, or not all that is asked of it; or it takes no stream.
-        ValueError: The description does not fit together.
-    """
+    """Plans a sink; it neither writes nor looks at what exists."""
     format = format_of(sink)
     is_known = format.files is not None or format.plan is not None
     if is_stream and not (is_known and format.takes_streams):
         raise UnsupportedByRunner(
-            f"the sink {sink.describe()} takes no stream",
+            f"the sink {sink.describe()} cannot be used in a stream",
             where=where,
             hint="use a sink of files, WriteToSpark or ForEachBatch, or mode='batch'",
         )
@@ -183,23 +133,14 @@ def plan_sink(sink: Sink, where: str, *, is_stream: bool = False) -> SinkPlan:
     if format.plan is not None:
         return format.plan(sink, is_stream, where)
     raise UnsupportedByRunner(
-        f"the sink {sink.describe()} has no writer", where=where, hint="use a sink from penstock.io"
+        f"penstock cannot write to the sink {sink.describe()}",
+        where=where,
+        hint="use a sink from penstock.io",
     )
 
 
 def prepare_sink(sink: Sink, spark: SparkSession, where: str, stream: str) -> None:
-    """Looks at what is there already; called before a stream starts for the first time, not when it goes on.
-
-    Args:
-        sink: A description from `penstock.io`.
-        spark: A session.
-        where: The step, for errors.
-        stream: As in `MicroBatch`.
-
-    Raises:
-        FileExistsError: Something is there that the sink must not write over.
-        RunnerError: Spark says so.
-    """
+    """Looks at what exists before a stream starts for the first time, but not when it continues."""
     format = format_of(sink)
     if format.files is not None:
         prepare_files(format.files(sink, where), spark, where)
@@ -208,11 +149,6 @@ def prepare_sink(sink: Sink, spark: SparkSession, where: str, stream: str) -> No
 
 
 def window_files(sink: Sink, where: str) -> WindowFiles:
-    """How a sink of files is written window by window.
-
-    Raises:
-        UnsupportedByRunner: The sink cannot be, or not all that is asked of it.
-    """
     format = format_of(sink)
     if format.files is None:
         raise UnsupportedByRunner(

@@ -16,7 +16,7 @@ from penstock_spark.sources.scan import Decoder, Scan
 
 
 def open_sequence(source: SequenceSource, spark: SparkSession, where: str) -> Scan:
-    """The numbers of a sequence that ends, as TimestampedValue objects, spread over Spark's default parallelism."""
+    """The numbers of a finite sequence, as TimestampedValue objects, spread over Spark's default parallelism."""
     schedule = source.schedule_from(clock.micros())
     assert schedule.count is not None
     return Scan(spark.range(schedule.count), _Numbers(source, schedule))
@@ -24,13 +24,12 @@ def open_sequence(source: SequenceSource, spark: SparkSession, where: str) -> Sc
 
 @dataclass(frozen=True)
 class _Numbers:
-    """Makes a decoder of rows that hold the place of a number in its sequence."""
+    """Makes a decoder of rows that hold the index of a number in its sequence."""
 
     source: SequenceSource
     schedule: Schedule
 
     def __call__(self) -> Decoder:
-        """The decoder of one task."""
         return self._decode
 
     def _decode(self, batch: pa.RecordBatch) -> list[Any]:

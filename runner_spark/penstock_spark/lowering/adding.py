@@ -6,11 +6,12 @@ from collections.abc import Set
 from dataclasses import replace
 from typing import Any
 
+from penstock.functions.combinefn import DefaultingCombineFn
 from penstock.graph import AssignWindows, ParDo
+from penstock.machines.program import output_times_of
 from penstock.transforms.ready_combiners import PairWithNothing
 from penstock.windows.window_fn import FixedWindows, Sessions
 from penstock_spark.aggregates.kernels import Kernel, kernel_of
-from penstock_spark.stream.combining import adds_pairs
 from penstock_spark.stream.program import LevelWriter, MessageWriterSpec
 from penstock_spark.worker.keys import merges_in_one_pass, rank_of
 from penstock_spark.worker.program import GroupWriterSpec, StepSpec, WriterSpec
@@ -19,12 +20,7 @@ Writer = WriterSpec | LevelWriter
 
 
 def adding_up(spec: GroupWriterSpec, without: Set[str]) -> GroupWriterSpec:
-    """The writer of a grouping that adds values up as fast as its kernel and its windows allow.
-
-    Args:
-        spec: The writer.
-        without: The optimisations that are switched off.
-    """
+    """The writer of a grouping that adds values up as fast as its kernel and its windows allow."""
     has_shortcuts = "shortcuts" not in without
     kernel = kernel_of(spec.combine) if has_shortcuts or spec.as_numbers else None
     if kernel is None or kernel.adding is None:
@@ -41,6 +37,20 @@ def adding_up(spec: GroupWriterSpec, without: Set[str]) -> GroupWriterSpec:
     )
 
 
+def combining_early(spec: MessageWriterSpec) -> MessageWriterSpec:
+    """The writer of a stream that combines the pairs of one logical time as fast as kernel and windows allow."""
+    # The marker of an empty input is not a value to add up.
+    kernel = None if type(spec.combine) is DefaultingCombineFn else kernel_of(spec.combine)
+    # Only a total and a count of each key and window are needed.
+    takes_pairs = (
+        kernel is not None
+        and kernel.adding is not None
+        and not isinstance(spec.windowing.windowfn, Sessions)
+        and output_times_of(spec.windowing).together is None
+    )
+    return replace(spec, combines_early=True, kernel=kernel, takes_pairs=takes_pairs)
+
+
 def number_kernel(windowing: Any, combine: Any, without: Set[str]) -> Kernel | None:
     """The kernel of a combine whose rows in an exchange may hold a number; None if all hold accumulators."""
     kernel = kernel_of(combine)
@@ -53,12 +63,7 @@ def number_kernel(windowing: Any, combine: Any, without: Set[str]) -> Kernel | N
 
 
 def writing_directly(steps: tuple[StepSpec, ...], writers: tuple[Writer, ...]) -> tuple[StepSpec, ...]:
-    """The steps of a stage; those whose work only groupings would see say that they leave it to these.
-
-    Args:
-        steps: The steps.
-        writers: The stage's writers.
-    """
+    """The steps of a stage, with a mark on each step whose work its groupings do themselves."""
     read = {edge for step in steps for edge in step.inputs}
     return tuple(
         replace(step, writes_directly=True)
@@ -69,7 +74,7 @@ def writing_directly(steps: tuple[StepSpec, ...], writers: tuple[Writer, ...]) -
 
 
 def _is_left_to(step: StepSpec, writers: tuple[Writer, ...]) -> bool:
-    """Whether all that a step gives goes to groupings that do what it would do, and do it faster."""
+    """Whether a step's only readers are groupings that do its work themselves, and faster."""
     readers = [writer for writer in writers if writer.edge == step.outputs[0][1]]
     return bool(readers) and all(_takes(step, writer) for writer in readers)
 
@@ -81,8 +86,8 @@ def _takes(step: StepSpec, writer: Writer) -> bool:
             return True
         case AssignWindows(), GroupWriterSpec() if type(step.windowing.windowfn) is Sessions:
             return writer.takes_sessions
-        case AssignWindows(), GroupWriterSpec() if type(step.windowing.windowfn) is FixedWindows:
+        case AssignWindows(), GroupWriterSpec() | MessageWriterSpec() if (
+            type(step.windowing.windowfn) is FixedWindows
+        ):
             return writer.takes_pairs
-        case AssignWindows(), MessageWriterSpec() if type(step.windowing.windowfn) is FixedWindows:
-            return adds_pairs(writer)
     return False

@@ -38,33 +38,18 @@ _SPARKS_WORDS = (
 
 
 class QueryStopped(Exception):
-    """Somebody has stopped the query while a micro-batch was written."""
+    """The query was stopped while it wrote a micro-batch."""
 
 
 class BatchWriter:
-    """Writes a micro-batch to all sinks: Spark calls it as ``foreachBatch`` wants.
+    """Writes a micro-batch to all sinks, as a function for Spark's ``foreachBatch``.
 
-    Spark computes the rows anew for each job, with all levels of the query: their state would be read, and user code
-    run, more than once. So there is one job, or the rows are kept for those that follow.
+    Spark computes the rows anew for each job, with all levels of the query: it would read their state, and
+    run user code, more than once. So there is one job, or the rows are persisted for the next ones.
 
-    Args:
-        sinks: The sinks; rows have the columns ``level``, ``shard`` and ``payload``, a page of elements.
-        inside: The levels of those whose payloads are rows already: `encoders_inside` has their encoders.
-        dumps: Pickles a program for the workers.
-        metrics: A Spark accumulator that takes snapshots.
-        run: Names the run.
-        sys_path: Folders that the driver imports from and the workers should too.
-        app: Names the checkpoint: the same after a restart, and never that of another checkpoint.
-        check: Called before a micro-batch is written: it raises if another run holds the checkpoint.
-        location: The folder of the checkpoint, for errors.
-        graph: The pipeline, for errors: which step reads a file.
-
-    Attributes:
-        files: What looks whether a micro-batch has read its files as a whole; set once the query has its sources.
-
-    Raises:
-        UnsupportedByRunner: A sink takes no stream, or not all that is asked of it.
-        ValueError: A description does not fit together.
+    Rows have the columns ``level``, ``shard`` and ``payload``. A payload is a page of elements, or for the
+    levels in `inside` a row of the sink. `app` names the checkpoint, after a restart too. `check` raises if
+    another run holds it.
     """
 
     def __init__(
@@ -90,6 +75,7 @@ class BatchWriter:
         self._streams = _streams(self._sinks, app)
         self._location = location
         self._graph = graph
+        # Checks whether a micro-batch has read whole files; set once the query has its sources.
         self.files: WholeFiles | None = None
         self._last_begun: int | None = None
         self._reporting = reporting_now()
@@ -98,16 +84,7 @@ class BatchWriter:
             _ = sink.plan
 
     def prepare(self, spark: SparkSession, labels: Collection[str] | None = None) -> None:
-        """Has sinks look at what is there, before the query starts for the first time with them.
-
-        Args:
-            spark: A session.
-            labels: The labels of the sinks that begin now; None means all.
-
-        Raises:
-            FileExistsError: Something is there that a sink must not write over.
-            RunnerError: Spark says so.
-        """
+        """Lets sinks look at what exists, before the query starts for the first time with them."""
         for sink in self._sinks:
             if labels is None or sink.step.label in labels:
                 try:
@@ -167,7 +144,6 @@ class BatchWriter:
         return MicroBatch(batch_id, self._streams[sink.level], may_be_again)
 
     def _encode(self, sink: StreamSink, batch: MicroBatch, pages: DataFrame) -> None:
-        """Writes the pages of one sink."""
         (edge,) = sink.step.inputs
         writer = SinkWriterSpec(edge, sink.plan.make_encoder, sink.step.where)
         program = StageProgram(self._run, sink.level, (PageRoot(edge),), (), (writer,))
@@ -175,7 +151,7 @@ class BatchWriter:
         self._commit(sink, batch, map_in_arrow(pages, function, sink.plan.schema))
 
     def _commit(self, sink: StreamSink, batch: MicroBatch, rows: DataFrame) -> None:
-        """Writes the rows of one sink; an error that no step has made names the sink's."""
+        """Writes the rows of one sink; unless a step made the error, it names the sink's step."""
         try:
             sink.plan.commit(rows, batch)
         except Exception as error:
@@ -184,7 +160,7 @@ class BatchWriter:
             self._fail(error, (sink.step.where,))
 
     def _fail(self, error: Exception, places: tuple[str, ...]) -> NoReturn:
-        """Raises an error in the terms of the pipeline; one that a step has made, as it is."""
+        """Raises an error in the terms of the pipeline; a step's own error stays unchanged."""
         if find_failure(str(error)) is not None:
             raise error
         where = places[0] if places else "in a stream without a sink"
@@ -195,12 +171,11 @@ class BatchWriter:
 
 
 def _is_stop(text: str) -> bool:
-    """Whether that is the text of an error that came of stopping the query."""
     return find_failure(text) is None and _INTERRUPTED.search(text) is not None
 
 
 def _streams(sinks: Sequence[StreamSink], app: str) -> dict[int, str]:
-    """A name for what goes into each sink, by level: where it is written decides, since labels may change."""
+    """A name for each sink's input, by level; it depends on where the sink writes, since labels may change."""
     names: dict[int, str] = {}
     for sink in sinks:
         name = f"{app}/{sink.sink.describe()}"
@@ -211,7 +186,6 @@ def _streams(sinks: Sequence[StreamSink], app: str) -> dict[int, str]:
 
 
 def _rows_of(sink: StreamSink, frame: DataFrame) -> DataFrame:
-    """The pages of one of several sinks."""
     return _pages_in(frame.where(frame["level"] == sink.level))
 
 
@@ -221,7 +195,7 @@ def _pages_in(frame: DataFrame) -> DataFrame:
 
 
 def _tasks_by_level(kept: DataFrame) -> dict[int, int]:
-    """Which sinks have rows, and how many tasks are worth while for each; one job, which computes all rows."""
+    """The sinks that have rows, and how many tasks each is worth; one job, which computes all rows."""
     found = kept.select(
         "level", F.spark_partition_id().alias("partition"), F.length("payload").alias("size")
     ).toArrow()

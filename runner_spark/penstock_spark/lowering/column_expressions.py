@@ -39,12 +39,7 @@ _TYPES = {"int": "bigint", "float": "double"}
 
 
 class ColumnMaker:
-    """Makes columns of expressions over a table.
-
-    Args:
-        column_of: Returns the column of a field.
-        where: The step, for errors.
-    """
+    """Makes columns of expressions over a table."""
 
     def __init__(self, table: Table, column_of: Callable[[str], Column], where: str) -> None:
         self._fields = table.readable
@@ -121,7 +116,6 @@ def failing(error: Exception, where: str, kind: str) -> Column:
 
 
 def too_many_bits() -> OverflowError:
-    """The error for an integer that does not fit into a column."""
     return OverflowError(
         three_parts(
             "an integer in a column has more than 64 bits",

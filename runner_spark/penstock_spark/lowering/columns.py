@@ -97,14 +97,7 @@ def lower_columns(source: ColumnsSource, frame: DataFrame) -> tuple[DataFrame, C
 
 
 def columns_for(source: ColumnsSource, frame: DataFrame, schema: StructType, where: str) -> DataFrame:
-    """The frame after all operations, in the schema of a sink.
-
-    Args:
-        source: The operations.
-        frame: The frame of the open source.
-        schema: The sink's schema; a missing field becomes null.
-        where: The step that writes, for errors.
-    """
+    """The frame after all operations, in the schema of a sink; a missing field becomes null."""
     lowered = _lowered(source, frame)
     places = {name: place for place, (name, _) in enumerate(lowered.table.fields)}
     wanted = []
@@ -225,7 +218,6 @@ def _sum(name: str, value: Column, where: str) -> tuple[list[Column], Column]:
 
 
 def _high_and_low(name: str, value: Column, where: str) -> list[Column]:
-    """The sums of the high and the low parts of whole numbers."""
     number = _number(value, where)
     high = F.sum(F.shiftright(number, _LOW_BITS)).alias(f"{name}h")
     return [high, F.sum(number.bitwiseAND(_LOW)).alias(f"{name}l")]
@@ -242,14 +234,12 @@ def _number(value: Column, where: str) -> Column:
 
 
 def _mean(name: str, value: Column, where: str) -> tuple[list[Column], Column]:
-    """The mean of whole numbers whose sum may exceed 64 bits."""
     partial = _high_and_low(name, value, where) + _count(f"{name}n", value, where)[0]
     total = f"(cast({name}h as decimal(20, 0)) * {_LOW + 1}L + {name}l)"
     return partial, F.expr(quotient(total, f"{name}n"))
 
 
 def _small_mean(name: str, value: Column, where: str) -> tuple[list[Column], Column]:
-    """The mean of whole numbers whose sum fits into 64 bits."""
     partial = _small_sum(name, value, where)[0] + _count(f"{name}n", value, where)[0]
     return partial, F.expr(quotient(f"cast({name} as decimal(20, 0))", f"{name}n"))
 

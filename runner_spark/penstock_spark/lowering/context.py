@@ -27,46 +27,27 @@ INLINE_VALUES = 1_000
 
 @dataclass
 class Context:
-    """The context of one run.
-
-    Attributes:
-        spark: The runner's own session.
-        run: The run's name.
-        metrics: The Spark accumulator for metrics.
-        partitions: The number of partitions of every shuffle.
-        dumps: Pickles a program for the workers.
-        inline_values: The largest number of in-memory values in one bundle.
-        without: The optimisations that are switched off.
-        recorded: How many elements and panes of each grouping a worker records in a micro-batch.
-        sys_path: Folders that local workers should import from too.
-        scans: The opened sources, by label.
-        sinks: The planned sinks, by label: a plan names the files that its encoders write.
-        frames: The output frame of each stage, by number.
-        outputs: The number of outputs of each stage.
-        views: Broadcast side inputs, by edge.
-        written: The results of each write, by label.
-        tidy: Functions to call when the run is over.
-        places: The steps that Spark is running, as the second lines of errors.
-    """
+    """The context of one run."""
 
     spark: SparkSession
     run: str
-    metrics: Any
-    partitions: int
-    dumps: Callable[[Any], bytes]
-    inline_values: int = INLINE_VALUES
+    metrics: Any  # The Spark accumulator for metrics.
+    partitions: int  # The number of partitions of every shuffle.
+    dumps: Callable[[Any], bytes]  # Pickles a program for the workers.
+    inline_values: int = INLINE_VALUES  # The largest number of in-memory values in one bundle.
     reporting: Reporting = field(default_factory=Reporting)
-    without: Set[str] = frozenset()
-    recorded: int = 0
-    sys_path: tuple[str, ...] = ()
-    scans: dict[str, Source] = field(default_factory=dict)
+    without: Set[str] = frozenset()  # The optimisations that are switched off.
+    recorded: int = 0  # How many elements and panes of each grouping a worker records in a micro-batch.
+    sys_path: tuple[str, ...] = ()  # Folders that local workers should import from too.
+    scans: dict[str, Source] = field(default_factory=dict)  # The opened sources, by label.
+    # The planned sinks, by label: a plan names the files that its encoders write.
     sinks: dict[str, SinkPlan] = field(default_factory=dict)
-    frames: dict[int, DataFrame] = field(default_factory=dict)
-    outputs: dict[int, int] = field(default_factory=dict)
-    views: dict[int, Any] = field(default_factory=dict)
-    written: dict[str, tuple[Any, ...]] = field(default_factory=dict)
-    tidy: list[Callable[[], Any]] = field(default_factory=list)
-    places: tuple[str, ...] = ()
+    frames: dict[int, DataFrame] = field(default_factory=dict)  # The output frame of each stage, by number.
+    outputs: dict[int, int] = field(default_factory=dict)  # The number of outputs of each stage.
+    views: dict[int, Any] = field(default_factory=dict)  # Broadcast side inputs, by edge.
+    written: dict[str, tuple[Any, ...]] = field(default_factory=dict)  # The results of each write, by label.
+    tidy: list[Callable[[], Any]] = field(default_factory=list)  # Functions to call when the run is over.
+    places: tuple[str, ...] = ()  # The steps that Spark is running, as the second lines of errors.
 
     def tidy_up(self) -> None:
         """Frees what the run has made; what cannot be freed, for example because Java has died, is gone anyway."""
@@ -103,7 +84,6 @@ class Context:
         return select(frame, columns)
 
     def read_all(self, references: tuple[OutputReference, ...], columns: tuple[str, ...]) -> DataFrame:
-        """Some columns of the rows of several outputs."""
         first, *others = [self.read(reference, columns) for reference in references]
         for other in others:
             first = first.unionAll(other)

@@ -40,7 +40,6 @@ def described(spark: SparkSession, text: str) -> Iterator[None]:
 
 
 def description(node: Stage | ViewNode | WriteNode, plan: Plan) -> str:
-    """The labels of the steps that run with a node."""
     match node:
         case Stage():
             labels = _labels(node, plan)

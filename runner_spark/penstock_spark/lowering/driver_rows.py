@@ -19,12 +19,8 @@ _ONLY_SLICE = pa.record_batch({"id": [0]})
 def rows_by_driver(program: StageProgram[WriterSpec], outputs: int, context: Context) -> DataFrame | None:
     """The frame of a stage's rows; None if the stage fails, or an output has no row.
 
-    Tasks then run the stage: users know the errors of tasks, and a frame without rows would give its reader no task.
-
-    Args:
-        program: A stage that starts with values of the program.
-        outputs: How many outputs it has.
-        context: The run's context.
+    Tasks then run the stage: users know the errors of tasks, and a frame without rows would give its reader
+    no task.
     """
     stage = Stage(replace(program, partitions=1), 0, {})
     try:

@@ -8,15 +8,11 @@ _FLOATS = 1 << 53
 
 
 def quotient(total: str, count: str) -> str:
-    """The SQL of a quotient, a double.
+    """The SQL of a quotient, a double; the count is at most 2^53, and the quotient must fit into 64 bits.
 
-    If floats represent both numbers exactly, float division rounds correctly. If the total is too large for that, the
-    quotient is at least 1: with 62 bits of its fraction, and a last bit that says whether a remainder is left, it has
-    more bits than a float, so the cast to a float rounds it, once.
-
-    Args:
-        total: The SQL of a decimal without a fraction.
-        count: The SQL of a bigint from 1 to 2^53; the quotient must fit into 64 bits.
+    If floats represent both numbers exactly, float division rounds correctly. If the total is too large for
+    that, the quotient is at least 1: with 62 bits of its fraction, and a last bit that says whether a
+    remainder is left, it has more bits than a float, so the cast to a float rounds it, once.
     """
     whole = f"cast({total} div {count} as decimal(19, 0))"
     rest = f"cast({total} - {whole} * {count} as decimal(19, 0))"

@@ -8,7 +8,7 @@ from dataclasses import replace
 from penstock.graph import CombinePerKey, Graph, Read, Reshuffle, StatefulParDo, Step
 from penstock.io.streams import StreamSource
 from penstock.io.watermark_policy import Recorded, WatermarkPolicy
-from penstock_spark.lowering.adding import writing_directly
+from penstock_spark.lowering.adding import combining_early, writing_directly
 from penstock_spark.lowering.context import Context
 from penstock_spark.lowering.stage import step_spec
 from penstock_spark.plan.retractions import retracting_edges
@@ -40,17 +40,7 @@ def level_program(
     context: Context,
     encoders: Mapping[int, Callable[[], Encoder]],
 ) -> LevelProgram:
-    """The program of one part.
-
-    Args:
-        plan: The plan.
-        part: The part.
-        timeline: The steps of recorded input.
-        recorded: The events of recorded sources.
-        reading: The source that Spark reads, if the part has one.
-        context: The run's context.
-        encoders: Make the encoders of the sinks whose rows the part makes, by the sink's number.
-    """
+    """The program of one part; `encoders` has the sinks whose rows the part makes, by the sink's number."""
     writers = (
         *(_messages(plan, edge, step, context.without) for edge, step in part.writes),
         *(
@@ -115,6 +105,7 @@ def _messages(
     windowing = windowing_of(plan.graph, edge)
     combine = step.primitive.fn if isinstance(step.primitive, CombinePerKey) else None
     is_recorded = plan.clock is Clock.RECORDED
+    spec = MessageWriterSpec(edge, step.label, step.where, plan.level_of[step.label], windowing, combine)
     combines_early = (
         "early_combining" not in without
         and not is_recorded
@@ -122,9 +113,7 @@ def _messages(
         and len(step.outputs) == 1
         and may_combine_early(windowing, combine, _input_retracts(plan, step))
     )
-    return MessageWriterSpec(
-        edge, step.label, step.where, plan.level_of[step.label], windowing, combine, combines_early
-    )
+    return combining_early(spec) if combines_early else spec
 
 
 def _input_retracts(plan: StreamPlan, step: Step) -> bool:

@@ -31,21 +31,14 @@ from penstock_spark.stream.tasks import played_function, reading_function
 
 @dataclass(frozen=True, eq=False)
 class Query:
-    """A query that is ready to start.
+    """A query that is ready to start."""
 
-    Attributes:
-        frame: Its rows: the rows for sinks have a level below 0.
-        batches: How many micro-batches the recorded input takes.
-        readings: The sources that Spark reads, in the order in which Spark reports them.
-        first_reading: The number of Spark sources before them.
-        rests: Whether Spark starts micro-batches only for new data, so that a pause means that finite sources have
-            ended.
-    """
-
-    frame: DataFrame
-    batches: int
-    readings: tuple[Opened, ...]
-    first_reading: int
+    frame: DataFrame  # Its rows: the rows for sinks have a level below 0.
+    batches: int  # How many micro-batches the recorded input takes.
+    readings: tuple[Opened, ...]  # The sources that Spark reads, in the order in which Spark reports them.
+    first_reading: int  # The number of Spark sources before them.
+    # Whether Spark starts micro-batches only for new data, so that a pause means that finite sources have
+    # ended.
     rests: bool
 
     def files(self) -> dict[int, str]:
@@ -55,7 +48,6 @@ class Query:
 
     @property
     def is_finite(self) -> bool:
-        """Whether all of its sources end on their own."""
         return all(reading.is_finite for reading in self.readings)
 
 
@@ -67,18 +59,9 @@ def build_query(
     heartbeat: str,
     encoders: Mapping[int, Callable[[], Encoder]],
 ) -> Query:
-    """The query of a streaming plan.
+    """The query of a streaming plan; the checkpoint receives staged sources and commands.
 
-    Args:
-        plan: The plan.
-        context: The run's context.
-        checkpoint: Where bounded sources are staged, and commands arrive.
-        events_per_batch: How many events of recorded input make a micro-batch; None puts all into one.
-        heartbeat: The result of `heartbeat_of`.
-        encoders: The result of `penstock_spark.lowering.sinks_inside.encoders_inside`.
-
-    Raises:
-        ValueError: Spark cannot stream a source as described.
+    `events_per_batch` limits the recorded input of a micro-batch; None puts all into one.
     """
     if plan.views is not None:
         run_plan(plan.views, context)
@@ -110,16 +93,14 @@ def build_query(
 
 
 def heartbeat_of(plan: StreamPlan, has_interval: bool) -> str:
-    """The source that makes Spark run micro-batches when no data has arrived: ``numbers``, ``seconds`` or ``none``.
+    """The source that makes Spark run micro-batches when no data has arrived: ``numbers``, ``seconds`` or
+    ``none``.
 
-    ``numbers`` always has new data: micro-batches follow each other without a pause, or as Spark's trigger says.
-    ``seconds`` has new data once a second, so that arriving data starts a micro-batch at once. With ``none``,
-    micro-batches run only while there is data to read. That is enough if all sources end soon, because the end of the
-    input fires every trigger, and if no DoFn has timers in processing time, which the end of the input does not fire.
-
-    Args:
-        plan: The plan.
-        has_interval: Whether Spark's trigger says when micro-batches start.
+    ``numbers`` always has new data: micro-batches follow each other without a pause, or at the interval of
+    Spark's trigger. ``seconds`` has new data once a second, so that arriving data starts a micro-batch at
+    once. With ``none``, micro-batches run only while there is data to read. That is enough if all sources end
+    soon, because the end of the input fires every trigger, and if no DoFn has timers in processing time,
+    which the end of the input does not fire.
     """
     if plan.clock is Clock.RECORDED or has_interval:
         return "numbers"

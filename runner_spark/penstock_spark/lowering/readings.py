@@ -30,25 +30,16 @@ _Clocked = PeriodicSource | SequenceSource
 
 @dataclass(frozen=True, eq=False)
 class Opened:
-    """A source of a query.
+    """A source of a query."""
 
-    Attributes:
-        frame: What Spark reads.
-        spec: How its tasks read it.
-        is_finite: Whether it ends on its own.
-        ends_when_read: Whether it ends as soon as there is nothing new, which its tasks do not see.
-        is_limited: Whether a micro-batch may read only a part of the available data.
-        is_newest_first: Whether it does not read files in the order in which they changed.
-        may_be_files: Whether it may read files while they arrive.
-    """
-
-    frame: DataFrame
-    spec: ReadingSpec
-    is_finite: bool
+    frame: DataFrame  # What Spark reads.
+    spec: ReadingSpec  # How its tasks read it.
+    is_finite: bool  # Whether it ends on its own.
+    # Whether it ends as soon as there is nothing new, which its tasks do not see.
     ends_when_read: bool = False
-    is_limited: bool = False
-    is_newest_first: bool = False
-    may_be_files: bool = False
+    is_limited: bool = False  # Whether a micro-batch may read only a part of the available data.
+    is_newest_first: bool = False  # Whether it does not read files in the order in which they changed.
+    may_be_files: bool = False  # Whether it may read files while they arrive.
 
 
 def ends_soon(part: Level) -> bool:
@@ -58,16 +49,7 @@ def ends_soon(part: Level) -> bool:
 
 
 def open_reading(part: Level, context: Context, folder: str) -> Opened:
-    """Opens the only source of a part.
-
-    Args:
-        part: The part.
-        context: The run's context.
-        folder: Where bounded sources are staged.
-
-    Raises:
-        ValueError: Spark cannot read the source as described.
-    """
+    """Opens the only source of a part; a bounded source is staged in the folder."""
     step, source = _root_of(part)
     if isinstance(source, StreamSource):
         scan = open_stream(source, context.spark, step.where)

@@ -26,19 +26,12 @@ _COMPLETE = {WATERMARK: MAX_MICROS}
 
 
 class _Happening(NamedTuple):
-    """An event of one TestStream, in the order of the events of all streams.
+    """An event of one TestStream, in the order of the events of all streams."""
 
-    Attributes:
-        round: How many micro-batches have ended in its stream before.
-        clock_micros: Processing time in its stream.
-        stream: The number of the stream.
-        number: The number of the event in its stream.
-    """
-
-    round: int
-    clock_micros: int
-    stream: int
-    number: int
+    round: int  # How many micro-batches have ended in its stream before.
+    clock_micros: int  # Processing time in its stream.
+    stream: int  # The number of the stream.
+    number: int  # The number of the event in its stream.
     event: Event
 
 

@@ -18,15 +18,10 @@ _CARRIED = frozenset({"value binary", "file string"})
 def encoders_inside(
     plan: StreamPlan, sinks: Sequence[StreamSink], without: Set[str]
 ) -> dict[int, Callable[[], Encoder]]:
-    """What makes the encoders of sinks whose rows the part before them can make, by the sink's number.
+    """Makes the encoders of sinks whose rows the part before them can make, by the sink's number.
 
-    That is the only sink of a query, if it has one part before it and does not ask for a number of partitions: several
-    share rows that are computed once.
-
-    Args:
-        plan: The plan.
-        sinks: Its sinks.
-        without: The optimisations that are switched off.
+    That needs a query with a single sink, with one part before it and without a number of partitions: several
+    sinks share rows, which Spark computes once.
     """
     if "inline_sinks" in without or len(sinks) != 1:
         return {}
@@ -38,11 +33,6 @@ def encoders_inside(
 
 
 def rows_inside(frame: DataFrame, plan: SinkPlan) -> DataFrame:
-    """The rows of a sink, out of those that a query gives.
-
-    Args:
-        frame: The rows of the query, all of them for the sink.
-        plan: The sink's plan.
-    """
+    """The rows of a query's only sink, in the sink's schema."""
     name, kind = str(plan.schema).split()
     return frame.select(F.col("payload").cast(kind).alias(name))

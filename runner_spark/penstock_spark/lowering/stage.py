@@ -116,11 +116,7 @@ def _columns_written(stage: Stage, query: Query, context: Context) -> DataFrame:
 
 
 def _pickled(program: StageProgram[WriterSpec], stage: Stage, context: Context) -> bytes:
-    """The program as bytes.
-
-    Raises:
-        RuntimeError: Something cannot be pickled (the type is Beam's); the error names the step.
-    """
+    """The program as bytes; RuntimeError, as in Beam, names the step that has something unpicklable."""
     try:
         return context.dumps(program)
     except Exception as error:

@@ -47,19 +47,13 @@ _SHARED = ("inline", "exchange", "aggregate")
 
 @dataclass(eq=False)
 class _Draft:
-    """An unfinished stage.
-
-    Attributes:
-        kind: A key of `_REASONS`.
-        units: The units that it runs, all of one level.
-        outputs: Its outputs, by reader.
-        sources: What it reads: numbers of stages, and its own name as their reader.
-    """
+    """An unfinished stage."""
 
     number: int
-    kind: str
-    units: list[Unit]
-    outputs: dict[str, list[Writing]] = field(default_factory=dict)
+    kind: str  # A key of `_REASONS`.
+    units: list[Unit]  # The units that it runs, all of one level.
+    outputs: dict[str, list[Writing]] = field(default_factory=dict)  # Its outputs, by reader.
+    # What it reads: numbers of stages, and its own name as their reader.
     sources: dict[tuple[int, str], None] = field(default_factory=dict)
 
     @property
@@ -68,7 +62,6 @@ class _Draft:
 
     @property
     def reader(self) -> str:
-        """Its name as a reader."""
         root = self.units[0].root
         if self.kind == "written":
             assert isinstance(root, Step)
@@ -77,13 +70,6 @@ class _Draft:
 
 
 def choose(graph: Graph, units: tuple[Unit, ...], strategies: dict[str, Strategy]) -> Plan:
-    """The plan of an optimised graph.
-
-    Args:
-        graph: The graph.
-        units: The result of `fuse`.
-        strategies: How Python does the groupings that Spark does not do, by label.
-    """
     drafts = _drafts(units, strategies)
     makers: dict[int, list[_Draft]] = {}
     for draft in drafts:
@@ -230,7 +216,7 @@ def _stage(
 
 def _reason(draft: _Draft) -> str:
     reason, source = _REASONS[draft.kind], _columns_of(draft)
-    return reason if source is None else f"{reason}; columns end here: {source.ends}"
+    return reason if source is None else f"{reason}; {source.ends}"
 
 
 def _columns_of(draft: _Draft) -> ColumnsSource | None:

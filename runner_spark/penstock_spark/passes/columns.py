@@ -52,30 +52,21 @@ _KEY_KINDS = ("int", "str", "bool", "bytes")
 
 @dataclass(frozen=True)
 class _Found:
-    """The steps after a Read that Spark can do.
+    """The steps after a Read that Spark can do."""
 
-    Attributes:
-        operations: What Spark does.
-        last: The edge with the result.
-        is_written: Whether a sink takes the columns.
-        ends: Where the columns end, and why.
-    """
-
-    operations: tuple[Operation, ...]
-    last: int
-    is_written: bool
-    ends: str
+    operations: tuple[Operation, ...]  # What Spark does.
+    last: int  # The edge with the result.
+    is_written: bool  # Whether a sink takes the columns.
+    ends: str  # Where the columns end, and why; a clause.
 
 
 def columns(graph: Graph, table_of: TableOf) -> Graph:
     """Lets Spark itself do the steps after a Read of columns, as far as their functions are expressions.
 
-    Before: ``Read = Read(parquet) -> #0``, ``Filter(a > 1) = #0 ParDo -> #1``, ``Map = #1 ParDo -> #2``. After:
-    ``Read = Read(parquet; Filter(a > 1)) -> #1``, ``Map = #1 ParDo -> #2``.
+    Before: ``Read = Read(parquet) -> #0``, ``Filter(a > 1) = #0 ParDo -> #1``, ``Map = #1 ParDo -> #2``.
+    After: ``Read = Read(parquet; Filter(a > 1)) -> #1``, ``Map = #1 ParDo -> #2``.
 
-    Args:
-        graph: An optimised graph.
-        table_of: Called only if Spark may be able to do the first step after the Read.
+    It calls `table_of` only if Spark may be able to do the first step after the Read.
     """
     reads: dict[str, Step] = {}
     absorbed: set[str] = set()
@@ -96,7 +87,7 @@ def _behind(graph: Graph, read: Step, source: Source, table_of: TableOf) -> tupl
         table = table_of(read, source)
         found = _follow(graph, read, table)
     except NotInColumns as reason:
-        found = _Found((), read.outputs[0].edge, False, str(reason))
+        found = _Found((), read.outputs[0].edge, False, f"columns end here: {reason}")
     return found, ColumnsSource(source, table, found.operations, found.is_written, found.ends)
 
 
@@ -127,12 +118,12 @@ def _follow(graph: Graph, read: Step, table: Table) -> _Found:
             written = _written(graph, step, table)
             if written is not None:
                 spread, write = written
-                ends = f"{write.label!r} takes them as they are"
+                ends = f"{write.label!r} takes the columns unchanged"
                 return _Found((*operations, *spread), write.inputs[0], True, ends)
             operation = _operation(graph, step, table)
             table = after(operation, table)
         except NotInColumns as reason:
-            return _Found(operations, edge, False, str(reason))
+            return _Found(operations, edge, False, f"columns end here: {reason}")
         operations = (*operations, operation)
         edge = (operation.around[1] if isinstance(operation, Combined) else step).outputs[0].edge
 
@@ -202,7 +193,6 @@ def _readable_function(step: Step) -> object:
 
 
 def _passed_on(fields: tuple[tuple[str, object], ...], table: Table) -> tuple[tuple[str, Expression], ...]:
-    """The fields of a row, if each is a single value."""
     names = [name for name, _ in fields]
     if len(set(names)) != len(names):
         raise NotInColumns("two fields have the same name")

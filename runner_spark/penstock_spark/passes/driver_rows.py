@@ -45,7 +45,6 @@ def _on_driver(graph: Graph, node: Stage | ViewNode | WriteNode) -> Stage | View
 
 
 def _is_ours(graph: Graph, step: Step) -> bool:
-    """Whether a step calls none of the user's functions."""
     if isinstance(step.primitive, AssignWindows):
         return type(windowing_of(graph, step.outputs[0].edge).windowfn) in _WINDOW_FNS
     return isinstance(step.primitive, Flatten)

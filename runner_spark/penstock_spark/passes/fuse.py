@@ -25,20 +25,14 @@ class DeferredInput:
 
 @dataclass(frozen=True, eq=False)
 class Unit:
-    """A root and the stateless steps after it.
+    """A root and the stateless steps after it."""
 
-    Attributes:
-        number: Its index in the result of `fuse`.
-        steps: In topological order.
-        after: Numbers of the units that feed it, or whose elements it needs as side inputs.
-        level: The length of the longest chain of units before it; in-memory values have the level just before their
-            first reader.
-    """
-
-    number: int
+    number: int  # Its index in the result of `fuse`.
     root: Step | DeferredInput
     steps: tuple[Step, ...]
-    after: frozenset[int]
+    after: frozenset[int]  # Numbers of the units that feed it, or whose elements it needs as side inputs.
+    # The length of the longest chain of units before it; in-memory values have the level just before their
+    # first reader.
     level: int
 
     @property

@@ -11,12 +11,6 @@ from penstock_spark.plan.stream_plan import Clock, Level, StreamPlan, WaitingPar
 
 
 def levels(graph: Graph, mode: str) -> StreamPlan:
-    """The plan of a streaming query.
-
-    Args:
-        graph: The optimised graph.
-        mode: ``streaming`` or ``micro_batch``.
-    """
     origins = _origins(graph)
     level_of: dict[str, int] = {}
     watermark_inputs: dict[str, tuple[WatermarkDependency, ...]] = {}
@@ -63,7 +57,6 @@ def levels(graph: Graph, mode: str) -> StreamPlan:
 
 
 def clock_of(sources: Iterable[Step]) -> Clock:
-    """The clock of a query over these sources."""
     read = [step.primitive.source for step in sources if isinstance(step.primitive, Read)]
     if any(isinstance(source, StreamSource) and source.arrival_time is not None for source in read):
         return Clock.TICKS
@@ -82,7 +75,6 @@ def origin_of(step: Step, output: Output) -> str:
 
 
 def _is_known(step: Step) -> bool:
-    """Whether the program itself lists a source's elements."""
     return isinstance(step.primitive, Read) and isinstance(
         step.primitive.source, InlineValues | RecordedStream
     )

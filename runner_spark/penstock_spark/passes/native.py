@@ -22,13 +22,7 @@ _KEY_TYPES = (str, int, bytes, bool, float, type(None))
 def grouping_strategies(
     graph: Graph, units: tuple[Unit, ...], without: Set[str] = frozenset()
 ) -> dict[str, Strategy]:
-    """The groupings that Python does, by label, with how and why; Spark's own aggregate does all others.
-
-    Args:
-        graph: The graph.
-        units: What `fuse` made of it.
-        without: The optimisations that are switched off.
-    """
+    """How and why Python does groupings, by label; Spark's own aggregate does all others."""
     retracting = retracting_edges(graph)
     groupings = {
         unit.number: unit.root for unit in units if isinstance(unit.root, Step) and _is_grouping(unit)
@@ -47,7 +41,6 @@ def grouping_strategies(
 
 
 def _readers(graph: Graph, units: tuple[Unit, ...], native: Set[int]) -> dict[object, set[object]]:
-    """Who reads each frame: other frames, and views."""
     readers: dict[object, set[object]] = {}
     sides = {side.edge for step in graph.steps for side in step.side_inputs}
     for unit in units:
@@ -62,11 +55,11 @@ def _readers(graph: Graph, units: tuple[Unit, ...], native: Set[int]) -> dict[ob
 def _not_worth_it(feeding: list[Unit], readers: dict[object, set[object]]) -> Strategy | None:
     """Why Python does a sum that Spark could do, from the units that feed it.
 
-    An aggregate has an exchange of its own. A stage that feeds it beside others would have to be kept, and a few values
-    of the program are not worth another operator.
+    An aggregate has its own exchange. If its stage fed other groupings too, Spark would have to persist the
+    stage, and a few values of the program are not worth another operator.
     """
     if any(len(readers[_frame(unit)]) > 1 for unit in feeding):
-        return Strategy("its input is read by other steps too")
+        return Strategy("the frame that holds its input has other readers too")
     return Strategy("its input is a few values") if all(is_inline(unit.root) for unit in feeding) else None
 
 
@@ -75,20 +68,14 @@ def _is_grouping(unit: Unit) -> bool:
 
 
 def _frame(unit: Unit) -> object:
-    """What stands for the frame that a unit may share with others of its level."""
+    """The frame that a unit may share with others of its level."""
     if _is_grouping(unit):
         return "grouping", unit.level
     return ("inline", unit.level) if is_inline(unit.root) else unit.number
 
 
 def strategy_of(graph: Graph, step: Step, retracting: Set[int]) -> Strategy | None:
-    """How Python has to do a grouping; None if Spark can do it.
-
-    Args:
-        graph: The graph.
-        step: A GroupByKey or a CombinePerKey.
-        retracting: The edges that may hold retractions.
-    """
+    """How Python must do a grouping; None if Spark can do it."""
     if isinstance(step.primitive, StatefulParDo):
         takes_back = not retracting.isdisjoint(step.inputs)
         return Strategy("it has state or timers", by_machine=True, input_retracts=takes_back)
@@ -104,14 +91,9 @@ def strategy_of(graph: Graph, step: Step, retracting: Set[int]) -> Strategy | No
 
 
 def why_not_native(graph: Graph, step: Step) -> str | None:
-    """Why Spark cannot do a grouping of which each window fires once; None if it can.
-
-    Args:
-        graph: The graph.
-        step: A GroupByKey or a CombinePerKey.
-    """
+    """Why Spark cannot do a grouping whose windows fire once; None if it can."""
     if not isinstance(step.primitive, CombinePerKey):
-        return "its values are wanted, not a sum"
+        return "it needs its values, not a sum"
     windowing = windowing_of(graph, step.inputs[0])
     key, value = _pair_types(graph.edge(step.inputs[0]).element_type)
     # The marker of CombineGlobally is a sum, or a count, of nothing.

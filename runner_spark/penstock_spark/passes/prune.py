@@ -14,12 +14,6 @@ def prune(graph: Graph) -> Graph:
 
     Steps with user code stay, because they may have side effects. A Flatten of nothing
     becomes a Read of no values, so that every edge has a source.
-
-    >>> from penstock.graph import Edge, GroupByKey, InlineValues, Output, Read, Step, show
-    >>> read = Step("Create", Read(InlineValues((1,))), outputs=(Output(None, 0),))
-    >>> group = Step("Group", GroupByKey(), inputs=(0,), outputs=(Output(None, 1),))
-    >>> show(prune(Graph((read, group), (Edge(0, int), Edge(1, int)))))
-    ''
     """
     kept: list[Step] = []
     read_edges: set[int] = set()

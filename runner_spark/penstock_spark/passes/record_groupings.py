@@ -14,14 +14,10 @@ from penstock.metrics.execution import current_container
 
 
 def record_groupings(graph: Graph, room: int) -> Graph:
-    """Puts a recording step before and after each grouping.
+    """Puts a recording step before and after each grouping, which keeps up to `room` elements or panes.
 
     Before: ``Group = #0 GroupByKey -> #1``. After: ``Group/Recorded arrivals = #0 ParDo -> #2``, ``Group = #2
     GroupByKey -> #3``, ``Group/Recorded panes = #3 ParDo -> #1``.
-
-    Args:
-        graph: The graph.
-        room: How many elements and panes it keeps for each grouping.
     """
     steps: list[Step] = []
     edges = list(graph.edges)

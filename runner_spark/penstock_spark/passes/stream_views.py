@@ -21,11 +21,9 @@ KEY = ""
 def stream_views(graph: Graph) -> Graph:
     """Adds a grouping for each unbounded side input, whose readers see pane after pane.
 
-    Each pane is the complete side input from then on. With the default trigger, late data is added to the earlier
-    elements; in a singleton, it replaces the one element, as in Beam.
-
-    Args:
-        graph: An optimised graph without the side inputs that a batch computes before the query.
+    Each pane is the complete side input from then on. With the default trigger, late data is added to the
+    earlier elements; in a singleton, it replaces the one element, as in Beam. A batch has computed the other
+    side inputs.
     """
     rewriter = _Rewriter(graph)
     steps: list[Step] = []

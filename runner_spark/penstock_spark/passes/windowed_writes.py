@@ -16,12 +16,9 @@ from penstock_spark.sinks.window_files import Deal, WriteWindow
 def windowed_writes(graph: Graph) -> Graph:
     """Replaces writes of files by window; all other writes write micro-batches.
 
-    Before: ``Write = #0 Write(text) -> #1``, and a step that reads #1. After: ``Write/Shards = #0 ParDo(Deal) ->
-    #2``, ``Write/Group = #2 GroupByKey -> #3``, ``Write = #3 ParDo(WriteWindow) -> #1``. With
+    Before: ``Write = #0 Write(text) -> #1``, and a step that reads #1. After: ``Write/Shards = #0 ParDo(Deal)
+    -> #2``, ``Write/Group = #2 GroupByKey -> #3``, ``Write = #3 ParDo(WriteWindow) -> #1``. With
     ``triggering_frequency``, an ``AssignWindows`` comes first.
-
-    Raises:
-        UnsupportedByRunner: A sink cannot write files by window, or not as the user asks.
     """
     steps: list[Step] = []
     edges = list(graph.edges)

@@ -15,18 +15,13 @@ from penstock_spark.plan.column_plan import ColumnsSource
 
 @dataclass(frozen=True)
 class Strategy:
-    """How Python does a grouping.
+    """How Python does a grouping."""
 
-    Attributes:
-        reason: Why neither Spark's own aggregate nor a simpler way does it; a clause for `explain`.
-        by_machine: Whether the elements of a key go through the grouping's machine, one by one in event-time order,
-            because a window may give several panes; otherwise all values of a window are read at once.
-        input_retracts: Whether elements may take back earlier ones.
-    """
-
-    reason: str
+    reason: str  # Why neither Spark's own aggregate nor a simpler way does it; a clause for `explain`.
+    # Whether the elements of a key go through the grouping's machine, one by one in event-time order, because
+    # a window may give several panes; otherwise all values of a window are read at once.
     by_machine: bool = False
-    input_retracts: bool = False
+    input_retracts: bool = False  # Whether elements may take back earlier ones.
 
     def __str__(self) -> str:
         return f"{'by the machine' if self.by_machine else 'in Python'}: {self.reason}"
@@ -34,31 +29,22 @@ class Strategy:
 
 @dataclass(frozen=True, eq=False)
 class Writing:
-    """One kind of rows that an output carries.
+    """One kind of rows that an output carries."""
 
-    Attributes:
-        edge: The edge whose elements are written.
-        tag: Distinguishes the writings of one output.
-        step: The step that reads the rows: a grouping, a Reshuffle or a Write; None for plain pages.
-        strategy: How Python does the grouping that reads the rows; None if Spark does it, or no grouping reads them.
-    """
-
-    edge: int
-    tag: int
+    edge: int  # The edge whose elements are written.
+    tag: int  # Distinguishes the writings of one output.
+    # The step that reads the rows: a grouping, a Reshuffle or a Write; None for plain pages.
     step: Step | None = None
+    # How Python does the grouping that reads the rows; None if Spark does it, or no grouping reads them.
     strategy: Strategy | None = None
 
 
 @dataclass(frozen=True, eq=False)
 class Output:
-    """Where rows leave a stage.
-
-    Attributes:
-        reader: Who reads it, for `explain`: ``stage 2``, ``view of #3``, ``write 'Out'``.
-    """
+    """Where rows leave a stage."""
 
     number: int
-    reader: str
+    reader: str  # Who reads it, for `explain`: ``stage 2``, ``view of #3``, ``write 'Out'``.
     writings: tuple[Writing, ...]
 
 
@@ -70,18 +56,14 @@ class OutputReference:
 
 @dataclass(frozen=True, eq=False)
 class Inline:
-    """Values of the program.
-
-    Attributes:
-        by_driver: Whether the driver makes the rows of the stage; otherwise the values are distributed to tasks.
-    """
+    """Values of the program."""
 
     reads: tuple[Step, ...]
+    # Whether the driver makes the rows of the stage; otherwise the values are distributed to tasks.
     by_driver: bool = False
 
     @property
     def values(self) -> tuple[tuple[Any, ...], ...]:
-        """The values of each read."""
         return tuple(map(_values_of, self.reads))
 
 
@@ -113,13 +95,9 @@ class Query:
 
 @dataclass(frozen=True, eq=False)
 class Exchange:
-    """Rows by key hash, sorted, read in one pass; several groupings share it.
+    """Rows by key hash, sorted, read in one pass; several groupings share it."""
 
-    Attributes:
-        groupings: The tags of the rows, and the groupings that read them.
-    """
-
-    groupings: tuple[tuple[int, Step], ...]
+    groupings: tuple[tuple[int, Step], ...]  # The tags of the rows, and the groupings that read them.
     sources: tuple[OutputReference, ...]
     strategies: tuple[Strategy, ...]
 
@@ -160,21 +138,14 @@ StageRoot = Inline | Scan | Query | Exchange | Aggregate | Spread | Deferred | W
 
 @dataclass(frozen=True, eq=False)
 class Stage:
-    """One fused Python pass.
-
-    Attributes:
-        level: The length of the longest chain of stages before it.
-        root: Where its elements come from.
-        steps: Stateless steps, in topological order.
-        reason: Why this root was chosen.
-    """
+    """One fused Python pass."""
 
     number: int
-    level: int
-    root: StageRoot
-    steps: tuple[Step, ...]
+    level: int  # The length of the longest chain of stages before it.
+    root: StageRoot  # Where its elements come from.
+    steps: tuple[Step, ...]  # Stateless steps, in topological order.
     outputs: tuple[Output, ...]
-    reason: str
+    reason: str  # Why this root was chosen.
 
 
 @dataclass(frozen=True, eq=False)
@@ -187,17 +158,14 @@ class ViewNode:
 
 @dataclass(frozen=True, eq=False)
 class WriteNode:
-    """A job that writes the elements of an edge to a sink.
-
-    Attributes:
-        kept: Whether elements come as pages, because their stages have other readers too; otherwise as the sink's rows.
-        in_columns: Whether those rows are columns that Spark made without Python.
-    """
+    """A job that writes the elements of an edge to a sink."""
 
     step: Step
     sources: tuple[OutputReference, ...]
+    # Whether elements come as pages, because their stages have other readers too; otherwise as the sink's
+    # rows.
     kept: bool
-    in_columns: bool = False
+    in_columns: bool = False  # Whether those rows are columns that Spark made without Python.
 
 
 @dataclass(frozen=True, eq=False)
@@ -213,7 +181,6 @@ class Plan:
 
 
 def show_plan(plan: Plan) -> str:
-    """The plan as text, for `explain`."""
     return "\n".join(line for node in plan.nodes for line in _show_node(node))
 
 

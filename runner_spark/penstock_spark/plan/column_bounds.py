@@ -25,24 +25,13 @@ class Range:
 
 @dataclass(frozen=True)
 class Bounds:
-    """What is known about the numbers in a table without reading it.
+    """What is known about the numbers in a table without reading it."""
 
-    Attributes:
-        rows_max: The largest possible number of rows; None if unknown.
-        ranges: The fields whose range is known.
-    """
-
-    rows_max: int | None = None
-    ranges: Mapping[str, Range] = field(default_factory=dict)
+    rows_max: int | None = None  # The largest possible number of rows; None if unknown.
+    ranges: Mapping[str, Range] = field(default_factory=dict)  # The fields whose range is known.
 
     def range_of(self, expression: Expression) -> Range | None:
-        """The range of an expression; None if the expression or a part of it may exceed 64 bits.
-
-        >>> bounds = Bounds(10, {"points": Range(-5, 20)})
-        >>> bounds.range_of(Field("points") * 3 - 1)
-        Range(least=-16, greatest=59)
-        >>> bounds.range_of(Field("points") * (1 << 60))
-        """
+        """The range of an expression; None if the expression or a part of it may exceed 64 bits."""
         match expression:
             case Field(name):
                 return self.ranges.get(name)
@@ -54,13 +43,7 @@ class Bounds:
         return None
 
     def has_sums(self, expression: Expression) -> bool:
-        """Whether the sum of an expression's values, over any of the rows, always fits into 64 bits.
-
-        >>> Bounds(1 << 32, {"points": Range(0, 1 << 30)}).has_sums(Field("points"))
-        True
-        >>> Bounds(None, {"points": Range(0, 1)}).has_sums(Field("points"))
-        False
-        """
+        """Whether the sum of an expression's values, over any of the rows, always fits into 64 bits."""
         found = self.range_of(expression)
         return found is not None and self.rows_max is not None and self.rows_max * found.farthest <= _GREATEST
 

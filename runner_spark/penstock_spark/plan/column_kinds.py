@@ -65,7 +65,7 @@ _EXACT_IN_FLOAT = 1 << 53
 
 
 class NotInColumns(Exception):
-    """Spark cannot do it, or not as Python does; the text says why, as a clause."""
+    """Spark cannot do it, or not as Python does; the text gives the reason, as a clause."""
 
 
 def kind_of(column: DataType) -> str | None:
@@ -86,19 +86,12 @@ def is_flat(column: DataType) -> bool:
 
 
 def column_type(expression: Expression, fields: Fields) -> DataType:
-    """The Spark type of an expression's values.
-
-    Raises:
-        NotInColumns: Spark does not compute it as Python does.
-    """
     return _TYPES[kind(expression, fields)]
 
 
 def kind(expression: Expression, fields: Fields) -> str:
-    """The kind of an expression's values, ``int``, ``float``, ``bool``, ``str``, ``bytes``, ``date`` or ``instant``.
-
-    Raises:
-        NotInColumns: Spark does not compute it as Python does.
+    """The kind of an expression's values, ``int``, ``float``, ``bool``, ``str``, ``bytes``, ``date`` or
+    ``instant``.
 
     >>> table = (("points", LongType()), ("team", StringType()))
     >>> kind((Field("points") + 1 > 3) & (Field("team") == "red"), table)

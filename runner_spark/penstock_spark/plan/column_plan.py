@@ -23,22 +23,16 @@ COLUMNAR = (ParquetSource, SparkSource, DataFrameSource)
 
 @dataclass(frozen=True, eq=False)
 class Table:
-    """Columns, and the elements that their rows stand for.
+    """Columns, and the elements that their rows stand for."""
 
-    Attributes:
-        fields: Names and Spark types, in order.
-        records: The kind of element: ``"dict"``, ``"row"``, or ``"result"``, the named tuple of an aggregation.
-        time: The timestamps: ``"start"``, the earliest possible; ``"column"``, in an extra column;
-            ``"end"``, the end of the window.
-        windowfn: The FixedWindows of the elements; None for the global window.
-        bounds: The number of rows, and the size of their numbers.
-    """
-
-    fields: Fields
+    fields: Fields  # Names and Spark types, in order.
+    # The kind of element: ``"dict"``, ``"row"``, or ``"result"``, the named tuple of an aggregation.
     records: str
+    # The timestamps: ``"start"``, the earliest possible; ``"column"``, in an extra column; ``"end"``, the end
+    # of the window.
     time: str = "start"
-    windowfn: Any = None
-    bounds: Bounds = UNBOUNDED
+    windowfn: Any = None  # The FixedWindows of the elements; None for the global window.
+    bounds: Bounds = UNBOUNDED  # The number of rows, and the size of their numbers.
 
     @property
     def readable(self) -> Fields:
@@ -78,18 +72,12 @@ class Windowed:
 
 @dataclass(frozen=True, eq=False)
 class Combined:
-    """A GroupBy with aggregated fields.
-
-    Attributes:
-        step: The CombinePerKey, for errors.
-        around: The steps before and after it, which make keys and results.
-        keys: The parts of the key.
-        combines: Name, kind (``sum``, ``count``, ``mean``, ``min`` or ``max``) and expression of each result.
-    """
+    """A GroupBy with aggregated fields."""
 
     step: Step
-    around: tuple[Step, Step]
-    keys: Named
+    around: tuple[Step, Step]  # The steps before and after it, which make keys and results.
+    keys: Named  # The parts of the key.
+    # Name, kind (``sum``, ``count``, ``mean``, ``min`` or ``max``) and expression of each result.
     combines: tuple[tuple[str, str, Expression], ...]
 
 
@@ -106,19 +94,13 @@ Operation = Filter | Select | WithTimestamps | Windowed | Combined | Spread
 
 @dataclass(frozen=True, eq=False)
 class ColumnsSource(Source):
-    """A source, and what Spark does to its columns before Python reads them or a sink takes them.
-
-    Attributes:
-        table: The source's columns; None if nobody needs them, or they are not known yet.
-        is_written: Whether a sink takes the columns as they are.
-        ends: Where the columns end, and why; a clause for `explain`.
-    """
+    """A source, and what Spark does to its columns before Python reads them or a sink takes them."""
 
     source: Source
-    table: Table | None
+    table: Table | None  # The source's columns; None if nobody needs them, or they are not known yet.
     operations: tuple[Operation, ...]
-    is_written: bool
-    ends: str
+    is_written: bool  # Whether a sink takes the columns as they are.
+    ends: str  # Where the columns end, and why; a clause for `explain`.
 
     def describe(self) -> str:
         return self.source.describe()
@@ -145,7 +127,6 @@ def _steps(operation: Operation) -> tuple[Step, ...]:
 
 
 def after(operation: Operation, table: Table) -> Table:
-    """The table after an operation."""
     match operation:
         case Select(_, fields):
             bounds = table.bounds.projected(fields)

@@ -21,11 +21,7 @@ def may_fire_early(graph: Graph, grouping: Step) -> bool:
 
 
 def retracting_edges(graph: Graph, is_streaming: bool = False) -> frozenset[int]:
-    """The edges whose elements may take back earlier ones.
-
-    Args:
-        is_streaming: Whether windows may fire more than once whatever their trigger is.
-    """
+    """The edges whose elements may take back earlier ones; in a stream, any window may fire more than once."""
     found: set[int] = set()
     for step in graph.steps:
         if _may_retract(graph, step, found, is_streaming):

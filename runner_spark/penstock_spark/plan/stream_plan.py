@@ -39,57 +39,43 @@ class WatermarkDependency:
 
 @dataclass(frozen=True, eq=False)
 class Level:
-    """Sources or groupings that run together, with the stateless steps after them.
+    """Sources or groupings that run together, with the stateless steps after them."""
 
-    Attributes:
-        number: 0 for sources; the number of the level for groupings.
-        roots: The sources, or the groupings.
-        steps: The stateless steps after them, in topological order.
-        writes: The groupings of later levels that receive elements, each with the edge that it reads.
-        sinks: The sinks that receive elements, likewise.
-        views: The steps that see elements as a side input, likewise, with the side input's number.
-        readers: For each output of a root, the levels whose groupings depend on its watermark.
-    """
-
-    number: int
-    roots: tuple[Step, ...]
-    steps: tuple[Step, ...]
+    number: int  # 0 for sources; the number of the level for groupings.
+    roots: tuple[Step, ...]  # The sources, or the groupings.
+    steps: tuple[Step, ...]  # The stateless steps after them, in topological order.
+    # The groupings of later levels that receive elements, each with the edge that it reads.
     writes: tuple[tuple[int, Step], ...]
-    sinks: tuple[tuple[int, Step], ...]
+    sinks: tuple[tuple[int, Step], ...]  # The sinks that receive elements, likewise.
+    # The steps that see elements as a side input, likewise, with the side input's number.
     views: tuple[tuple[int, Step, int], ...]
+    # For each output of a root, the levels whose groupings depend on its watermark.
     readers: dict[str, tuple[int, ...]]
 
 
 @dataclass(frozen=True, eq=False)
 class StreamPlan:
-    """A streaming query.
-
-    Attributes:
-        mode: ``streaming`` or ``micro_batch``.
-        played: All sources whose events the program itself lists (TestStreams), together; None without any.
-        readings: Every other source on its own.
-        levels: The levels of groupings, from number 1 up.
-        watermark_inputs: What each grouping's watermark depends on, by the grouping's label.
-        side_watermark_inputs: For each step that waits for side inputs, by label, the groupings that make them, by
-            the side input's number.
-        level_of: The level of each grouping and of each sink, by label; sinks count down from -1.
-        views: The batch plan that computes bounded side inputs before the query starts; None without any.
-    """
+    """A streaming query."""
 
     graph: Graph
-    mode: str
+    mode: str  # ``streaming`` or ``micro_batch``.
     clock: Clock
+    # All sources whose events the program itself lists (TestStreams), together; None without any.
     played: Level | None
-    readings: tuple[Level, ...]
-    levels: tuple[Level, ...]
+    readings: tuple[Level, ...]  # Every other source on its own.
+    levels: tuple[Level, ...]  # The levels of groupings, from number 1 up.
+    # What each grouping's watermark depends on, by the grouping's label.
     watermark_inputs: dict[str, tuple[WatermarkDependency, ...]]
+    # For each step that waits for side inputs, by label, the groupings that make them, by the side input's
+    # number.
     side_watermark_inputs: dict[str, dict[int, WatermarkDependency]]
+    # The level of each grouping and of each sink, by label; sinks count down from -1.
     level_of: dict[str, int]
+    # The batch plan that computes bounded side inputs before the query starts; None without any.
     views: Plan | None = None
 
     @property
     def parts(self) -> tuple[Level, ...]:
-        """Everything that runs, sources first."""
         return (*((self.played,) if self.played else ()), *self.readings, *self.levels)
 
     @property

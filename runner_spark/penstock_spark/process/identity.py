@@ -11,16 +11,12 @@ from pathlib import Path
 
 @dataclass(frozen=True)
 class Process:
-    """A process, distinct from every other, even from a later one with the same number.
+    """A process, distinct from every other, even from a later one with the same number."""
 
-    Attributes:
-        machine: The host name, an identifier of its last boot, and its table of processes: a container has its own.
-        started: The time when it began, as the system counts; "" where the system cannot say.
-    """
-
+    # The host name, an identifier of its last boot, and its table of processes: a container has its own.
     machine: str
     pid: int
-    started: str
+    started: str  # The time when it began, as the system counts; "" where the system cannot say.
 
     @property
     def host(self) -> str:
@@ -42,7 +38,7 @@ class Process:
             return None
 
     def has_ended(self) -> bool | None:
-        """None if this machine cannot know.
+        """Whether it has ended; None if this machine cannot know.
 
         >>> this_process().has_ended(), Process("elsewhere", 1, "").has_ended()
         (False, None)

@@ -21,16 +21,13 @@ _NAMES = {signal.SIGINT: "Ctrl-C", signal.SIGTERM: "SIGTERM"}
 class Interrupts:
     """The signals of one block.
 
-    Args:
-        first: Called at the first signal; if it returns True, the block ends with KeyboardInterrupt or SystemExit(143).
-
-    Attributes:
-        came: The first signal that came; None before.
+    At the first signal it calls `first`; if that returns True, the block ends with KeyboardInterrupt or
+    SystemExit(143).
     """
 
     def __init__(self, first: Callable[[], bool]) -> None:
         self._first = first
-        self.came: signal.Signals | None = None
+        self.came: signal.Signals | None = None  # The first signal.
         self.before: dict[int, Any] = {}
 
     @property
@@ -75,11 +72,7 @@ def interrupts(first: Callable[[], bool] = lambda: True) -> Iterator[Interrupts]
 
 @contextlib.contextmanager
 def stoppable(what_became: Callable[[], str], first: Callable[[], bool] = lambda: True) -> Iterator[None]:
-    """Like `interrupts`; also says what became of a run that a signal has ended.
-
-    Args:
-        what_became: Returns a sentence; called after the block.
-    """
+    """Like `interrupts`; then it also tells what became of a run that a signal has ended."""
     with interrupts(first) as taken:
         try:
             yield

@@ -25,26 +25,13 @@ def candidate_folders(name: str) -> Iterator[Path]:
 
 
 def temporary_folder(name: str) -> Path:
-    """A new folder that is deleted when the process ends.
-
-    >>> temporary_folder("example").is_dir()
-    True
-    """
     folder = tempfile.mkdtemp(prefix=f"penstock-{name}-")
     atexit.register(shutil.rmtree, folder, ignore_errors=True)
     return Path(folder)
 
 
 def kept_folder(name: str) -> Path | None:
-    """The folder of that name that is kept for the user; None if there is nowhere to keep it.
-
-    >>> import tempfile
-    >>> before = os.environ.get("PENSTOCK_CACHE")
-    >>> os.environ["PENSTOCK_CACHE"] = tempfile.mkdtemp()
-    >>> kept_folder("java") == Path(os.environ["PENSTOCK_CACHE"], "java")
-    True
-    >>> _ = os.environ.pop("PENSTOCK_CACHE") if before is None else os.environ.update(PENSTOCK_CACHE=before)
-    """
+    """The folder of that name that is kept for the user; None if there is nowhere to keep it."""
     try:
         folder = _root() / name
         folder.mkdir(mode=0o700, parents=True, exist_ok=True)

@@ -39,19 +39,13 @@ _OURS = re.compile(r"[/\\](penstock|penstock_spark|pyspark)[/\\]|pyspark\.zip|[/
 
 @dataclass(frozen=True)
 class Died:
-    """What a dead worker has left.
+    """What a dead worker has left."""
 
-    Attributes:
-        where: The step that ran, as the second line of an error; None if unknown.
-        steps: All steps of its stage, likewise.
-        fault: Python's name of the crash, such as ``Segmentation fault``; None if Python did not notice a crash.
-        line: The line of the user's program that crashed; None if unknown.
-    """
-
-    where: str | None
-    steps: tuple[str, ...]
+    where: str | None  # The step that ran, as the second line of an error; None if unknown.
+    steps: tuple[str, ...]  # All steps of its stage, likewise.
+    # Python's name of the crash, such as ``Segmentation fault``; None if Python did not notice a crash.
     fault: str | None = None
-    line: str | None = None
+    line: str | None = None  # The line of the user's program that crashed; None if unknown.
 
 
 class _Written:
@@ -127,7 +121,6 @@ def find_died(text: str) -> Died | None:
 
 
 def _line(stack: str) -> str | None:
-    """The innermost line of the stack that belongs to the user."""
     for path, number, function in _FRAME.findall(stack):
         if not _OURS.search(path) and os.sep + "lib" + os.sep + "python" not in path:
             return f"{os.path.basename(path)}:{number} in {function}"

@@ -30,22 +30,14 @@ _Result = TypeVar("_Result")
 
 @dataclass(frozen=True)
 class Failure:
-    """An exception of user code.
+    """An exception of user code."""
 
-    Attributes:
-        exception: The pickled exception; None if it cannot be pickled.
-        kind: The name of the exception's type.
-        message: The text of the exception.
-        where: The step, as the second line of an error.
-        frames: The traceback in the worker, as text, with the tracebacks of the exceptions that led to it.
-        element: The element that the step worked on, as text; None unless the user asked for it.
-    """
-
-    exception: bytes | None
+    exception: bytes | None  # The pickled exception; None if it cannot be pickled.
     kind: str
-    message: str
+    message: str  # The text of the exception.
     where: str
-    frames: str
+    frames: str  # The traceback in the worker, as text, with the tracebacks of the exceptions that led to it.
+    # The element that the step worked on, as text; None unless the user asked for it.
     element: str | None = None
 
 
@@ -63,9 +55,7 @@ class UserCodeError(RunnerError):
 def step_failed(error: BaseException, where: str, element: tuple[Any, ...] = ()) -> NoReturn:
     """Raises the marked form of an exception that left user code; a marked exception passes unchanged.
 
-    Args:
-        where: The step, as the second line of an error.
-        element: The element that the step worked on, as a 1-tuple; () if unknown.
+    `element` is a 1-tuple of the element that the step worked on, or () if it is unknown.
     """
     if isinstance(error, StepFailed):
         raise error
@@ -73,7 +63,7 @@ def step_failed(error: BaseException, where: str, element: tuple[Any, ...] = ())
 
 
 def marked(error: BaseException, where: str, element: tuple[Any, ...] = ()) -> str:
-    """The text in which an exception travels to the driver; the arguments are those of `step_failed`."""
+    """The text in which an exception travels to the driver."""
     # This includes the text of the exceptions that caused it, because they do not survive pickling.
     frames = "".join(traceback.format_exception(error, limit=-_TRACEBACK_LIMIT))
     reporting = reporting_now()
@@ -101,12 +91,7 @@ LEAVING = (SystemExit, KeyboardInterrupt, GeneratorExit)
 
 
 def named(results: Iterator[_Result], where: Callable[[], str]) -> Iterator[_Result]:
-    """The same results; if user code raises one of `LEAVING`, the error names the step.
-
-    Args:
-        results: A generator that calls user code.
-        where: Returns the step that runs.
-    """
+    """The same results of user code; if it raises one of `LEAVING`, the error names the step that runs."""
     try:
         while True:
             try:

@@ -19,12 +19,7 @@ _DRIVER = -2
 
 
 def report_lineage(accumulator: Any, run: str, graph: Graph, written: Mapping[str, tuple[Any, ...]]) -> None:
-    """Adds the files of a run's reads and writes to its metrics.
-
-    Args:
-        graph: The optimised graph.
-        written: The results of each write, by label; a write of a stream has none, and reports its prefix.
-    """
+    """Adds the files of a run's reads and writes to its metrics; a write of a stream reports its prefix."""
     snapshot: Snapshot = {}
     before = current_container()
     try:

@@ -44,30 +44,21 @@ def _taken(accumulator: Accumulator[Snapshots], wanted: Any) -> Snapshot:
 
 
 class Told(NamedTuple):
-    """A shard's report about a grouping.
+    """A shard's report about a grouping."""
 
-    Attributes:
-        entering_micros: The watermark of the grouping's input.
-        leaving_micros: The watermark of its output.
-        waits: How many elements wait for each side input, by the label of the grouping that makes it.
-    """
-
-    entering_micros: int
-    leaving_micros: int
+    entering_micros: int  # The watermark of the grouping's input.
+    leaving_micros: int  # The watermark of its output.
+    # How many elements wait for each side input, by the label of the grouping that makes it.
     waits: Mapping[str, int] = {}
 
 
 @dataclass(frozen=True)
 class Watermarks:
-    """The watermarks of a streaming query.
+    """The watermarks of a streaming query."""
 
-    Attributes:
-        by_shard: Each shard's last report, by level and number, for each grouping.
-        clock_micros: Processing time, as the shard that is furthest behind knows it.
-    """
-
+    # Each shard's last report, by level and number, for each grouping.
     by_shard: Mapping[tuple[int, int], Mapping[str, Told]]
-    clock_micros: int
+    clock_micros: int  # Processing time, as the shard that is furthest behind knows it.
 
     def by_grouping(self) -> dict[str, Told]:
         """The minimum of the watermarks over all shards, and the sum of the waiting elements."""
@@ -106,7 +97,6 @@ def report_end(accumulator: Any, run: str, origin: str) -> None:
 
 
 def ended_sources(accumulator: Accumulator[Snapshots], run: str) -> set[str]:
-    """The sources of a run that have been read to their end."""
     held: Any = accumulator.value
     return {key[2] for key in list(held) if key[0] == _ends(run)}
 

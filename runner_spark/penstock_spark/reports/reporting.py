@@ -19,13 +19,11 @@ class Reporting:
 
     Spark reports the failure of a task as text, which may quote the input. The signature tells the driver which part
     its own tasks wrote. The key travels with the programs, and never appears in a text.
-
-    Attributes:
-        key: A secret of one run's driver and its tasks.
-        show_elements: Whether errors show the element that a step worked on, which Spark's logs then contain too.
     """
 
+    # A secret of one run's driver and its tasks.
     key: bytes = field(default_factory=lambda: secrets.token_bytes(_KEY_BYTES), repr=False)
+    # Whether errors show the element that a step worked on, which Spark's logs then contain too.
     show_elements: bool = False
 
     def signature(self, content: str) -> str:
@@ -52,17 +50,10 @@ def reporting_now() -> Reporting:
 
 
 def is_in_run() -> bool:
-    """Whether this code runs within `reports_of`, or in a task.
-
-    >>> with reports_of(Reporting()):
-    ...     is_in_run()
-    True
-    """
     return _reporting.get() is not _NO_RUN
 
 
 def report_with(reporting: Reporting) -> None:
-    """Makes a task report as its program says."""
     _reporting.set(reporting)
 
 

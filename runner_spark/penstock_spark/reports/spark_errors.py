@@ -44,17 +44,12 @@ _HINT = "set the logger penstock_spark.spark to DEBUG to see Spark's own text, a
 
 @dataclass(frozen=True)
 class Surroundings:
-    """What the code that catches an error knows.
-
-    Attributes:
-        places: The steps that Spark was running, as the second lines of errors.
-        checkpoint: The folder of a stream's state.
-    """
+    """What the code that catches an error knows."""
 
     reporting: Reporting = field(default_factory=reporting_now)
     graph: Graph | None = None
-    places: tuple[str, ...] = ()
-    checkpoint: str | None = None
+    places: tuple[str, ...] = ()  # The steps that Spark was running, as the second lines of errors.
+    checkpoint: str | None = None  # The folder of a stream's state.
 
 
 @functools.cache
@@ -112,7 +107,6 @@ def translated(error: Exception, surroundings: Surroundings | None = None) -> Ba
 
 
 def _is_sparks(error: Exception) -> bool:
-    """Whether Spark or Py4J raised the error."""
     if isinstance(error, PySparkException) or any("py4j" in kind.__module__ for kind in type(error).__mro__):
         return True
     if isinstance(error, ConnectionError | EOFError):
@@ -189,7 +183,6 @@ def _innermost(primitive: Any) -> Any:
 
 
 def _is_within(path: str, folder: str) -> bool:
-    """Whether one path contains the other."""
     longer, shorter = max(path, folder, key=len), min(path, folder, key=len)
     return longer == shorter or longer.startswith(f"{shorter.rstrip('/')}/")
 
@@ -206,7 +199,6 @@ def _shown_path(name: str) -> str:
 
 
 def _places(known: Surroundings) -> str | None:
-    """The steps that Spark was running; all steps if that is unknown."""
     return _listed(known.places) or _listed(
         tuple(step.where for step in known.graph.steps) if known.graph else ()
     )

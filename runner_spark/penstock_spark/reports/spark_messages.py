@@ -18,18 +18,12 @@ _SESSION = "run the program again; with a checkpoint_location, a stream continue
 
 @dataclass(frozen=True)
 class Message:
-    """A line of the table.
+    """A line of the table."""
 
-    Attributes:
-        pattern: Found in Spark's text. Its group ``file`` is the file that the text is about.
-        what: What has happened, with the pattern's groups in braces.
-        hint: What to do.
-        about: The subject: a ``file`` that is read or written, a ``checkpoint``, the ``session``, or a ``step``.
-    """
-
-    pattern: re.Pattern[str]
-    what: str
-    hint: str
+    pattern: re.Pattern[str]  # Found in Spark's text. Its group ``file`` is the file that the text is about.
+    what: str  # What has happened, with the pattern's groups in braces.
+    hint: str  # What to do.
+    # The subject: a ``file`` that is read or written, a ``checkpoint``, the ``session``, or a ``step``.
     about: str = "step"
 
 

@@ -39,7 +39,6 @@ class Backlog:
         self._resting_since: float | None = None
 
     def labels(self) -> list[str]:
-        """The sources that have unread data."""
         return sorted(self._readings[number].spec.origin for number in self._behind)
 
     def see_progress(self, progress: Mapping[str, Any]) -> None:
@@ -92,11 +91,7 @@ def millis_of(timestamp: str) -> int:
 
 
 def reaches(offset: Any, goal: Any) -> bool:
-    """Whether an offset is at least as far as another in each of its parts; False if they cannot be compared.
-
-    >>> reaches({"clicks": {"0": 7, "1": 3}}, {"clicks": {"0": 7, "1": 2}}), reaches({"0": 7}, {"0": 7, "1": 2})
-    (True, False)
-    """
+    """Whether an offset is at least as far as another in each of its parts; False if they cannot be compared."""
     if isinstance(goal, Mapping):
         return isinstance(offset, Mapping) and all(
             part in offset and reaches(offset[part], own) for part, own in goal.items()

@@ -31,11 +31,7 @@ from penstock_spark.worker.batch import dumps_with_code
 
 
 def execute(plan: Plan, settings: SparkOptions, opened: Opened) -> SparkResult:
-    """Runs a batch plan to its end; sources that were opened to make the plan are not opened again.
-
-    Raises:
-        Exception: The user code's exception, or a `RunnerError` that explains Spark's.
-    """
+    """Runs a batch plan to its end; sources that were opened to make the plan are not opened again."""
     context = context_for(plan.graph, opened, settings)
     try:
         with reports_of(context.reporting), cancelled_by_signals(context.spark, context.run):

@@ -39,12 +39,6 @@ _FILE_CHECKSUM = "spark.sql.streaming.checkpoint.fileChecksum.enabled"
 
 
 def start(plan: StreamPlan, settings: SparkOptions, local_only: bool = False) -> StreamResult:
-    """Starts a query.
-
-    Raises:
-        ValueError: The checkpoint belongs to another pipeline, or Spark cannot use a source or sink as described.
-        Exception: Spark's exception, explained.
-    """
     opened = Opened(settings, local_only)
     context = context_for(plan.graph, opened, settings)
     try:
@@ -164,9 +158,8 @@ def _batch_writer(
 
 
 def _temporary(context: Context) -> str:
-    """A folder for the state of a run that no later run continues."""
     if not is_local_session(context.spark):
-        what = "a stream on a cluster needs a folder for its state that all machines can access"
+        what = "a stream on a cluster needs a folder for its state that all machines can reach"
         raise ValueError(three_parts(what, hint="pass --checkpoint_location=hdfs:///a/folder/of/its/own"))
     folder = tempfile.mkdtemp(prefix="penstock-checkpoint-")
     context.tidy.append(lambda: shutil.rmtree(folder, ignore_errors=True))

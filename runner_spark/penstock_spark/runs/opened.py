@@ -38,11 +38,7 @@ _SQL_CONF = {
 
 
 def open_session(settings: SparkOptions, local_only: bool) -> SparkSession:
-    """The session that a pipeline's options ask for.
-
-    Raises:
-        UnsupportedByRunner: It belongs to a cluster, and the program must stay on this machine.
-    """
+    """The session that a pipeline's options ask for; with `local_only`, a cluster is an error."""
     master = settings.master_url() or ("local[*]" if local_only else None)
     spark = session_for(
         SessionOptions(
@@ -66,12 +62,7 @@ def open_session(settings: SparkOptions, local_only: bool) -> SparkSession:
 
 
 class Opened:
-    """A session and open sources, both made when they are first needed.
-
-    Args:
-        settings: The pipeline's options.
-        local_only: Whether the program must stay on this machine.
-    """
+    """A session and open sources, each made when it is first needed."""
 
     def __init__(self, settings: SparkOptions, local_only: bool) -> None:
         self._settings = settings
@@ -93,11 +84,7 @@ class Opened:
         return runner_session(self.spark, {**_SQL_CONF, "spark.sql.shuffle.partitions": str(self.partitions)})
 
     def table_of(self, step: Step, source: Source) -> Table:
-        """Opens a source for its columns.
-
-        Raises:
-            NotInColumns: The columns are not the fields of the source's elements.
-        """
+        """Opens a source for its columns; NotInColumns if they are not the fields of its elements."""
         records = records_of(source)
         if step.label not in self.scans:
             try:

@@ -6,6 +6,7 @@ import atexit
 import logging
 import threading
 from collections.abc import Callable
+from dataclasses import dataclass
 from typing import Any
 
 from penstock.base import clock
@@ -38,44 +39,21 @@ _WAITING = "Waiting for data to arrive"
 _LOGGER = logging.getLogger(__name__)
 
 
+@dataclass(eq=False)
 class Running:
-    """A query that has been started.
+    """A query that has been started."""
 
-    Args:
-        started: Spark's query.
-        query: What it runs.
-        checkpoint: Its state, and the folder for commands.
-        shards: The number of shards of all levels, which report their watermarks.
-        metrics: Spark's accumulator.
-        run: The run's name.
-        translate: Turns Spark's exception into the user's.
-        tidy: Called at the end.
+    started: Any
+    query: Query
+    checkpoint: Checkpoint
+    shards: int
+    metrics: Any
+    run: str
+    translate: Callable[[Exception], BaseException]  # Turns Spark's exception into the user's.
+    tidy: Callable[[], None]  # Called at the end.
 
-    Attributes:
-        state: One of `penstock.runners.runner.PipelineState`.
-        failure: What made it fail.
-    """
-
-    def __init__(
-        self,
-        started: Any,
-        query: Query,
-        checkpoint: Checkpoint,
-        shards: int,
-        metrics: Any,
-        run: str,
-        translate: Callable[[Exception], BaseException],
-        tidy: Callable[[], None],
-    ) -> None:
-        self.failure: BaseException | None = None
-        self._started = started
-        self._query = query
-        self._checkpoint = checkpoint
-        self._shards = shards
-        self._metrics = metrics
-        self._run = run
-        self._translate = translate
-        self._tidy = tidy
+    def __post_init__(self) -> None:
+        self.failure: BaseException | None = None  # What made it fail.
         self._snapshot: Snapshot = {}
         self._last_watermarks: Watermarks | None = None
         self._ended: set[str] = set()
@@ -83,16 +61,16 @@ class Running:
         self._stopping = threading.Event()
         self._over = threading.Event()
         # A drain that an earlier run began continues: its sources have already ended.
-        self._drains = bool(shards) and not checkpoint.is_new and checkpoint.is_draining()
+        self._drains = bool(self.shards) and not self.checkpoint.is_new and self.checkpoint.is_draining()
         self._backlog: Backlog | None = None
         self._next_word = 0.0
+        # One of `penstock.runners.runner.PipelineState`.
         self.state = PipelineState.DRAINING if self._drains else PipelineState.RUNNING
         # If a program ended with a running query, Spark would call it while Python shuts down.
         atexit.register(self._end_with_program)
-        threading.Thread(target=self._watch, name=f"penstock {run}", daemon=True).start()
+        threading.Thread(target=self._watch, name=f"penstock {self.run}", daemon=True).start()
 
     def join(self, seconds: float | None) -> bool:
-        """Waits for the end; returns whether the run has ended."""
         # It does not join the thread: if a signal interrupts a join, Python takes the thread for ended.
         return self._over.wait(seconds)
 
@@ -110,37 +88,36 @@ class Running:
     def drain(self) -> None:
         """Reads all data that has arrived, then ends all sources, so that all windows fire and the query ends."""
         if self.state == PipelineState.RUNNING:
-            logs = self._checkpoint.place.inside("spark").inside("sources")
+            logs = self.checkpoint.place.inside("spark").inside("sources")
             asked_millis = clock.micros() // 1_000
             self._next_word = clock.monotonic_seconds() + _WORD_SECONDS
-            self._backlog = Backlog(self._query.readings, self._query.first_reading, logs, asked_millis)
+            self._backlog = Backlog(self.query.readings, self.query.first_reading, logs, asked_millis)
             self.state = PipelineState.DRAINING
 
     def signal(self, name: str) -> None:
         try:
-            self._checkpoint.command("signal", name)
+            self.checkpoint.command("signal", name)
         except Exception as error:
-            raise self._translate(error) from None
+            raise self.translate(error) from None
 
     def snapshot(self) -> Snapshot:
-        """The metrics of all finished micro-batches."""
         return self._snapshot
 
     def watermarks(self) -> Watermarks:
         """The present watermarks, by grouping; after the end, the last ones."""
-        return self._last_watermarks or watermarks_of_shards(self._metrics, self._run)
+        return self._last_watermarks or watermarks_of_shards(self.metrics, self.run)
 
     def _watch(self) -> None:
         try:
             self._follow()
         except Exception as error:
-            lost = self._checkpoint.lost
-            self.failure = self._translate(error) if lost is None else lost
+            lost = self.checkpoint.lost
+            self.failure = self.translate(error) if lost is None else lost
         finally:
             try:
                 self._stop()
             except Exception as error:
-                self.failure = self.failure or self._translate(error)
+                self.failure = self.failure or self.translate(error)
                 self.state = PipelineState.FAILED
             finally:
                 # Whatever went wrong: otherwise the program would keep this object, and wait for it at its end.
@@ -151,13 +128,13 @@ class Running:
         """Returns when the query is over, or must be stopped."""
         if self._drains:
             # If all windows had fired, only this command starts a micro-batch, which reports that the query is over.
-            self._checkpoint.command("drain")
+            self.checkpoint.command("drain")
         while not self._stopping.wait(_POLL_SECONDS):
             # A dead query looks like an idle one, so this check comes first.
-            if not self._started.isActive:
+            if not self.started.isActive:
                 raise self._cause_of_death()
-            if self._checkpoint.lost is not None:
-                raise self._checkpoint.lost
+            if self.checkpoint.lost is not None:
+                raise self.checkpoint.lost
             progress = self._new_progress()
             if progress is not None and self._is_over(progress):
                 return
@@ -169,7 +146,7 @@ class Running:
 
     def _cause_of_death(self) -> Exception:
         """What ended a query that nobody has stopped through this object."""
-        failure: Exception | None = self._started.exception()
+        failure: Exception | None = self.started.exception()
         if failure is not None:
             return failure
         return RunnerError(
@@ -180,18 +157,18 @@ class Running:
 
     def _new_progress(self) -> Any:
         """Spark's report of the last micro-batch, if that has ended since the last call."""
-        batch = _last_batch(self._started)
+        batch = _last_batch(self.started)
         if batch is None or batch == self._batch:
             return None
         self._batch = batch
         self._fold(batch)
-        return self._started.lastProgress
+        return self.started.lastProgress
 
     def _is_resting(self) -> bool:
         """Whether Spark waits for new data; asks Spark only if the answer matters."""
-        if not (self._query.rests or self.state == PipelineState.DRAINING):
+        if not (self.query.rests or self.state == PipelineState.DRAINING):
             return False
-        status = self._started.status
+        status = self.started.status
         is_at_work = status["isDataAvailable"] or status["isTriggerActive"]
         return not is_at_work and status["message"] == _WAITING
 
@@ -201,10 +178,10 @@ class Running:
         A query without groupings receives no commands; it is over if all of its sources are finite.
         """
         if self.state != PipelineState.DRAINING:
-            for reading in self._query.readings:
+            for reading in self.query.readings:
                 if reading.ends_when_read:
                     self._end(reading)
-        return not self._shards and self.state != PipelineState.DRAINING and self._query.is_finite
+        return not self.shards and self.state != PipelineState.DRAINING and self.query.is_finite
 
     def _is_drained(self, progress: Any, is_resting: bool) -> bool:
         """In a drain, ends all sources once they have been read; returns whether that is the end of the query."""
@@ -219,9 +196,9 @@ class Running:
                 _LOGGER.warning("draining: %s", unread(self._backlog))
             return False
         self._drains = True
-        if self._shards:
-            self._checkpoint.command("drain")
-        return not self._shards
+        if self.shards:
+            self.checkpoint.command("drain")
+        return not self.shards
 
     def _end(self, reading: Opened) -> None:
         """Tells the groupings, once for each source, that it has ended."""
@@ -229,44 +206,41 @@ class Running:
         if origin not in self._ended:
             self._ended.add(origin)
             if reading.spec.readers:
-                self._checkpoint.command("end", origin)
+                self.checkpoint.command("end", origin)
 
     def _stop(self) -> None:
-        """Stops Spark's query, and reports its end."""
-        failure = stop_query(self._started, self._translate)
+        failure = stop_query(self.started, self.translate)
         self.failure = self.failure or failure
         self._fold(None)
         self._last_watermarks = self.watermarks()
         state = state_at_end(self.state, self.failure)
-        if self._shards:
-            self.failure = self.failure or note_end(self._checkpoint, state, self._translate)
-        self._checkpoint.release()
-        self._tidy()
-        tell_end(self._run, state, self.failure, self._backlog)
+        if self.shards:
+            self.failure = self.failure or note_end(self.checkpoint, state, self.translate)
+        self.checkpoint.release()
+        self.tidy()
+        tell_end(self.run, state, self.failure, self._backlog)
         self.state = state_at_end(self.state, self.failure)
 
     def _fold(self, batch: int | None) -> None:
-        """Adds up the metrics of finished micro-batches."""
-        self._snapshot = merge_snapshots(self._snapshot, fold_snapshots(self._metrics, self._run, batch))
+        self._snapshot = merge_snapshots(self._snapshot, fold_snapshots(self.metrics, self.run, batch))
 
     def _is_over(self, progress: Any) -> bool:
-        """Whether no more data will come, and all windows have fired."""
-        is_read = [self._is_read(number, progress) for number in range(len(self._query.readings))]
-        for reading, done in zip(self._query.readings, is_read, strict=True):
+        is_read = [self._is_read(number, progress) for number in range(len(self.query.readings))]
+        for reading, done in zip(self.query.readings, is_read, strict=True):
             if reading.ends_when_read and done:
                 self._end(reading)
         reports = self.watermarks()
-        all_fired = len(reports.by_shard) == self._shards and reports.earliest_micros() >= MAX_MICROS
+        all_fired = len(reports.by_shard) == self.shards and reports.earliest_micros() >= MAX_MICROS
         if self.state == PipelineState.DRAINING:
             return self._drains and all_fired
-        return all(is_read) and self._query.is_finite and self._batch >= self._query.batches - 1 and all_fired
+        return all(is_read) and self.query.is_finite and self._batch >= self.query.batches - 1 and all_fired
 
     def _is_read(self, number: int, progress: Any) -> bool:
         """Whether a source has been read to its end, or had nothing new."""
-        origin = self._query.readings[number].spec.origin
-        if origin in self._ended or origin in ended_sources(self._metrics, self._run):
+        origin = self.query.readings[number].spec.origin
+        if origin in self._ended or origin in ended_sources(self.metrics, self.run):
             return True
-        source = progress["sources"][self._query.first_reading + number]
+        source = progress["sources"][self.query.first_reading + number]
         return source["startOffset"] is not None and source["startOffset"] == source["endOffset"]
 
 

@@ -30,7 +30,7 @@ def stop_query(started: Any, translate: Translate) -> BaseException | None:
 
 
 def state_at_end(state: str, failure: BaseException | None) -> str:
-    """The last state of a run that was in another state, of `penstock.runners.runner.PipelineState`.
+    """The last state of a run that was in another state, and perhaps failed.
 
     >>> [state_at_end(state, None) for state in ("RUNNING", "DRAINING", "CANCELLING")]
     ['DONE', 'DRAINED', 'CANCELLED']
@@ -61,7 +61,6 @@ def tell_end(run: str, state: str, failure: BaseException | None, backlog: Backl
 
 
 def unread(backlog: Backlog) -> str:
-    """What a drain still has to do, in words."""
     labels = ", ".join(repr(label) for label in backlog.labels())
     return (
         f"some data of {labels} was not read yet"

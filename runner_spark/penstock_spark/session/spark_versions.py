@@ -26,37 +26,21 @@ def version_of(text: str) -> tuple[int, int]:
 
 
 def check_version(text: str, whose: str) -> None:
-    """Refuses a Spark that is older or newer than the versions that penstock is tested with.
-
-    Args:
-        text: The version.
-        whose: The thing of that version, for the error.
-
-    >>> check_version("3.5.3", "the installed package pyspark")
-    Traceback (most recent call last):
-        ...
-    penstock.error.UnsupportedByRunner: penstock runs on Spark 4.0 to 4.3, and this is Spark 3.5.3
-      in the installed package pyspark
-      hint: run pip install 'pyspark>=4.0,<4.4'
-    """
+    """Refuses a Spark that is older or newer than the versions that penstock is tested with."""
     if OLDEST <= version_of(text) <= NEWEST:
         return
     from penstock.error import UnsupportedByRunner
 
     oldest, newest = (".".join(map(str, each)) for each in (OLDEST, NEWEST))
     raise UnsupportedByRunner(
-        f"penstock runs on Spark {oldest} to {newest}, and this is Spark {text}",
+        f"penstock runs on Spark {oldest} to {newest}, but this is Spark {text}",
         where=f"in {whose}",
         hint=_INSTALL if "pyspark" in whose else f"use a cluster with one of these versions, and {_INSTALL}",
     )
 
 
 def check_package() -> None:
-    """Refuses a PySpark that pipelines do not run on, before anything imports a part that it may lack.
-
-    Raises:
-        UnsupportedByRunner: PySpark is missing, too old, too new, or can only talk to Spark Connect.
-    """
+    """Refuses a PySpark that pipelines do not run on, before anything imports a part that it may lack."""
     try:
         import pyspark
     except ImportError as error:
@@ -70,7 +54,7 @@ def check_package() -> None:
         from penstock.error import UnsupportedByRunner
 
         raise UnsupportedByRunner(
-            "the installed PySpark can only talk to Spark Connect, and penstock needs a classic session",
+            "the installed PySpark can only talk to Spark Connect, but penstock needs a classic session",
             where="in this Python",
             hint=f"run pip uninstall pyspark-client databricks-connect, then {_INSTALL}",
         )
@@ -116,13 +100,7 @@ def repartition_by_number(frame: Any, count: int, number: Any) -> Any:
 
 
 def transform_with_state(grouped: Any, processor: Any, schema: str) -> Any:
-    """A stateful operator without timers, over a frame that is grouped by its key.
-
-    Args:
-        grouped: The result of Spark's ``groupBy``.
-        processor: A ``StatefulProcessor`` of Spark rows.
-        schema: The columns of its output, each as a name and a type.
-    """
+    """A stateful operator without timers, over a frame that is grouped by its key."""
     if hasattr(grouped, "transformWithState"):
         return grouped.transformWithState(processor, schema, "Append", "None")
     names = [column.split()[0] for column in schema.split(",")]

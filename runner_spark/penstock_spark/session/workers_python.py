@@ -36,9 +36,6 @@ def check_workers_python(context: SparkContext, is_local: bool) -> None:
 
     If a local session would take the first ``python3`` on the ``PATH``, its workers run the driver's own Python
     instead, but only for pipelines. A Python that somebody has chosen stays; a small job checks it.
-
-    Raises:
-        RunnerError: The workers' Python is of another minor version, lacks a package, or cannot be started.
     """
     if context in _checked:
         return

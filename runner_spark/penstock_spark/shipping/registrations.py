@@ -30,13 +30,11 @@ class WithRegistrations:
     """Unpickles as the value, after it has registered what the program has registered.
 
     The registrations come first because objects in the value may need a registered coder.
-
-    Attributes:
-        pickles_keys: Whether keys of any class are pickled: the option ``allow_non_deterministic_key_coders``.
     """
 
     registrations: tuple[Registration, ...]
     value: Any
+    # Whether keys of any class are pickled: the option ``allow_non_deterministic_key_coders``.
     pickles_keys: bool = False
 
     def __reduce__(self) -> tuple[Any, ...]:
@@ -65,11 +63,6 @@ def registered_objects() -> Iterator[Any]:
 
 
 def pickled_registrations(dumps: Callable[[Any], bytes]) -> tuple[Registration, ...]:
-    """Everything that is registered in this process.
-
-    Raises:
-        RuntimeError: A coder or a class cannot be pickled.
-    """
     items = tuple((what, _pickled(what, dumps, call)) for what, call in _registrations())
     # A driver that unpickles its own programs has these already.
     _known.update(data for _, data in items)

@@ -41,12 +41,9 @@ def graph_objects(graph: Graph) -> Iterator[Any]:
 def pickle_by_value_modules(objects: Iterable[Any]) -> tuple[types.ModuleType, ...]:
     """The user's modules that these objects need.
 
-    The search follows the functions and classes, their closures and the globals that they name, and then every user
-    module that a found module has imported. The workers already have Python, installed packages and penstock, and the
-    main program always travels by value.
-
-    Args:
-        objects: For example the `graph_objects`.
+    The search follows the functions and classes, their closures and the globals that they name, and then
+    every user module that a found module has imported. The workers already have Python, installed packages
+    and penstock, and the main program always travels by value.
 
     >>> import colorsys
     >>> pickle_by_value_modules([colorsys.rgb_to_hls, lambda pixel: colorsys.rgb_to_hls(*pixel)])

@@ -23,12 +23,9 @@ _WHOLE: tuple[type[DataType], ...] = (ByteType, ShortType, IntegerType, LongType
 
 
 def check_fit(plan: SinkPlan | None, step: Step, fields: Fields) -> None:
-    """Raises NotInColumns unless a sink takes these columns as they are, and Python would write the same.
+    """Raises NotInColumns unless a sink takes these columns unchanged, and Python would write the same.
 
-    Args:
-        plan: How it writes columns; None if it writes none.
-        step: Its step.
-        fields: The columns.
+    `plan` is the sink's plan for columns; None if it has none.
     """
     if plan is None:
         raise NotInColumns(f"{step.label!r} is encoded in Python")
@@ -45,7 +42,6 @@ def check_fit(plan: SinkPlan | None, step: Step, fields: Fields) -> None:
 
 
 def schema_of(schema: Any) -> StructType:
-    """A schema, also where it is given as text."""
     if isinstance(schema, StructType):
         return schema
     parsed = StructType.fromDDL(schema)
@@ -54,7 +50,7 @@ def schema_of(schema: Any) -> StructType:
 
 
 def _fits(column: DataType, wanted: DataType) -> bool:
-    """Whether every value of a column has its place in another, and Python would put it there too."""
+    """Whether every value of a column fits into another column, and Python would store it in the same way."""
     if isinstance(column, _WHOLE) and isinstance(wanted, _WHOLE):
         return _WHOLE.index(type(column)) <= _WHOLE.index(type(wanted))
     if isinstance(column, FloatType) and isinstance(wanted, DoubleType):

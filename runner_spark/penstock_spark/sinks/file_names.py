@@ -24,15 +24,15 @@ class Names(Protocol):
 
     @property
     def folder(self) -> str:
-        """Where the files go; "" for the working folder."""
+        """The folder of the files; "" for the working folder."""
 
     @property
     def is_local(self) -> bool:
-        """Whether that is on a local disk."""
+        """Whether the folder is on a local disk."""
 
     @property
     def place(self) -> str:
-        """What the user has said of that, for errors."""
+        """The place as the user wrote it, for errors."""
 
     def refuse(self, letters: str, where: str) -> None:
         """Raises UnsupportedByRunner for names with one of the letters of Beam's templates."""
@@ -41,10 +41,10 @@ class Names(Protocol):
         """The path of a file, from the name of the micro-batch ("" in batch mode), and the numbers of shards."""
 
     def results(self, paths: list[str], batch: str) -> list[Any]:
-        """The elements that tell of files, from their paths."""
+        """The output elements for files, from their paths."""
 
     def of_window(self, window: Any, pane: Any, shard: int, count: int) -> tuple[str, Any]:
-        """The path of a file of a window of a stream, and the element that tells of it."""
+        """The path of a file of a window of a stream, and its output element."""
 
 
 @dataclass(frozen=True)
@@ -55,21 +55,17 @@ class TemplateNames:
 
     @property
     def folder(self) -> str:
-        """Where the files go; "" for the working folder."""
         return folder_of(self.shards.prefix)
 
     @property
     def is_local(self) -> bool:
-        """Whether that is on a local disk."""
         return FileSystems.get_scheme(self.shards.prefix) is None
 
     @property
     def place(self) -> str:
-        """What every path begins with."""
         return self.shards.prefix
 
     def refuse(self, letters: str, where: str) -> None:
-        """Raises UnsupportedByRunner for a template with one of the letters."""
         for letter in letters:
             if letter in self.shards.template:
                 raise UnsupportedByRunner(
@@ -79,61 +75,47 @@ class TemplateNames:
                 )
 
     def path(self, batch: str, shard: int, count: int) -> str:
-        """The path of a file."""
         shards = self.shards
         if batch:
             shards = replace(shards, file_path_prefix=f"{shards.prefix}-{batch}")
         return shards.name(shard, count)
 
     def results(self, paths: list[str], batch: str) -> list[Any]:
-        """The paths."""
         return paths
 
     def of_window(self, window: Any, pane: Any, shard: int, count: int) -> tuple[str, Any]:
-        """The path, twice."""
         path = self.shards.window_name(window, pane.index, shard, count)
         return path, path
 
 
 @dataclass(frozen=True)
 class FunctionNames:
-    """Names by a function, such as ``default_file_naming``; elements are ``FileResult`` records.
-
-    Attributes:
-        folder: Where the files go; "" for the working folder.
-        prefix: How names begin, unless there is a naming.
-        file_naming: The user's function; None for Beam's own.
-    """
+    """Names by a function, such as ``default_file_naming``; elements are ``FileResult`` records."""
 
     folder: str
-    prefix: str
-    file_naming: Any
+    prefix: str  # The beginning of names, unless there is a naming.
+    file_naming: Any  # The user's function; None for Beam's own.
 
     @property
     def is_local(self) -> bool:
-        """Whether that is on a local disk."""
         return FileSystems.get_scheme(self.place) is None
 
     @property
     def place(self) -> str:
-        """The folder, as what every path begins with."""
         return f"{self.folder}/"
 
     def refuse(self, letters: str, where: str) -> None:
-        """Nothing: what a function makes names of is its own business."""
+        """Nothing: the user's function may use anything in its names."""
 
     def path(self, batch: str, shard: int, count: int) -> str:
-        """The path of a file; names are relative to the folder."""
         return self._in_folder(self._name(batch, shard, count))
 
     def results(self, paths: list[str], batch: str) -> list[Any]:
-        """Records, whose names are relative to the folder."""
         count = len(paths)
         names = [self._name(batch, shard, count) for shard in range(count)]
         return [FileResult(name, shard, count, _WINDOW, None, None) for shard, name in enumerate(names)]
 
     def of_window(self, window: Any, pane: Any, shard: int, count: int) -> tuple[str, Any]:
-        """The path and a record."""
         naming = self.file_naming or default_file_naming(self.prefix)
         name = str(naming(window, pane, shard, count, "", None))
         return os.path.join(self.folder, name), FileResult(name, shard, count, window, pane, None)
@@ -151,7 +133,7 @@ class FunctionNames:
 
 
 def names_of(sink: ColumnSink, where: str) -> FunctionNames:
-    """The names of a sink of CSV or JSON files; ValueError while its path has no value."""
+    """The names of a sink of CSV or JSON files; ValueError if its path has no value yet."""
     path = known_path(sink.path)
     if path is None:
         raise ValueError(

@@ -1,13 +1,12 @@
 """Files as a sink: tasks or Spark write them beside their place, and the driver names them when all are whole.
 
-On a local (or shared) disk the tasks write them, to a temporary folder, under names of their own, and answer with those
-names. A task that is run again, or twice at once, writes other files; the driver takes those that Spark says succeeded,
-and deletes the folder with the rest. On any other file system Spark's own writer does the same.
+On a local (or shared) disk, the tasks write them to a temporary folder, and answer with their names. A task that runs
+again, or twice at once, writes other files; the driver takes the files of the attempts that succeeded for Spark,
+and deletes the folder with the rest. On any other file system, Spark's own writer does the same.
 
-In batch mode, the files of an earlier run go that have such names, also where there are fewer now. In a stream each
-micro-batch has files of its own, whose names carry its number. Exactly once: one that is written again replaces all the
-files that an earlier try has given names. One without elements writes no file, and header and footer are those of each
-file.
+In batch mode, a run deletes the files of an earlier run with such names, even if it writes fewer. In a stream, each
+micro-batch has its own files, whose names contain its number. Exactly once: a retry replaces all files that an earlier
+try has named. A micro-batch without elements writes no file, and each file has its own header and footer.
 """
 
 from __future__ import annotations
@@ -37,7 +36,7 @@ from penstock_spark.sinks.plan import Encoder, MicroBatch, SinkPlan
 # A file of Spark's that is larger than this has elements in it, whatever its compression.
 _LARGE_BYTES = 8192
 
-# A number that stands for that of a micro-batch where a pattern is made of a name.
+# It stands for a micro-batch's number when a name becomes a pattern.
 _BATCH = 666_666_667
 _STANDS_FOR_ANY = re.compile(f"{_BATCH}|{SHARD}|{SHARDS}")
 
@@ -56,63 +55,38 @@ class ShardWriter(Protocol):
 
 @dataclass(frozen=True)
 class SparkFiles:
-    """How Spark writes the files of a format.
-
-    Attributes:
-        schema: The Spark schema of the encoder's rows.
-        make_encoder: Called once in each task.
-        write: Has Spark write a frame of them to a folder that is not there yet.
-        has_elements: Whether a small file, given its bytes, has any elements in it: Spark writes an empty file where
-            the first task has none.
-        empty_file: The content of a file without elements.
-    """
+    """How Spark writes the files of a format."""
 
     schema: str | StructType
-    make_encoder: Callable[[], Encoder]
-    write: Callable[[DataFrame, str], None]
+    make_encoder: Callable[[], Encoder]  # Called once in each task.
+    write: Callable[[DataFrame, str], None]  # Lets Spark write a frame of such rows to a new folder.
+    # Whether a small file with these bytes has elements: Spark writes an empty file if the first task has
+    # none.
     has_elements: Callable[[bytes], bool]
-    empty_file: bytes
+    empty_file: bytes  # The content of a file without elements.
 
 
 def _not_in_columns() -> SparkFiles | None:
-    """Elements are encoded in Python."""
+    """Python encodes the elements."""
 
 
 @dataclass(frozen=True)
 class FileSink:
-    """How a sink of files is written, whatever their format.
-
-    Attributes:
-        names: The names of the files.
-        shards: How many files are asked for; 0 means one for each task that has elements.
-        empty_shards: How many files an empty collection gives in batch mode.
-        open_shard: Opens a file on a local disk for writing, given its path.
-        by_spark: How Spark writes the files; UnsupportedByRunner if it does not write all that is asked of it.
-        columns: How Spark writes a frame whose columns are the fields of the elements; None if it does not.
-        limits: The limits of a file that are asked for, so that there may be more files than shards.
-    """
+    """How to write a sink of files of any format."""
 
     names: Names
-    shards: int
-    empty_shards: int
-    open_shard: Callable[[str], ShardWriter]
+    shards: int  # The requested number of files; 0 means one for each task that has elements.
+    empty_shards: int  # The number of files for an empty collection in batch mode.
+    open_shard: Callable[[str], ShardWriter]  # Opens a file on a local disk for writing, given its path.
+    # How Spark writes the files; UnsupportedByRunner if Spark cannot do everything that the user asked for.
     by_spark: Callable[[], SparkFiles]
+    # How Spark writes a frame whose columns are the fields of the elements; None if it does not.
     columns: Callable[[], SparkFiles | None] = _not_in_columns
+    # The requested limits of a file; with them, there may be more files than shards.
     limits: tuple[str, ...] = ()
 
 
 def plan_files(sink: Sink, files: FileSink, is_stream: bool, where: str) -> SinkPlan:
-    """Plans a sink of files.
-
-    Args:
-        sink: The description.
-        files: How it is written.
-        is_stream: Whether it takes micro-batches.
-        where: The step, for errors.
-
-    Raises:
-        UnsupportedByRunner: The names have windows in them; or Spark does not write what is asked for.
-    """
     if getattr(sink, "triggering_frequency", None):
         raise UnsupportedByRunner(
             "triggering_frequency is for unbounded collections", where=where, hint="leave it out"
@@ -125,24 +99,20 @@ def plan_files(sink: Sink, files: FileSink, is_stream: bool, where: str) -> Sink
 
 
 def _temporary_name(names: Names) -> str:
-    """The name of a stream's temporary folder: always the same, so that what a killed run has left in it goes."""
+    """The constant name of a stream's temporary folder, so that a later run deletes what a killed run left in
+    it.
+    """
     return f"{PREFIX}{os.path.basename(names.path('stream', 0, 1))}"
 
 
 @dataclass(frozen=True)
 class _Writing:
-    """How files get to their place.
-
-    Attributes:
-        files: How they are written.
-        temporary: The name of the folder that they are in first.
-    """
+    """How files move to their final names."""
 
     files: FileSink
-    temporary: str
+    temporary: str  # The name of the temporary folder.
 
     def by_tasks(self) -> SinkPlan:
-        """Tasks write the files."""
         open_shard = self.files.open_shard
         temporary = os.path.join(os.path.abspath(self.files.names.folder), self.temporary)
 
@@ -160,7 +130,6 @@ class _Writing:
         )
 
     def by_spark(self, spark_files: SparkFiles) -> SinkPlan:
-        """Spark writes the files."""
         folder = self.files.names.folder
         if self.files.names.is_local:
             # Hadoop takes the path as it is: a URI's escapes would be part of it.
@@ -197,10 +166,10 @@ class _Writing:
         write: Callable[[], list[str]],
         make_empty: Callable[[str], None],
     ) -> list[Any]:
-        """Has files written to a folder beside their place, gives them their names, and then deletes what is stale.
+        """Lets files be written to a temporary folder, renames them, and then deletes the stale ones.
 
-        Wherever this is cut short, the old files or the new ones are there, or some of each, and the next run, or the
-        next try, replaces all.
+        If this is interrupted, the old files, the new files, or some of each exist, and the next run or try
+        replaces all.
         """
         files = self.files
 
@@ -238,11 +207,7 @@ class _Writing:
 
 
 def prepare_files(files: FileSink, spark: SparkSession, where: str) -> None:
-    """Refuses to begin where another stream has left files: this one's would replace some, and stand among the rest.
-
-    Raises:
-        FileExistsError: There are some.
-    """
+    """Refuses to start where another stream has left files: this stream would replace some of them."""
     naming = Naming(functools.partial(files.names.path, MicroBatch(_BATCH, "any").name))
     system = file_system_of(spark, naming.folder)
     remove_abandoned(system, naming.folder)
@@ -260,7 +225,7 @@ def prepare_files(files: FileSink, spark: SparkSession, where: str) -> None:
 
 
 def names_like(example: str) -> re.Pattern[str]:
-    """Matches, as a whole, the names that differ from an example in what the large numbers stand for.
+    """Matches the whole of each name that differs from an example only in the large numbers.
 
     >>> bool(names_like("o-batch-666666667-777777778-of-888888889").match("o-batch-000012-00001-of-00003"))
     True
@@ -269,7 +234,7 @@ def names_like(example: str) -> re.Pattern[str]:
 
 
 class _FileEncoder(Encoder):
-    """Writes a task's elements to files, and answers with their names; without elements it writes none."""
+    """Writes a task's elements to files, and returns the files' names; without elements it writes no file."""
 
     def __init__(self, temporary: str, open_shard: Callable[[str], ShardWriter]) -> None:
         self._temporary = temporary
@@ -278,7 +243,6 @@ class _FileEncoder(Encoder):
         self._files: list[str] = []
 
     def encode(self, values: list[Any]) -> pa.RecordBatch:
-        """Writes the elements, to another file whenever one is full; no rows."""
         rest: Sequence[Any] = values
         while rest:
             taken = self._shard().write(rest)
@@ -288,7 +252,6 @@ class _FileEncoder(Encoder):
         return _rows(())
 
     def finish(self) -> pa.RecordBatch | None:
-        """The names of the files, in order."""
         self._close()
         return _rows(self._files)
 

@@ -27,48 +27,36 @@ class Encoder:
 
 @dataclass(frozen=True)
 class MicroBatch:
-    """What is committed at once: a micro-batch of a stream. A run in batch mode is one, of no stream.
-
-    Attributes:
-        number: Spark's number of it, the same when it is tried again.
-        stream: Names the stream and the sink: the same after a restart, and never that of another checkpoint; "" in
-            batch mode.
-        may_be_again: Whether an earlier try may have left something.
+    """The content of one commit: a micro-batch of a stream, or a whole run in batch mode.
 
     >>> MicroBatch(12, "numbers").name, MicroBatch().name
     ('batch-000012', '')
     """
 
-    number: int = 0
+    number: int = 0  # Spark's number, which stays the same after a retry.
+    # Names the stream and the sink: the same name after a restart, and another one for another checkpoint; ""
+    # in batch mode.
     stream: str = ""
-    may_be_again: bool = True
+    may_be_again: bool = True  # Whether an earlier try may have left something.
 
     @property
     def name(self) -> str:
-        """What the names of its files tell; names sort as the numbers do, up to a million of them."""
+        """The part of its files' names; sorted by name, up to a million of them are in order."""
         return f"batch-{self.number:06d}" if self.stream else ""
 
 
 @dataclass(frozen=True)
 class SinkPlan:
-    """How a sink is written.
-
-    Attributes:
-        schema: The Spark schema of the encoder's rows.
-        make_encoder: Called once in each task.
-        partitions: How many partitions the elements are to be spread over first; None leaves them as they
-            are.
-        commit: Called on the driver with the DataFrame of the encoders' rows, and with what they are. Runs the one
-            Spark job that writes, and gives the elements of the write step's output. A micro-batch that is written
-            again replaces what was there, and touches no other. Nothing is left behind if the job fails.
-        is_one_job: Whether it is certain that the commit computes the rows once only.
-        columns: How a frame is written whose columns are the fields of the elements, without an encoder; None if it
-            cannot be.
-    """
+    """How a sink is written."""
 
     schema: str | StructType
-    make_encoder: Callable[[], Encoder]
+    make_encoder: Callable[[], Encoder]  # Called once in each task.
+    # How many partitions to spread the elements over first; None leaves them unchanged.
     partitions: int | None
+    # Called on the driver with the DataFrame of the encoders' rows. Runs the one Spark job that writes, and
+    # returns the elements of the write step's output. A retry replaces the micro-batch's earlier files, and
+    # touches no others. If the job fails, nothing is left behind.
     commit: Callable[[DataFrame, MicroBatch], list[Any]]
-    is_one_job: bool = True
+    is_one_job: bool = True  # Whether the commit certainly computes the rows only once.
+    # How to write, without an encoder, a frame whose columns are the elements' fields; None if impossible.
     columns: SinkPlan | None = None

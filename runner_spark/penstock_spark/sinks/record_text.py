@@ -25,28 +25,20 @@ if TYPE_CHECKING:
 
 @dataclass(frozen=True)
 class RecordText:
-    """Makes text of records.
+    """Turns records into text."""
 
-    Attributes:
-        write: From a table, and whether it is the first of a file, to text that ends with a line end.
-        columns: The columns, if they are known before the first record.
-        where: The step, for errors.
-        has_header: Whether a file without records has the names of the columns in it.
-        is_list: Whether the records of a file are one text, which is made at the end.
-    """
-
+    # From a table, and whether it is the first of a file, to text that ends with a line end.
     write: Callable[[pd.DataFrame, bool], bytes]
-    columns: tuple[str, ...] | None
+    columns: tuple[str, ...] | None  # The columns, if they are known before the first record.
     where: str
-    has_header: bool = False
-    is_list: bool = False
+    has_header: bool = False  # Whether a file without records contains the names of the columns.
+    is_list: bool = False  # Whether the records of a file are one text, which is made at the end.
 
     def head(self) -> bytes:
-        """The content of a file without records."""
         return self.of([], first=True) if self.has_header else b""
 
     def of(self, values: Sequence[Any], first: bool) -> bytes:
-        """The text of some records, and of the header if they are the first of a file."""
+        """The text of some records, with the header if they are the first of a file."""
         records = [plain(value) for value in values]
         other = next((record for record in records if not isinstance(record, dict)), records)
         if other is not records:
@@ -69,15 +61,6 @@ class RecordText:
 
 
 def record_files(sink: ColumnSink, text: RecordText, empty_shards: int, where: str) -> FileSink:
-    """How a sink of records is written.
-
-    Args:
-        sink: The description.
-        text: Makes text of records.
-        empty_shards: How many files a collection of nothing gives.
-        where: The step, for errors.
-    """
-
     def by_spark() -> SparkFiles:
         if text.is_list:
             raise UnsupportedByRunner(
@@ -106,7 +89,7 @@ class _RecordShard:
         self._held: list[Any] = []
 
     def write(self, values: Sequence[Any]) -> int:
-        """Takes all of the records; those of a list wait for the end."""
+        """Takes all records; the records of a list wait for the end."""
         if self._text.is_list:
             self._held += values
         else:
@@ -115,7 +98,6 @@ class _RecordShard:
         return len(values)
 
     def close(self) -> None:
-        """Writes what is not written yet."""
         if self._text.is_list:
             self._file.write(self._text.of(self._held, first=True))
         elif self._is_first:

@@ -13,20 +13,13 @@ from penstock_spark.sinks.plan import Encoder
 
 @dataclass(frozen=True)
 class RecordRows(Encoder):
-    """Encodes records as rows of a schema.
-
-    Attributes:
-        schema: The Arrow schema of the rows.
-        where: The step, for errors.
-        batched: Whether the elements are ``pyarrow.Table`` values.
-    """
+    """Encodes records as rows of a schema."""
 
     schema: pa.Schema
     where: str
-    batched: bool = False
+    batched: bool = False  # Whether the elements are ``pyarrow.Table`` values.
 
     def encode(self, values: list[Any]) -> pa.RecordBatch:
-        """One row a record."""
         if not self.batched:
             return to_batch(values, self.schema, self.where)
         table = pa.concat_tables([value.cast(self.schema) for value in values] or [self.schema.empty_table()])

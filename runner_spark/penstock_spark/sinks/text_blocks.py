@@ -26,13 +26,7 @@ def spark_text(
     frame: bytes,
     compression: str = CompressionTypes.UNCOMPRESSED,
 ) -> SparkFiles:
-    """How Spark writes blocks of text.
-
-    Args:
-        make_encoder: Makes encoders of `text_rows`.
-        frame: The content of a file without elements.
-        compression: A name of ``CompressionTypes``.
-    """
+    """How Spark writes blocks of text; `frame` is the content of a file without elements."""
 
     def write(rows: DataFrame, target: str) -> None:
         lines = rows.selectExpr("cast(value as string) as value")

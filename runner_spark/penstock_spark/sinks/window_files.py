@@ -26,25 +26,14 @@ from penstock_spark.sinks.files import FileSink, ShardWriter
 
 @dataclass(frozen=True)
 class WindowFiles:
-    """How the files of windows are written.
-
-    Attributes:
-        open_shard: Opens a file for writing, given its path.
-        names: The names of the files.
-        shards: How many files there are for a window; all of them are written if it has an element.
-    """
+    """How to write the files of windows."""
 
     open_shard: Callable[[str], ShardWriter]
     names: Names
-    shards: int
+    shards: int  # The number of files for each window that has an element.
 
 
 def files_of_windows(files: FileSink, where: str) -> WindowFiles:
-    """How a sink of files is written window by window.
-
-    Raises:
-        UnsupportedByRunner: The sink cannot be, or not all that is asked of it.
-    """
     files.names.refuse("U", where)
     if not files.names.is_local:
         raise UnsupportedByRunner(
@@ -62,12 +51,9 @@ def files_of_windows(files: FileSink, where: str) -> WindowFiles:
 
 
 class Deal(DoFn):
-    """Deals elements out to shards, in turn; every shard hears of every window: it may have to write an empty file.
+    """Deals elements out to shards in turn; every shard hears of every window, since it may write an empty file.
 
-    What it does depends on the bundle alone: a task that is run again deals in the same way.
-
-    Args:
-        shards: How many there are.
+    It depends on the bundle alone, so that a retried task deals in the same way.
     """
 
     def __init__(self, shards: int) -> None:
@@ -76,13 +62,14 @@ class Deal(DoFn):
         self._met: set[Any] = set()
 
     def start_bundle(self) -> None:
-        """Begins anew."""
         self._next, self._met = None, set()
 
     def process(
         self, element: Any, window: Any = DoFn.WindowParam, timestamp: Any = DoFn.TimestampParam
     ) -> Iterator[tuple[int, tuple[Any, ...]]]:
-        """One pair with the element, and with the first of a window one without for every other shard."""
+        """A pair with the element; for the first element of a window also a pair without one for each other
+        shard.
+        """
         if self._next is None:
             # Small bundles would else all begin with the same shard.
             self._next = crc32(b"%d" % timestamp.micros)
@@ -95,11 +82,7 @@ class Deal(DoFn):
 
 
 class WriteWindow(DoFn):
-    """Writes the file of a shard of a window.
-
-    Args:
-        files: How files are written.
-    """
+    """Writes the file of a shard of a window."""
 
     def __init__(self, files: WindowFiles) -> None:
         self._files = files
@@ -111,7 +94,6 @@ class WriteWindow(DoFn):
         window: Any = DoFn.WindowParam,
         pane: Any = DoFn.PaneInfoParam,
     ) -> Iterator[Any]:
-        """What tells of the file."""
         shard, values = element
         path, result = self._files.names.of_window(window, pane, shard, self._files.shards)
         disk, folder = LocalFiles(), os.path.dirname(os.path.abspath(path))

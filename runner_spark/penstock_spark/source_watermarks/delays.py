@@ -22,15 +22,10 @@ _ROUNDING_ERROR = 1e-9
 
 
 class Delays(NamedTuple):
-    """The delays of some elements; in a state, the delays of all elements so far, where old delays weigh less.
+    """The delays of some elements; in a state, the delays of all elements so far, where old delays weigh less."""
 
-    Attributes:
-        weights: How many elements have each delay (in microseconds, rounded up).
-        latest_micros: The largest event time.
-    """
-
-    weights: Mapping[int, float] = {}
-    latest_micros: int = MIN_MICROS
+    weights: Mapping[int, float] = {}  # How many elements have each delay (in microseconds, rounded up).
+    latest_micros: int = MIN_MICROS  # The largest event time.
 
 
 def measured(timestamps_micros: list[int], arrivals_micros: int | list[int]) -> Delays:

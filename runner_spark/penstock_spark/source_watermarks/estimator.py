@@ -19,61 +19,42 @@ from penstock_spark.source_watermarks.rules import Bounds, Lane, RecordedRule, r
 
 
 class Summary(NamedTuple):
-    """What the watermark needs to know about the elements that some tasks read in one step; plain and small.
+    """What the watermark needs to know about the elements that some tasks read in one step; plain and small."""
 
-    Attributes:
-        seen: What the policy's rule keeps of them; None if nothing.
-        heard: The lanes that elements came from: partitions, if each partition is a lane.
-        delays: How long the elements took to arrive, if the policy has percentiles.
-        ended: Whether this is the end of the source.
-    """
-
-    seen: Any = None
+    seen: Any = None  # What the policy's rule keeps of them; None if nothing.
+    # The lanes that elements came from: partitions, if each partition is a lane.
     heard: frozenset[Hashable] = frozenset()
-    delays: Delays | None = None
-    ended: bool = False
+    delays: Delays | None = None  # How long the elements took to arrive, if the policy has percentiles.
+    ended: bool = False  # Whether this is the end of the source.
 
 
 class State(NamedTuple):
-    """What a shard knows about a source; plain and small.
+    """What a shard knows about a source; plain and small."""
 
-    Attributes:
-        rule: The state of the policy's rule.
-        percentile_micros: The percentile watermarks.
-        heard_micros: The last time that each lane sent elements, if the policy has an idle timeout.
-        delays: How long elements take to arrive, if the policy has percentiles.
-    """
-
-    rule: Any
+    rule: Any  # The state of the policy's rule.
     watermark_micros: int = MIN_MICROS
-    percentile_micros: Mapping[float, int] = {}
+    percentile_micros: Mapping[float, int] = {}  # The percentile watermarks.
+    # The last time that each lane sent elements, if the policy has an idle timeout.
     heard_micros: Mapping[Hashable, int] = {}
-    delays: Delays = Delays()
+    delays: Delays = Delays()  # How long elements take to arrive, if the policy has percentiles.
 
 
 class Reached(NamedTuple):
-    """A source's watermark after a step.
+    """A source's watermark after a step."""
 
-    Attributes:
-        state: The next state.
-        watermark_micros: The watermark: the minimum until something is known, the maximum when the source has ended.
-        percentile_micros: The percentile watermarks: lower percentiles are later, and all are at least the watermark.
-    """
-
-    state: State
+    state: State  # The next state.
+    # The watermark: the minimum until something is known, the maximum when the source has ended.
     watermark_micros: int
+    # The percentile watermarks: lower percentiles are later, and all are at least the watermark.
     percentile_micros: Mapping[float, int]
 
 
 class Estimator:
     """Runs a policy.
 
-    Nothing changes in place: `observe`, `end_partition`, `end` and `announce` return a new summary, and `advance` a new
-    state. Merging is associative and commutative. `advance` keeps the watermark from going back, whatever the policy
+    Nothing changes in place: `observe`, `end` and `announce` return a new summary, and `advance` a new state.
+    Merging is associative and commutative. `advance` keeps the watermark from going back, whatever the policy
     says.
-
-    Raises:
-        TypeError: The runner does not know the policy.
 
     >>> from penstock.io.watermarks import BoundedDisorder
     >>> estimator = Estimator(BoundedDisorder(5))
@@ -106,12 +87,8 @@ class Estimator:
     ) -> Summary:
         """A summary with more elements.
 
-        Args:
-            summary: The summary so far.
-            partition: Where the elements come from: the same name in every step. It counts from now on, even without
-                elements.
-            timestamps_micros: The event times of the elements.
-            arrivals_micros: Their arrival times; a single one if they arrived together.
+        A partition has the same name in every step, and counts from now on, even without elements. A single
+        arrival time stands for all elements.
         """
         lane = self._lane(partition)
         if not (timestamps_micros or self._rule.by_partition):
@@ -121,10 +98,6 @@ class Estimator:
             return self.merge([summary, Summary(seen)])
         measured = delays.measured(timestamps_micros, arrivals_micros) if self._percentiles else None
         return self.merge([summary, Summary(seen, frozenset([lane]), measured)])
-
-    def end_partition(self, summary: Summary, partition: Hashable) -> Summary:
-        """A summary that also says that a partition has no more elements."""
-        return self.merge([summary, Summary(self._rule.end(partition))])
 
     def end(self, summary: Summary) -> Summary:
         """A summary that also says that the source has no more elements."""
@@ -150,17 +123,10 @@ class Estimator:
         )
 
     def start(self) -> State:
-        """The state before any element."""
         return State(self._rule.start())
 
     def advance(self, state: State, summary: Summary | None, clock_micros: int) -> Reached:
-        """The state after a step.
-
-        Args:
-            state: The present state.
-            summary: The merged summary of the step; None if nothing arrived.
-            clock_micros: The step's processing time, which never goes back.
-        """
+        """The state after a step; `clock_micros` never goes back."""
         news = summary or self.empty_summary
         rule, bounds = self._rule.advance(state.rule, news.seen, clock_micros)
         bounds = bounds or {self._lane(Lane.UNSEEN): MIN_MICROS}

@@ -32,28 +32,19 @@ Bounds = Mapping[Hashable, int]
 
 
 class Rule(ABC):
-    """The part of an estimator that depends on the policy; it changes nothing in place.
+    """The part of an estimator that depends on the policy; it changes nothing in place."""
 
-    Attributes:
-        by_partition: Whether each partition is a lane of its own.
-    """
-
-    by_partition = False
+    by_partition = False  # Whether each partition is a lane of its own.
 
     def start(self) -> Any:
-        """The state before any element."""
         return None
 
     def observe(self, lane: Hashable, timestamps_micros: list[int], arrivals_micros: int | list[int]) -> Any:
         """What the rule keeps of some elements, or None; rules by partition accept an empty list of elements."""
         return None
 
-    def end(self, partition: Hashable) -> Any:
-        """What the rule keeps of the end of a partition, or None."""
-        return None
-
     def merge(self, parts: list[Any]) -> Any:
-        """Merges several results of `observe` and `end`."""
+        """Merges several results of `observe`."""
         return None
 
     @abstractmethod
@@ -71,56 +62,40 @@ class IngressRule(Rule):
         return None, {Lane.ALL: clock_micros}
 
 
-class Latest(NamedTuple):
-    """The largest event time of each lane that has not ended (at first, the minimum), and the number of ended lanes."""
-
-    micros: Mapping[Hashable, int] = {}
-    ended_count: int = 0
-
-
 @dataclass(frozen=True)
 class LatestRule(Rule):
     """The largest event time minus a delay, over all elements or of the partition that is furthest behind.
 
-    It keeps, for each lane, the largest event time and whether the lane has ended.
+    Its state is the largest event time of each lane.
     """
 
     delay_micros: int
     by_partition: bool = False
     at_least: int = 1
 
-    def start(self) -> Latest:
-        return Latest()
+    def start(self) -> Mapping[Hashable, int]:
+        return {}
 
     def observe(
         self, lane: Hashable, timestamps_micros: list[int], arrivals_micros: int | list[int]
-    ) -> dict[Hashable, tuple[int, bool]]:
-        return {lane: (max(timestamps_micros, default=MIN_MICROS), False)}
+    ) -> Mapping[Hashable, int]:
+        return {lane: max(timestamps_micros, default=MIN_MICROS)}
 
-    def end(self, partition: Hashable) -> dict[Hashable, tuple[int, bool]]:
-        """Ends the lane; nothing happens if it does not exist."""
-        return {partition: (MIN_MICROS, True)}
-
-    def merge(self, parts: list[dict[Hashable, tuple[int, bool]]]) -> dict[Hashable, tuple[int, bool]]:
+    def merge(self, parts: list[Mapping[Hashable, int]]) -> Mapping[Hashable, int]:
         merged = dict(parts[0])
         for part in parts[1:]:
-            for lane, (micros, ended) in part.items():
-                before_micros, ended_before = merged.get(lane, (MIN_MICROS, False))
-                merged[lane] = max(micros, before_micros), ended or ended_before
+            for lane, micros in part.items():
+                merged[lane] = max(micros, merged.get(lane, MIN_MICROS))
         return merged
 
     def advance(
-        self, state: Latest, seen: dict[Hashable, tuple[int, bool]] | None, clock_micros: int
-    ) -> tuple[Latest, Bounds]:
-        """Lanes that have just ended still count if no other lane is left, such as files that are read at once."""
-        lanes = self.merge([{lane: (micros, False) for lane, micros in state.micros.items()}, seen or {}])
-        still = {lane: micros for lane, (micros, ended) in lanes.items() if not ended}
-        counted = still or {lane: micros for lane, (micros, _) in lanes.items() if micros > MIN_MICROS}
-        bounds = {lane: micros - self.delay_micros for lane, micros in counted.items()}
-        ended_count = state.ended_count + len(lanes) - len(still)
-        if len(still) + ended_count < self.at_least:
+        self, state: Mapping[Hashable, int], seen: Mapping[Hashable, int] | None, clock_micros: int
+    ) -> tuple[Mapping[Hashable, int], Bounds]:
+        lanes = self.merge([state, seen or {}])
+        bounds = {lane: micros - self.delay_micros for lane, micros in lanes.items()}
+        if len(lanes) < self.at_least:
             bounds[Lane.UNSEEN] = MIN_MICROS
-        return Latest(still, ended_count), bounds
+        return lanes, bounds
 
 
 class Band(NamedTuple):
@@ -221,12 +196,12 @@ class CustomRule(Rule):
         return self.policy.start()
 
     def observe(self, lane: Hashable, timestamps_micros: list[int], arrivals_micros: int | list[int]) -> Any:
-        moment = Timestamp.from_micros
+        timestamp = Timestamp.from_micros
         if isinstance(arrivals_micros, int):
-            arrivals = [moment(arrivals_micros)] * len(timestamps_micros)
+            arrivals = [timestamp(arrivals_micros)] * len(timestamps_micros)
         else:
-            arrivals = list(map(moment, arrivals_micros))
-        return self.policy.summarize(list(zip(map(moment, timestamps_micros), arrivals, strict=True)))
+            arrivals = list(map(timestamp, arrivals_micros))
+        return self.policy.summarize(list(zip(map(timestamp, timestamps_micros), arrivals, strict=True)))
 
     def merge(self, parts: list[Any]) -> Any:
         return self.policy.merge(parts)

@@ -20,23 +20,13 @@ _FILES_MAX = 16
 
 @dataclass(frozen=True)
 class Beginning:
-    """The beginning of a file.
-
-    Attributes:
-        content: Its first bytes.
-        is_all: Whether there are no more.
-    """
+    """The beginning of a file."""
 
     content: bytes
-    is_all: bool
+    is_all: bool  # Whether this is the whole file.
 
 
 def beginnings(paths: Sequence[str]) -> Iterator[Beginning]:
-    """The beginnings of the first files.
-
-    Args:
-        paths: The files; compressed ones are read as what is in them.
-    """
     looked_at = paths[:_FILES_MAX]
     for path in looked_at:
         size = SAMPLE_BYTES // len(looked_at)
@@ -61,12 +51,9 @@ def all_content(paths: Sequence[str]) -> list[bytes] | None:
 def told_by_files(
     type_of: Callable[[Any, Sequence[str]], Any],
 ) -> Callable[[Any, SparkSession | None, str], Any]:
-    """Tells the type of a source's elements by its files on a local disk.
+    """Finds the type of a source's elements in its files on a local disk.
 
-    Whatever is wrong with a file is said when the pipeline opens it, with the step named; here it only has no types.
-
-    Args:
-        type_of: Tells the type by the source and the paths of its files.
+    A broken file has no type here; the pipeline reports it, with the step, when it opens the file.
     """
 
     def element_type(source: Any, spark: SparkSession | None, where: str) -> Any:

@@ -58,12 +58,7 @@ if hasattr(types, "TimeType"):  # Spark has it since 4.1.
 
 
 def hint_of_schema(schema: StructType, records: str, is_file: bool = False) -> Any:
-    """The type of the elements that rows of a schema become.
-
-    Args:
-        schema: The columns.
-        records: What an element is, ``"row"`` or ``"dict"``.
-        is_file: Whether it is the schema of a file, of which Spark takes every value for one that may be null.
+    """The type of the elements for rows of a schema; `is_file` means that Spark made every column nullable.
 
     >>> hint_of_schema(StructType().add("team", "string", False).add("tags", ArrayType(LongType())), "row")
     Row(team=<class 'str'>, tags=Union[<class 'NoneType'>, List[Union[<class 'NoneType'>, <class 'int'>]]])

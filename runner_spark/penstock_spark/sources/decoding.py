@@ -19,11 +19,10 @@ PartDecoder = Callable[[pa.RecordBatch, str], list[Any]]
 
 
 class ByFile:
-    """Decodes batches whose last columns tell the file of each row, and its place; a `StreamDecoder`.
+    """Decodes batches whose last columns contain the file of each row, and its place; a `StreamDecoder`.
 
-    Args:
-        decode: Decodes the other columns, for some rows of one file.
-        naming: What is known of the files by their names; the rows of those that are not meant are left out.
+    `decode` takes the other columns, for some rows of one file. Rows of files that `naming` excludes are
+    dropped.
 
     >>> from penstock_spark.sources.stream_files import CHANGED, START
     >>> decode = ByFile(lambda batch, file: batch.column(0).to_pylist(), Naming())
@@ -39,7 +38,6 @@ class ByFile:
         self._naming = naming
 
     def __call__(self, batch: pa.RecordBatch) -> list[tuple[Place, list[Any]]]:
-        """The elements of each file, or piece of a file, in the batch."""
         first = batch.schema.names.index(FILE)
         rows, parts = batch.select(range(first)), []
         for (name, offset, *changed), start, end in runs_of(batch.columns[first:]):
@@ -50,10 +48,7 @@ class ByFile:
 
 
 class ByOffset:
-    """Decodes batches of a queue whose rows tell their topic, partition and offset there; a `StreamDecoder`.
-
-    Args:
-        decode: Decodes rows.
+    """Decodes batches of a queue with topic, partition and offset in each row; a `StreamDecoder`.
 
     >>> rows = {"topic": ["t"] * 3, "partition": [0, 0, 1], "offset": [7, 8, 3], "value": ["a", "b", "c"]}
     >>> ByOffset(lambda batch: batch.column(3).to_pylist())(pa.RecordBatch.from_pydict(rows))
@@ -66,7 +61,6 @@ class ByOffset:
         self._decode = decode
 
     def __call__(self, batch: pa.RecordBatch) -> list[tuple[Place, list[Any]]]:
-        """The elements of each partition in the batch."""
         *names, offset = self.COLUMNS
         offsets = batch.column(offset)
         return [
@@ -76,7 +70,7 @@ class ByOffset:
 
 
 def runs_of(columns: Sequence[pa.Array]) -> Iterator[tuple[tuple[Any, ...], int, int]]:
-    """The runs of rows that have the same in all of some columns, as (what they have, first row, last row + 1).
+    """The runs of rows with equal values in all of these columns, as (values, first row, last row + 1).
 
     >>> list(runs_of([pa.array(["a", "a", "a", "b"]), pa.array([1, 2, 2, 2])]))
     [(('a', 1), 0, 1), (('a', 2), 1, 3), (('b', 2), 3, 4)]
@@ -90,22 +84,15 @@ def runs_of(columns: Sequence[pa.Array]) -> Iterator[tuple[tuple[Any, ...], int,
 
 @dataclass(frozen=True)
 class Careful:
-    """Decodes rows, and gives a `Rejected` for each that cannot be decoded; a `PartDecoder`.
+    """Decodes rows, with a `Rejected` for each row that it cannot decode; a `PartDecoder`."""
 
-    Attributes:
-        decode: Decodes many rows or one.
-        raw: The column with what was there.
-        has_rejects: Whether rows may be rejected; otherwise what `decode` raises is an error of the step.
-        where: The step.
-    """
-
-    decode: PartDecoder
-    raw: str
+    decode: PartDecoder  # Decodes many rows or one.
+    raw: str  # The column with the original text or bytes.
+    # Whether rows may be rejected; otherwise, an exception of `decode` is an error of the step.
     has_rejects: bool
     where: str
 
     def __call__(self, batch: pa.RecordBatch, file: str) -> list[Any]:
-        """The elements of some rows of a file."""
         try:
             return self.decode(batch, file)
         except Exception as error:

@@ -10,11 +10,11 @@ from penstock_spark.sources.scan import Scan
 
 
 def rows_of(frame: DataFrame, where: str) -> Scan:
-    """The rows of a frame; ValueError if they are not fields of Rows, or never end."""
+    """The rows of a frame; ValueError if they cannot be Rows, or never end."""
     if frame.isStreaming:
         raise ValueError(
             three_parts(
-                "the DataFrame is a streaming one",
+                "the DataFrame is a stream",
                 where=where,
                 hint="read it with spark.read, not readStream",
             )
@@ -24,12 +24,12 @@ def rows_of(frame: DataFrame, where: str) -> Scan:
 
 
 def check_names(frame: DataFrame, where: str) -> None:
-    """Raises ValueError if two columns have one name: they cannot both be fields of a Row."""
+    """Raises ValueError if two columns have one name: a Row cannot have both."""
     twice = sorted({name for name in frame.columns if frame.columns.count(name) > 1})
     if twice:
         raise ValueError(
             three_parts(
-                f"the columns {', '.join(twice)} are there twice",
+                f"the columns {', '.join(twice)} occur twice",
                 where=where,
                 hint="rename them, e.g. with toDF()",
             )

@@ -9,19 +9,16 @@ from pyspark.sql import functions as F
 
 
 def head_column() -> Column:
-    """A number that stands for the file, in rows of its first split; null in all others."""
+    """A number for the file, in rows of its first split; null in all others."""
     return F.when(F.col("_metadata.file_block_start") == 0, F.xxhash64("_metadata.file_path"))
 
 
 class Headers:
     """Finds the header lines of files among the rows of a task.
 
-    They are the first rows that carry a file's number. Spark gives the rows of a split in order and one split after the
-    other, and only a file's first split carries a number, so a change of the number is a new file. (A header must fit
-    into the first split: ``spark.sql.files.maxPartitionBytes``, 128 MB unless set.)
-
-    Args:
-        count: The number of header lines of each file.
+    They are the first rows with a file's number. Spark gives the rows of a split in order and one split after
+    the other, and only a file's first split carries a number, so a change of the number starts a file. (A
+    header must fit into the first split: ``spark.sql.files.maxPartitionBytes``, 128 MB unless set.)
 
     >>> headers = Headers(1)
     >>> headers.rest(pa.array([7, 7, 8])).to_pylist(), headers.rest(pa.array([8, None])) is None
@@ -34,7 +31,7 @@ class Headers:
         self._left = 0
 
     def rest(self, heads: pa.Array) -> pa.Array | None:
-        """Which of the next rows, with these numbers, are no header lines; None if all of them are not."""
+        """Which rows, with these numbers, are not header lines; None if no row is a header line."""
         if heads.null_count == len(heads) or (
             not self._left and pc.all(pc.equal(heads, self._file or 0)).as_py()
         ):

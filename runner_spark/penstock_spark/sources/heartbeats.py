@@ -17,18 +17,13 @@ _SECOND_MICROS = 1_000_000
 
 
 class Heartbeat(NamedTuple):
-    """What is due in one second.
+    """The elements that are due in one second."""
 
-    Attributes:
-        until_micros: The end of the second. It has passed by the clock when the heartbeat comes.
-        elements: The elements that are due in it, in order, with their event times. What was due before the query
-            started for the first time is in its first second.
-        is_over: Whether nothing comes after them.
-    """
-
-    until_micros: int
+    until_micros: int  # The end of the second, which the clock has passed when the heartbeat comes.
+    # The elements in order, with their event times. The first second also has what was due before the query
+    # first started.
     elements: list[TimestampedValue[Any]]
-    is_over: bool
+    is_over: bool  # Whether nothing comes later.
 
 
 BeatDecoder = Callable[[pa.RecordBatch], list[Heartbeat]]
@@ -36,25 +31,16 @@ BeatDecoder = Callable[[pa.RecordBatch], list[Heartbeat]]
 
 @dataclass(frozen=True)
 class HeartbeatScan:
-    """An open source that follows the clock.
+    """An open source that follows the clock."""
 
-    Attributes:
-        frame: A row for each second since the query started for the first time, in order; after a restart, a row for
-            each second that was missed.
-        make_decoder: Called once in each task.
-    """
-
+    # A row for each second since the query first started, in order; after a restart, also for each missed
+    # second.
     frame: DataFrame
-    make_decoder: Callable[[], BeatDecoder]
+    make_decoder: Callable[[], BeatDecoder]  # Called once in each task.
 
 
 def open_heartbeats(source: ScheduledSource, spark: SparkSession) -> HeartbeatScan:
-    """Opens a source that follows the clock, such as a ``PeriodicSource`` or a ``SequenceSource``.
-
-    Args:
-        source: The description.
-        spark: The session that reads it.
-    """
+    """Opens a source that follows the clock, such as a ``PeriodicSource`` or a ``SequenceSource``."""
     rate = spark.readStream.format("rate").options(rowsPerSecond=1, numPartitions=1).load()
     heartbeats = rate.select("value", F.unix_micros("timestamp").alias("timestamp_micros"))
     return HeartbeatScan(heartbeats, lambda: _Beats(source))
@@ -77,7 +63,6 @@ class _Beats:
     source: ScheduledSource
 
     def __call__(self, batch: pa.RecordBatch) -> list[Heartbeat]:
-        """A heartbeat for each row."""
         rows = zip(
             batch.column("value").to_pylist(), batch.column("timestamp_micros").to_pylist(), strict=True
         )

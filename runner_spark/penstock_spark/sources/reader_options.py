@@ -30,7 +30,7 @@ _OF_FORMAT = {
 
 
 def check_file_options(options: Iterable[tuple[str, Any]], where: str) -> None:
-    """Raises ValueError for an option that no stream of files has, or a value that it cannot have.
+    """Raises ValueError for an unknown option of a stream of files, or for an impossible value.
 
     >>> check_file_options([("maxFilesPerTrigger", 5), ("latestfirst", True)], "at step 'Read'")
     >>> check_file_options([("maxFilePerTrigger", 5)], "at step 'Read'")
@@ -49,11 +49,11 @@ def check_file_options(options: Iterable[tuple[str, Any]], where: str) -> None:
 
 
 def file_options(given: Iterable[tuple[str, Any]]) -> dict[str, Any]:
-    """The options of a stream of files, with those whose defaults are not ours.
+    """The options of a stream of files, with our own defaults.
 
-    By default Spark passes over, without a word, a file that is a week older than the newest one that it has seen; and
-    where the path of a file has a character such as [ or * in it, Spark 4.3 reads all files of the micro-batch several
-    times, unless it looks into folders of folders, and takes no columns from their names.
+    By default Spark silently skips a file that is a week older than the newest one that it has seen. If the
+    path of a file contains a character such as [ or *, Spark 4.3 reads all files of the micro-batch several
+    times, unless it searches folders recursively and takes no columns from their names.
 
     >>> file_options([("maxFilesPerTrigger", 5), ("maxfileage", "1d")])
     {'recursiveFileLookup': True, 'maxFilesPerTrigger': 5, 'maxfileage': '1d'}
@@ -64,7 +64,7 @@ def file_options(given: Iterable[tuple[str, Any]]) -> dict[str, Any]:
 
 
 def check_format_options(format: str, options: Iterable[tuple[str, Any]], where: str) -> None:
-    """Raises ValueError for an option that a format of Spark's own has not; others know their options themselves.
+    """Raises ValueError for an unknown option of one of Spark's own formats; other formats check theirs.
 
     >>> check_format_options("rate", [("rowsPerSecond", 5)], "at step 'Read'")
     >>> check_format_options("kafka", [("kafka.bootstrap.servers", "one:9092")], "at step 'Read'")
@@ -90,7 +90,7 @@ def _check_numbers(given: Mapping[str, Any], where: str) -> None:
     numbers = {name.lower() for name in _NUMBERS}
     for name, value in given.items():
         if name.lower() in numbers and (isinstance(value, bool) or not _is_positive(value)):
-            what = f"the option {name} is {value!r}, which is no whole number above 0"
+            what = f"the option {name} is {value!r}, which is not a whole number above 0"
             raise ValueError(three_parts(what, where=where, hint=f"write {name}=100, for example"))
 
 

@@ -32,11 +32,7 @@ _HINT = "check the options, the schema and the path"
 
 @contextmanager
 def refusals(source: str, where: str) -> Iterator[None]:
-    """Turns what Spark raises within the block into a ValueError of three parts.
-
-    Args:
-        source: The source, as `explain` shows it.
-        where: The step.
+    """Turns Spark's exceptions within the block into a ValueError of three parts.
 
     >>> with refusals("spark rate", "at step 'Read' (game.py:41)"):
     ...     raise PySparkException("[A_CLASS] The option 'rowsPerSecond' must be positive. SQLSTATE: 42K03")
@@ -60,7 +56,7 @@ def refusals(source: str, where: str) -> Iterator[None]:
 
 
 def _sentence(said: str) -> str:
-    """The first line of what Spark says, without the names and numbers of its error classes."""
+    """The first line of Spark's message, without the names and numbers of error classes."""
     line = said.partition("\n")[0].partition(" SQLSTATE:")[0]
     if line.startswith("["):
         line = line.partition("] ")[2] or line

@@ -20,27 +20,23 @@ source gives; or everything, with an empty place, if they come as they are read.
 
 
 def _nothing_to_check() -> None:
-    """What is read cannot become less unnoticed."""
+    """What is read cannot shrink unnoticed."""
 
 
 @dataclass(frozen=True)
 class Scan:
-    """An open source.
-
-    Attributes:
-        frame: What Spark reads; its columns are the decoder's business.
-        make_decoder: Called once in each task. Gives a function from each Arrow batch, which come in the
-            order of the partition, to the list of its elements. It may keep state from batch to batch.
-        in_parts: Whether the function gives an iterator of such lists, since a row may stand for very many elements.
-        check: Raises OSError if what was found cannot have been read as a whole, since it is less now; called when all
-            is read, because Spark takes a file that has become shorter for a file with fewer lines.
-        bounds: How many rows the frame has, and how large the numbers in its columns are, as far as files tell.
-    """
+    """An open source."""
 
     frame: DataFrame
+    # Called once in each task. Gives a function from each Arrow batch, in the order of the partition, to the
+    # list of its elements. It may keep state between batches.
     make_decoder: Callable[[], Callable[[pa.RecordBatch], Any]]
+    # Whether the function gives an iterator of lists, since a row may stand for very many elements.
     in_parts: bool = False
+    # Called when all is read; raises OSError if a file has shrunk, because Spark takes it for a file with
+    # fewer lines.
     check: Callable[[], None] = _nothing_to_check
+    # The number of rows, and the range of numbers in columns, as far as files show them.
     bounds: Bounds = UNBOUNDED
 
     @property
@@ -51,7 +47,7 @@ class Scan:
 
 @dataclass(frozen=True)
 class _Whole:
-    """Makes a reader of a decoder, which gives one list for each batch."""
+    """Makes a reader of a decoder that gives one list for each batch."""
 
     make_decoder: Callable[[], Decoder]
 
@@ -62,38 +58,26 @@ class _Whole:
 
 @dataclass(frozen=True)
 class StreamScan:
-    """An open unbounded source.
+    """An open unbounded source."""
 
-    Attributes:
-        frame: What Spark reads; its columns, each with a name of its own, are the decoder's business.
-        make_decoder: Called once in each task, which reads batches in the order of the partition.
-    """
-
-    frame: DataFrame
+    frame: DataFrame  # Only the decoder knows its columns, whose names differ.
+    # Called once in each task, which reads batches in the order of the partition.
     make_decoder: Callable[[], StreamDecoder]
 
 
 @dataclass(frozen=True)
 class Rejected:
-    """Stands among the elements for something that could not be parsed, if the source has an output for that.
+    """Takes the place of an element that could not be parsed, if the source has an output for rejects."""
 
-    Attributes:
-        raw: What was there: a line as text, or bytes where they are not even text.
-        error: Why it is no element.
-    """
-
-    raw: Any
-    error: Exception
+    raw: Any  # The original line as text, or as bytes if it is not text.
+    error: Exception  # Why it could not be parsed.
 
 
 def with_plain_names(
     frame: DataFrame, make_decoder: Callable[[], Any]
 ) -> tuple[DataFrame, Callable[[], Any]]:
-    """The same for PySpark, which hands no column to Python that has a dot or a backquote in its name.
-
-    Args:
-        frame: What Spark reads.
-        make_decoder: Makes a function of its batches.
+    """The same frame and decoder for PySpark, which passes Python no column with a dot or a backquote in its
+    name.
     """
     names = tuple(frame.columns)
     if frozenset("".join(names)).isdisjoint(".`"):
@@ -103,7 +87,7 @@ def with_plain_names(
 
 @dataclass(frozen=True)
 class _Renamed:
-    """Makes decoders that see the names that columns have in truth."""
+    """Makes decoders that see the original names of columns."""
 
     make_decoder: Callable[[], Any]
     names: tuple[str, ...]

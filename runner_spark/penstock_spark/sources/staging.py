@@ -48,20 +48,9 @@ def stage_bounded(
     dumps: Callable[[Any], bytes] = dumps_with_code,
     sys_path: tuple[str, ...] = (),
 ) -> None:
-    """Reads a bounded source into a folder. Does nothing if an earlier call has done that to the end.
+    """Reads a bounded source into a folder, unless an earlier call has finished that.
 
-    A call that was cut off leaves no mark that it is complete, and the next one starts anew.
-
-    Args:
-        scan: The open source.
-        folder: A folder of its own, on any file system that Spark reaches.
-        where: The step, for errors.
-        dumps: Pickles the decoder for the workers.
-        sys_path: Folders that the driver imports from and the workers should too.
-
-    Raises:
-        RunnerError: The clock of the file system stands still.
-        Exception: Whatever reading raises.
+    An interrupted call leaves no mark of completeness, and the next call starts anew.
     """
     spark = scan.frame.sparkSession
     files, complete = HadoopFiles(spark, folder), f"{folder}/_complete"
@@ -82,16 +71,7 @@ def stage_bounded(
 
 
 def open_staged(spark: SparkSession, folder: str, options: Iterable[tuple[str, Any]] = ()) -> DataFrame:
-    """The pages of a folder that `stage_bounded` has filled, as a stream; its last file has the mark of the end.
-
-    Args:
-        spark: The session that reads.
-        folder: The folder.
-        options: Limits for each micro-batch: maxFilesPerTrigger or maxBytesPerTrigger.
-
-    Raises:
-        ValueError: An option is none.
-    """
+    """The pages of a folder that `stage_bounded` has filled, as a stream; its last file has the end mark."""
     check_file_options(options, f"at the folder {folder}")
     reader = spark.readStream.format("parquet").schema(PAGES).options(**file_options(options))
     pages = reader.load(f"{escaped(folder)}/pages")
@@ -99,7 +79,9 @@ def open_staged(spark: SparkSession, folder: str, options: Iterable[tuple[str, A
 
 
 def _write_end(files: HadoopFiles, pages: str, where: str) -> None:
-    """Adds the file with the mark of the end, which must be the latest: streams read files by when they changed."""
+    """Adds the file with the end mark, which must be the latest: streams read files in the order of their
+    changes.
+    """
     content = io.BytesIO()
     pq.write_table(pa.table({"value": [None], "last": [True]}, _SCHEMA), content)
     latest_millis = max(files.changed_millis(pages).values(), default=0)
@@ -110,7 +92,7 @@ def _write_end(files: HadoopFiles, pages: str, where: str) -> None:
             return
         clock.sleep(_CLOCK_PAUSE_SECONDS)
     raise RunnerError(
-        f"a file that is written to {pages} now counts as older than others that are there",
+        f"a file that is written to {pages} has an older time than the files that are there",
         where=where,
         hint="correct the clock of that file system, or name another checkpoint_location",
     )
@@ -160,7 +142,7 @@ class Pages:
         self._count = _FIRST_PAGE_ELEMENTS
 
     def add(self, values: list[Any]) -> Iterator[bytes]:
-        """The pages that more elements fill."""
+        """The pages that more elements complete."""
         self._waiting += values
         start = 0
         while len(self._waiting) - start >= self._count:
@@ -170,7 +152,6 @@ class Pages:
         del self._waiting[:start]
 
     def rest(self) -> Iterator[bytes]:
-        """The last page, if anything is left."""
         if self._waiting:
             yield from self._encoded(self._waiting)
         self._waiting = []

@@ -38,8 +38,8 @@ _ROOT = "^[^/]*:(//[^/]*)?"
 def place_columns(stream: StreamSource) -> list[Column]:
     """The columns `PLACE`.
 
-    Files are read in the order in which they have changed. The elements of a recorded log have an order that depends on
-    the log alone, which may have been copied since: that of the files' names.
+    Files are read in the order in which they have changed. A recorded log may have been copied, so the
+    elements of a log are in the order of the files' names.
     """
     columns = [F.col("_metadata.file_path").alias(FILE), F.col("_metadata.file_block_start").alias(START)]
     if stream.arrival_time is None:
@@ -49,56 +49,46 @@ def place_columns(stream: StreamSource) -> list[Column]:
 
 @dataclass(frozen=True)
 class Naming:
-    """What is known of the files of a pattern by their names.
-
-    Attributes:
-        namer: Turns Spark's names of the files into the user's form.
-        depths: How many slashes the path of a file has that is meant; None if all are.
+    """What the names of files show.
 
     >>> naming = Naming(Namer(None, None), (2,))
     >>> [naming.name(name) for name in ("s3://bucket/logs/may.txt", "s3://bucket/logs/old/may.txt")]
     ['s3://bucket/logs/may.txt', None]
     """
 
+    # Turns Spark's names of the files into the user's form.
     namer: Namer = field(default_factory=lambda: Namer(None, None))
+    # The possible numbers of slashes in a matching file's path; None for any.
     depths: tuple[int, ...] | None = None
 
     def name(self, spark_name: str) -> str | None:
-        """The user's name of a file; None if it is not meant, but in a folder that has a name like a file's."""
+        """The user's name of a file; None if only a folder on its path matches the pattern."""
         depth = re.sub(_ROOT, "", spark_name).count("/")
         return self.namer(spark_name) if self.depths is None or depth in self.depths else None
 
 
 @dataclass(frozen=True)
 class StreamFiles:
-    """The files that match a pattern, those that come later too.
+    """The files that match a pattern, now and later."""
 
-    Attributes:
-        pattern: As the user wrote it. Without wildcards it is a file, or a folder whose files are meant.
-        glob: The same for Hadoop's file systems.
-        depths: How many slashes the path of such a file has. Spark also reads what is in a folder that matches.
-        options: Options of Spark's file stream.
-        where: The step, for errors.
-    """
-
+    # As the user wrote it. Without wildcards, it names a file, or a folder whose files are meant.
     pattern: str
-    glob: str
+    glob: str  # The same for Hadoop's file systems.
+    # The numbers of slashes in such a path. Spark also reads the content of a matching folder.
     depths: tuple[int, ...]
-    options: tuple[tuple[str, Any], ...]
+    options: tuple[tuple[str, Any], ...]  # Options of Spark's file stream.
     where: str
 
     def load(self, reader: DataStreamReader, format: str) -> DataFrame:
-        """The files through one of Spark's readers, and with them what is deeper; `Naming` tells them apart."""
+        """The files through one of Spark's readers, with files in deeper folders; `Naming` tells them apart."""
         reader = reader.options(**file_options(self.options))
         with refusals(f"{format} {self.pattern}", self.where):
             return reader.format(format).load(self.glob)
 
     def naming(self) -> Naming:
-        """What the workers know of the files by their names."""
         return Naming(Files(self.pattern, ()).namer(), self.depths)
 
     def present(self, spark: SparkSession) -> Files:
-        """The first of the files that are there now, by name."""
         with refusals(f"files {self.pattern}", self.where):
             found: tuple[str, ...] = ()
             if not _WILDCARD.search(self.pattern):
@@ -109,16 +99,7 @@ class StreamFiles:
 
 
 def stream_files(stream: StreamSource, path: Any, where: str) -> StreamFiles:
-    """The files of a source.
-
-    Args:
-        stream: The description, for its options.
-        path: The pattern, or a ValueProvider of it. Without a scheme it is local, as in Beam.
-        where: The step, for errors.
-
-    Raises:
-        ValueError: The path has no value, Spark's file stream cannot watch the pattern, or an option is none.
-    """
+    """The files of a source; a pattern without a scheme is local, as in Beam."""
     check_file_options(stream.options, where)
     pattern = known_path(path)
     if pattern is None:
@@ -168,12 +149,5 @@ def _check_visible(pattern: str, where: str) -> None:
 
 
 def no_schema(parts: str, files: StreamFiles, hint: str) -> ValueError:
-    """The error of a stream of files whose schema nothing tells.
-
-    Args:
-        parts: What the schema would have: fields, or columns.
-        files: The files.
-        hint: What to do.
-    """
-    what = f"nothing tells the {parts} of {files.pattern}: no file there has any yet"
+    what = f"the {parts} of {files.pattern} are unknown: no file there has any yet"
     return ValueError(three_parts(what, where=files.where, hint=hint))

@@ -1,4 +1,4 @@
-"""What arrives at a grouping at one moment, from all producers: to the machines, one by one or combined."""
+"""Passes what arrives at a grouping at one logical time to the machines, one by one or combined."""
 
 from __future__ import annotations
 
@@ -17,7 +17,6 @@ from penstock_spark.worker.messages import Message, Part
 
 
 def by_grouping(parts: Iterable[tuple[str, Part, Message]]) -> dict[str, list[tuple[Part, Message]]]:
-    """The parts of a moment, by the label of their grouping."""
     groups: dict[str, list[tuple[Part, Message]]] = {}
     for label, part, message in parts:
         groups.setdefault(label, []).append((part, message))
@@ -25,14 +24,9 @@ def by_grouping(parts: Iterable[tuple[str, Part, Message]]) -> dict[str, list[tu
 
 
 def arrive(keys: KeyTable, parts: Iterable[tuple[Part, Message]], times: Times) -> Iterator[Fired]:
-    """What comes of all that arrives at one moment.
+    """The results of all that arrives at one logical time; the parts are in the order of their producers.
 
-    What several tasks have combined is one arrival for each key and window, whoever it comes from.
-
-    Args:
-        keys: The keys of the grouping.
-        parts: All of the moment, in the order of their producers, each with the message that it was in.
-        times: The watermark and the clock.
+    What several tasks have combined is one arrival for each key and window.
     """
     parts = list(parts)
     keys.read(name for part, _ in parts for name in part.names)
@@ -60,7 +54,6 @@ def elements_of(parts: Iterable[tuple[Part, Message]]) -> Iterator[tuple[Any, El
 
 
 def _elements(batch: Batch) -> Iterator[Element]:
-    """The elements of a batch, one by one."""
     full, panes = batch.expanded(), batch.panes
     kinds = [pane.kind for pane in panes] if isinstance(panes, list) else repeat(panes.kind, len(full.values))
     rows: Any = zip(full.values, full.timestamps, full.windows, kinds, strict=True)  # type: ignore[arg-type]

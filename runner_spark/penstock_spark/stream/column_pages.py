@@ -1,6 +1,6 @@
 """The state of many keys in pages, window by window: a page has for each window the cells of its keys, as columns.
 
-Inside of a page each window stays pickled by itself: one for which nothing comes costs nothing.
+Inside a page each window is pickled separately: a window without arrivals costs nothing.
 """
 
 from __future__ import annotations
@@ -27,21 +27,13 @@ Keys = dict[bytes, Any]
 
 
 class StoredColumn(NamedTuple):
-    """A window in a page.
+    """A window in a page."""
 
-    Attributes:
-        content: Its cells, pickled.
-        size: Their number.
-        fresh: The number of those with something new.
-        alarm_micros: Where the watermark must be for something to happen to it.
-        due_micros: When the first of its keys is due by the clock; None if none is.
-    """
-
-    content: bytes
-    size: int
-    fresh: int
-    alarm_micros: int
-    due_micros: int | None
+    content: bytes  # Its cells, pickled.
+    size: int  # The number of cells.
+    fresh: int  # The number of cells with something new.
+    alarm_micros: int  # The watermark at which the window needs attention.
+    due_micros: int | None  # When the first of its keys is due by the clock, if any is.
 
 
 class ColumnPage(dict[BoundedWindow, StoredColumn]):
@@ -53,9 +45,10 @@ class ColumnPage(dict[BoundedWindow, StoredColumn]):
         return max((stored.size for stored in self.values()), default=0)
 
     def encoded(self) -> tuple[bytes, dict[Domain, int], int]:
-        """The page as bytes, when the first of its windows is due in each domain, and no hold.
+        """The page as bytes, the time of its first due window in each domain, and no hold.
 
-        A window is held back to its last moment, and the watermark does not pass that before it fires.
+        A window holds the watermark back to its end, which the watermark does not pass before the window
+        fires.
         """
         items = [
             (
@@ -67,18 +60,12 @@ class ColumnPage(dict[BoundedWindow, StoredColumn]):
         alarms = [stored.alarm_micros for stored in self.values()]
         dues = [stored.due_micros for stored in self.values() if stored.due_micros is not None]
         by_domain: dict[Domain, list[int]] = {WATERMARK: alarms, CLOCK: dues}
-        earliest = {domain: min(moments) for domain, moments in by_domain.items() if moments}
+        earliest = {domain: min(times) for domain, times in by_domain.items() if times}
         return dumps((_VERSION, items)), earliest, NOTHING
 
 
 def stored_column(cells: Cells, keys: Keys, alarm_micros: int) -> StoredColumn:
-    """A window as it is kept in a page.
-
-    Args:
-        cells: Those of the keys of the page.
-        keys: The keys of those that are not self-contained, at least, by name.
-        alarm_micros: Where the watermark must be for something to happen to the window.
-    """
+    """A window as a page stores it; `keys` has at least the keys that are not self-contained, by name."""
     columns = [list(column) for column in zip(*cells.values(), strict=True)]
     fresh, dues = columns[FRESH], columns[DUE]
     carried = {name: keys[name] for name in cells if not key_is_self_contained(name)}
@@ -94,14 +81,13 @@ def stored_column(cells: Cells, keys: Keys, alarm_micros: int) -> StoredColumn:
 
 
 def cells_of(content: bytes) -> tuple[Cells, Keys]:
-    """The cells of a stored window, and the keys that their names do not tell."""
     names, columns, carried = pickle.loads(content)
     values = [column if type(column) is list else repeat(column[0]) for column in columns]
     return dict(zip(names, zip(*values, strict=False), strict=False)), carried
 
 
 def _collapsed(column: list[Any], is_ours: bool) -> list[Any] | tuple[Any]:
-    """A column whose values are all the same, as a 1-tuple of it; of what users hold, only if that is nothing.
+    """A column of equal values as a 1-tuple of the value; the user's values only if they are all None.
 
     >>> _collapsed([3, 3], True), _collapsed([1, True], False)
     ((3,), [1, True])
@@ -111,13 +97,7 @@ def _collapsed(column: list[Any], is_ours: bool) -> list[Any] | tuple[Any]:
 
 
 class ColumnPages(Pages[ColumnPage]):
-    """The pages of the windows of one grouping in one shard, in one micro-batch.
-
-    Args:
-        store: Where they are kept.
-        notes: What is known of them from the last micro-batch, changed in place; empty if there was nothing.
-        spread: By what hashes are divided first, so that the keys of one shard use all of its pages.
-    """
+    """The pages of one grouping's windows in one shard, in one micro-batch."""
 
     def __init__(self, store: Store, notes: PageNotes, spread: int) -> None:
         notes.by_window = notes.by_window or not len(notes)
@@ -136,7 +116,6 @@ class ColumnPages(Pages[ColumnPage]):
             page[window] = stored
 
     def save(self) -> None:
-        """Writes the windows that have changed."""
         self.notes.keys += sum(self.page(number).keys_in_window for number in self._changed)
         super().save()
 
@@ -156,21 +135,16 @@ class ColumnPages(Pages[ColumnPage]):
 
 
 def _size_of(stored: StoredColumn | None) -> int:
-    """Roughly what a window takes in a page, in bytes."""
     return 0 if stored is None else len(stored.content) + _WINDOW_BYTES
 
 
 def is_of_columns(encoded: bytes) -> bool:
-    """Whether a page is of columns of windows, as far as its first bytes tell."""
+    """Whether the first bytes of a page show columns of windows."""
     return _VERSION.encode() in encoded[:32]
 
 
 def page_of(encoded: bytes) -> ColumnPage:
-    """A page of its bytes.
-
-    Raises:
-        ValueError: They are of another version.
-    """
+    """Decodes a page; ValueError if it has another version."""
     if not encoded:
         return ColumnPage()
     version, *content = pickle.loads(encoded)

@@ -1,7 +1,7 @@
 """The windows of one grouping in one shard, with the cells of all keys that have been read: who is due next, and where.
 
-As in `penstock_spark.stream.keys`, a page that has not been read is known by when the earliest of its windows is due.
-Of a page that has been read, a window is unpickled when something comes for it, or when it is due.
+As in `penstock_spark.stream.keys`, it knows of an unread page only when the earliest of its windows is due. It
+unpickles a window of a page that has been read when it has arrivals, or when it is due.
 """
 
 from __future__ import annotations
@@ -27,24 +27,16 @@ Fired = Batch | tuple[Any, list[Dropped]]
 
 
 class LiveColumn:
-    """A window that something is known of.
-
-    Attributes:
-        column: Its cells, as far as they have been unpickled.
-        stored: The rest of those that have been read, by page.
-        stored_fresh: The number of cells in them with something new.
-        touched: The pages that hold the cells of `column`, or did.
-        noted_due: The moment of the clock that was noted last.
-    """
+    """A window with known cells."""
 
     __slots__ = ("column", "noted_due", "stored", "stored_fresh", "touched")
 
     def __init__(self, column: WindowColumn) -> None:
-        self.column = column
-        self.stored: dict[int, StoredColumn] = {}
-        self.stored_fresh = 0
-        self.touched: set[int] = set()
-        self.noted_due: int | None = None
+        self.column = column  # Its unpickled cells.
+        self.stored: dict[int, StoredColumn] = {}  # The other cells that have been read, by page.
+        self.stored_fresh = 0  # The number of these cells with something new.
+        self.touched: set[int] = set()  # The pages that hold the cells of `column`, or did.
+        self.noted_due: int | None = None  # The last time of the clock that was noted.
 
 
 class _KeyNames(dict[bytes, Any]):
@@ -56,16 +48,11 @@ class _KeyNames(dict[bytes, Any]):
 
 
 _Entry = tuple[int, int, LiveColumn]
-"""A moment, a number that tells entries apart, and the window that it is of."""
+"""A time, a number that distinguishes entries, and the window."""
 
 
 class Columns:
-    """The windows of one grouping.
-
-    Args:
-        machine: The grouping's machine.
-        pages: The cells that have been there before.
-    """
+    """The windows of one grouping."""
 
     def __init__(self, machine: ColumnMachine, pages: ColumnPages) -> None:
         self.machine = machine
@@ -76,15 +63,10 @@ class Columns:
         self._gone: list[LiveColumn] = []
         self._numbers = count()
         self._due: dict[Domain, list[_Entry]] = {WATERMARK: [], CLOCK: []}
-        self._unread = {domain: Unread(moments) for domain, moments in pages.notes.alarms.items()}
+        self._unread = {domain: Unread(times) for domain, times in pages.notes.alarms.items()}
 
     def arrive(self, parts: Iterable[tuple[Part, Message]], times: Times) -> Iterator[Fired]:
-        """What comes of all that arrives at one moment: first what comes one by one, then what has been combined.
-
-        Args:
-            parts: All of the moment, in the order of their producers, each with the message that it was in.
-            times: The watermark and the clock.
-        """
+        """The results of all that arrives at one logical time: single elements first, then combined ones."""
         parts = list(parts)
         self._find(name for part, _ in parts for name in part.names)
         together: dict[BoundedWindow, list[Part]] = {}
@@ -101,11 +83,10 @@ class Columns:
             yield from self._together(window, together[window], times)
 
     def signal(self, name: str, times: Times) -> Iterator[Fired]:
-        """Nothing: no trigger that columns are for waits for a signal."""
+        """Nothing: no trigger with columns waits for a signal."""
         return iter(())
 
     def advance_watermark(self, times: Times) -> Iterator[Fired]:
-        """The watermark has moved: what is due by it, in order of time."""
         now_micros, machine = times.watermark_micros, self.machine
         due = [
             (micros, live.column.window, live)
@@ -127,7 +108,6 @@ class Columns:
                 self._note(WATERMARK, machine.next_micros(live.column), live)
 
     def advance_clock(self, times: Times) -> Iterator[Fired]:
-        """The clock has moved: what is due by it, in order of time."""
         now_micros = times.clock_micros
         due: dict[tuple[int, BoundedWindow], LiveColumn] = {}
         for _, live in self._taken(CLOCK, now_micros):
@@ -147,22 +127,20 @@ class Columns:
                 yield self._fired(firing)
 
     def end_micro_batch(self, times: Times) -> Iterator[Fired]:
-        """Not asked for: where micro-batches are rounds by themselves, each key has a machine."""
+        """Never called: if micro-batches are rounds, each key has a machine."""
         raise AssertionError("columns have no rounds")
 
     def next_clock_alarm(self) -> int | None:
-        """A moment before which nothing is due by the clock; None if nothing ever is."""
         entries, unread = self._due[CLOCK], self._unread.get(CLOCK)
         known = entries[0][0] if entries else NOTHING
         micros = known if unread is None else min(known, unread.earliest())
         return None if micros == NOTHING else micros
 
     def hold_micros(self) -> int | None:
-        """Nothing: a window is held back to its last moment, and the watermark does not pass that before it fires."""
+        """None: a window holds the watermark back to its end, which the watermark does not pass before it fires."""
         return None
 
     def save(self) -> None:
-        """Writes the windows that have changed, page by page. Nothing else is asked after that."""
         for live in self._gone:
             for number in live.touched:
                 self.pages.put(number, live.column.window, None)
@@ -186,7 +164,6 @@ class Columns:
             self.pages.put(number, column.window, stored)
 
     def _find(self, names: Iterable[bytes]) -> None:
-        """Reads the pages of keys that something has come for, all at once."""
         page_of = self._page_of
         new = [name for name in dict.fromkeys(names) if name not in page_of]
         by_number = self.pages.by_number(new)
@@ -229,7 +206,7 @@ class Columns:
         self._note_arrival(live)
 
     def _united(self, parts: list[Part]) -> Part:
-        """One part, in which each key is once, in order."""
+        """One part, in which each key occurs once, in order."""
         merge = self.machine.holding.merge
         found: dict[bytes, tuple[Any, int]] = {}
         for part in parts:
@@ -248,7 +225,7 @@ class Columns:
         return Batch(pairs, window.end_micros - 1, (window,), firing.infos)
 
     def _opened(self, window: BoundedWindow, times: Times) -> LiveColumn | None:
-        """A window that something has come for; None if it takes no more elements."""
+        """A window that has arrivals; None if it takes no more elements."""
         live = self.live.get(window)
         if live is None:
             if self.machine.is_expired(window, times):
@@ -262,7 +239,7 @@ class Columns:
         return live
 
     def _read(self, numbers: Iterable[int]) -> None:
-        """Reads pages, and notes what windows there are in those that are read for the first time."""
+        """Reads pages, and notes the windows in those that are read for the first time."""
         for number in self.pages.load_many(numbers):
             for unread in self._unread.values():
                 unread.take(number)
@@ -276,7 +253,7 @@ class Columns:
                     self._note(CLOCK, stored.due_micros, live)
 
     def _unpickle_for(self, live: LiveColumn, names: Sequence[bytes]) -> None:
-        """Takes the cells of keys, and of others in their pages, out of what is stored."""
+        """Unpickles the cells of keys, and of the other keys in their pages."""
         if live.stored:
             self._unpickle(live, live.stored.keys() & set(map(self._page_of.__getitem__, names)))
 
@@ -299,7 +276,7 @@ class Columns:
                         column.dues.setdefault(due_micros, []).append(name)
 
     def _taken(self, domain: Domain, now_micros: int) -> Iterator[tuple[int, LiveColumn]]:
-        """The windows that may be due, with the moment that is noted; pages that are due are read before."""
+        """The windows that may be due, with the noted time, after reading the pages that are due."""
         if domain in self._unread:
             self._read(self._unread[domain].due(now_micros))
         entries = self._due[domain]
@@ -311,9 +288,9 @@ class Columns:
         heappush(self._due[domain], (micros, next(self._numbers), live))
 
     def _note_arrival(self, live: LiveColumn) -> None:
-        """Sees to it that a window is found that something has come for."""
+        """Notes when a window with new arrivals is due."""
         dues = live.column.dues
-        # What has come just now waits for the moment that was added last, or for one that is noted already.
+        # New arrivals wait for the time that was added last, or for one that is noted already.
         if dues and (due_micros := next(reversed(dues))) != live.noted_due:
             live.noted_due = due_micros
             self._note(CLOCK, due_micros, live)

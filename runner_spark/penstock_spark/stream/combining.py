@@ -1,4 +1,4 @@
-"""Elements on their way to the shards of a grouping, combined: those of one moment, key and window travel as one."""
+"""Combines elements on their way to a grouping: those of one logical time, key and window travel as one."""
 
 from __future__ import annotations
 
@@ -12,10 +12,9 @@ from penstock.machines.arrivals import runs
 from penstock.machines.program import OutputTimes, output_times_of, program_of
 from penstock.metrics.execution import MetricsContainer
 from penstock.windows.window_fn import Sessions
-from penstock_spark.aggregates.kernels import Adding, kernel_of
+from penstock_spark.aggregates.kernels import Adding
 from penstock_spark.aggregates.loops import kind_of_keys, loop_of
 from penstock_spark.reports.failure import guarded, step_failed
-from penstock_spark.stream.grouping_state import stream_adding
 from penstock_spark.stream.program import MessageWriterSpec
 from penstock_spark.stream.writer import MessageWriter, Outbox, shard_of
 from penstock_spark.worker.batch import Batch, Windows, by_windows
@@ -23,7 +22,7 @@ from penstock_spark.worker.fixed_windows import FixedAssigner
 from penstock_spark.worker.group_write import split_pairs, unexpected_retraction
 from penstock_spark.worker.keys import keys_to_carry
 from penstock_spark.worker.messages import LogicalTime, Part, Place
-from penstock_spark.worker.pushing import Quiet, Records
+from penstock_spark.worker.pushing import Combining, Quiet, Records
 from penstock_spark.worker.tables import Table, table_for
 
 _MOST_ENTRIES = 200_000
@@ -31,12 +30,7 @@ _MOST_ELEMENTS = 1_000_000
 
 
 def may_combine_early(windowing: Any, combine: Any, input_retracts: bool) -> bool:
-    """Whether the elements of a grouping that arrive at one moment may be combined by the tasks that read them.
-
-    Args:
-        windowing: The input's windowing.
-        combine: The CombineFn; None for a GroupByKey.
-        input_retracts: Whether elements may take back earlier ones.
+    """Whether the tasks that read a grouping's elements may combine those of one logical time.
 
     >>> from penstock.transforms.trigger import AccumulationMode, AfterCount, AfterWatermark
     >>> from penstock.transforms.window import FixedWindows
@@ -50,94 +44,54 @@ def may_combine_early(windowing: Any, combine: Any, input_retracts: bool) -> boo
     return program_of(windowing, combine, input_retracts).takes_arrivals
 
 
-def adds_pairs(spec: MessageWriterSpec) -> bool:
-    """Whether a writer adds pairs up as they come: it combines early, and of the values of a key and a window only what
-    they come to, and their number, has to be known.
-    """
-    return (
-        spec.combines_early
-        and not isinstance(spec.windowing.windowfn, Sessions)
-        and stream_adding(spec.combine) is not None
-        and output_times_of(spec.windowing).together is None
-    )
-
-
 def message_writer(
     spec: MessageWriterSpec, outbox: Outbox, metrics: MetricsContainer
 ) -> MessageWriter | CombiningWriter:
-    """The writer that a plan asks for."""
     if spec.combines_early:
         return CombiningWriter(spec, outbox, metrics)
     return MessageWriter(spec.label, spec.level, spec.where, outbox, metrics)
 
 
 class _Group(NamedTuple):
-    """What elements come to, of one window or of several.
+    """The combined elements of one window or of several."""
 
-    Attributes:
-        windows: The window in a 1-tuple, or one such for each key.
-        names: What the keys are called.
-        helds: What the elements of each come to.
-        counts: How many there are of each.
-        timestamps: Those that matter; None if none do.
-    """
-
-    windows: Windows | list[Windows]
+    windows: Windows | list[Windows]  # The window in a 1-tuple, or such a tuple for each key.
     names: list[Any]
-    helds: list[Any]
-    counts: list[int]
-    timestamps: list[tuple[int, ...]] | None
+    helds: list[Any]  # What the elements of each key add up to.
+    counts: list[int]  # The number of elements of each key.
+    timestamps: list[tuple[int, ...]] | None  # The timestamps that may decide the output's; None if none may.
 
 
 class _Gathering(Protocol):
-    """What has come at one moment."""
+    """The arrivals of one logical time."""
 
     def add(self, names: list[Any], values: list[Any], batch: Batch) -> int:
-        """Takes elements; returns how many more entries there are."""
-        ...
+        """Takes elements; returns the number of new entries."""
 
     def groups(self) -> Iterator[_Group]:
-        """What there is by now, at the end."""
-        ...
+        """The groups, at the end."""
 
 
-class CombiningWriter(Quiet):
-    """Combines pairs, and puts what those of a key come to into the message of the shard that the key belongs to.
+class CombiningWriter(Combining, Quiet):
+    """Combines pairs, and puts the result of each key into the message of the key's shard.
 
-    Nothing is in a message before the end of the bundle, unless it is too much to keep: then the elements of one key,
-    window and moment are in several parts, and the shard has the rest to do.
-
-    Args:
-        spec: What to write.
-        outbox: Where the messages are, and the moment.
-        metrics: The step's metrics.
+    It fills the messages at the end of a bundle, or earlier if memory demands: then several parts hold the
+    elements of one key, window and logical time, and the shard combines them.
     """
 
     def __init__(self, spec: MessageWriterSpec, outbox: Outbox, metrics: MetricsContainer) -> None:
         self.spec = spec
+        self.combine = spec.combine
         self.outbox = outbox
         self._guard = partial(guarded, metrics, spec.where)
         self._output_times = output_times_of(spec.windowing)
-        kernel = kernel_of(spec.combine)
-        self._adding = stream_adding(spec.combine)
-        self._adds = adds_pairs(spec)
-        # Where the order of values may matter, those of each place in a source are kept apart.
-        self._keeps_order = kernel is None or kernel.is_ordered
+        self._adding = None if spec.kernel is None else spec.kernel.adding
+        # If the order of values may matter, each place in a source is kept separately.
+        self._keeps_order = spec.kernel is None or spec.kernel.is_ordered
         self._are_plain = True
         self._clear()
 
-    def setup(self) -> None:
-        """Prepares the CombineFn."""
-        if self.spec.combine is not None:
-            self._guard(self.spec.combine.setup)
-
-    def teardown(self) -> None:
-        """Lets the CombineFn go."""
-        if self.spec.combine is not None:
-            self._guard(self.spec.combine.teardown)
-
     def push(self, batch: Batch) -> Records:
-        """Takes a batch of pairs."""
         return self._pushed(batch, None)
 
     def take_fixed(self, batch: Batch, windows: FixedAssigner) -> Records:
@@ -151,7 +105,6 @@ class CombiningWriter(Quiet):
         return iter(())
 
     def finish_bundle(self) -> Records:
-        """Fills the messages."""
         self._guard(self._flush)
         return iter(())
 
@@ -163,7 +116,7 @@ class CombiningWriter(Quiet):
 
     def _take(self, batch: Batch, windows: FixedAssigner | None) -> None:
         count = len(batch.values)
-        taken = self._take_pairs(batch, windows) if self._adds else 0
+        taken = self._take_pairs(batch, windows) if self.spec.takes_pairs else 0
         if taken:
             batch = batch.sliced(taken, count)
         if batch.values:
@@ -175,7 +128,7 @@ class CombiningWriter(Quiet):
             self._flush()
 
     def _take_pairs(self, batch: Batch, windows: FixedAssigner | None) -> int:
-        """Takes the pairs at the beginning whose keys are texts, if each is in one window; returns how many."""
+        """Takes leading pairs whose keys are texts, if each is in one window; returns how many."""
         is_single = windows is not None or batch.has_one_window_each
         if kind_of_keys(batch.values, (str,)) is None or not is_single:
             return 0
@@ -183,7 +136,7 @@ class CombiningWriter(Quiet):
         try:
             taken, entries = gathering.add_pairs(batch, str, windows)
         except Exception:
-            # What is no pair, or has a key that cannot be one, is told before what cannot be added.
+            # An error of a pair or a key takes precedence over a value that cannot be added.
             encode_keys(split_pairs(batch, self.spec.where)[0])
             raise
         self._entries += entries
@@ -191,7 +144,7 @@ class CombiningWriter(Quiet):
 
     def _take_any(self, batch: Batch) -> None:
         keys, values = split_pairs(batch, self.spec.where)
-        # Texts are called by themselves, all others by their encoding: Python finds 1, 1.0 and True equal.
+        # Texts are their own names; other keys are encoded, because Python finds 1, 1.0 and True equal.
         are_plain = set(map(type, keys)) == {str}
         names: list[Any] = keys if are_plain else encode_keys(keys)
         gathering = self._gathering(are_plain)
@@ -200,7 +153,7 @@ class CombiningWriter(Quiet):
         self._entries += gathering.add(names, values, batch)
 
     def _gathering(self, are_plain: bool) -> Any:
-        """What has come at this moment and place, with keys that are called by themselves or by their encodings."""
+        """The arrivals of this logical time and place, whose names are plain keys, or encoded ones."""
         if are_plain != self._are_plain:
             self._flush()
             self._are_plain = are_plain
@@ -213,7 +166,7 @@ class CombiningWriter(Quiet):
         windowfn = self.spec.windowing.windowfn
         if isinstance(windowfn, Sessions):
             return _BySession(self.spec.combine, self._output_times, windowfn.merge_touching)
-        if self._adding is not None and self._adds:
+        if self._adding is not None and self.spec.takes_pairs:
             return _AddedByWindow(self._adding)
         return _ByWindow(self.spec.combine, self._adding, self._output_times)
 
@@ -227,7 +180,6 @@ class CombiningWriter(Quiet):
     def _put(
         self, logical_time: LogicalTime, place: Place, group: _Group, addresses: dict[Any, tuple[bytes, int]]
     ) -> None:
-        """Puts a group into the messages of the shards of its keys."""
         shards, names = self.outbox.shards, group.names
         if new := [name for name in names if name not in addresses]:
             encoded = encode_keys(new) if self._are_plain else new
@@ -248,7 +200,6 @@ class CombiningWriter(Quiet):
                 message.carried.update({n: self._carried[n] for n in data_of_all if n in self._carried})
 
     def _part(self, logical_time: LogicalTime, group: _Group, names: list[bytes], rows: list[int]) -> Part:
-        """A part of a message, of some rows of a group."""
         timestamps = group.timestamps
         return Part(
             logical_time,
@@ -256,7 +207,7 @@ class CombiningWriter(Quiet):
             Batch(group.helds, windows=group.windows).taken(rows),
             [group.counts[row] for row in rows],
             None if timestamps is None else [timestamps[row] for row in rows],
-            self._adds,
+            self.spec.takes_pairs,
         )
 
 
@@ -271,7 +222,6 @@ class _ByWindow:
         self._timestamps: dict[tuple[Any, Any], set[int]] = {}
 
     def add(self, names: list[Any], values: list[Any], batch: Batch) -> int:
-        """Takes elements; returns how many more entries there are."""
         more = 0
         for windows, some_names, some_values in by_windows(batch.windows, names, values):
             for window in windows:
@@ -298,7 +248,6 @@ class _ByWindow:
                     known.discard(min(known))
 
     def groups(self) -> Iterator[_Group]:
-        """What there is by now, at the end: a group for each window."""
         for window, (table, counts) in self._tables.items():
             of_names = table.accumulators()
             names, helds = list(of_names), list(of_names.values())
@@ -306,7 +255,6 @@ class _ByWindow:
             yield _Group((window,), names, helds, list(numbers), self._needed(window, names))
 
     def _needed(self, window: Any, names: list[Any]) -> list[tuple[int, ...]] | None:
-        """The timestamps of each key that matter."""
         if self._output_times.together is None:
             return None
         nothing: set[int] = set()
@@ -314,7 +262,7 @@ class _ByWindow:
 
 
 class _AddedByWindow:
-    """What values come to by window and key, each with their number; windows do not merge."""
+    """Totals and counts of values, by window and key; windows do not merge."""
 
     def __init__(self, adding: Adding) -> None:
         self._add_by_window = loop_of(adding, "window", counts=True)
@@ -322,18 +270,14 @@ class _AddedByWindow:
         self._held: dict[Any, dict[Any, list[Any]]] = {}
 
     def add(self, names: list[Any], values: list[Any], batch: Batch) -> int:
-        """Takes elements; returns how many more entries there are."""
         own = batch.with_values(list(zip(names, values, strict=True))).exploded()
         return self.add_pairs(own, type(names[0]))[1]
 
     def add_pairs(self, batch: Batch, kind: type, fixed: FixedAssigner | None = None) -> tuple[int, int]:
-        """Takes pairs, each in one window, up to the first whose key has another type; returns how many, and how many
-        more entries there are.
+        """Takes pairs, each in one window, up to the first whose key has another type; returns the number of
+        pairs and of new entries.
 
-        Args:
-            batch: The pairs.
-            kind: The type of their keys.
-            fixed: Finds their windows by their timestamps; None if they are in windows.
+        `fixed` finds the windows of pairs by their timestamps; None if they are in windows already.
         """
         times, windows = batch.timestamps, batch.windows
         added: tuple[int, int]
@@ -354,14 +298,13 @@ class _AddedByWindow:
         return self._held.setdefault(window, {})
 
     def groups(self) -> Iterator[_Group]:
-        """What there is by now, at the end: a group for each window."""
         for window, held in self._held.items():
             helds, counts = map(list, zip(*held.values(), strict=True))
             yield _Group((window,), list(held), helds, counts, None)
 
 
 class _BySession:
-    """Elements by key; those whose sessions overlap are combined at the end, whatever else they will merge with."""
+    """Elements by key; elements in overlapping sessions are combined at the end, before further merging."""
 
     def __init__(self, fn: Any, output_times: OutputTimes, merge_touching: bool) -> None:
         self._fn = fn
@@ -370,7 +313,6 @@ class _BySession:
         self._elements: dict[Any, tuple[list[Any], list[Any], list[int]]] = {}
 
     def add(self, names: list[Any], values: list[Any], batch: Batch) -> int:
-        """Takes elements; each is an entry until the end."""
         rows = batch.with_values(values).rows()
         for name, (value, timestamp_micros, windows, _) in zip(names, rows, strict=True):
             own = self._elements.get(name)
@@ -383,7 +325,6 @@ class _BySession:
         return len(values)
 
     def groups(self) -> Iterator[_Group]:
-        """What there is by now, at the end."""
         group = _Group([], [], [], [], None if self._output_times.together is None else [])
         assert isinstance(group.windows, list)
         for name, (windows, values, timestamps) in self._elements.items():

@@ -21,21 +21,15 @@ _DRIVER = (-1, 0)
 
 
 class Command(NamedTuple):
-    """Something that the driver asks for while a query runs.
+    """A command of the driver to a running query."""
 
-    Attributes:
-        clock_micros: The moment of the micro-batch.
-        name: ``signal``, ``end`` (of a source) or ``drain`` (the end of all sources).
-        argument: The signal's name, or the source's origin.
-    """
-
-    clock_micros: int
-    name: str
-    argument: str = ""
+    clock_micros: int  # The time of the micro-batch.
+    name: str  # ``signal``, ``end`` (of a source) or ``drain`` (the end of all sources).
+    argument: str = ""  # The signal's name, or the source's origin.
 
     @property
     def ends_input(self) -> bool:
-        """Whether something that was still awaited will not come."""
+        """Whether some awaited input will not come."""
         return self.name != "signal"
 
 
@@ -53,13 +47,11 @@ def decoded(payload: bytes) -> Message | Command | int:
 
 
 def heartbeat(clock_micros: int) -> Message:
-    """The message of a heartbeat."""
     logical_time = LogicalTime(clock_micros, clock_micros)
     return Message(_DRIVER, timeline=[logical_time], ends={logical_time})
 
 
 def commanded(commands: Iterable[Command], program: LevelProgram, logical_time: LogicalTime) -> Message:
-    """The message of commands that take effect at a moment."""
     message = Message(_DRIVER, timeline=[logical_time])
     for command in commands:
         match command.name:

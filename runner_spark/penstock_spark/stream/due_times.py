@@ -1,4 +1,4 @@
-"""The moments at which keys are due, or that they hold back: the earliest first, put in order only when asked for."""
+"""The times at which keys are due, or to which they hold back: earliest first, sorted only on demand."""
 
 from __future__ import annotations
 
@@ -9,20 +9,14 @@ _SHARE = 16
 """One in so many: where fewer entries are wanted one takes them from the heap, else one looks through all."""
 
 Entry = tuple[int, bytes]
-"""A moment in microseconds, and the name of a key."""
+"""A time in microseconds, and the name of a key."""
 
 
 class DueTimes:
-    """Entries of many keys; a key may have several, of which the caller knows which one is current.
+    """Due times of many keys; a key may have several entries, and the caller knows which one is current.
 
-    Most micro-batches add thousands of entries before somebody asks, and then want most of them at once. To look
-    through all costs a tenth of taking them from a heap one by one.
-
-    >>> moments = DueTimes()
-    >>> for number in (3, 1, 2):
-    ...     moments.add(number, b"key")
-    >>> moments.first(), moments.take(2), moments.earliest(lambda micros, name: micros != 3)
-    (1, [(1, b'key'), (2, b'key')], None)
+    Most micro-batches add thousands of entries and then take most of them at once: a scan of all entries
+    costs a tenth of taking them from a heap one by one.
     """
 
     __slots__ = ("_heap", "_new")
@@ -32,16 +26,15 @@ class DueTimes:
         self._new: list[Entry] = []
 
     def add(self, micros: int, name: bytes) -> None:
-        """An entry more."""
         self._new.append((micros, name))
 
     def first(self) -> int | None:
-        """The moment of the earliest entry, current or not; None if there is none."""
+        """The earliest time, current or not."""
         heap = self._ordered()
         return heap[0][0] if heap else None
 
     def earliest(self, is_current: Callable[[int, bytes], bool]) -> int | None:
-        """The moment of the earliest entry that is current; None if none is. Others may be removed."""
+        """The earliest time of a current entry; it may remove other entries."""
         heap, dropped = self._ordered(), 0
         while heap and not is_current(*heap[0]):
             heappop(heap)
@@ -52,7 +45,7 @@ class DueTimes:
         return heap[0][0] if heap else None
 
     def take(self, until_micros: int) -> list[Entry]:
-        """Removes the entries up to a moment, and gives them in any order."""
+        """Removes the entries up to a time, and returns them in any order."""
         heap = self._ordered()
         taken: list[Entry] = []
         while heap and heap[0][0] <= until_micros:

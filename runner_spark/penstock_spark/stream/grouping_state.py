@@ -21,13 +21,7 @@ from penstock_spark.stream.pages import Store
 def machine_for(
     windowing: Any, combine: Any, input_retracts: bool, may_use_columns: bool = True
 ) -> GroupingMachine | ColumnMachine:
-    """The machine of a grouping.
-
-    Args:
-        windowing: Its input's.
-        combine: Its CombineFn; None for a raw group.
-        input_retracts: Whether elements may take back earlier ones.
-        may_use_columns: Whether it may have its windows in columns.
+    """The machine of a grouping; it may have its windows in columns unless that is switched off.
 
     >>> from penstock.windows.windowing import Windowing
     >>> from penstock.transforms.window import FixedWindows, Sessions
@@ -43,9 +37,9 @@ def machine_for(
 
 
 def stream_adding(combine: Any) -> Adding | None:
-    """How the values of a grouping of a stream are added up without its CombineFn; None if it has to be called.
+    """How to add up a streaming grouping's values without its CombineFn; None if it must be called.
 
-    The marker of an empty input is no value to add up. Only bounded inputs have it, and their elements are few here.
+    The marker of an empty input is not a value. Only bounded inputs have it, and here they have few elements.
     """
     return None if type(combine) is DefaultingCombineFn else adding_of(combine)
 
@@ -53,14 +47,6 @@ def stream_adding(combine: Any) -> Adding | None:
 def keys_of(
     machine: GroupingMachine | StatefulMachine | ColumnMachine, store: Store, notes: PageNotes, shards: int
 ) -> KeyTable | Columns:
-    """What a shard knows of the keys of a grouping.
-
-    Args:
-        machine: Its machine.
-        store: Where its pages are kept.
-        notes: What is known of them.
-        shards: The number of shards.
-    """
     if isinstance(machine, ColumnMachine):
         return Columns(machine, ColumnPages(store, notes, shards))
     return KeyTable(machine, KeyPages(store, notes, shards))

@@ -1,4 +1,4 @@
-"""What a shard has got for one micro-batch, moment by moment."""
+"""What a shard has received for one micro-batch, by logical time."""
 
 from __future__ import annotations
 
@@ -12,35 +12,26 @@ from penstock_spark.worker.messages import LogicalTime, Message, Part, Place, Wa
 
 @dataclass
 class Inbox:
-    """The content of messages, by moment.
+    """The content of messages, by logical time."""
 
-    Attributes:
-        logical_times: The logical times, in order.
-        parts: Elements, as (label of their grouping, elements, message), in the order of their places in the sources,
-            or of producers.
-        watermark_updates: Watermarks.
-        summaries: What tasks saw of sources, by origin.
-        signals: The names of signals.
-        steps: Those of them that are steps of the input.
-        ends: The moments at which what is due at that very time fires as well.
-    """
-
-    logical_times: list[LogicalTime] = field(default_factory=list)
+    logical_times: list[LogicalTime] = field(default_factory=list)  # In order.
+    # (Label of the grouping, elements, message), in the order of their places in the sources, or of
+    # producers.
     parts: dict[LogicalTime, list[tuple[str, Part, Message]]] = field(default_factory=dict)
     watermark_updates: dict[LogicalTime, list[WatermarkUpdate]] = field(default_factory=dict)
+    # What tasks saw of sources, by origin.
     summaries: dict[LogicalTime, dict[str, list[Summary]]] = field(default_factory=dict)
-    signals: dict[LogicalTime, dict[str, None]] = field(default_factory=dict)
-    steps: set[LogicalTime] = field(default_factory=set)
+    signals: dict[LogicalTime, dict[str, None]] = field(default_factory=dict)  # The names of signals.
+    steps: set[LogicalTime] = field(default_factory=set)  # The logical times that are steps of the input.
+    # The logical times at which timers that are due at that very time fire as well.
     ends: set[LogicalTime] = field(default_factory=set)
 
 
 def inbox_of(messages: Iterable[Message], last: LogicalTime | None) -> Inbox:
-    """The inbox of some messages.
+    """The inbox of some messages, in the order of their producers.
 
-    Args:
-        messages: The messages, in the order of their producers.
-        last: The last moment of earlier micro-batches. Time does not go back: what comes for an earlier moment takes
-            place at this one.
+    Time does not go back: what arrives for a logical time before `last`, the last one of earlier
+    micro-batches, is processed at `last`.
     """
     inbox = Inbox()
 
@@ -62,16 +53,17 @@ def inbox_of(messages: Iterable[Message], last: LogicalTime | None) -> Inbox:
     for arrived in inbox.parts.values():
         arrived.sort(key=_order)
     between = {*inbox.parts, *inbox.watermark_updates} - inbox.steps
-    # A moment between two steps is one at which something was due by the clock, and so the clock stayed there.
+    # At a logical time between two steps, something was due by the clock, so the clock stayed there.
     inbox.ends |= between
     inbox.logical_times = sorted(inbox.steps | between)
     return inbox
 
 
 def _order(arrived: tuple[str, Part, Message]) -> tuple[int, LogicalTime, Place]:
-    """What arrives at one moment may come in several micro-batches, and from any task: its place in the source stays.
+    """Arrivals of one logical time may come in several micro-batches, from any task: the place in the source
+    decides.
 
-    Parts of one place are from one task, in the order in which it has read them.
+    Parts with the same place come from one task, in the order in which it read them.
     """
     _, part, message = arrived
     return message.producer[0], part.logical_time, part.place
@@ -84,7 +76,7 @@ def received(messages: list[Message], header: Header) -> list[Message]:
 
 
 def hold_back(messages: list[Message], header: Header, last: LogicalTime | None) -> list[Message]:
-    """The messages without what comes later than `last`, which waits in the header for the next micro-batch."""
+    """The messages up to `last`; later content waits in the header for the next micro-batch."""
     here = []
     for message in messages:
         later = _within(message, lambda logical_time: last is None or logical_time > last)
@@ -95,12 +87,10 @@ def hold_back(messages: list[Message], header: Header, last: LogicalTime | None)
 
 
 def logical_times_of(messages: Iterable[Message]) -> set[LogicalTime]:
-    """All moments at which the input does something."""
     return {logical_time for message in messages for logical_time in message.timeline}
 
 
 def _within(message: Message, wanted: Callable[[LogicalTime], bool]) -> Message:
-    """A message with what is at wanted moments only."""
     parts = {
         label: [part for part in own if wanted(part.logical_time)] for label, own in message.parts.items()
     }

@@ -1,7 +1,7 @@
 """The state of many keys in pages, key by key.
 
-Inside of a page each key's state stays pickled by itself, and moments stand in columns of machine numbers, so that a
-page that is touched for one of its keys costs little more than that key.
+Inside a page each key's state is pickled separately, and times are columns of machine numbers, so that changing one key
+of a page costs little more than the key.
 """
 
 from __future__ import annotations
@@ -24,19 +24,12 @@ T = TypeVar("T")
 
 
 class StoredKey(NamedTuple):
-    """A key in a page.
+    """A key in a page."""
 
-    Attributes:
-        state: The snapshot of its machine's state.
-        alarms: When it is next due, by domain, in microseconds.
-        hold_micros: What it holds back, if anything.
-        carried: The pickled key, if its name alone does not tell it.
-    """
-
-    state: bytes
-    alarms: Mapping[Domain, int]
-    hold_micros: int | None
-    carried: bytes | None
+    state: bytes  # The snapshot of its machine's state.
+    alarms: Mapping[Domain, int]  # When it is next due, by domain.
+    hold_micros: int | None  # The time to which it holds the watermark back.
+    carried: bytes | None  # The pickled key, unless its name contains it.
 
 
 KeptRow = tuple[bytes, Mapping[Domain, int], int | None, bytes | None]
@@ -44,29 +37,21 @@ KeptRow = tuple[bytes, Mapping[Domain, int], int | None, bytes | None]
 
 
 class KeyPage:
-    """The keys of a page: what is kept of them, each thing by itself, by name, and all in the same order.
-
-    Attributes:
-        states: The snapshots.
-        hold_micros: What they hold back, or `NOTHING`.
-        alarms: When they are due, or `NOTHING`, by domain.
-        carried: The pickled keys, of those that have one.
-    """
+    """The keys of a page: a column for each kind of data, by name, all in the same order."""
 
     __slots__ = ("alarms", "carried", "hold_micros", "states")
 
     def __init__(self) -> None:
         self.states: dict[bytes, bytes] = {}
-        self.hold_micros: dict[bytes, int] = {}
-        self.alarms: dict[Domain, dict[bytes, int]] = {}
-        self.carried: dict[bytes, bytes] = {}
+        self.hold_micros: dict[bytes, int] = {}  # `NOTHING` where a key holds nothing back.
+        self.alarms: dict[Domain, dict[bytes, int]] = {}  # By domain; `NOTHING` where a key has no alarm.
+        self.carried: dict[bytes, bytes] = {}  # The pickled keys whose names do not contain them.
 
     def __len__(self) -> int:
-        """The number of keys."""
         return len(self.states)
 
     def change(self, changes: Mapping[bytes, KeptRow | None]) -> None:
-        """Keeps keys, instead of what was kept of them, and takes those out of which nothing is."""
+        """Replaces or adds keys, and removes those that are None."""
         states, held, carried = self.states, self.hold_micros, self.carried
         columns = [*self.alarms.items()]
         for name, kept in changes.items():
@@ -87,7 +72,6 @@ class KeyPage:
                 carried[name] = own
 
     def move(self, names: Collection[bytes]) -> KeyPage:
-        """Moves keys to a new page."""
         page = KeyPage()
         page.states = _moved(self.states, names)
         page.hold_micros = _moved(self.hold_micros, names)
@@ -100,17 +84,13 @@ class KeyPage:
         hold_micros = min(self.hold_micros.values())
         holds = _array(self.hold_micros.values() if hold_micros < NOTHING else ())
         alarms = {domain: _array(column.values()) for domain, column in self.alarms.items()}
-        earliest = {domain: min(moments) for domain, moments in alarms.items()}
+        earliest = {domain: min(times) for domain, times in alarms.items()}
         content = _VERSION, self.states, holds, alarms, self.carried
         return pickle.dumps(content, pickle.HIGHEST_PROTOCOL), earliest, hold_micros
 
     @staticmethod
     def decoded(stored: bytes) -> KeyPage:
-        """The page of its bytes; of none, one with no keys.
-
-        Raises:
-            ValueError: They are of another version.
-        """
+        """Decodes a page; no bytes give an empty page. ValueError if it has another version."""
         page = KeyPage()
         if stored:
             page.states, holds, alarms, page.carried = _content(stored)
@@ -123,24 +103,23 @@ def _moved(column: dict[bytes, T], names: Iterable[bytes]) -> dict[bytes, T]:
     return {name: column.pop(name) for name in names}
 
 
-def _array(moments: Collection[int]) -> array[int]:
+def _array(times: Collection[int]) -> array[int]:
     try:
-        return array("q", moments)
+        return array("q", times)
     except OverflowError:
         # Some are beyond all times, and are brought to where an array can hold them.
-        return array("q", [_storable(micros) for micros in moments])
+        return array("q", [_storable(micros) for micros in times])
 
 
 def _storable(micros: int) -> int:
     return micros if micros == NOTHING else max(-NOTHING, min(micros, NOTHING - 1))
 
 
-def _column(names: Iterable[bytes], moments: array[int]) -> dict[bytes, int]:
-    return dict(zip(names, moments, strict=True)) if moments else dict.fromkeys(names, NOTHING)
+def _column(names: Iterable[bytes], times: array[int]) -> dict[bytes, int]:
+    return dict(zip(names, times, strict=True)) if times else dict.fromkeys(names, NOTHING)
 
 
 def _content(stored: bytes) -> Any:
-    """States, holds, alarms and keys of a page, as they are stored."""
     version, *content = pickle.loads(stored)
     if version != _VERSION:
         raise ValueError(f"a page of state has the format {version}, not {_VERSION}")
@@ -152,20 +131,14 @@ Found = tuple[int, bytes | None, bytes | None]
 
 
 class KeyPages(Pages[KeyPage]):
-    """The pages of the keys of one grouping in one shard, in one micro-batch.
-
-    Args:
-        store: Where they are kept.
-        notes: What is known of them from the last micro-batch, changed in place; empty if there was nothing.
-        spread: By what hashes are divided first, so that the keys of one shard use all of its pages.
-    """
+    """The pages of one grouping's keys in one shard, in one micro-batch."""
 
     def __init__(self, store: Store, notes: PageNotes, spread: int) -> None:
         super().__init__(store, notes, spread, PAGE_BYTES)
         self._changes: dict[int, dict[bytes, KeptRow | None]] = {}
 
     def find(self, number: int, names: Iterable[bytes]) -> list[tuple[bytes, Found]]:
-        """Keys in a page that has been read; it stays as it was stored, because that takes less memory."""
+        """Keys in a page that has been read; the page stays encoded, which takes less memory."""
         page = self.loaded[number]
         if not page:
             return [(name, (number, None, None)) for name in names]
@@ -177,7 +150,7 @@ class KeyPages(Pages[KeyPage]):
         return [(name, (number, state_of(name), carried_of(name))) for name in names]
 
     def page(self, number: int) -> KeyPage:
-        """A page that has been read, in the open, with what has been put into it."""
+        """A decoded page that has been read, with all changes."""
         page = super().page(number)
         changes = self._changes.pop(number, None)
         if changes:
@@ -187,12 +160,10 @@ class KeyPages(Pages[KeyPage]):
     def change(
         self, changes: dict[int, dict[bytes, KeptRow | None]], grown_bytes: int, more_keys: int
     ) -> None:
-        """Changes keys, in pages that have been read. After that, nothing is looked for before pages are written.
+        """Changes keys in pages that have been read, by page; None removes a key. No more keys are sought
+        afterwards.
 
-        Args:
-            changes: What is kept of keys, by page; None takes them out.
-            grown_bytes: What that takes more than before, as `size_of` tells it.
-            more_keys: How many keys there are more.
+        `grown_bytes` is the growth by `size_of`, and `more_keys` the growth of the number of keys.
         """
         self._changes = changes
         self._changed.update(changes)
@@ -208,16 +179,11 @@ class KeyPages(Pages[KeyPage]):
 
 
 def size_of(state: bytes, carried: bytes | None) -> int:
-    """Roughly what a key takes in a page, in bytes."""
     return len(state) + len(carried or b"") + _KEY_BYTES
 
 
 def keys_of(stored: bytes) -> Iterator[tuple[bytes, StoredKey]]:
-    """The keys of a page of its bytes, by name.
-
-    Raises:
-        ValueError: They are of another version.
-    """
+    """The keys of an encoded page, by name; ValueError if it has another version."""
     page = KeyPage.decoded(stored)
     for name, state in page.states.items():
         alarms = {domain: column[name] for domain, column in page.alarms.items() if column[name] < NOTHING}

@@ -1,8 +1,8 @@
 """The keys of one grouping in one shard: their machines, and who is due next.
 
-Of a page that has not been read it is known when the earliest of its keys is due, and it is read when that time comes,
-with all others that are due then. Of a page that has been read, the keys that have no machine yet are looked through
-when the moment of the earliest comes: most keys are read just for being in the page of another one.
+It knows when the earliest key of an unread page is due, and reads all pages that are due then. In a page that has been
+read, it searches the keys without a machine when the earliest of them is due: most keys are read only because they
+share a page with another key.
 """
 
 from __future__ import annotations
@@ -30,11 +30,11 @@ Fired = tuple[Any, Sequence[Emitted | Reaction]]
 """A key and what its machine gave."""
 
 _PageEntry = tuple[int, int]
-"""The moment of the earliest of a page's keys, or an earlier one; and the page's number."""
+"""The time of a page's earliest key, or an earlier time; and the page's number."""
 
 
 def state_of(key: Any, stored: bytes) -> KeyState | StatefulKey:
-    """The state of a key from what is stored of it: plain data, if it is that of a stateful DoFn."""
+    """Unpickles a key's state; a stateful DoFn's is stored as plain data."""
     state: Any = loads(stored)
     if type(state) is not tuple:
         return state  # type: ignore[no-any-return]
@@ -42,13 +42,7 @@ def state_of(key: Any, stored: bytes) -> KeyState | StatefulKey:
 
 
 class LiveKey:
-    """A key whose state has been read.
-
-    Args:
-        found: What was stored of it, and its page.
-        key: The key.
-        state: Its machine's state.
-    """
+    """A key whose state has been read; `found` is its stored state, and its page."""
 
     __slots__ = ("alarms", "before", "before_bytes", "hold_micros", "key", "page", "state")
 
@@ -67,12 +61,7 @@ class LiveKey:
 
 
 class KeyTable:
-    """The keys of one grouping.
-
-    Args:
-        machine: The grouping's machine.
-        pages: The keys that have been there before.
-    """
+    """The keys of one grouping."""
 
     def __init__(self, machine: Machine, pages: KeyPages) -> None:
         self.machine: Any = machine
@@ -85,7 +74,7 @@ class KeyTable:
         self._found: dict[bytes, Found] = {}
         self._unnoted: dict[bytes, LiveKey] = {}
         notes = pages.notes
-        self._unread = {domain: Unread(moments) for domain, moments in notes.alarms.items()}
+        self._unread = {domain: Unread(times) for domain, times in notes.alarms.items()}
         self._unread_holds = Unread(notes.hold_micros)
         # Heaps of the pages that have been read, and the keys that have machines.
         self._due_pages: dict[Domain, list[_PageEntry]] = {domain: [] for domain in notes.alarms}
@@ -94,7 +83,7 @@ class KeyTable:
         self._holds = DueTimes()
 
     def read(self, names: Iterable[bytes]) -> None:
-        """Reads the pages of keys that are about to be asked for, all at once."""
+        """Reads the pages of keys that will be needed, all at once."""
         new = {*names}.difference(self.live, self._found)
         wanted = self.pages.by_number(new)
         self._read(wanted)
@@ -104,13 +93,9 @@ class KeyTable:
     def elements(
         self, names: Iterable[bytes], elements: Iterable[Element], keys: Mapping[bytes, Any], times: Times
     ) -> Iterator[Fired]:
-        """Elements arrive, one by one; gives what comes of those of which anything does.
+        """Takes elements one by one, with their encoded keys; returns the results that are not empty.
 
-        Args:
-            names: The encoded key of each.
-            elements: The elements.
-            keys: The keys that are not told by their names.
-            times: The watermark and the clock.
+        `keys` has the keys that are not self-contained.
         """
         known, unnoted, arrive = self.live, self._unnoted, self.machine.element
         for name, element in zip(names, elements, strict=True):
@@ -124,33 +109,18 @@ class KeyTable:
                 yield live.key, emitted
 
     def element(self, name: bytes, key: Any, element: Element, times: Times) -> Fired:
-        """An element arrives.
-
-        Args:
-            name: The encoded key.
-            key: The key, or None if its name tells it.
-            element: The element.
-            times: The watermark and the clock.
-        """
+        """Takes an element; `key` is None if the name contains it."""
         live = self._live(name, key)
         self._unnoted[name] = live
         return live.key, self.machine.element(live.state, element, times)
 
     def arrival(self, name: bytes, key: Any, arrival: Arrival, times: Times) -> Fired:
-        """Combined elements arrive.
-
-        Args:
-            name: The encoded key.
-            key: The key, or None if its name tells it.
-            arrival: The elements.
-            times: The watermark and the clock.
-        """
+        """Takes combined elements; `key` is None if the name contains it."""
         live = self._live(name, key)
         self._unnoted[name] = live
         return live.key, self.machine.arrival(live.state, arrival, times)
 
     def advance_watermark(self, times: Times) -> Iterator[Fired]:
-        """The watermark has moved: what is due by it, or by a percentile's, in order of time."""
         self._note_all()
         # In an order of their own, whichever of them keys have asked for first.
         for percentile in sorted(float(domain) for domain in self._due if domain != CLOCK):
@@ -160,13 +130,11 @@ class KeyTable:
                 self._unnoted[name] = live
 
     def advance_clock(self, times: Times) -> Iterator[Fired]:
-        """The clock has moved: what is due by it, in order of time."""
         for name, live in self._ring(CLOCK, times.clock_micros):
             yield live.key, self.machine.advance_clock(live.state, times)
             self._unnoted[name] = live
 
     def signal(self, signal: str, times: Times) -> Iterator[Fired]:
-        """A signal arrives, for all keys that there are."""
         if isinstance(self.machine, StatefulMachine):
             return
         for name in sorted(self._all_names()):
@@ -175,7 +143,6 @@ class KeyTable:
             self._unnoted[name] = live
 
     def end_micro_batch(self, times: Times) -> Iterator[Fired]:
-        """A micro-batch ends, for all keys that changed in it."""
         self._note_all()
         changed, self.changed = sorted(self.changed), {}
         for name in changed:
@@ -184,7 +151,6 @@ class KeyTable:
             self._unnoted[name] = live
 
     def next_clock_alarm(self) -> int | None:
-        """A moment before which nothing is due by the clock; None if nothing ever is."""
         self._note_all()
         unread, due, pages = self._unread.get(CLOCK), self._due.get(CLOCK), self._due_pages.get(CLOCK)
         known = (
@@ -196,14 +162,12 @@ class KeyTable:
         return None if micros == NOTHING else micros
 
     def hold_micros(self) -> int | None:
-        """The event time that the output's watermark may not pass; None if nothing holds it."""
         self._note_all()
         of_keys = self._holds.earliest(self._holds_now)
         micros = min(self._unread_holds.earliest(), self._hold_of_pages())
         return of_keys if of_keys is not None and of_keys < micros else None if micros == NOTHING else micros
 
     def save(self) -> None:
-        """Puts every key that has been read back into its page. Nothing else is asked of the table after that."""
         self._note_all()
         changes: dict[int, dict[bytes, KeptRow | None]] = {}
         grown_bytes = more_keys = 0
@@ -239,7 +203,7 @@ class KeyTable:
         return self._opened(name, key, found)
 
     def _opened(self, name: bytes, key: Any, found: Found) -> LiveKey:
-        """A key whose state has been found; `key` is None if it is stored or if its name tells it."""
+        """A key whose state has been found; `key` is None if it is stored or if its name contains it."""
         _, stored, carried = found
         if carried is not None:
             key = loads(carried)
@@ -257,7 +221,7 @@ class KeyTable:
         return found
 
     def _read(self, numbers: Iterable[int]) -> None:
-        """Reads pages; those that are read for the first time take their places in the heaps."""
+        """Reads pages; pages that are read for the first time enter the heaps."""
         for number in self.pages.load_many(numbers):
             for domain, unread in self._unread.items():
                 if (micros := unread.take(number)) != NOTHING:
@@ -266,7 +230,6 @@ class KeyTable:
                 heappush(self._hold_pages, (micros, number))
 
     def _ring(self, domain: Domain, now_micros: int) -> Iterator[tuple[bytes, LiveKey]]:
-        """The keys that have an alarm by now, in order of it and of their names."""
         if domain in self._unread:
             self._read(self._unread[domain].due(now_micros))
         while due := self._take_due(domain, now_micros):
@@ -276,7 +239,7 @@ class KeyTable:
                     page = self.pages.page(number)
                     found = number, page.states[name], page.carried.get(name)
                     live = self._opened(name, None, found)
-                    # It is written back even if nothing has come of it: it may be due at another moment now.
+                    # It is written back even without results: it may be due at another time now.
                     live.before = None
                 elif live.alarms.get(domain) != micros:
                     continue
@@ -286,7 +249,7 @@ class KeyTable:
                 yield name, live
 
     def _take_due(self, domain: Domain, now_micros: int) -> list[tuple[int, bytes, int]]:
-        """The alarms by now, in order, as (moment, key, page); those of keys that have machines may be out of date."""
+        """The due alarms in order, as (time, key, page); alarms of keys with machines may be out of date."""
         self._note_all()
         due = []
         if domain in self._due:
@@ -321,9 +284,8 @@ class KeyTable:
         return NOTHING
 
     def _note_all(self) -> None:
-        """Notes the keys whose machines have been at work: once for each, before anybody asks.
-
-        A key is found when it is next due, and what it holds back is known.
+        """Notes the next alarm and the hold of each key whose machine has changed, once, before they are
+        asked for.
         """
         unnoted, self._unnoted = self._unnoted, {}
         next_timers, due, add_hold = self._next_timers, self._due, self._holds.add

@@ -26,9 +26,9 @@ _PAGES = StructType([StructField("page", BinaryType())])
 
 
 def quiet_first_look() -> None:
-    """Has the Python that Spark asks for the state of a query not print what it asks and gets.
+    """Keeps PySpark's program that asks for the state of a query from printing its questions and answers.
 
-    It is a program of PySpark's own, which prints objects of PySpark's as they are; it is the main module there.
+    It runs as the main module there, and prints objects of PySpark's as they are.
     """
     main = sys.modules["__main__"]
     spec = getattr(main, "__spec__", None)
@@ -37,15 +37,7 @@ def quiet_first_look() -> None:
 
 
 class LevelProcessor(StatefulProcessor):
-    """A level as a stateful operator: its keys are shards, and one call is one shard's micro-batch.
-
-    Args:
-        program: The pickled `LevelProgram`.
-        shard_keys: What stands for each shard in rows.
-        views: Broadcasts of the pages of side inputs, by edge.
-        metrics: A Spark accumulator that takes snapshots.
-        sys_path: Folders that the driver imports from and the worker should too.
-    """
+    """A level as a stateful operator: its keys are shards, and one call is one shard's micro-batch."""
 
     def __init__(
         self,
@@ -72,7 +64,6 @@ class LevelProcessor(StatefulProcessor):
         self._pages = handle.getMapState("pages", _KEYS, _PAGES)
 
     def handleInputRows(self, key: Any, rows: Iterator[Any], timerValues: Any) -> Iterator[Any]:
-        """One shard's micro-batch."""
         from penstock_spark.stream.tasks import prepared, run_shard
 
         program = prepared(self._program, self._sys_path)

@@ -38,19 +38,12 @@ from penstock_spark.worker.pushing import Records
 
 
 class Done(NamedTuple):
-    """What a shard has done in one micro-batch.
+    """The results of a shard in one micro-batch."""
 
-    Attributes:
-        rows: For the next levels and for sinks.
-        snapshot: The metrics.
-        watermarks: Where the watermarks are, by grouping, and what waits.
-        clock_micros: Processing time at the end.
-    """
-
-    rows: list[Row]
+    rows: list[Row]  # For the next levels and for sinks.
     snapshot: Snapshot
-    watermarks: dict[str, Told]
-    clock_micros: int
+    watermarks: dict[str, Told]  # By grouping, with the number of waiting elements.
+    clock_micros: int  # Processing time at the end.
 
 
 def play_shard(
@@ -62,17 +55,7 @@ def play_shard(
     store_of: Callable[[str], Store],
     views: Mapping[int, Any],
 ) -> Done:
-    """One shard of a level in one micro-batch.
-
-    Args:
-        program: The level.
-        number: The shard.
-        messages: What was sent to it.
-        commands: What the driver asks for.
-        header: What it remembers; changed in place.
-        store_of: The page store of a grouping's label.
-        views: Broadcasts of side inputs, by edge.
-    """
+    """One shard of a level in one micro-batch; it changes the header in place."""
     outbox = Outbox((program.number, number), program.shards, program.reaches)
     stage = StreamStage(program, number, outbox, views)
     recorders = _recorders(program)
@@ -114,7 +97,6 @@ def play_shard(
 
 
 def _recorders(program: LevelProgram) -> dict[str, Recorder]:
-    """What writes down what happens at groupings, if that is wanted."""
     drawn = [spec.label for spec in program.groupings if program.recorded and not spec.is_stateful]
     return {label: Recorder(program.recorded) for label in drawn}
 
@@ -122,10 +104,10 @@ def _recorders(program: LevelProgram) -> dict[str, Recorder]:
 def _due(
     program: LevelProgram, messages: list[Message], commands: list[Command], header: Header
 ) -> list[Message]:
-    """The messages of what takes place in this micro-batch.
+    """The messages for this micro-batch.
 
-    Where time goes by ticks, the last tick may go on in the next micro-batch, and so it waits until a later one begins,
-    or until no more will come.
+    If time goes by ticks, the last tick may continue in the next micro-batch, so it waits until a later one
+    begins, or until no more will come.
     """
     messages = received(messages, header)
     logical_times = logical_times_of(messages)
@@ -150,7 +132,6 @@ def _due(
 
 @contextmanager
 def _guard(spec: GroupingSpec, stage: StreamStage) -> Iterator[None]:
-    """Surrounds the work of a grouping, which may be the user's code."""
     set_current(stage.container(spec.label))
     try:
         yield
@@ -160,7 +141,6 @@ def _guard(spec: GroupingSpec, stage: StreamStage) -> Iterator[None]:
 
 @contextmanager
 def _combining(program: LevelProgram, stage: StreamStage) -> Iterator[None]:
-    """Sets the CombineFns of a level up, and tears them down."""
     combining = [spec for spec in program.groupings if spec.combine is not None]
     for spec in combining:
         with _guard(spec, stage):
@@ -215,7 +195,7 @@ def _waiting(
     store_of: Callable[[str], Store],
     groupings: Mapping[str, GroupingOperator],
 ) -> WaitingOperator | WaitingGrouping:
-    """A step that waits for side inputs, by itself or before the grouping that it also is."""
+    """A step that waits for side inputs, alone or in front of its own grouping."""
     container = stage.container(spec.label)
     sides = sorted(spec.sides)
 

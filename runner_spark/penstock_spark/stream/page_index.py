@@ -13,7 +13,7 @@ from dataclasses import dataclass, field
 from penstock.machines.trigger_machine import Domain
 
 NOTHING = (1 << 63) - 1
-"""Stands in columns where there is no moment; it is later than all moments."""
+"""Stands for no time in columns; it is later than all times."""
 
 
 def _column() -> array[int]:
@@ -22,42 +22,27 @@ def _column() -> array[int]:
 
 @dataclass
 class PageNotes:
-    """What is known of the pages of one grouping in one shard.
+    """What is known of the pages of one grouping in one shard."""
 
-    Attributes:
-        sizes: The size of each page in bytes.
-        hold_micros: The earliest hold of each page's keys.
-        alarms: The earliest alarm of each page's keys, by domain.
-        keys: The number of keys in all pages.
-        size_bytes: The size of all pages.
-        by_window: Whether pages hold columns of windows (see `penstock_spark.stream.column_pages`), not keys.
-    """
-
-    sizes: array[int] = field(default_factory=_column)
-    hold_micros: array[int] = field(default_factory=_column)
+    sizes: array[int] = field(default_factory=_column)  # In bytes.
+    hold_micros: array[int] = field(default_factory=_column)  # The earliest hold of each page's keys.
+    # The earliest alarm of each page's keys, by domain.
     alarms: dict[Domain, array[int]] = field(default_factory=dict)
-    keys: int = 0
-    size_bytes: int = 0
+    keys: int = 0  # The number of keys in all pages.
+    size_bytes: int = 0  # The size of all pages.
+    # Whether pages hold columns of windows (see `penstock_spark.stream.column_pages`), not keys.
     by_window: bool = False
 
     def __len__(self) -> int:
-        """The number of pages."""
         return len(self.sizes)
 
     def add_pages(self, count: int) -> None:
-        """More pages, with nothing in them."""
         self.sizes.extend([0] * count)
         for column in (self.hold_micros, *self.alarms.values()):
             column.extend([NOTHING] * count)
 
     def note(self, number: int, size_bytes: int, alarms: Mapping[Domain, int], hold_micros: int) -> None:
-        """A page has changed.
-
-        Args:
-            number: Its number.
-            size_bytes: Its size.
-            alarms: The earliest alarm of its keys in each domain.
-            hold_micros: The earliest hold of its keys, or `NOTHING`.
+        """Notes a page's new size, earliest alarms and earliest hold, or `NOTHING`.
 
         >>> notes = PageNotes()
         >>> notes.add_pages(2)
@@ -75,42 +60,37 @@ class PageNotes:
 
 
 class Unread:
-    """The pages that have not been read yet, by one moment that is known of each.
+    """The pages that have not been read yet, by a time that is known of each, or `NOTHING`."""
 
-    Args:
-        moments: The moment of each page, or `NOTHING`.
-    """
-
-    def __init__(self, moments: array[int]) -> None:
-        self._moments = moments[:]
+    def __init__(self, times: array[int]) -> None:
+        self._times = times[:]
         self._earliest: int | None = None
         self._earliest_pages = 0
 
     def earliest(self) -> int:
-        """The earliest moment; `NOTHING` if there is none.
+        """The earliest time, or `NOTHING`.
 
         >>> unread = Unread(array("q", [5, 3, 3]))
         >>> [unread.earliest(), unread.take(1), unread.earliest(), unread.take(2), unread.earliest()]
         [3, 3, 3, 3, 5]
         """
         if self._earliest is None:
-            self._earliest = min(self._moments, default=NOTHING)
-            self._earliest_pages = self._moments.count(self._earliest)
+            self._earliest = min(self._times, default=NOTHING)
+            self._earliest_pages = self._times.count(self._earliest)
         return self._earliest
 
     def take(self, number: int) -> int:
-        """A page is being read: its moment, or `NOTHING`."""
-        micros = self._moments[number]
-        self._moments[number] = NOTHING
+        """Returns the time of a page that is being read, or `NOTHING`."""
+        micros = self._times[number]
+        self._times[number] = NOTHING
         if micros == self._earliest and micros != NOTHING:
-            # Often most pages have the same moment: only after the last of them, another one is looked for.
+            # Most pages often have the same time: only after the last of them, the next time is sought.
             self._earliest_pages -= 1
             if not self._earliest_pages:
                 self._earliest = None
         return micros
 
     def due(self, now_micros: int) -> list[int]:
-        """The pages whose moment has come."""
         if self.earliest() > now_micros or self.earliest() == NOTHING:
             return []
-        return [number for number, micros in enumerate(self._moments) if micros <= now_micros]
+        return [number for number, micros in enumerate(self._times) if micros <= now_micros]

@@ -20,12 +20,7 @@ _PREFIX = Struct("!ii")
 
 
 class PageStore:
-    """The pages of one grouping in Spark's state.
-
-    Args:
-        pages: Spark's ``MapState`` from (grouping, page's number) to the page.
-        label: The label of the grouping.
-    """
+    """The pages of one grouping in Spark's ``MapState`` from (grouping, page's number) to the page."""
 
     def __init__(self, pages: Any, label: str) -> None:
         self._pages = pages
@@ -33,7 +28,6 @@ class PageStore:
         self._pipeline = pipeline_of(pages)
 
     def get_many(self, numbers: Sequence[int]) -> list[bytes | None]:
-        """Pages, in the order of their numbers; None for those that are not there."""
         keys = ((self._label, number) for number in numbers)
         ask = self._pipeline.get_many if self._pipeline else self._one_by_one
         return [None if row is None else bytes(row[0]) for row in ask(keys)]
@@ -42,7 +36,6 @@ class PageStore:
         return map(self._pages.getValue, keys)
 
     def put_many(self, items: Iterable[tuple[int, bytes | None]]) -> None:
-        """Keeps pages, and forgets those that are None."""
         keyed = (((self._label, number), page) for number, page in items)
         if self._pipeline is not None:
             self._pipeline.put_many(keyed)
@@ -55,15 +48,10 @@ class PageStore:
 
 
 class Pipeline:
-    """A ``MapState``, many requests at a time.
+    """A ``MapState``, with many requests at a time.
 
-    Requests to get and to put never stand in one line together: one side of a line is always short, so that neither end
-    waits for the other to read before it goes on.
-
-    Args:
-        messages: The module of Spark's messages.
-        name: The name of the state.
-        connection: PySpark's connection to it.
+    Requests to get and to put never stand in one line together: one side of a line is always short, so that
+    neither end waits for the other to read before it continues.
     """
 
     def __init__(self, messages: Any, name: str, connection: Any) -> None:
@@ -80,12 +68,11 @@ class Pipeline:
         self._loads: Callable[[bytes], Any] = connection.pickleSer.loads
 
     def get_many(self, keys: Iterable[Any]) -> Iterator[Any]:
-        """The values of keys, as rows; None for those that are not there."""
+        """The values of keys, as rows; None for missing keys."""
         calls = ({"getValue": self._get(userKey=self._dumps(key))} for key in keys)
         return (self._loads(answer) if answer else None for answer in self._asked(calls))
 
     def put_many(self, items: Iterable[tuple[Any, bytes | None]]) -> None:
-        """Keeps values, and forgets keys whose value is None."""
         for _ in self._asked(self._change(self._dumps(key), value) for key, value in items):
             pass
 
@@ -113,7 +100,7 @@ class Pipeline:
 
 
 def pipeline_of(pages: Any) -> Pipeline | None:
-    """A way to ask Spark's state for much at a time; None if this PySpark is not built as expected."""
+    """A way to send Spark's state many requests at a time; None if this PySpark is not built as expected."""
     try:
         import pyspark.sql.streaming.proto.StateMessage_pb2 as messages
 

@@ -22,24 +22,20 @@ class Store(Protocol):
     """Where pages are kept between micro-batches."""
 
     def get_many(self, numbers: Sequence[int]) -> list[bytes | None]:
-        """Pages, in the order of their numbers; None for those that are not there."""
-        ...
+        """Pages, in the order of their numbers; None for missing ones."""
 
     def put_many(self, items: Iterable[tuple[int, bytes | None]]) -> None:
-        """Keeps pages, and forgets those that are None."""
-        ...
+        """Stores pages, and deletes those that are None."""
 
 
 class Page(Protocol):
-    """A page in the open."""
+    """A decoded page."""
 
     def __len__(self) -> int:
-        """How much is in it; a page with nothing is not kept."""
-        ...
+        """How much is in it; an empty page is not stored."""
 
     def encoded(self) -> tuple[bytes, Mapping[Domain, int], int]:
         """The page as bytes, the earliest alarm of each domain, and the earliest hold or `NOTHING`."""
-        ...
 
 
 P = TypeVar("P", bound=Page)
@@ -48,18 +44,14 @@ P = TypeVar("P", bound=Page)
 class Pages(ABC, Generic[P]):
     """The pages of one grouping in one shard, in one micro-batch.
 
-    Args:
-        store: Where they are kept.
-        notes: What is known of them from the last micro-batch, changed in place; empty if there was nothing.
-        spread: By what hashes are divided first, so that the keys of one shard use all of its pages.
-        page_bytes: The size of a page, on average, from which on there are more pages.
-
-    Attributes:
-        loaded: Those that have been read; a page stays as it was stored until it is asked for.
+    `notes` is the state of the last micro-batch, changed in place. `spread` first divides hashes, so that the
+    keys of one shard use all of its pages. If pages are larger than `page_bytes` on average, there will be
+    more pages.
     """
 
     def __init__(self, store: Store, notes: PageNotes, spread: int, page_bytes: int) -> None:
         self.notes = notes
+        # The pages that have been read; a page stays encoded until it is needed.
         self.loaded: dict[int, bytes | P] = {}
         self._store = store
         self._spread = spread
@@ -71,18 +63,16 @@ class Pages(ABC, Generic[P]):
 
     @abstractmethod
     def _decoded(self, stored: bytes) -> P:
-        """The page of its bytes, which may be none."""
+        """Decodes a page; no bytes give an empty page."""
 
     @abstractmethod
     def _divided(self, page: P, number: int) -> dict[int, P]:
-        """What is in a page and belongs to others by now, taken out of it."""
+        """Takes out of a page what belongs to other pages by now."""
 
     def number_of(self, name: bytes) -> int:
-        """The page of a key."""
         return place_of(crc32(name) // self._spread, len(self.notes))
 
     def by_number(self, names: Iterable[bytes]) -> dict[int, list[bytes]]:
-        """Keys by their pages."""
         # This is `place_of`, once more: thousands of keys are asked for at once.
         count, spread = len(self.notes), self._spread
         below = 1 << (count.bit_length() - 1)
@@ -99,11 +89,7 @@ class Pages(ABC, Generic[P]):
         return found
 
     def load_many(self, numbers: Iterable[int]) -> list[int]:
-        """Reads pages.
-
-        Returns:
-            Those that had not been read before.
-        """
+        """Reads pages; returns those that had not been read before."""
         new = sorted({*numbers}.difference(self.loaded))
         sizes = self.notes.sizes
         self.loaded.update(dict.fromkeys(new, b""))
@@ -114,14 +100,13 @@ class Pages(ABC, Generic[P]):
         return new
 
     def page(self, number: int) -> P:
-        """A page that has been read, in the open, with what has been put into it."""
+        """A decoded page that has been read, with all changes."""
         page = self.loaded[number]
         if isinstance(page, bytes):
             page = self.loaded[number] = self._decoded(page)
         return page
 
     def save(self) -> None:
-        """Writes what has changed, after splitting pages if they are too large on average."""
         size_bytes = self.notes.size_bytes + self._grown_bytes
         # A few keys with much to keep do not get any smaller by more pages.
         self._split(min(size_bytes // self._page_bytes, self.notes.keys))
@@ -144,7 +129,7 @@ class Pages(ABC, Generic[P]):
                 yield number, None
 
     def _split(self, wanted: int) -> None:
-        """Makes more pages, and gives them the keys that belong to them from now on."""
+        """Makes more pages, and moves the keys that belong to them from now on."""
         count = len(self.notes)
         if count >= wanted:
             return
@@ -159,7 +144,8 @@ class Pages(ABC, Generic[P]):
 
 
 def place_of(number: int, count: int) -> int:
-    """The page of a hash among so many pages: of those not yet split in this round, the lower half decides.
+    """The page of a hash, by linear hashing: the lower half decides for a page that is not split in this
+    round yet.
 
     >>> [place_of(number, 5) for number in range(8)]
     [0, 1, 2, 3, 4, 1, 2, 3]

@@ -23,22 +23,15 @@ FailedElement = tuple[Any, tuple[type, str, list[str]]]
 
 
 class Arrival(NamedTuple):
-    """What comes out of a source at one time.
+    """The output of a source at one time."""
 
-    Attributes:
-        tick_micros: The tick of recorded arrival times; None for the moment of the micro-batch.
-        batch: Elements.
-        summary: What the watermark needs of them; None if nothing.
-        rejected: Elements whose time cannot be told, as values for the output that takes them.
-        ahead: How many are too far ahead of the clock to move the watermark.
-        place: Where the elements stand in the source, after others of it; empty if they come as they are read.
-    """
-
-    tick_micros: int | None
+    tick_micros: int | None  # The tick of recorded arrival times; None for the time of the micro-batch.
     batch: Batch
-    summary: Summary | None
+    summary: Summary | None  # What the watermark needs to know of them.
+    # Elements with unknown times, as values for the output that takes them.
     rejected: tuple[FailedElement, ...] = ()
-    ahead: int = 0
+    ahead: int = 0  # The number of elements too far ahead of the clock to move the watermark.
+    # The position of the elements in the source; empty if they come in the order of reading.
     place: Place = ()
 
 
@@ -46,31 +39,18 @@ class Reader(Protocol):
     """Reads the batches of one task."""
 
     def __call__(self, record: pa.RecordBatch, clock_micros: int) -> Iterator[Arrival]:
-        """What one batch holds.
-
-        Args:
-            record: The source's own columns.
-            clock_micros: The moment of the micro-batch.
-        """
-        ...
+        """The content of one batch at the time of the micro-batch."""
 
 
 @dataclass(frozen=True, eq=False)
 class StreamReading:
-    """Makes the reader of a `StreamSource`.
-
-    Attributes:
-        source: The description.
-        make_decoder: From Arrow batches to elements, by their place in the source.
-        where: The step, for errors.
-    """
+    """Makes the reader of a `StreamSource`."""
 
     source: StreamSource
-    make_decoder: Callable[[], Any]
+    make_decoder: Callable[[], Any]  # From Arrow batches to elements, by their place in the source.
     where: str
 
     def __call__(self) -> Reader:
-        """The reader of one task."""
         return _StreamReader(self)
 
 
@@ -94,7 +74,7 @@ class _StreamReader:
             yield from self._arrivals(kept, events, arrivals, bad, place)
 
     def _parted(self, values: list[Any]) -> tuple[list[Any], list[FailedElement]]:
-        """What could be parsed, and what could not."""
+        """Parsed values, and those that could not be parsed."""
         if not any(type(value) is Rejected for value in values):
             return values, []
         bad = [_letter(value.raw, value.error) for value in values if type(value) is Rejected]
@@ -103,7 +83,7 @@ class _StreamReader:
     def _times(
         self, values: list[Any], bad: list[FailedElement], clock_micros: int
     ) -> tuple[list[Any], list[int], int | list[int]]:
-        """The values whose times can be told, their event times, and their arrival times."""
+        """The values with known times, their event times, and their arrival times."""
         events, arrivals = self._event_time_of, self._arrival_time_of
         try:
             return (
@@ -155,7 +135,7 @@ class _StreamReader:
     def _summary(
         self, values: list[Any], events: list[int], arrivals: int | list[int]
     ) -> tuple[Summary, int]:
-        """What the watermark needs, without event times that are too far ahead; and how many are."""
+        """What the watermark needs, without event times that are too far ahead, and the number of these."""
         count = len(events)
         if self._max_ahead_micros is not None and events:
             latest = max(arrivals) if isinstance(arrivals, list) else arrivals
@@ -180,16 +160,12 @@ class _StreamReader:
 
 @dataclass(frozen=True, eq=False)
 class ScheduledReading:
-    """Makes the reader of a source whose elements come when the clock says.
+    """Makes the reader of a source whose elements come when the clock says."""
 
-    Attributes:
-        make_decoder: From Arrow batches to `penstock_spark.sources.heartbeats.Heartbeat` values.
-    """
-
+    # From Arrow batches to `penstock_spark.sources.heartbeats.Heartbeat` values.
     make_decoder: Callable[[], Any]
 
     def __call__(self) -> Reader:
-        """The reader of one task."""
         decode, estimator = self.make_decoder(), Estimator(Recorded())
 
         def read(record: pa.RecordBatch, clock_micros: int) -> Iterator[Arrival]:
@@ -204,16 +180,12 @@ class ScheduledReading:
 
 @dataclass(frozen=True)
 class StagedReading:
-    """Makes the reader of a bounded source that has been read before: pages, and a mark at the end.
+    """Makes the reader of a bounded source that was staged before: pages, and a mark at the end."""
 
-    Attributes:
-        has_times: Whether elements may be TimestampedValue or WindowedValue objects that tell their own times.
-    """
-
+    # Whether elements may be TimestampedValue or WindowedValue objects with their own times.
     has_times: bool = False
 
     def __call__(self) -> Reader:
-        """The reader of one task."""
         return self._read
 
     def _read(self, record: pa.RecordBatch, clock_micros: int) -> Iterator[Arrival]:

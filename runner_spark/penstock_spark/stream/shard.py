@@ -1,8 +1,9 @@
-"""One shard of a level in one micro-batch: messages in, and moment by moment through the machines, messages out."""
+"""One shard of a level in one micro-batch: messages in, through the machines by logical time, messages out."""
 
 from __future__ import annotations
 
 from collections.abc import Callable, Mapping
+from dataclasses import dataclass, field
 
 from penstock.machines.records import MIN_MICROS, Times
 from penstock.machines.trigger_machine import WATERMARK
@@ -16,42 +17,25 @@ from penstock_spark.worker.messages import LogicalTime, WatermarkUpdate
 from penstock_spark.worker.pushing import Records
 
 
+@dataclass(eq=False)
 class Shard:
-    """A shard at work.
+    """A shard at work."""
 
-    Args:
-        number: Its number.
-        operators: What it hosts, by label.
-        header: What it remembers.
-        outbox: Where its messages go.
-        micro_batch: Whether each micro-batch is a round with a watermark of its own.
-        estimators: Of the sources whose watermarks are found from what is read, by origin.
-        sides: What takes the elements of side inputs, by their addresses: before all others of a moment.
-    """
+    number: int
+    operators: Mapping[str, Operator]  # By label.
+    header: Header
+    outbox: Outbox
+    micro_batch: bool  # Whether each micro-batch is a round with a watermark of its own.
+    estimators: Mapping[str, Estimator] = field(default_factory=dict)  # Of the sources that Spark reads.
+    # Take the elements of side inputs, before all other elements of a logical time.
+    sides: Mapping[str, Callable[[Parts], Records]] = field(default_factory=dict)
 
-    def __init__(
-        self,
-        number: int,
-        operators: Mapping[str, Operator],
-        header: Header,
-        outbox: Outbox,
-        micro_batch: bool,
-        estimators: Mapping[str, Estimator] = {},
-        sides: Mapping[str, Callable[[Parts], Records]] = {},
-    ) -> None:
-        self.number = number
-        self.operators = operators
-        self.header = header
-        self.outbox = outbox
-        self.micro_batch = micro_batch
-        self.estimators = estimators
-        self.sides = sides
-        self.outputs: dict[str, int] = dict.fromkeys(operators, MIN_MICROS)
-        for operator in operators.values():
-            operator.times = self._with_watermark(operator, Times(clock_micros=header.clock_micros))
+    def __post_init__(self) -> None:
+        self.outputs: dict[str, int] = dict.fromkeys(self.operators, MIN_MICROS)
+        for operator in self.operators.values():
+            operator.times = self._with_watermark(operator, Times(clock_micros=self.header.clock_micros))
 
     def run(self, inbox: Inbox) -> Records:
-        """A micro-batch."""
         for logical_time in inbox.logical_times:
             self.header.last = logical_time
             yield from self._clock_before(logical_time)
@@ -65,19 +49,21 @@ class Shard:
             self._send_marks(inbox.logical_times[-1])
 
     def watermarks(self) -> dict[str, tuple[int, int]]:
-        """Where the watermarks of input and output are, by label, in microseconds."""
+        """The watermarks of input and output, by label, in microseconds."""
         return {
             label: (operator.times.horizon_micros, self.outputs[label])
             for label, operator in self.operators.items()
         }
 
     def save(self) -> None:
-        """Writes what has changed; the header is the caller's to keep."""
+        """Writes what has changed; the caller stores the header."""
         for operator in self.operators.values():
             operator.save()
 
     def _with_watermark(self, operator: Operator, times: Times) -> Times:
-        """The times of an operator with the minimum of the watermarks that feed it, and those of percentiles."""
+        """The times of an operator with the minimum of the watermarks that feed it, and of the percentile
+        watermarks.
+        """
         header, watermark_inputs = self.header, operator.watermark_inputs
         micros = min(map(self._watermark_of, watermark_inputs))
         hold_micros = operator.input_hold_micros()
@@ -104,7 +90,7 @@ class Shard:
         return self.header.watermark_of(watermark_input.origin, watermark_input.producers)
 
     def _clock_before(self, logical_time: LogicalTime) -> Records:
-        """What is due by the clock before a moment, each at a moment of its own."""
+        """Fires what is due by the clock before a logical time, each at a logical time of its own."""
         while True:
             alarms = [operator.next_clock_alarm() for operator in self.operators.values()]
             due = min((alarm for alarm in alarms if alarm is not None), default=None)
@@ -114,7 +100,6 @@ class Shard:
         self._set_clock(logical_time)
 
     def _ring(self, logical_time: LogicalTime) -> Records:
-        """What is due by the clock at a moment."""
         self._set_clock(logical_time)
         for operator in self.operators.values():
             yield from operator.advance_clock()
@@ -127,13 +112,13 @@ class Shard:
             operator.times = operator.times._replace(clock_micros=logical_time.clock_micros)
 
     def _at(self, logical_time: LogicalTime, inbox: Inbox) -> Records:
-        """Elements, those of side inputs first; then signals, then watermarks, then the clock."""
+        """Processes elements, side inputs first; then signals, then watermarks, then the clock."""
         arrived = by_grouping(inbox.parts.get(logical_time, ()))
         for address, take in self.sides.items():
             if address in arrived:
                 yield from take(arrived[address])
         for label, parts in arrived.items():
-            # What has waited for this moment may be for a grouping that has been given up since.
+            # Something that waited for this time may belong to a grouping that was given up meanwhile.
             if label in self.operators:
                 yield from self.operators[label].arrive(parts)
         for name in inbox.signals.get(logical_time, ()):
@@ -158,7 +143,7 @@ class Shard:
         self._send_marks(logical_time)
 
     def _estimate(self, logical_time: LogicalTime, summaries: dict[str, list[Summary]]) -> None:
-        """Moves the watermarks of sources by what their tasks have seen, and by the clock."""
+        """Moves the watermarks of sources by the summaries of their tasks, and by the clock."""
         for origin, estimator in self.estimators.items():
             before = self.header.estimators.get(origin) or estimator.start()
             news = estimator.merge(summaries[origin]) if origin in summaries else None
@@ -169,7 +154,7 @@ class Shard:
                 self.header.note(origin, percentile, 0, micros)
 
     def _send_marks(self, logical_time: LogicalTime) -> None:
-        """Tells those that read what the level gives where its watermarks are by now."""
+        """Sends the level's new watermarks to the levels that depend on them."""
         for label, operator in self.operators.items():
             micros = self.outputs[label] = max(_leaving_micros(operator), self.outputs[label])
             for level in operator.readers:
@@ -182,6 +167,6 @@ class Shard:
 
 
 def _leaving_micros(operator: Operator) -> int:
-    """The watermark of what a operator gives: that of its input, unless something holds it."""
+    """An operator's output watermark: its input's, unless something holds it back."""
     hold_micros, micros = operator.hold_micros(), operator.times.horizon_micros
     return micros if hold_micros is None else min(micros, hold_micros)

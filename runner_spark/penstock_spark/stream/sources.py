@@ -33,13 +33,7 @@ _ELEMENTS_AT_ONCE = 200_000
 
 
 def play_sources(program: LevelProgram, batch: int, views: Mapping[int, Any]) -> tuple[list[Row], Snapshot]:
-    """The recorded sources in one micro-batch: rows for the shards, and metrics.
-
-    Args:
-        program: The sources.
-        batch: The number of the micro-batch.
-        views: Broadcasts of side inputs, by edge.
-    """
+    """The recorded sources in one micro-batch: rows for the shards, and metrics."""
     outbox = Outbox((0, 0), program.shards, program.reaches)
     stage = StreamStage(program, 0, outbox, views)
     timeline = program.timeline
@@ -48,7 +42,7 @@ def play_sources(program: LevelProgram, batch: int, views: Mapping[int, Any]) ->
             logical_time = outbox.now = LogicalTime(step, timeline.clocks_micros[step])
             for message in outbox.messages.values():
                 message.timeline.append(logical_time)
-                # The next event is another moment, even if the clock does not move before it.
+                # The next event is another logical time, even if the clock does not move before it.
                 message.ends.add(logical_time)
             for source in program.sources:
                 _happen(source, step, stage, outbox, done)
@@ -77,17 +71,7 @@ def _to_readers(source: RecordedSource, outbox: Outbox) -> list[Message]:
 
 
 class SourceTask:
-    """One task of a source that Spark reads.
-
-    Args:
-        program: The source and its steps.
-        task: The number of the task among all of the micro-batch.
-        batch: The number of the micro-batch.
-        views: Broadcasts of side inputs, by edge.
-
-    Attributes:
-        has_ended: Whether it has read the end of the source.
-    """
+    """One task of a source that Spark reads; `task` is its number among all tasks of the micro-batch."""
 
     def __init__(self, program: LevelProgram, task: int, batch: int, views: Mapping[int, Any]) -> None:
         assert program.reading is not None
@@ -102,10 +86,10 @@ class SourceTask:
         self._flushed = 0
         self._summaries_at: dict[LogicalTime, list[Summary]] = {}
         self._waiting = 0
-        self.has_ended = False
+        self.has_ended = False  # Whether it has read the end of the source.
 
     def run(self, records: Iterator[pa.RecordBatch]) -> Iterator[list[Row]]:
-        """Reads everything; gives rows whenever many elements wait."""
+        """Reads everything; yields rows whenever many elements wait."""
         program, stage = self._program, self._stage
         with stage.running() as done:
             for record in records:
@@ -120,7 +104,6 @@ class SourceTask:
         yield self._flush()
 
     def snapshot(self) -> Snapshot:
-        """The metrics."""
         return self._stage.snapshot()
 
     def _logical_time(self, arrival: Arrival, clock_micros: int) -> LogicalTime:
@@ -156,7 +139,6 @@ class SourceTask:
         self._stage.container(self._spec.origin).inc(name, count)
 
     def _flush(self) -> list[Row]:
-        """The rows so far; messages go on empty."""
         outbox = self._outbox
         logical_times = sorted(self._summaries_at)
         for message in outbox.messages.values():
@@ -178,7 +160,9 @@ class SourceTask:
 
 
 def rows_of(outbox: Outbox, stage: StreamStage, shard: int) -> list[Row]:
-    """What leaves a level: a message for each shard, and pages for sinks, which pass later levels by in `shard`."""
+    """The output of a level: a message for each shard, and pages for sinks, which bypass later levels in
+    `shard`.
+    """
     pages = [(level, shard, page) for level, page in stage.sink_rows]
     stage.sink_rows.clear()
     return [(level, to, dumps(message)) for (level, to), message in outbox.messages.items()] + pages

@@ -13,7 +13,7 @@ _LEAST = 64
 
 
 def address(label: str, side: int | None) -> str:
-    """What stands in messages for a step's own elements, or for those of one of its side inputs.
+    """The address in messages of a step's own elements, or of one of its side inputs.
 
     >>> address("Convert", None), address("Convert", 1)
     ('Convert', 'Convert<1')
@@ -22,13 +22,7 @@ def address(label: str, side: int | None) -> str:
 
 
 class SpreadWriter(Quiet):
-    """Puts elements into the messages of all shards, or of one after the other.
-
-    Args:
-        spec: What to write.
-        outbox: Where the messages are, and the moment.
-        first: The shard that the first elements go to.
-    """
+    """Puts elements into the messages of all shards, or of each shard in turn, beginning with `first`."""
 
     def __init__(self, spec: SpreadWriterSpec, outbox: Outbox, first: int) -> None:
         self._spec = spec
@@ -37,7 +31,6 @@ class SpreadWriter(Quiet):
         self._next = first
 
     def push(self, batch: Batch) -> Records:
-        """Takes a batch."""
         messages = self._outbox.to_level(self._spec.level)
         if self._spec.side is not None:
             parts = [batch] * len(messages)

@@ -25,19 +25,13 @@ from penstock_spark.worker.writers import SinkWriter
 
 
 class SinkPages(Quiet):
-    """Keeps elements for a sink as pages.
-
-    Args:
-        spec: Which sink.
-        pages: Takes (level, page).
-    """
+    """Turns elements into pages for a sink; `pages` takes (level, page)."""
 
     def __init__(self, spec: SinkPagesSpec, pages: list[tuple[int, bytes]]) -> None:
         self._spec = spec
         self._pages = pages
 
     def push(self, batch: Batch) -> Records:
-        """Takes a batch."""
         try:
             self._pages.append((self._spec.level, encode_page(batch)))
         except Exception as error:
@@ -46,12 +40,7 @@ class SinkPages(Quiet):
 
 
 class SinkRows(Quiet):
-    """Encodes elements as the rows that a sink is written with.
-
-    Args:
-        spec: Which sink.
-        rows: Takes (level, row).
-    """
+    """Encodes elements as the rows that a sink is written with; `rows` takes (level, row)."""
 
     def __init__(self, spec: SinkRowsSpec, rows: list[tuple[int, bytes]]) -> None:
         self._level = spec.level
@@ -59,20 +48,16 @@ class SinkRows(Quiet):
         self._rows = rows
 
     def setup(self) -> None:
-        """Makes the encoder."""
         self._writer.setup()
 
     def start_bundle(self) -> None:
-        """The rows before the first element."""
         self._keep(self._writer.start())
 
     def push(self, batch: Batch) -> Records:
-        """Takes a batch."""
         self._keep(self._writer.push(batch))
         return iter(())
 
     def finish(self) -> Records:
-        """The rows after the last element."""
         self._keep(self._writer.finish())
         return iter(())
 
@@ -83,28 +68,16 @@ class SinkRows(Quiet):
 
 
 class StreamStage(Stage):
-    """A level's steps and writers.
-
-    Args:
-        level: The level.
-        partition: The number of the task, or of the shard.
-        outbox: Where messages go.
-        views: Broadcasts of side inputs, by edge.
-
-    Attributes:
-        sink_rows: What goes to sinks, as (level, page or row).
-        waiting: The steps that wait for side inputs, by label.
-    """
+    """A level's steps and writers."""
 
     def __init__(self, level: LevelProgram, partition: int, outbox: Outbox, views: Mapping[int, Any]) -> None:
         self.outbox = outbox
-        self.sink_rows: list[tuple[int, bytes]] = []
+        self.sink_rows: list[tuple[int, bytes]] = []  # (Level, page or row).
         self.waiting: dict[str, DoFnStep] = {}
         self._level = level
         super().__init__(level.stage, partition, dict(views))
 
     def parts(self) -> Iterable[Any]:
-        """Those of the level, too."""
         return (*self._level.groupings, *self._level.waiting, *super().parts())
 
     def _step(self, spec: StepSpec) -> Node:
@@ -115,12 +88,11 @@ class StreamStage(Stage):
         return step
 
     def _contents_for(self, spec: StepSpec) -> Mapping[int, Contents]:
-        # Those of no broadcast change, for each step by itself.
+        # The contents that are not broadcast change, separately for each step.
         changing = {view.edge: ChangingContents() for view in spec.views if view.edge not in self._contents}
         return {**self._contents, **changing}
 
     def views_of(self, label: str) -> list[View]:
-        """The side inputs of a step of the level that waits for some."""
         return self.waiting[label].views if label in self.waiting else self.stateful[label].views
 
     def _writer(self, spec: Any) -> Node:
@@ -134,10 +106,8 @@ class StreamStage(Stage):
 
     @contextmanager
     def running(self) -> Iterator[Callable[[Records], None]]:
-        """Sets everything up, and starts and ends a bundle around what is done with it.
-
-        Yields:
-            Takes what a push handed up: nothing leaves a level but by messages.
+        """Sets everything up, and starts and ends a bundle around the block; records leave a level only by
+        messages.
         """
         write_down(self._steps)
         started: list[Any] = []
@@ -168,7 +138,7 @@ class StreamStage(Stage):
 
     @contextmanager
     def _named(self) -> Iterator[None]:
-        """Surrounds what may call user code; where that leaves, the error names the step."""
+        """Surrounds work that may call user code; an exception then names the step."""
         try:
             yield
         except LEAVING as error:

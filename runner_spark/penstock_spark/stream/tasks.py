@@ -36,7 +36,6 @@ Views = Mapping[int, Any]
 
 
 def prepared(program: bytes, sys_path: tuple[str, ...]) -> LevelProgram:
-    """A level's program in a worker."""
     collect_less_often()
     import_like_driver(sys_path)
     loaded: LevelProgram = loads(program)
@@ -47,15 +46,7 @@ def prepared(program: bytes, sys_path: tuple[str, ...]) -> LevelProgram:
 def played_function(
     program: bytes, shard_keys: tuple[int, ...], views: Views, metrics: Any, sys_path: tuple[str, ...]
 ) -> Callable[[Iterator[Any]], Iterator[Any]]:
-    """The function for Spark's ``mapInArrow`` over the heartbeat, one row of which is a micro-batch's number.
-
-    Args:
-        program: The pickled `LevelProgram` of the recorded sources.
-        shard_keys: What stands for each shard in rows.
-        views: Broadcasts of the pages of side inputs, by edge.
-        metrics: A Spark accumulator that takes snapshots.
-        sys_path: Folders that the driver imports from and the worker should too.
-    """
+    """The function for Spark's ``mapInArrow`` over the heartbeat; each row is a micro-batch's number."""
 
     def run(records: Iterator[Any]) -> Iterator[pa.RecordBatch]:
         loaded = prepared(program, sys_path)
@@ -71,15 +62,7 @@ def played_function(
 def reading_function(
     program: bytes, shard_keys: tuple[int, ...], views: Views, metrics: Any, sys_path: tuple[str, ...]
 ) -> Callable[[Iterator[Any]], Iterator[Any]]:
-    """The function for Spark's ``mapInArrow`` over a source's frame, whose last column is ``clock``.
-
-    Args:
-        program: The pickled `LevelProgram` of the source.
-        shard_keys: What stands for each shard in rows.
-        views: Broadcasts of the pages of side inputs, by edge.
-        metrics: A Spark accumulator that takes snapshots.
-        sys_path: Folders that the driver imports from and the worker should too.
-    """
+    """The function for Spark's ``mapInArrow`` over a source's frame, whose last column is ``clock``."""
 
     def run(records: Iterator[Any]) -> Iterator[pa.RecordBatch]:
         records = promptly(iter(records))
@@ -100,7 +83,6 @@ def reading_function(
 
 
 def batch_number() -> int:
-    """The number of the micro-batch that a task belongs to."""
     return int(_task().getLocalProperty("streaming.sql.batchId") or "")
 
 
@@ -135,14 +117,7 @@ def run_shard(
 ) -> Iterator[SparkRow]:
     """One shard of a level in one micro-batch, on Spark's state.
 
-    Args:
-        program: The level.
-        shard_keys: What stands for each shard in rows.
-        shard_key: What stands for this one.
-        rows: What came for it, and what goes on to later levels and to sinks.
-        pages: Spark's ``MapState`` from (grouping, page's number) to the page.
-        views: Broadcasts of the pages of side inputs, by edge.
-        metrics: A Spark accumulator that takes snapshots.
+    `rows` has the shard's input, and rows that go on to later levels and to sinks.
     """
     number = shard_keys.index(shard_key)
     messages, commands, heartbeats = [], [], set()

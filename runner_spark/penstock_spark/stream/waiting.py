@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Callable, Iterator, Sequence
+from dataclasses import dataclass
 from hashlib import blake2b
 from typing import Any, NamedTuple
 
@@ -28,62 +29,43 @@ _cached: dict[bytes, list[Any]] = {}
 """Contents of side inputs by the digests of their parcels: one process hosts a shard in many micro-batches."""
 
 _Placed = tuple[Place, Batch]
-"""Elements that wait, with their moment and their place in the source."""
+"""Elements that wait, with their logical time and their place in the source."""
 
 
+@dataclass(eq=False)
 class WaitingOperator:
     """The elements of a step that wait in one shard.
 
-    What waits when a micro-batch ends is one parcel for each window, and what a side input holds in a window is one
-    parcel, which is replaced by every pane.
-
-    Args:
-        feeds: What the watermark of the step's input depends on.
-        side_watermark_inputs: What those of its side inputs depend on.
-        readers: The levels that depend on its output's watermark.
-        views: The side inputs that it waits for.
-        lateness_micros: The allowed lateness of its input.
-        push: Processes elements whose side inputs are ready.
-        outbox: Where what comes of them goes, with the place of the elements in their source.
-        count_late: Counts elements that came when their side inputs were no longer kept.
-        store: Where parcels are kept.
+    At the end of a micro-batch, each window's waiting elements become one parcel. A side input has one parcel
+    for each window, which every pane replaces.
     """
 
-    def __init__(
-        self,
-        watermark_inputs: tuple[WatermarkInput, ...],
-        side_watermark_inputs: tuple[WatermarkInput, ...],
-        readers: tuple[int, ...],
-        views: Sequence[View],
-        lateness_micros: int,
-        push: Callable[[Batch], Records],
-        outbox: Outbox,
-        count_late: Callable[[int], None],
-        store: Store,
-    ) -> None:
-        self.watermark_inputs = watermark_inputs
-        self.side_watermark_inputs = side_watermark_inputs
-        self.readers = readers
+    watermark_inputs: tuple[WatermarkInput, ...]
+    side_watermark_inputs: tuple[WatermarkInput, ...]
+    readers: tuple[int, ...]
+    views: Sequence[View]
+    lateness_micros: int
+    process: Callable[[Batch], Records]  # Takes elements whose side inputs are ready.
+    outbox: Outbox
+    count_late: Callable[[int], None]
+    store: Store
+
+    def __post_init__(self) -> None:
         self.times = Times()
-        self._views = views
-        self._machine = SideInputMachine([view.side_window for view in views], lateness_micros)
-        self._process = push
-        self._outbox = outbox
-        self._count_late = count_late
-        self._store = store
+        self._machine = SideInputMachine([view.side_window for view in self.views], self.lateness_micros)
         self._changes: dict[int, bytes | None] = {}
         self._fresh: dict[BoundedWindow, list[_Placed]] = {}
-        [stored] = store.get_many([_STATE])
+        [stored] = self.store.get_many([_STATE])
         self._stored = stored
         self._state: SideInputState
         self._digests: dict[int, bytes]
         self._state, self._digests = _opened(stored) if stored else (SideInputState(), {})
-        for place, view in enumerate(views):
+        for place, view in enumerate(self.views):
             if isinstance(view.contents, ChangingContents):
                 view.contents.of = self._finder(place)
 
     def arrive(self, parts: Parts) -> Records:
-        """Elements are processed if their side inputs are ready, and wait if not."""
+        """Processes elements whose side inputs are ready, and stores the others."""
         machine, state, times = self._machine, self._state, self.times
         for part, _ in parts:
             windows = _windows_of(part.batch)
@@ -95,7 +77,7 @@ class WaitingOperator:
                 continue
             for window, batch in _by_window(part.batch):
                 if window in gone:
-                    self._count_late(len(batch.values))
+                    self.count_late(len(batch.values))
                 elif window in waits:
                     # What is late already holds back no more than it finds.
                     held_micros = max(_earliest(batch), times.horizon_micros)
@@ -105,7 +87,7 @@ class WaitingOperator:
                     yield from self._push(place, batch)
 
     def see(self, place: int, parts: Parts) -> Records:
-        """A side input has new panes: each is what it holds in its window from now on."""
+        """Takes new panes of a side input: each replaces the content of its window."""
         latest: dict[BoundedWindow, list[Any]] = {}
         for part, _ in parts:
             for (_, values), _, (window,), pane in part.batch.rows():
@@ -120,54 +102,47 @@ class WaitingOperator:
             if number is not None:
                 self._changes[number] = parcel = _parcel((place, window, values))
                 self._digests[number] = blake2b(parcel, digest_size=16).digest()
-        self._views[place].forget()
+        self.views[place].forget()
         yield from self._release()
 
     def advance_watermark(self) -> Records:
-        """What is ready because side inputs have come so far is processed, and what nobody will see is let go."""
+        """Processes elements whose side inputs are ready now, and deletes what no element will see."""
         yield from self._release()
         for number in self._machine.forget(self._state, self.times):
             self._forget(number)
 
     def end_micro_batch(self) -> Records:
-        """Everything that waits is processed: the round has all that will be seen of side inputs."""
+        """Processes everything that waits: the round will see no more of side inputs."""
         yield from self._release(is_end=True)
         yield from self.advance_watermark()
 
     def signal(self, name: str) -> Records:
-        """Nothing happens."""
         return iter(())
 
     def advance_clock(self) -> Records:
-        """Nothing happens."""
         return iter(())
 
     def next_clock_alarm(self) -> int | None:
-        """Nothing waits for the clock."""
         return None
 
     def hold_micros(self) -> int | None:
-        """The earliest event time of what waits."""
         return self._machine.hold_micros(self._state)
 
     def input_hold_micros(self) -> int | None:
-        """Nothing waits before it."""
         return None
 
     def waits(self) -> dict[str, int]:
-        """How many elements wait for each side input, by the grouping that makes it."""
         waits = self._machine.waits(self._state, self.times)
         return {self.side_watermark_inputs[place].origin: count for place, count in waits.items()}
 
     def save(self) -> None:
-        """Writes what has changed."""
         for window, batches in self._fresh.items():
             self._changes[self._machine.put_away(self._state, window)] = _parcel((None, window, batches))
         self._fresh = {}
         state = _parcel((self._state, self._digests))
         if state != self._stored:
             self._changes[_STATE] = state
-        self._store.put_many(self._changes.items())
+        self.store.put_many(self._changes.items())
         self._changes = {}
 
     def _release(self, is_end: bool = False) -> Records:
@@ -176,15 +151,15 @@ class WaitingOperator:
                 yield from self._push(place, batch)
 
     def _push(self, place: Place, batch: Batch) -> Records:
-        self._outbox.place = place
-        yield from self._process(batch)
-        self._outbox.place = ()
+        self.outbox.place = place
+        yield from self.process(batch)
+        self.outbox.place = ()
 
     def _taken(self, window: BoundedWindow, waiting: Waiting) -> Iterator[_Placed]:
-        """All that waited in a window, in the order of arrival: a few parcels at a time, for it may be much."""
+        """The elements that waited in a window, in the order of arrival, a few parcels at a time to save memory."""
         fresh = self._fresh.pop(window, [])
         for first in range(0, len(waiting.parcels), _AT_ONCE):
-            for parcel in self._store.get_many(waiting.parcels[first : first + _AT_ONCE]):
+            for parcel in self.store.get_many(waiting.parcels[first : first + _AT_ONCE]):
                 assert parcel is not None
                 yield from _opened(parcel)[2]
         for number in waiting.parcels:
@@ -199,13 +174,12 @@ class WaitingOperator:
         return find
 
     def _contents(self, number: int) -> list[Any]:
-        """The elements of a side input in a window."""
         digest = self._digests[number]
         found = _cached.get(digest)
         if found is None:
             parcel = self._changes.get(number)
             if parcel is None:
-                [parcel] = self._store.get_many([number])
+                [parcel] = self.store.get_many([number])
             assert parcel is not None
             if len(_cached) >= _MOST_CACHED:
                 _cached.clear()
@@ -213,7 +187,7 @@ class WaitingOperator:
         return found
 
     def _forget(self, number: int) -> None:
-        """Lets a parcel go; one of this micro-batch has not been stored."""
+        """Deletes a parcel; a parcel of this micro-batch was never stored."""
         self._digests.pop(number, None)
         if number in self._changes:
             del self._changes[number]
@@ -222,27 +196,16 @@ class WaitingOperator:
 
 
 class KeptParcel(NamedTuple):
-    """What is in a parcel.
+    """The content of a parcel."""
 
-    Attributes:
-        place: Whose contents it has, by the place of the side input; None if it has elements that wait.
-        window: The window.
-        values: The elements.
-        earliest_micros: The earliest event time of elements that wait, in microseconds; None for contents.
-    """
-
-    place: int | None
+    place: int | None  # The index of the side input whose elements it has; None if its elements wait.
     window: BoundedWindow
     values: list[Any]
-    earliest_micros: int | None
+    earliest_micros: int | None  # The earliest event time of waiting elements; None for a side input.
 
 
 def kept_in(parcel: bytes) -> KeptParcel | None:
-    """What is in a parcel of its bytes, for a look at the state; None if it is the machine's own.
-
-    Raises:
-        ValueError: It is of another version.
-    """
+    """Decodes a parcel to show the state; None if it is the machine's own. ValueError if it has another version."""
     first, *rest = _opened(parcel)
     if isinstance(first, SideInputState):
         return None
@@ -254,7 +217,6 @@ def kept_in(parcel: bytes) -> KeptParcel | None:
 
 
 def _windows_of(batch: Batch) -> set[BoundedWindow]:
-    """All windows that elements of a batch are in."""
     if not isinstance(batch.windows, list):
         return set(batch.windows)
     return {window for windows in batch.windows for window in windows}
@@ -282,12 +244,8 @@ def _parcel(content: Any) -> bytes:
 
 
 def _opened(parcel: bytes) -> Any:
-    """What is in a parcel.
-
-    Raises:
-        ValueError: It is of another version.
-    """
+    """Decodes a parcel; ValueError if it has another version."""
     version, content = loads(parcel)
     if version != _VERSION:
-        raise ValueError(f"what waits for side inputs has the format {version}, not {_VERSION}")
+        raise ValueError(f"the state of waiting elements has the format {version}, not {_VERSION}")
     return content

@@ -16,48 +16,25 @@ from penstock_spark.worker.pushing import Quiet, Records
 
 
 def shard_of(name: bytes, shards: int) -> int:
-    """The shard of an encoded key; the same in every process.
-
-    >>> shard_of(b"sabc", 2) == shard_of(b"sabc", 2)
-    True
-    """
+    """The shard of an encoded key; the same in every process."""
     return crc32(name) % shards
 
 
 class Outbox:
-    """The messages of one producer, by level and shard.
-
-    Args:
-        producer: The producer.
-        shards: The number of shards of every level.
-        levels: The levels that it sends to: each of their shards gets a message, even if there is nothing in it.
-
-    Attributes:
-        now: The moment at which elements are written.
-        place: Where they stand in their source.
-    """
+    """The messages of one producer, by level and shard; every shard of these levels gets one, even an empty one."""
 
     def __init__(self, producer: tuple[int, int], shards: int, levels: Iterable[int]) -> None:
         self.shards = shards
-        self.now = LogicalTime(0, 0)
-        self.place: Place = ()
+        self.now = LogicalTime(0, 0)  # The logical time at which elements are written.
+        self.place: Place = ()  # Their position in the source.
         self.messages = {(level, shard): Message(producer) for level in levels for shard in range(shards)}
 
     def to_level(self, level: int) -> list[Message]:
-        """The messages of all shards of a level."""
         return [self.messages[level, shard] for shard in range(self.shards)]
 
 
 class MessageWriter(Quiet):
-    """Puts pairs into the messages of the shards that their keys belong to.
-
-    Args:
-        label: The grouping's label.
-        level: Its level.
-        where: The step, for errors.
-        outbox: Where the messages are.
-        metrics: The step's metrics.
-    """
+    """Puts pairs into the messages of the shards that their keys belong to."""
 
     def __init__(self, label: str, level: int, where: str, outbox: Outbox, metrics: MetricsContainer) -> None:
         self.label = label
@@ -67,7 +44,6 @@ class MessageWriter(Quiet):
         self.metrics = metrics
 
     def push(self, batch: Batch) -> Records:
-        """Takes a batch of pairs."""
         guarded(self.metrics, self.where, self._put, batch)
         return iter(())
 

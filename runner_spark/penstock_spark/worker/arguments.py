@@ -49,10 +49,7 @@ _STATE_KINDS: dict[str, Callable[[Any], Callable[[Any], Any]]] = {
 class Arguments:
     """Positional and keyword arguments with placeholders.
 
-    Args:
-        args: Constants, `DoFnParam` placeholders, and `SideInputSlot` values for windowed side inputs.
-        kwargs: Likewise, by name.
-        views: The side inputs.
+    They are constants, `DoFnParam` placeholders, and `SideInputSlot` values for windowed side inputs.
     """
 
     def __init__(self, args: tuple[Any, ...], kwargs: tuple[tuple[str, Any], ...], views: list[View]) -> None:
@@ -62,14 +59,12 @@ class Arguments:
 
     @property
     def placeholders(self) -> list[Any]:
-        """What has to be filled in for each element."""
         return [
             value for value in (*self.args, *(value for _, value in self.kwargs)) if _is_placeholder(value)
         ]
 
     @property
     def element_only(self) -> bool:
-        """Whether the element is the only argument."""
         return len(self.args) == 1 and not self.kwargs and kind_of(self.args[0]) == "ElementParam"
 
     @property
@@ -81,18 +76,16 @@ class Arguments:
         )
 
     def value_call(self, function: Callable[..., Any]) -> Callable[[Any], Any]:
-        """The function of the element's value alone; the only placeholder must be the element's, in first place."""
+        """The function of the element's value alone; the only placeholder must be the element, in first place."""
         rest, kwargs = self.args[1:], dict(self.kwargs)
         if not rest and not kwargs:
             return function
         return lambda value: function(value, *rest, **kwargs)
 
     def columns(self, batch: Batch, elements: Iterator[Any]) -> list[Iterable[Any]] | None:
-        """The arguments of all elements of a batch, an iterable for each; None if they have to be asked for one by one.
+        """An iterable for each argument of a batch's elements; None if the arguments must be found one by one.
 
-        Args:
-            batch: Its elements are in one window each, if a window is asked for.
-            elements: Its values.
+        If a window is asked for, each element must be in one window.
         """
         if self.kwargs:
             return None
@@ -118,7 +111,6 @@ class Arguments:
         return None
 
     def row_call(self, function: Callable[..., Any]) -> Callable[[Row], Any]:
-        """The function of the element with its metadata."""
         args = [self._getter(value) for value in self.args]
         kwargs = [(name, self._getter(value)) for name, value in self.kwargs]
         if kwargs:
@@ -158,7 +150,7 @@ def _is_placeholder(value: Any) -> bool:
 
 
 def needs_row(arguments: Arguments) -> bool:
-    """Whether a call needs more than the element's value, or needs it in another than the first place."""
+    """Whether a call needs more than the element's value, or needs it elsewhere than in the first place."""
     return (
         len(arguments.placeholders) != 1
         or kind_of(arguments.args[0] if arguments.args else None) != "ElementParam"

@@ -34,14 +34,7 @@ MIN_MICROS: int = MIN_TIMESTAMP.micros
 
 
 class Batch:
-    """Elements in order.
-
-    Attributes:
-        values: The values.
-        timestamps: Microseconds; one int for all elements, or a list with one for each.
-        windows: A tuple of windows for all elements, or a list with a tuple for each.
-        panes: A PaneInfo for all elements, or a list with one for each.
-    """
+    """Elements in order."""
 
     __slots__ = ("panes", "timestamps", "values", "windows")
 
@@ -53,13 +46,12 @@ class Batch:
         panes: Any = PANE_INFO_UNKNOWN,
     ) -> None:
         self.values = values
-        self.timestamps = timestamps
-        self.windows = windows
-        self.panes = panes
+        self.timestamps = timestamps  # Microseconds; one int for all elements, or a list with one for each.
+        self.windows = windows  # A tuple of windows for all elements, or a list with a tuple for each.
+        self.panes = panes  # A PaneInfo for all elements, or a list with one for each.
 
     @property
     def shared(self) -> bool:
-        """Whether all elements have the same timestamp, windows and pane."""
         return (
             not isinstance(self.timestamps, list)
             and not isinstance(self.windows, list)
@@ -76,16 +68,14 @@ class Batch:
 
     @property
     def has_one_window_each(self) -> bool:
-        """Whether every element is in exactly one window."""
         windows = self.windows
         return set(map(len, windows)) <= {1} if isinstance(windows, list) else len(windows) == 1
 
     def with_values(self, values: list[Any]) -> Batch:
-        """The same metadata for other values: one for one, or any number where the metadata is shared."""
+        """The same metadata for other values: one for one, or any number if the metadata is shared."""
         return Batch(values, self.timestamps, self.windows, self.panes)
 
     def compressed(self, selectors: list[Any]) -> Batch:
-        """The elements whose selector is true."""
         return Batch(
             list(compress(self.values, selectors)),
             _compress(self.timestamps, selectors),
@@ -94,7 +84,6 @@ class Batch:
         )
 
     def sliced(self, start: int, stop: int) -> Batch:
-        """The elements from one place up to another."""
         return Batch(
             self.values[start:stop],
             _sliced(self.timestamps, start, stop),
@@ -103,7 +92,7 @@ class Batch:
         )
 
     def taken(self, places: list[int]) -> Batch:
-        """The elements at some places, in that order."""
+        """The elements at these indexes, in that order."""
         return Batch(
             [self.values[place] for place in places],
             _taken(self.timestamps, places),
@@ -112,7 +101,7 @@ class Batch:
         )
 
     def every(self, first: int, step: int) -> Batch:
-        """The element at an index, and every so many after it."""
+        """Every `step`-th element, from the first one on."""
         return self.taken(list(range(first, len(self.values), step)))
 
     def expanded(self) -> Batch:
@@ -126,7 +115,7 @@ class Batch:
         )
 
     def collapsed(self) -> Batch:
-        """The same elements; metadata that is the same for all is stored once, so that later steps stay plain loops.
+        """The same elements; shared metadata is stored once, so that later steps stay plain loops.
 
         >>> Batch(["a", "b"], [7, 7], [("v",), ("w",)]).collapsed().timestamps
         7
@@ -134,7 +123,7 @@ class Batch:
         return Batch(self.values, _collapse(self.timestamps), _collapse(self.windows), _collapse(self.panes))
 
     def exploded(self) -> Batch:
-        """Each element once for each of its windows: that is what an element in several windows means.
+        """Each element once for each of its windows.
 
         >>> Batch(["a", "b"], 0, [("v", "w"), ("v",)]).exploded().values
         ['a', 'a', 'b']
@@ -151,7 +140,6 @@ class Batch:
         return Batch(repeated(full.values), repeated(full.timestamps), single, repeated(full.panes))
 
     def rows(self) -> Iterator[tuple[Any, int, Windows, Any]]:
-        """Value, timestamp, windows and pane of each element."""
         full = self.expanded()
         return zip(full.values, full.timestamps, full.windows, full.panes, strict=True)  # type: ignore[arg-type]
 
@@ -159,10 +147,10 @@ class Batch:
 def by_windows(
     windows: Windows | list[Windows], names: list[Any], values: list[Any]
 ) -> Iterator[tuple[Windows, list[Any], list[Any]]]:
-    """Names and values of a batch, apart for each distinct set of windows.
+    """Names and values of a batch, separated by distinct sets of windows.
 
-    Elements of one window mostly share one tuple, which the step that assigned it keeps; so they are told apart by
-    identity, and a window that has two tuples merely comes twice.
+    Elements of one window mostly share one tuple, which the step that assigned it keeps; so identity
+    separates them, and a window with two tuples merely comes twice.
 
     >>> first, second = ("v",), ("w",)
     >>> list(by_windows([first, second, first], ["a", "b", "c"], [1, 2, 3]))
@@ -210,9 +198,9 @@ def _compress(metadata: Any, selectors: list[Any]) -> Any:
 def dumps(value: Any) -> bytes:
     """Pickles data between stages.
 
-    The C pickler is many times faster than cloudpickle; only objects of classes that a worker cannot import (those
-    written in the user's main program) need cloudpickle, which sends the class along. Objects of a class with a
-    registered coder are written with it.
+    The C pickler is many times faster than cloudpickle; only objects of classes that a worker cannot import
+    (those in the user's main program) need cloudpickle, which sends the class along. A registered coder
+    writes the objects of its class.
     """
     try:
         return registered_pickles.dumps(value)
@@ -237,10 +225,8 @@ loads: Callable[[bytes], Any] = pickle.loads
 
 
 def encode_page(batch: Batch) -> bytes:
-    """A batch as bytes."""
     return dumps((batch.values, batch.timestamps, batch.windows, batch.panes))
 
 
 def decode_page(page: bytes) -> Batch:
-    """The batch of `encode_page`."""
     return Batch(*loads(page))

@@ -7,6 +7,7 @@ batches is given it as it is.
 from __future__ import annotations
 
 from collections.abc import Callable, Collection, Iterable, Iterator
+from dataclasses import dataclass
 from typing import Any
 
 from penstock.base.bounded_window import TimestampedValue
@@ -30,14 +31,7 @@ Converter = BatchConverter[Any, Any]
 
 
 class PackedBatch(Batch):
-    """A batch as a DoFn has yielded it; its elements are taken out when somebody asks for them.
-
-    Args:
-        whole: The batch, as its type hint says.
-        converter: Takes it apart.
-        where: The step that has yielded it, for errors.
-        row: None, and the timestamp, windows and pane of all its elements.
-    """
+    """A batch as a DoFn has yielded it; its elements are unpacked when they are needed."""
 
     __slots__ = ("_values", "_where", "converter", "whole")
 
@@ -50,7 +44,6 @@ class PackedBatch(Batch):
 
     @property
     def values(self) -> list[Any]:  # type: ignore[override]
-        """The elements."""
         if self._values is None:
             try:
                 self._values = list(self.converter.explode_batch(self.whole))
@@ -60,14 +53,7 @@ class PackedBatch(Batch):
 
 
 class BatchOutputs:
-    """Sends on what a method yields that yields batches.
-
-    Args:
-        outputs: The step's outputs.
-        converter: Of the batches.
-        metrics: The step's.
-        where: The step, for errors.
-    """
+    """Sends the batches that a method yields on."""
 
     def __init__(self, outputs: Outputs, converter: Converter, metrics: MetricsContainer, where: str) -> None:
         self._outputs = outputs
@@ -77,9 +63,9 @@ class BatchOutputs:
         self._kept = 0
 
     def send(self, results: Iterable[Any] | None, row: Row) -> Records:
-        """Sends on each batch that was yielded for a row, before the next one is asked for.
+        """Sends each batch that was yielded for a row on, before it asks for the next one.
 
-        Elements of small batches are kept until there are more of them, so that later steps have some in one go.
+        Elements of small batches wait until there are more of them, so that later steps get larger batches.
         """
         for result in self._guarded(results):
             tag, whole = (result.tag, result.value) if isinstance(result, TaggedOutput) else (None, result)
@@ -100,7 +86,6 @@ class BatchOutputs:
                     yield from self.drain()
 
     def drain(self) -> Records:
-        """Sends on what is kept."""
         self._kept = 0
         return self._outputs.drain()
 
@@ -126,40 +111,24 @@ class BatchOutputs:
         return step_failed(TypeError(three_parts(what, where=self._where, hint=hint)), self._where)
 
 
+@dataclass(eq=False)
 class YieldingBatches:
-    """Calls a method that yields batches, once for each row.
+    """Calls a method that yields batches, once for each row."""
 
-    Args:
-        call: Calls it with what it asks for.
-        each_window: Whether elements in several windows come once for each.
-        outputs: Where the batches go.
-        metrics: The step's.
-        where: The step, for errors.
-    """
-
-    def __init__(
-        self,
-        call: Callable[[Row], Any],
-        each_window: bool,
-        outputs: BatchOutputs,
-        metrics: MetricsContainer,
-        where: str,
-    ) -> None:
-        self._call = call
-        self._each_window = each_window
-        self._outputs = outputs
-        self._metrics = metrics
-        self._where = where
+    call: Callable[[Row], Any]
+    each_window: bool  # Whether an element in several windows is processed once for each.
+    outputs: BatchOutputs
+    metrics: MetricsContainer
+    where: str
 
     def push(self, batch: Batch) -> Records:
-        """Takes a batch, of elements or of batches."""
-        for row in (batch.exploded() if self._each_window else batch).rows():
-            yield from self._outputs.send(guarded(self._metrics, self._where, self._called, row), row)
-        yield from self._outputs.drain()
+        for row in (batch.exploded() if self.each_window else batch).rows():
+            yield from self.outputs.send(guarded(self.metrics, self.where, self._called, row), row)
+        yield from self.outputs.drain()
 
     def _called(self, row: Row) -> Any:
         try:
-            results = self._call(row)
+            results = self.call(row)
         except StopIteration:
             raise stopped() from None
         if results is not None:
@@ -167,56 +136,38 @@ class YieldingBatches:
         return results
 
 
+@dataclass(eq=False)
 class BatchLoop:
-    """Makes the batches that ``process_batch`` takes.
+    """Makes the batches that ``process_batch`` takes."""
 
-    Args:
-        whole_loop: Takes batches of which each element is such a batch.
-        single_loop: Takes elements, if the DoFn has ``process`` too; else None.
-        converter: Makes batches.
-        metrics: The step's.
-        where: The step, for errors.
-        as_they_are: Whether a batch of the right type is taken as it is, and DoFns that have ``process`` too are given
-            batches at all.
-    """
-
-    def __init__(
-        self,
-        whole_loop: Consumer,
-        single_loop: Consumer | None,
-        converter: Converter,
-        metrics: MetricsContainer,
-        where: str,
-        as_they_are: bool = True,
-    ) -> None:
-        self._whole_loop = whole_loop
-        self._single_loop = single_loop
-        self._converter = converter
-        self._metrics = metrics
-        self._where = where
-        self._as_they_are = as_they_are
+    whole_loop: Consumer
+    single_loop: Consumer | None  # Takes elements, if the DoFn has ``process`` too.
+    converter: Converter
+    metrics: MetricsContainer
+    where: str
+    # Whether a batch of the right type stays whole, and DoFns that have both methods get batches at all.
+    as_they_are: bool = True
 
     def push(self, batch: Batch) -> Records:
-        """Takes a batch."""
-        if not self._as_they_are and self._single_loop is not None:
-            return self._single_loop.push(batch)
-        if self._as_they_are and isinstance(batch, PackedBatch) and batch.converter == self._converter:
-            return self._whole_loop.push(batch.with_values([batch.whole]))
-        if self._single_loop is not None and _is_scattered(batch):
-            return self._single_loop.push(batch)
+        if not self.as_they_are and self.single_loop is not None:
+            return self.single_loop.push(batch)
+        if self.as_they_are and isinstance(batch, PackedBatch) and batch.converter == self.converter:
+            return self.whole_loop.push(batch.with_values([batch.whole]))
+        if self.single_loop is not None and _is_scattered(batch):
+            return self.single_loop.push(batch)
         if batch.shared:
-            return self._whole_loop.push(batch.with_values([self._made_of(batch.values)]))
+            return self.whole_loop.push(batch.with_values([self._made_of(batch.values)]))
         full = batch.expanded()
         parts = _alike(full)
         wholes = [self._made_of([full.values[place] for place in places]) for places in parts]
-        return self._whole_loop.push(full.taken([places[0] for places in parts]).with_values(wholes))
+        return self.whole_loop.push(full.taken([places[0] for places in parts]).with_values(wholes))
 
     def _made_of(self, values: list[Any]) -> Any:
-        return guarded(self._metrics, self._where, self._converter.produce_batch, values)
+        return guarded(self.metrics, self.where, self.converter.produce_batch, values)
 
 
 def _is_scattered(batch: Batch) -> bool:
-    """Whether its elements would make batches of too few each."""
+    """Whether its elements would make batches of too few elements each."""
     parts, count = 1, len(batch.values)
     if isinstance(batch.timestamps, list):
         parts = len(set(batch.timestamps))
@@ -226,10 +177,10 @@ def _is_scattered(batch: Batch) -> bool:
 
 
 def _alike(full: Batch) -> Collection[list[int]]:
-    """The places of elements with the same timestamp, windows and pane.
+    """The indexes of elements with the same timestamp, windows and pane.
 
-    Windows and panes are told apart by identity, as in `penstock_spark.worker.batch.by_windows`: one that is there
-    twice merely makes two batches.
+    Identity separates windows and panes, as in `penstock_spark.worker.batch.by_windows`: equal ones may make
+    two batches.
 
     >>> list(_alike(Batch(["a", "b", "c"], [1, 2, 1]).expanded()))
     [[0, 2], [1]]

@@ -21,10 +21,7 @@ _SLOW_SECONDS = 0.1
 
 
 class BatchSizer:
-    """Cuts batches to the size that was found to take its time.
-
-    Args:
-        clock: Gives seconds; tests give their own.
+    """Cuts batches to a size that takes about the intended time.
 
     >>> from itertools import count
     >>> pace = BatchSizer(clock=count().__next__)

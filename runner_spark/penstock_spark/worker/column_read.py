@@ -17,24 +17,15 @@ from penstock_spark.worker.group_read import ONLY_PANE
 
 @dataclass(frozen=True)
 class ColumnReader:
-    """Makes batches of Arrow's.
+    """Makes batches of Arrow's record batches."""
 
-    Attributes:
-        names: The names of the fields; the first columns are theirs.
-        records: What an element is (see `penstock_spark.plan.column_plan.Table`).
-        time: Where its timestamp is, likewise.
-        windowfn: The FixedWindows whose starts the column ``w`` has; None for the global window.
-        is_combined: Whether elements come out of a grouping.
-    """
-
-    names: tuple[str, ...]
-    records: str
+    names: tuple[str, ...]  # The names of the fields, which are the first columns.
+    records: str  # As in `penstock_spark.plan.column_plan.Table`, like the next two.
     time: str
-    windowfn: Any
-    is_combined: bool
+    windowfn: Any  # The column ``w`` has the starts of its windows; None for the global window.
+    is_combined: bool  # Whether elements come out of a grouping.
 
     def read(self, record: pa.RecordBatch) -> Batch:
-        """The elements of an Arrow batch."""
         columns = record.columns[: len(self.names)]
         values = self._values(pa.RecordBatch.from_arrays(columns, names=list(self.names)))
         windows, ends = self._windows(record)
@@ -55,7 +46,6 @@ class ColumnReader:
         return list(map(make, zip(*(column.to_pylist() for column in columns), strict=True)))
 
     def _windows(self, record: pa.RecordBatch) -> tuple[Windows | list[Windows], int | list[int]]:
-        """The windows, and the last moment of each."""
         if self.windowfn is None:
             return GLOBAL, GlobalWindow().max_timestamp().micros
         starts = record.column("w").to_pylist()

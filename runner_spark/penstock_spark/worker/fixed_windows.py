@@ -19,7 +19,6 @@ class FixedAssigner:
         self._cache: dict[int, Windows] = {}
 
     def windows_at(self, start_micros: int) -> Windows:
-        """The window that starts at a time, in a tuple."""
         cache = self._cache
         if start_micros in cache:
             return cache[start_micros]
@@ -29,7 +28,6 @@ class FixedAssigner:
         return made
 
     def __call__(self, batch: Batch) -> Windows | list[Windows]:
-        """The windows of the elements of a batch."""
         timestamps = batch.timestamps
         if not isinstance(timestamps, list):
             return tuple(self._windowfn.assign_micros(timestamps))

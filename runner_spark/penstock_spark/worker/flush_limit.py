@@ -7,10 +7,7 @@ FIRST_ELEMENTS = 128
 
 
 class FlushLimit:
-    """How many elements to hold before writing rows: learned from the bytes that the last ones took.
-
-    Args:
-        most_elements: How many at the most.
+    """How many elements to hold before writing rows: learned from the bytes of earlier flushes.
 
     >>> limit = FlushLimit(100_000)
     >>> limit.learn(elements=1000, size_bytes=800_000_000)
@@ -28,7 +25,7 @@ class FlushLimit:
         self.elements = max(1, min(fitting, self.elements * 4, self.most_elements))
 
     def stretch(self, elements: int, size_bytes: int) -> bool:
-        """Raises the limit where the elements that are held take at most half of the space, and says whether it did.
+        """Raises the limit if the held elements take at most half of the space; returns whether it did.
 
         >>> limit = FlushLimit(100_000)
         >>> limit.stretch(elements=1000, size_bytes=FLUSH_BYTES), limit.stretch(1000, 2000), limit.elements

@@ -19,7 +19,7 @@ from penstock_spark.worker.batch import Batch, loads
 from penstock_spark.worker.keys import merges_in_one_pass, restore, timestamp_of, window_decoder
 from penstock_spark.worker.merging import merged_groups
 from penstock_spark.worker.program import GroupRoot
-from penstock_spark.worker.pushing import Consumer, Records
+from penstock_spark.worker.pushing import Combining, Consumer, Records
 from penstock_spark.worker.rows import GROUP_COLUMNS
 from penstock_spark.worker.spool import GroupedValues, Lent
 
@@ -35,10 +35,8 @@ Chunk = tuple[int, bytes]
 
 
 def exchange_groups(records: Iterable[Any]) -> Iterator[tuple[tuple[Any, ...], Iterator[Chunk]]]:
-    """The groups of sorted exchange rows: the values of `GROUP_COLUMNS`, and the chunks, to be read before going on.
-
-    Args:
-        records: Arrow record batches in sorted order, with the exchange schema.
+    """The groups of sorted exchange rows: the values of `GROUP_COLUMNS`, and the chunks, to be read before
+    the next group.
     """
     rows = chain.from_iterable(_rows(record) for record in records)
     for ident, group in groupby(rows, key=itemgetter(0)):
@@ -56,11 +54,12 @@ def _rows(record: Any) -> Iterator[tuple[tuple[Any, ...], Chunk]]:
     return zip(ident, chunks, strict=True)
 
 
-class GroupReader:
+class GroupReader(Combining):
     """Turns the groups of one grouping into batches of (key, values) or (key, result)."""
 
     def __init__(self, root: GroupRoot, out: Consumer, metrics: MetricsContainer) -> None:
         self.root = root
+        self.combine = root.combine
         self.out = out
         self.metrics = metrics
         self._guard = partial(guarded, metrics, root.where)
@@ -75,18 +74,8 @@ class GroupReader:
         self._windows: list[tuple[Any]] = []
         self._bytes = 0
 
-    def setup(self) -> None:
-        """Prepares the CombineFn."""
-        if self.root.combine is not None:
-            self._guard(self.root.combine.setup)
-
-    def teardown(self) -> None:
-        """Lets the CombineFn go."""
-        if self.root.combine is not None:
-            self._guard(self.root.combine.teardown)
-
     def read_key(self, key: bytes, windows: Iterator[tuple[tuple[Any, ...], Iterator[Chunk]]]) -> Records:
-        """Reads all windows of one key, and merges them if they do that."""
+        """Reads all windows of one key, and merges them if the WindowFn does."""
         decoded = ((self._window(*ident[2:]), chunks) for ident, chunks in windows)
         if self._merges:
             yield from self._read_merged(key, decoded)
@@ -108,10 +97,9 @@ class GroupReader:
             yield from self.emit(key, window, chunks)
 
     def emit(self, key: bytes, window: Any, chunks: Iterator[Chunk]) -> Records:
-        """Pushes or holds the element of one group."""
         rank, head = next(chunks)
         timestamp = self._timestamp(rank, window)
-        if self.root.combine is not None:
+        if self.combine is not None:
             element, size = self._guard(self._combined, key, head, chunks), len(head)
         else:
             heads, size, complete = _buffer(head, chunks)
@@ -146,7 +134,7 @@ class GroupReader:
         lent.settle()
 
     def _combined(self, key: bytes, head: bytes, chunks: Iterator[Chunk]) -> tuple[Any, Any]:
-        fn = self.root.combine
+        fn = self.combine
         restored, accumulator = restore(key, loads(head))
         waiting = [accumulator]
         for _, chunk in chunks:
@@ -157,7 +145,6 @@ class GroupReader:
         return restored, fn.extract_output(merged)
 
     def flush(self) -> Records:
-        """Pushes the elements that are held."""
         if not self._values:
             return
         windows: Any = self._windows
@@ -172,7 +159,7 @@ class GroupReader:
 
 
 def _buffer(head: bytes, chunks: Iterator[Chunk]) -> tuple[list[bytes], int, bool]:
-    """The first chunks of a group, up to the size of the buffer; their size; whether they are all there is."""
+    """The first chunks of a group, up to the size of the buffer; their size; whether they are all chunks."""
     heads, size = [head], len(head)
     while size < BUFFER_BYTES:
         for _, chunk in chunks:
@@ -185,7 +172,6 @@ def _buffer(head: bytes, chunks: Iterator[Chunk]) -> tuple[list[bytes], int, boo
 
 
 def read_groups(records: Iterable[Any], readers: Mapping[int, Any]) -> Records:
-    """Reads a whole partition of a grouping exchange, each key by the reader of its tag."""
     groups = exchange_groups(records)
     for (key, tag), rows in groupby(groups, key=lambda group: group[0][:2]):
         yield from readers[tag].read_key(key, rows)

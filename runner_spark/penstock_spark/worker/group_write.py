@@ -20,7 +20,7 @@ from penstock_spark.worker.flush_limit import FlushLimit
 from penstock_spark.worker.keys import keys_to_carry, payloads, rank_of, window_encoder
 from penstock_spark.worker.numbers import are_columns
 from penstock_spark.worker.program import GroupWriterSpec
-from penstock_spark.worker.pushing import Quiet, Records
+from penstock_spark.worker.pushing import Combining, Quiet, Records
 from penstock_spark.worker.rows import exchange_records
 from penstock_spark.worker.tables import AddedTable, Table, table_for
 from penstock_spark.worker.totals import split_numbers
@@ -34,7 +34,7 @@ _NEVER_PAIRS = (str, bytes, dict, set, frozenset)
 
 
 def split_pairs(batch: Batch, where: str) -> tuple[list[Any], list[Any]]:
-    """The keys and the values of a batch of pairs; texts, dicts and sets of two are no pairs."""
+    """The keys and the values of a batch of pairs; a text, dict or set of two is not a pair."""
     kinds = set(map(type, batch.values))
     if kinds != {tuple} and any(issubclass(kind, _NEVER_PAIRS) for kind in kinds):
         step_failed(_not_a_pair(batch.values), where)
@@ -55,20 +55,23 @@ def _not_a_pair(values: list[Any]) -> TypeError:
 
 
 def unexpected_retraction() -> ValueError:
-    """The error for a retraction that does not come out of a grouping."""
     return ValueError(
         three_parts(
-            "a step before gives elements that take earlier ones back, in panes of its own making",
+            "an earlier step gives elements that take others back, in panes of its own making",
             hint="only groupings in the mode ACCUMULATING_AND_RETRACTING give retractions",
         )
     )
 
 
-class GroupWriter:
-    """Keeps values, or accumulators, by window and key in tables, and writes what each key has as one row."""
+class GroupWriter(Combining, Quiet):
+    """Keeps values, or accumulators, by window and key in tables, and writes one row for each key.
+
+    The tables live across bundles.
+    """
 
     def __init__(self, spec: GroupWriterSpec, partition: int, metrics: MetricsContainer) -> None:
         self.spec = spec
+        self.combine = spec.combine
         self._metrics = metrics
         self._guard = partial(guarded, metrics, spec.where)
         self._encode_window = window_encoder(spec.windowing)
@@ -89,25 +92,7 @@ class GroupWriter:
         self._make_table: Callable[[], Table] = table_for(combine, adding)
         self._clear()
 
-    def setup(self) -> None:
-        """Prepares the CombineFn."""
-        if self.spec.combine is not None:
-            self._guard(self.spec.combine.setup)
-
-    def teardown(self) -> None:
-        """Lets the CombineFn go."""
-        if self.spec.combine is not None:
-            self._guard(self.spec.combine.teardown)
-
-    def start_bundle(self) -> None:
-        """Nothing to do: tables live across bundles."""
-
-    def finish_bundle(self) -> Records:
-        """Nothing to do: tables live across bundles."""
-        return iter(())
-
     def finish(self) -> Records:
-        """Writes what is left."""
         if self._tables or self._sessions:
             yield self._guard(self._flush)
 
@@ -120,7 +105,6 @@ class GroupWriter:
         self._held = 0
 
     def push(self, batch: Batch) -> Records:
-        """Takes a batch of pairs."""
         if self._has_default and self._is_marker(batch):
             names, kind = self._names([name for name, _ in batch.values])
             self._table(batch.windows[0], kind).open(names)
@@ -139,11 +123,13 @@ class GroupWriter:
         yield from self._take_rest(batch, taken)
 
     def _is_marker(self, batch: Batch) -> bool:
-        """Whether a batch has the marker of an input that may be empty, which comes alone: no step joins batches."""
+        """Whether a batch has the marker of an input that may be empty, which comes alone: no step joins
+        batches.
+        """
         return len(batch.values) == 1 and DefaultingCombineFn.is_marker(batch.values[0][1])
 
     def take_fixed(self, batch: Batch, windows: FixedAssigner) -> Records:
-        """Takes a batch of pairs with a list of timestamps, by which windows are found."""
+        """Takes a batch of pairs with a list of timestamps, which determine the windows."""
         times: Any = batch.timestamps
 
         def add(kind: type) -> Any:
@@ -159,11 +145,9 @@ class GroupWriter:
         yield from self._take_rest(batch, taken)
 
     def _leading(self, batch: Batch, add: Callable[[type], Any]) -> int:
-        """Adds pairs at the beginning of a batch up, if one can; gives their number.
+        """Adds up leading pairs if it can; returns their number.
 
-        Args:
-            batch: The elements.
-            add: Adds those whose keys have the type that it is given, and gives their number.
+        `add` adds pairs whose keys have a given type, and returns their number.
         """
         kind = kind_of_keys(batch.values, self.spec.plain_keys)
         if kind is None:
@@ -174,12 +158,11 @@ class GroupWriter:
             taken: int = add(kind)
             return taken
         except Exception as error:
-            # What is no pair, or has a key that cannot be one, is told before what cannot be added.
+            # An error of a pair or a key takes precedence over a value that cannot be added.
             self._names(split_pairs(batch, self.spec.where)[0])
             step_failed(error, self.spec.where)
 
     def _take_rest(self, batch: Batch, taken: int) -> Records:
-        """Takes what is left of a batch of pairs, some of which were taken already."""
         if taken:
             yield from self._flush_if_full(taken)
             batch = batch.sliced(taken, len(batch.values))
@@ -192,7 +175,6 @@ class GroupWriter:
             step_failed(unexpected_retraction(), self.spec.where)
 
     def take(self, keys: list[Any], values: list[Any], batch: Batch) -> Records:
-        """Takes keys and values with the timestamps and windows of a batch."""
         self._check_inserts(batch)
         names, kind = self._names(keys)
         lengths = set(map(len, batch.windows)) if isinstance(batch.windows, list) else {len(batch.windows)}
@@ -211,7 +193,7 @@ class GroupWriter:
         yield from self._flush_if_full(len(values), max(lengths, default=0))
 
     def take_sessions(self, batch: Batch, spans: Spans) -> Records:
-        """Takes a batch of pairs, each in a session from a start to an end that its windows need not tell."""
+        """Takes a batch of pairs, each in a session from a start to an end, whatever its windows."""
         taken = self._leading(batch, lambda kind: self._session_table(kind).add(spans, batch.values, kind))
         if taken:
             yield from self._flush_if_full(taken)
@@ -234,7 +216,6 @@ class GroupWriter:
         self._session_table(kind).add(spans, list(zip(names, values, strict=True)), kind or bytes)
 
     def _held_in(self, kind: type | None, windows: tuple[Any, ...]) -> Held:
-        """What values come to in a window, by name."""
         table = self._table(windows[0], kind)
         assert isinstance(table, AddedTable)
         return table.held
@@ -243,7 +224,7 @@ class GroupWriter:
         self._held += taken
         self._names_most += taken * windows_each
         if self._names_most >= _MOST_NAMES:
-            # There are no more than was thought, and counting those of many windows takes its time.
+            # This is an upper bound, and counting the names in many windows takes time.
             self._names_most = self._names_held()
         if self._names_most >= _MOST_NAMES or (
             self._held >= self._limit.elements and not (self._adding is not None and self._stretched())
@@ -251,9 +232,9 @@ class GroupWriter:
             yield self._guard(self._flush)
 
     def _stretched(self) -> bool:
-        """Whether more elements may be held, because what they come to takes little, as is known of numbers.
+        """Whether more elements may be held, because numbers take little memory.
 
-        Sessions are as good as never: there are nearly as many of them as elements, and measuring them takes its time.
+        Sessions never may: there are nearly as many sessions as elements, and measuring them takes time.
         """
         if self._sessions:
             return False
@@ -266,15 +247,15 @@ class GroupWriter:
         return self._limit.stretch(self._held, size_bytes)
 
     def _all_held(self) -> Iterator[tuple[type | None, Collection[Any], Collection[Any]]]:
-        """The names of each table and what is held of them, with the type of the names."""
+        """The names and the content of each table, with the type of the names."""
         for (_, kind), table in self._tables.items():
             assert isinstance(table, AddedTable)
             yield kind, table.held.keys(), table.held.values()
 
     def _names(self, keys: list[Any]) -> tuple[list[Any], type | None]:
-        """What the tables call the keys, and the type of those that are called by themselves, as texts are.
+        """The names of keys in tables, and their type if keys such as texts are their own names.
 
-        All others are called by their encoding: Python finds 1, 1.0 and True equal, and so no table has keys of several
+        All other names are encoded keys: Python finds 1, 1.0 and True equal, so no table has keys of several
         types.
         """
         kinds = set(map(type, keys))
@@ -316,7 +297,6 @@ class GroupWriter:
     def _add_names(
         self, columns: list[list[Any]], window: Any, kind: type | None, names: list[Any]
     ) -> list[bytes]:
-        """Adds the columns that say which key and window a row is of."""
         encoded = encode_keys(names) if kind else names
         columns[0].extend(encoded)
         for column, bound in zip(columns[1:4], self._encode_window(window), strict=True):
@@ -375,19 +355,18 @@ def _add_columns(columns: list[list[Any]], numbers: list[int]) -> None:
 
 
 def _size_bytes(columns: list[list[Any]]) -> int:
-    """What rows take; of those that hold a number the key may be the largest part."""
+    """The size of rows; for rows with a number, the key may be the largest part."""
     names, *_, values = columns
     return sum(map(len, names)) + sum(map(len, filter(None, values)))
 
 
 class PairStep(Quiet):
-    """Pairs elements with None for groupings alone, which would take the pairs apart again: no pair is made."""
+    """Pairs elements with None for groupings alone, which would take the pairs apart again: it makes no pair."""
 
     def __init__(self, writers: list[GroupWriter]) -> None:
         self.writers = writers
 
     def push(self, batch: Batch) -> Records:
-        """Takes a batch of elements."""
         nothing = [None] * len(batch.values)
         for writer in self.writers:
             yield from writer.take(batch.values, nothing, batch)

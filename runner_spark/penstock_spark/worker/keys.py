@@ -22,7 +22,7 @@ _SELF_CONTAINED_TYPES = frozenset((str, int, bytes, float, bool, type(None)))
 
 
 def keys_to_carry(names: list[bytes], keys: list[Any]) -> dict[bytes, Any]:
-    """Those keys of a batch that are not self-contained, by their encodings; mostly none, found out by type."""
+    """The keys of a batch that are not self-contained, by their encodings; mostly none, as their types show."""
     if _SELF_CONTAINED_TYPES.issuperset(map(type, keys)):
         return {}
     return as_coders_give_them(
@@ -31,7 +31,7 @@ def keys_to_carry(names: list[bytes], keys: list[Any]) -> dict[bytes, Any]:
 
 
 def key_is_self_contained(key: bytes) -> bool:
-    """Whether the row's key column is enough to get the key back.
+    """Whether the row's key column alone gives the key back.
 
     >>> key_is_self_contained(b"sabc"), key_is_self_contained(b"(...")
     (True, False)
@@ -40,12 +40,8 @@ def key_is_self_contained(key: bytes) -> bool:
 
 
 def payloads(names: list[bytes], carried: dict[bytes, Any], contents: list[Any]) -> list[bytes]:
-    """The value columns of rows: what each holds, pickled, with its key where the key column is not enough.
-
-    Args:
-        names: The encoded keys.
-        carried: The keys that are not self-contained, by their encodings.
-        contents: A value, a list of them, or an accumulator, for each row.
+    """The value columns of rows: each content (a value, a list of values or an accumulator) is pickled, with
+    its key if the key column is not enough.
     """
     if not carried:
         return list(map(dumps, contents))
@@ -85,7 +81,6 @@ def window_encoder(windowing: Any) -> Callable[[Any], WindowColumns]:
 
 
 def window_decoder(windowing: Any) -> Callable[[int, int, bytes | None], Any]:
-    """The function back from the columns to the window."""
     windowfn = windowing.windowfn
     starts_first = windowfn.is_merging()
 
@@ -99,9 +94,10 @@ def window_decoder(windowing: Any) -> Callable[[int, int, bytes | None], Any]:
 
 
 def rank_of(windowing: Any) -> Callable[[int, Any], int] | None:
-    """How chunks of a window are ranked so that the first one decides the output timestamp; None if none does.
+    """The rank of a chunk, of which the lowest decides the output timestamp; None if no chunk does.
 
-    The output timestamp is the lowest rank for the earliest, and the lowest rank negated for the latest input.
+    The output timestamp is the lowest rank for the earliest, and the lowest rank negated for the latest
+    input.
     """
     match windowing.timestamp_combiner:
         case TimestampCombiner.OUTPUT_AT_EARLIEST:

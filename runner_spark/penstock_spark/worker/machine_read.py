@@ -15,7 +15,7 @@ from penstock_spark.reports.failure import guarded, step_failed
 from penstock_spark.worker.batch import Batch, Windows, loads
 from penstock_spark.worker.keys import key_is_self_contained
 from penstock_spark.worker.program import MachineRoot
-from penstock_spark.worker.pushing import Consumer, Records
+from penstock_spark.worker.pushing import Combining, Consumer, Records
 
 BUFFER_BYTES = 4 << 20
 _MOST_PANES = 1_000
@@ -36,7 +36,7 @@ Rows = Iterator[tuple[tuple[Any, ...], Iterator[tuple[int, bytes]]]]
 
 
 class KeyElements:
-    """Decodes the elements of keys for their machines; windows that many of them share are decoded once."""
+    """Decodes the elements of keys for their machines; decodes windows that many of them share once."""
 
     def __init__(self) -> None:
         self._windows: dict[bytes, Windows] = {}
@@ -62,20 +62,17 @@ class KeyElements:
         return found
 
 
-class MachineReader:
+class MachineReader(Combining):
     """Turns the elements of each key into batches of panes.
 
-    Args:
-        root: What is read.
-        out: Where panes go.
-        metrics: The step's metrics.
-        late: Where elements go that a window no longer takes; None if they are only counted.
+    `late` takes elements that a window no longer takes; None if they are only counted.
     """
 
     def __init__(
         self, root: MachineRoot, out: Consumer, metrics: MetricsContainer, late: Consumer | None = None
     ) -> None:
         self.root = root
+        self.combine = root.combine
         self.out = out
         self.late = late
         self.metrics = metrics
@@ -93,18 +90,7 @@ class MachineReader:
         self._panes: list[Any] = []
         self._held = 0
 
-    def setup(self) -> None:
-        """Prepares the CombineFn."""
-        if self.root.combine is not None:
-            self._guard(self.root.combine.setup)
-
-    def teardown(self) -> None:
-        """Lets the CombineFn go."""
-        if self.root.combine is not None:
-            self._guard(self.root.combine.teardown)
-
     def read_key(self, encoded_key: bytes, rows: Rows) -> Records:
-        """Plays all elements of a key."""
         machine, state = self.machine, self.machine.new_key()
         key = None
         for key, element, size_bytes in self._key_elements.read(encoded_key, rows):
@@ -120,8 +106,7 @@ class MachineReader:
         yield from self._take(key, self._guard(machine.advance_watermark, state, _AT_THE_END))
 
     def _take(self, key: Any, emitted: list[Emitted]) -> Records:
-        """Holds panes, and pushes them when there are enough; counts what was dropped."""
-        is_list = self.root.combine is None
+        is_list = self.combine is None
         for one in emitted:
             if isinstance(one, Dropped):
                 self.metrics.inc(DROPPED[one.reason])
@@ -141,7 +126,6 @@ class MachineReader:
                 yield from self.flush()
 
     def flush(self) -> Records:
-        """Pushes the panes that are held."""
         if self._values:
             batch = Batch(self._values, self._timestamps, self._in_windows, self._panes)
             self._clear()

@@ -27,7 +27,6 @@ class ElementWriter(Quiet):
         self._number = partition << 40
 
     def push(self, batch: Batch) -> Records:
-        """Takes a batch of pairs."""
         yield guarded(self.metrics, self.spec.where, self._rows, batch)
 
     def _rows(self, batch: Batch) -> Any:
@@ -52,7 +51,7 @@ class ElementWriter(Quiet):
 
 
 def _encoded(windows: Windows | list[Windows], count: int) -> list[bytes]:
-    """The windows of each element as bytes; most elements share the tuple that a step before assigned."""
+    """The windows of each element as bytes; most elements share a tuple."""
     if not isinstance(windows, list):
         return [dumps(windows)] * count
     encoded: dict[int, bytes] = {}

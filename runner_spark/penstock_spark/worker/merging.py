@@ -19,13 +19,7 @@ Group = tuple[Any, Iterator[Chunk]]
 
 
 def merged_groups(windowfn: Any, groups: Iterable[Group], one_pass: bool) -> Iterator[Group]:
-    """Windows with their chunks, merged; the chunk of lowest rank comes first.
-
-    Args:
-        windowfn: A merging WindowFn.
-        groups: Distinct windows in order of their starts, each with its chunks.
-        one_pass: Whether neighbours decide.
-    """
+    """Merges the windows of a key, sorted by start, with their chunks; the chunk of lowest rank comes first."""
     return _sessions(windowfn, groups) if one_pass else _by_asking(windowfn, groups)
 
 

@@ -1,4 +1,4 @@
-"""What a producer tells a consumer shard in one micro-batch: elements, watermarks and the time, moment by moment."""
+"""What a producer tells a consumer shard in one micro-batch: elements, watermarks and the time, by logical time."""
 
 from __future__ import annotations
 
@@ -10,34 +10,21 @@ from penstock_spark.worker.batch import Batch
 
 
 class LogicalTime(NamedTuple):
-    """A point of the timeline; at one logical time elements come first, then watermarks, then timers of the clock.
+    """A point of the timeline; at one logical time elements come first, then watermarks, then timers of the clock."""
 
-    Attributes:
-        step: The step of the input that leads to it; steps ascend over the whole life of a pipeline.
-        clock_micros: Processing time. Between two steps there is a logical time for each time
-            something was due by the clock.
-    """
-
-    step: int
+    step: int  # The step of the input that leads to it; steps ascend over the whole life of a pipeline.
+    # Processing time. Between two steps, each time at which the clock fired something is a logical time.
     clock_micros: int
 
 
 class WatermarkUpdate(NamedTuple):
-    """A watermark, from a logical time on.
-
-    Attributes:
-        logical_time: When it holds, or when the elements arrive.
-        origin: What it is the watermark of: the label of a source, or of a grouping.
-        producer: Which part of it; the minimum of all parts counts.
-        micros: Where it is.
-        percentile: Which one: 1 for the watermark itself.
-    """
+    """A watermark, from a logical time on."""
 
     logical_time: LogicalTime
-    origin: str
-    producer: int
+    origin: str  # The label of a source, or of a grouping.
+    producer: int  # A part of the origin; the minimum of all parts counts.
     micros: int
-    percentile: float = WATERMARK
+    percentile: float = WATERMARK  # 1 for the watermark itself.
 
 
 Place = tuple[Any, ...]
@@ -46,51 +33,35 @@ the file and the offset in it. Empty where the order of the producers decides.""
 
 
 class Part(NamedTuple):
-    """Elements that arrive at one logical time, one by one or combined.
-
-    Attributes:
-        logical_time: When it holds, or when the elements arrive.
-        names: Their encoded keys.
-        batch: Their values, with timestamps, windows and panes. Of combined elements: what those of one key and window
-            come to, a list of values or an accumulator, with that window.
-        counts: How many elements each value stands for; None if they come one by one.
-        timestamps: Of combined elements, the timestamps that may decide the output's, in microseconds; None if only the
-            window does.
-        are_plain: Whether the values are what a kernel holds, such as a sum, instead of accumulators.
-        place: Where the elements stand in their source.
-    """
+    """Elements that arrive at one logical time, one by one or combined."""
 
     logical_time: LogicalTime
-    names: list[bytes]
+    names: list[bytes]  # Encoded keys.
+    # Values with their metadata; of combined elements, a list of values or an accumulator for each key and
+    # window.
     batch: Batch
-    counts: list[int] | None = None
+    counts: list[int] | None = None  # How many elements each value stands for; None if they come one by one.
+    # Of combined elements, the timestamps that may decide the output's; None if only the window does.
     timestamps: list[tuple[int, ...]] | None = None
+    # Whether the values are what a kernel holds, such as a sum, instead of accumulators.
     are_plain: bool = False
-    place: Place = ()
+    place: Place = ()  # The position of the elements in their source.
 
 
 @dataclass
 class Message:
-    """All that one producer tells one shard.
+    """Everything that one producer tells one shard."""
 
-    Attributes:
-        producer: Orders the messages of a micro-batch.
-        number: Orders those of one producer.
-        timeline: The logical times of the micro-batch at which the input does something, if this producer knows them.
-        ends: Those of them at which the clock stays, so that what is due at that very time fires as well.
-        watermark_updates: Watermarks.
-        summaries: What a task saw of its source's watermark, as (logical time, source, summary).
-        signals: Signals from outside, as (logical time, name).
-        parts: Elements, by the label of their grouping.
-        carried: The keys that their names alone do not tell, by name.
-    """
-
-    producer: tuple[int, int]
-    number: int = 0
+    producer: tuple[int, int]  # Orders the messages of a micro-batch.
+    number: int = 0  # Orders the messages of one producer.
+    # The logical times of the micro-batch at which the input does something, if this producer knows them.
     timeline: list[LogicalTime] = field(default_factory=list)
+    # The logical times at which the clock stays, so that timers that are due at that very time fire as well.
     ends: set[LogicalTime] = field(default_factory=set)
     watermark_updates: list[WatermarkUpdate] = field(default_factory=list)
+    # What a task saw of its source's watermark: (logical time, source, summary).
     summaries: list[tuple[LogicalTime, str, Any]] = field(default_factory=list)
+    # Signals from outside: (logical time, name).
     signals: list[tuple[LogicalTime, str]] = field(default_factory=list)
-    parts: dict[str, list[Part]] = field(default_factory=dict)
-    carried: dict[bytes, Any] = field(default_factory=dict)
+    parts: dict[str, list[Part]] = field(default_factory=dict)  # Elements, by the label of their grouping.
+    carried: dict[bytes, Any] = field(default_factory=dict)  # The keys that are not self-contained, by name.

@@ -20,7 +20,7 @@ from penstock_spark.worker.batch import Batch, loads
 from penstock_spark.worker.group_read import ONLY_PANE
 from penstock_spark.worker.keys import restore, timestamp_of, window_decoder
 from penstock_spark.worker.program import GroupRoot
-from penstock_spark.worker.pushing import Consumer, Records
+from penstock_spark.worker.pushing import Combining, Consumer, Records
 
 _MOST_GROUPS = 4096
 _MOST_WINDOWS = 10_000
@@ -35,7 +35,7 @@ _COLUMNS = ("key", "tag", "first", "second", "window", "sequence", "value")
 
 
 def are_columns(numbers: list[Any], keys: Iterable[Any]) -> bool:
-    """Whether all of some sums fit into a column, and whether the encoding alone gives each of these keys back.
+    """Whether all sums fit into a column, and the encoding alone gives each of these keys back.
 
     >>> are_columns([1, 2], ["a", ("b", 2)]), are_columns([1, 2.0], []), are_columns([1 << 63], [])
     (True, False, False)
@@ -46,11 +46,12 @@ def are_columns(numbers: list[Any], keys: Iterable[Any]) -> bool:
     return kinds <= _PLAIN_TYPES
 
 
-class NumberReader:
+class NumberReader(Combining):
     """Turns sorted rows of numbers into batches of (key, sum)."""
 
     def __init__(self, root: GroupRoot, out: Consumer, metrics: MetricsContainer) -> None:
         self.root = root
+        self.combine = root.combine
         self.out = out
         assert root.number_kernel is not None
         assert root.number_kernel.adding is not None
@@ -69,18 +70,10 @@ class NumberReader:
         self._sums: list[Any] = []
         self._restored: dict[int, Any] = {}
 
-    def setup(self) -> None:
-        """Prepares the CombineFn."""
-        self._guard(self.root.combine.setup)
-
-    def teardown(self) -> None:
-        """Lets the CombineFn go."""
-        self._guard(self.root.combine.teardown)
-
     def read_key(
         self, key: bytes, windows: Iterable[tuple[tuple[Any, ...], Iterator[tuple[int, Any]]]]
     ) -> Records:
-        """Reads all windows of one key, from an exchange that has rows of other kinds, too."""
+        """Reads all windows of one key, from an exchange that also has rows of other kinds."""
         return self.read(
             (*ident, 0, chunk) if isinstance(chunk, bytes) else (*ident, chunk, None)
             for ident, chunks in windows
@@ -88,12 +81,10 @@ class NumberReader:
         )
 
     def read(self, rows: Iterable[Row]) -> Records:
-        """Reads rows in sorted order."""
         add = self._add_to_session if self._merges else self._add_to_window
         return add(iter(rows))
 
     def _add_to_window(self, rows: Iterator[Row]) -> Records:
-        """Adds up the rows of each key and window."""
         key: bytes | None = None
         first = second = total = 0
         window: bytes | None = None
@@ -144,8 +135,8 @@ class NumberReader:
         self._sums.append(total)
 
     def _merged(self, key: bytes, total: int, pickled: list[bytes]) -> tuple[Any, Any]:
-        """The key and the sum of a group of which some rows hold accumulators."""
-        fn = self.root.combine
+        """The key and the sum of a group in which some rows hold accumulators."""
+        fn = self.combine
         restored = [restore(key, loads(one)) for one in pickled]
         accumulators = [accumulator for _, accumulator in restored]
         if total:
@@ -154,7 +145,6 @@ class NumberReader:
         return restored[0][0], fn.extract_output(merged)
 
     def flush(self) -> Records:
-        """Pushes the elements that are held."""
         if not self._sums:
             return
         keys = self._decoded()
@@ -166,7 +156,6 @@ class NumberReader:
         yield from self.out.push(batch.collapsed())
 
     def _decoded(self) -> list[Any]:
-        """The keys that are held."""
         keys, restored = self._keys, self._restored
         if restored:
             return [
@@ -180,7 +169,6 @@ class NumberReader:
         return list(map(decode_key, keys))
 
     def _place(self, bounds: tuple[int, int, bytes | None]) -> tuple[tuple[Any], int]:
-        """The windows and the timestamp of a group."""
         if self._merges:
             window = IntervalWindow.from_micros(*bounds[:2])
             return (window,), window.end_micros - 1
@@ -194,7 +182,6 @@ class NumberReader:
 
 
 def read_numbers(records: Iterable[Any], readers: Mapping[int, NumberReader]) -> Records:
-    """Reads a whole partition of an exchange that has nothing but numbers."""
     rows = chain.from_iterable(map(_rows, records))
     if len(readers) == 1:
         [reader] = readers.values()
@@ -207,7 +194,6 @@ def read_numbers(records: Iterable[Any], readers: Mapping[int, NumberReader]) ->
 
 
 def _rows(record: Any) -> Iterator[Row]:
-    """The rows of an Arrow record batch; columns without a value are not read."""
     count = record.num_rows
     columns = map(record.column, _COLUMNS)
     return zip(

@@ -22,10 +22,10 @@ Row = tuple[Any, int, Windows, Any]
 class Outputs:
     """The consumers of a step's outputs by tag; None is the main output.
 
-    Outputs with a tag that nobody reads are dropped, as Beam does, and counted in the system metric
-    ``penstock:outputs_without_reader``. A value that comes with a timestamp, but without windows, gets those that the
-    input's WindowFn has for that timestamp, once for each window of the input element, as in Beam; its pane is unknown.
-    What is made of a retraction is one, unless it comes with a pane of its own.
+    Outputs with a tag that nobody reads are dropped, as in Beam, and counted in the system metric
+    ``penstock:outputs_without_reader``. A value with a timestamp, but without windows, gets the windows that
+    the input's WindowFn has for that timestamp, once for each window of the input element, as in Beam; its
+    pane is unknown. The outputs for a retraction are retractions, unless they have a pane of their own.
     """
 
     def __init__(
@@ -39,7 +39,7 @@ class Outputs:
         self._pending: dict[str | None, Batch] = {}
 
     def route(self, results: Iterable[tuple[Iterable[Any] | None, Row]]) -> Records:
-        """Sends the results of each element on; each keeps its element's metadata unless it brings its own."""
+        """Sends the results of each element on; each keeps its element's metadata unless it has its own."""
         count = 0
         for values, row in results:
             if values is None:
@@ -55,7 +55,6 @@ class Outputs:
         yield from self.drain()
 
     def _values(self, values: Iterable[Any]) -> Iterator[Any]:
-        """The values one by one, each exception marked with the step."""
         try:
             yield from values
         except Exception as error:
@@ -92,7 +91,7 @@ class Outputs:
         batch.panes += [pane] * count
 
     def retimed(self, batch: Batch) -> Batch:
-        """Values with new timestamps, in the windows that they now belong in; the batch still has the old ones."""
+        """Values with new timestamps, in their new windows; the batch still has the old ones."""
         panes = _unknown(batch.panes)
         if self._assign is None:
             return Batch(batch.values, batch.timestamps, batch.windows, panes)
@@ -107,13 +106,11 @@ class Outputs:
         return Batch(batch.values, batch.timestamps, windows, panes)
 
     def drain(self) -> Records:
-        """Pushes what `add` kept."""
         pending, self._pending = self._pending, {}
         for tag, batch in pending.items():
             yield from self.push(tag, batch.collapsed())
 
     def push(self, tag: str | None, batch: Batch) -> Records:
-        """Pushes a batch to whoever reads a tag."""
         consumer = self._by_tag.get(tag)
         if consumer is None:
             self.metrics.inc(("penstock", "outputs_without_reader"), len(batch.values))
@@ -122,7 +119,7 @@ class Outputs:
 
 
 def _unknown(panes: Any) -> Any:
-    """Panes, or the one of all elements, without their numbers; only whether they take something back is left."""
+    """Panes, or one for all elements, without their numbers; only whether they retract is left."""
     if isinstance(panes, list):
         return [unknown_pane(pane.kind) for pane in panes]
     return unknown_pane(panes.kind)

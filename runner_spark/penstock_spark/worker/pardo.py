@@ -38,7 +38,7 @@ _NO_ROW = (None, MIN_MICROS, GLOBAL, None)
 
 
 class DoFnStep:
-    """A DoFn with its life cycle; what happens for each batch is left to a loop chosen at the first one."""
+    """A DoFn with its life cycle; a loop that is chosen at the first batch does the work of each batch."""
 
     def __init__(
         self, spec: StepSpec, outputs: Outputs, metrics: MetricsContainer, contents: Mapping[int, Contents]
@@ -71,7 +71,6 @@ class DoFnStep:
             step_failed(RuntimeError(three_parts(what, where=self.spec.where, hint=hint)), self.spec.where)
 
     def push(self, batch: Batch) -> Records:
-        """Takes a batch."""
         if self._loop is None:
             self._loop = self._choose_loop()
         yield from self._loop.push(batch)
@@ -134,7 +133,7 @@ class DoFnStep:
             self._guard(self._managers[kind].pop().__exit__, None, None, None)
 
     def resolve(self, placeholder: Any) -> Any:
-        """A constant for what stays the same for the whole bundle; anything else as it is."""
+        """A constant if the value stays the same for the whole bundle; else the placeholder."""
         if isinstance(placeholder, SideInputSlot) and self.views[placeholder.index].is_constant:
             return self._guard(self.views[placeholder.index].of, GLOBAL[0])
         kind = kind_of(placeholder)
@@ -146,7 +145,6 @@ class DoFnStep:
         return placeholder
 
     def _choose_loop(self) -> Consumer:
-        """The loop for elements, or that which makes batches of them."""
         batches, batch_signature = self.spec.batches, self.signature.process_batch
         if batches is None:
             return self._loop_of(self.dofn.process_signature(), self.dofn.process, None)
@@ -164,7 +162,6 @@ class DoFnStep:
     def _loop_of(
         self, signature: MethodSignature, method: Callable[..., Any], gives: Converter | None
     ) -> Consumer:
-        """The plainest loop that does what a method asks for."""
         primitive: Any = self.spec.primitive
         call = bind(signature, primitive.args, dict(primitive.kwargs))
         arguments = Arguments(
@@ -200,7 +197,7 @@ class DoFnStep:
 
 
 class RowLoop:
-    """Calls a DoFn with arguments that differ from element to element: its timestamp, its window, a view of that."""
+    """Calls a DoFn with arguments that differ between elements: a timestamp, a window, a view of the window."""
 
     def __init__(self, call: Callable[[Any], Any], each_window: bool, step: DoFnStep) -> None:
         self.call = call
@@ -208,7 +205,6 @@ class RowLoop:
         self.step = step
 
     def push(self, batch: Batch) -> Records:
-        """Takes a batch."""
         yield from self.step.outputs.route(self._results(batch))
 
     def _results(self, batch: Batch) -> Iterator[tuple[Any, Any]]:
@@ -234,14 +230,13 @@ class RowMap:
 
     @staticmethod
     def suits(arguments: Arguments) -> bool:
-        """Whether the element is asked for, and nothing that cannot be had for a whole batch."""
+        """Whether the element and only arguments that exist for a whole batch are asked for."""
         nothing = Batch([None])
         return arguments.columns(nothing, iter(nothing.values)) is not None and any(
             kind_of(value) == "ElementParam" for value in arguments.args
         )
 
     def push(self, batch: Batch) -> Records:
-        """Takes a batch."""
         step = self.step
         if self.arguments.needs_window:
             batch = batch.exploded()

@@ -18,21 +18,16 @@ from penstock_spark.reports.reporting import Reporting, reporting_now
 
 @dataclass(frozen=True, eq=False)
 class InlineRoot:
-    """Values of the program; partition i of n takes slice i of n.
-
-    Attributes:
-        edge: Where the elements go.
-        values: The values; a TimestampedValue or WindowedValue brings its own timestamp.
-    """
+    """Values of the program; partition i of n takes slice i of n."""
 
     edge: int
-    values: tuple[Any, ...]
+    values: tuple[Any, ...]  # A TimestampedValue or WindowedValue brings its own timestamp.
 
 
 @dataclass(frozen=True, eq=False)
 class ScanRoot:
-    """Rows of a source's frame; `make_reader()` gives the function from an Arrow batch to lists of values, once
-    a task.
+    """Rows of a source's frame; each task calls `make_reader()` once, for a function from an Arrow batch to
+    lists of values.
     """
 
     edge: int
@@ -57,78 +52,47 @@ class PageRoot:
 
 @dataclass(frozen=True, eq=False)
 class GroupRoot:
-    """Sorted rows of a grouping exchange, read one key and window at a time.
+    """Sorted rows of a grouping exchange, read one key and window at a time."""
 
-    Attributes:
-        edge: Where the (key, values) or (key, result) elements go.
-        tag: The rows' tag; several groupings share one exchange.
-        windowing: The input's windowing.
-        combine: The CombineFn whose accumulators the rows hold; None for a GroupByKey.
-        where: The step, for errors.
-        label: The step's label, for metrics.
-        number_kernel: What adds rows up that hold a number instead of an accumulator; None if none does.
-    """
-
-    edge: int
-    tag: int
+    edge: int  # The edge of (key, values) or (key, result) elements.
+    tag: int  # Several groupings share one exchange.
     windowing: Any
-    combine: Any
+    combine: Any  # The CombineFn whose accumulators the rows hold; None for a GroupByKey.
     where: str
     label: str
+    # Adds up rows that hold a number instead of an accumulator; None if none do.
     number_kernel: Kernel | None = None
 
 
 @dataclass(frozen=True, eq=False)
 class MachineRoot:
-    """Sorted rows of a grouping exchange, of one element each, played on the grouping's machine.
+    """Sorted rows of a grouping exchange, of one element each, for the grouping's machine."""
 
-    Attributes:
-        edge: Where the panes go, as (key, values) or (key, result).
-        tag: The rows' tag.
-        windowing: The input's windowing.
-        combine: The CombineFn; None for a GroupByKey.
-        input_retracts: Whether elements may take back earlier ones.
-        where: The step, for errors.
-        label: The step's label, for metrics.
-        late_edge: Where elements go that a window no longer takes; None if they are only counted.
-    """
-
-    edge: int
+    edge: int  # The edge of the panes, as (key, values) or (key, result).
     tag: int
     windowing: Any
     combine: Any
-    input_retracts: bool
+    input_retracts: bool  # Whether elements may take back earlier ones.
     where: str
     label: str
+    # The edge of elements that a window no longer takes; None if they are only counted.
     late_edge: int | None = None
 
 
 @dataclass(frozen=True, eq=False)
 class StatefulRoot:
-    """Sorted rows of a grouping exchange, of one element each, for the machine of a stateful DoFn.
+    """Sorted rows of a grouping exchange, of one element each, for the machine of a stateful DoFn."""
 
-    Attributes:
-        label: The label of the step, which is one of the program's steps as well.
-        tag: The rows' tag.
-        lateness_micros: How long after a window's end its state is kept.
-    """
-
-    label: str
+    label: str  # The label of the step, which is also one of the program's steps.
     tag: int
-    lateness_micros: int
+    lateness_micros: int  # How long after a window's end its state is kept.
 
 
 @dataclass(frozen=True, eq=False)
 class TotalsRoot:
-    """Rows of totals that Spark has added up, each of one key and window.
+    """Rows of totals that Spark has added up, each of one key and window."""
 
-    Attributes:
-        edge: Where the (key, total) elements go.
-        tag: The rows' tag.
-        windowing: The input's windowing.
-    """
-
-    edge: int
+    edge: int  # The edge of (key, total) elements.
     tag: int
     windowing: Any
 
@@ -138,76 +102,40 @@ Root = InlineRoot | ScanRoot | ColumnsRoot | PageRoot | GroupRoot | MachineRoot 
 
 @dataclass(frozen=True, eq=False)
 class ViewSpec:
-    """A side input in the worker.
+    """A side input in the worker."""
 
-    Attributes:
-        edge: The number of its edge; the task has its pages under it.
-        kind: ``singleton``, ``iter``, ``list``, ``dict`` or ``multimap``.
-        default: As in `penstock.graph.SideInput`.
-        windowfn: The side input's WindowFn.
-        window_mapping_fn: As in `penstock.graph.SideInput`.
-        where: The consuming step, for errors.
-    """
-
-    edge: int
-    kind: str
-    default: tuple[Any, ...]
+    edge: int  # The task has its pages under this number.
+    kind: str  # ``singleton``, ``iter``, ``list``, ``dict`` or ``multimap``.
+    default: tuple[Any, ...]  # As in `penstock.graph.SideInput`, like `window_mapping_fn`.
     windowfn: Any
     window_mapping_fn: Any
-    where: str
+    where: str  # The consuming step.
 
 
 @dataclass(frozen=True, eq=False)
 class StepSpec:
-    """A stateless step: a ParDo, an AssignWindows, or a Flatten (which only joins edges).
+    """A stateless step: a ParDo, an AssignWindows, or a Flatten (which only joins edges)."""
 
-    Attributes:
-        label: The full label.
-        where: The step, for errors.
-        primitive: What it does; None for a Flatten.
-        inputs: Edges it reads that this stage produces.
-        outputs: Tags and edges.
-        views: Its side inputs.
-        windowing: The input's windowing for a ParDo; the output's for an AssignWindows.
-        batches: How elements become batches and the other way round, if its DoFn takes or gives some.
-        whole_batches: Whether batches go from DoFn to DoFn as they are, and DoFns that can do without are given some.
-        shortcuts: Whether a function of an element and its window may be given columns; the results are the same.
-        writes_directly: Whether only groupings read its output, and take its input as it is: no pair is made of each
-            element, or no window is looked up for each.
-    """
-
-    label: str
+    label: str  # The full label.
     where: str
-    primitive: ParDo | AssignWindows | None
-    inputs: tuple[int, ...]
+    primitive: ParDo | AssignWindows | None  # None for a Flatten.
+    inputs: tuple[int, ...]  # The edges that it reads and that this stage produces.
     outputs: tuple[tuple[str | None, int], ...]
     views: tuple[ViewSpec, ...] = ()
-    windowing: Any = None
-    batches: BatchTypes | None = None
+    windowing: Any = None  # The input's windowing for a ParDo; the output's for an AssignWindows.
+    batches: BatchTypes | None = None  # The converters of its DoFn's batches, if it takes or gives some.
+    # Whether batches stay whole between DoFns, and DoFns that need no batches get some.
     whole_batches: bool = True
+    # Whether a function of an element and its window may get columns; the results are the same.
     shortcuts: bool = True
+    # Whether only groupings read its output, and take its input unchanged: it makes no pair and finds no
+    # window for each element.
     writes_directly: bool = False
 
 
 @dataclass(frozen=True, eq=False)
 class GroupWriterSpec:
-    """Rows for a grouping: values (or accumulators, if `combine` is set) by key and window.
-
-    Attributes:
-        edge: The edge to write.
-        output: The number of the output.
-        tag: The rows' tag.
-        windowing: The windowing of the edge.
-        combine: The CombineFn; None for a GroupByKey.
-        where: The step, for errors.
-        label: The step's label, for metrics.
-        as_numbers: Whether the accumulators are integers that Spark adds up.
-        kernel: How values are added up without the CombineFn; None if it has to be called.
-        takes_pairs: Whether pairs are added up as they come, with nothing to note of each but its window.
-        takes_sessions: Whether they are added up by session, as far as one task sees them.
-        in_columns: Whether what they come to is written as a number, where it is a whole one.
-        plain_keys: The types of keys that stand for themselves in tables; others do so by their encoding.
-    """
+    """Rows for a grouping: values (or accumulators, if `combine` is set) by key and window."""
 
     edge: int
     output: int
@@ -216,56 +144,45 @@ class GroupWriterSpec:
     combine: Any
     where: str
     label: str
-    as_numbers: bool = False
-    kernel: Kernel | None = None
-    takes_pairs: bool = False
-    takes_sessions: bool = False
-    in_columns: bool = False
+    as_numbers: bool = False  # Whether the accumulators are integers that Spark adds up.
+    kernel: Kernel | None = None  # Adds values up without the CombineFn; None if it must be called.
+    takes_pairs: bool = False  # Whether to add pairs up as they come, with only a window for each.
+    takes_sessions: bool = False  # Whether to add pairs up by session, as far as one task sees the sessions.
+    in_columns: bool = False  # Whether to write a whole number as a number.
+    # The types of keys that are their own names in tables; other keys are encoded.
     plain_keys: tuple[type, ...] = (str,)
 
 
 @dataclass(frozen=True, eq=False)
 class ElementWriterSpec:
-    """Rows for a grouping's machine, of one element each.
-
-    Attributes:
-        edge: The edge to write.
-        output: The number of the output.
-        tag: The rows' tag.
-        where: The step, for errors.
-        label: The step's label, for metrics.
-        may_retract: Whether elements may take back earlier ones.
-    """
+    """Rows for a grouping's machine, of one element each."""
 
     edge: int
     output: int
     tag: int
     where: str
     label: str
-    may_retract: bool = False
+    may_retract: bool = False  # Whether elements may take back earlier ones.
 
 
 @dataclass(frozen=True, eq=False)
 class PageWriterSpec:
-    """Rows that hold whole pickled batches.
-
-    Attributes:
-        shards: Spread over so many keys, one page a key and batch (a Reshuffle); 0 writes batches as they come.
-        by_key: Whether the shard is a hash of the element's key; otherwise elements are dealt out in turn.
-    """
+    """Rows that hold whole pickled batches."""
 
     edge: int
     output: int
     tag: int
     where: str
     label: str
+    # Spread over so many keys, one page for each key and batch (a Reshuffle); 0 writes batches as they come.
     shards: int = 0
+    # Whether the shard is a hash of the element's key; otherwise elements are dealt out in turn.
     by_key: bool = False
 
 
 @dataclass(frozen=True, eq=False)
 class SinkWriterSpec:
-    """Rows of a sink's own schema; `make_encoder()` gives the encoder, once a task."""
+    """Rows of a sink's own schema; each task calls `make_encoder()` once."""
 
     edge: int
     make_encoder: Callable[[], Any]
@@ -280,22 +197,13 @@ W = TypeVar("W")
 
 @dataclass(frozen=True, eq=False)
 class StageProgram(Generic[W]):
-    """A fused stage, or what has no state in a level of a streaming query.
+    """A fused stage, or what has no state in a level of a streaming query."""
 
-    Attributes:
-        run: Names the run; metrics of several runs share one accumulator.
-        stage: Its number in the plan, or the level's.
-        roots: Where elements come from.
-        steps: In topological order.
-        writers: Where elements leave the stage.
-        partitions: The number of partitions that inline roots are dealt out to.
-        reporting: How its tasks report; that of the run for which the program is made.
-    """
-
-    run: str
-    stage: int
+    run: str  # Metrics of several runs share one accumulator.
+    stage: int  # Its number in the plan, or the level's.
     roots: tuple[Root, ...]
     steps: tuple[StepSpec, ...]
     writers: tuple[W, ...]
-    partitions: int = 1
+    partitions: int = 1  # The number of partitions that inline roots are dealt out to.
+    # How its tasks report: as the run for which the program is made.
     reporting: Reporting = field(default_factory=reporting_now)

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterator, Sequence
+from collections.abc import Callable, Iterator, Sequence
 from typing import Any, Protocol
 
 from penstock_spark.worker.batch import Batch
@@ -16,7 +16,6 @@ class Consumer(Protocol):
 
     def push(self, batch: Batch) -> Records:
         """Takes a batch; gives the Arrow record batches that became ready."""
-        ...
 
 
 class Node(Consumer, Protocol):
@@ -24,23 +23,18 @@ class Node(Consumer, Protocol):
 
     def setup(self) -> None:
         """Called once, before the first batch."""
-        ...
 
     def start_bundle(self) -> None:
         """Called before the first batch of a bundle."""
-        ...
 
     def finish_bundle(self) -> Records:
         """Called after the last batch of a bundle."""
-        ...
 
     def finish(self) -> Records:
         """Called once, after the last bundle."""
-        ...
 
     def teardown(self) -> None:
         """Called once, at the very end, also after an error."""
-        ...
 
 
 class Quiet:
@@ -53,15 +47,28 @@ class Quiet:
         """Nothing to do."""
 
     def finish_bundle(self) -> Records:
-        """Nothing to do."""
         return iter(())
 
     def finish(self) -> Records:
-        """Nothing to do."""
         return iter(())
 
     def teardown(self) -> None:
         """Nothing to do."""
+
+
+class Combining:
+    """The life cycle of a CombineFn, in a node that may have one; `_guard` names the step in its errors."""
+
+    combine: Any
+    _guard: Callable[..., Any]
+
+    def setup(self) -> None:
+        if self.combine is not None:
+            self._guard(self.combine.setup)
+
+    def teardown(self) -> None:
+        if self.combine is not None:
+            self._guard(self.combine.teardown)
 
 
 class Tee:
@@ -73,6 +80,5 @@ class Tee:
         self.consumers = consumers
 
     def push(self, batch: Batch) -> Records:
-        """Takes a batch."""
         for consumer in self.consumers:
             yield from consumer.push(batch)

@@ -39,7 +39,7 @@ NUMBER_COLUMNS = ("rank", "sequence")
 
 
 def page_records(output: int, tag: int, pages: list[bytes], shards: list[int] | None = None) -> Any:
-    """Rows that hold whole pages; the column `first` has the shard that each goes to."""
+    """Rows that hold whole pages; the column `first` has each page's shard."""
     count = len(pages)
     zeros, none = [0] * count, [None] * count
     return exchange_records(output, tag, [b""] * count, shards or zeros, zeros, none, zeros, zeros, pages)

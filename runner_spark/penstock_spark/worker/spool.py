@@ -15,13 +15,7 @@ MEMORY_LIMIT_BYTES = 8 << 20
 
 
 class Spool:
-    """Appends chunks and reads them back by number; beyond a limit they are kept in a temporary file.
-
-    >>> spool = Spool()
-    >>> spool.append(b"one"); spool.append(b"two")
-    >>> list(spool)
-    [b'one', b'two']
-    """
+    """Appends chunks and reads them back by number; beyond a limit, a temporary file holds them."""
 
     def __init__(self, limit_bytes: int = MEMORY_LIMIT_BYTES) -> None:
         self._limit_bytes = limit_bytes
@@ -37,7 +31,6 @@ class Spool:
         return map(self.__getitem__, range(len(self)))
 
     def append(self, chunk: bytes) -> None:
-        """Adds a chunk at the end."""
         if self._held_bytes + len(chunk) <= self._limit_bytes and not self._places:
             self._chunks.append(chunk)
             self._held_bytes += len(chunk)
@@ -61,8 +54,8 @@ class Spool:
 class GroupedValues:
     """The values of one key and window, read as they are needed; may be iterated any number of times.
 
-    Only the values of one chunk are in memory at a time. What has been read from the shuffle is kept as bytes in a
-    `Spool`, so that a second iteration starts at the beginning. It pickles as a list.
+    Only the values of one chunk are in memory at a time. A `Spool` keeps the bytes that were read from the
+    shuffle, so that a second iteration starts at the beginning. It pickles as a list.
     """
 
     def __init__(self, key: bytes, head: list[bytes], rest: Iterator[bytes]) -> None:

@@ -68,12 +68,11 @@ class Join(Quiet):
         self.out = out
 
     def push(self, batch: Batch) -> Records:
-        """Takes a batch."""
         return self.out.push(batch)
 
 
 class Stage:
-    """The nodes of a program, wired up for one task."""
+    """The connected nodes of a program, for one task."""
 
     def __init__(self, program: StageProgram[Any], partition: int, pages: dict[int, Any]) -> None:
         self.program = program
@@ -99,18 +98,16 @@ class Stage:
         self.nodes = [*reversed(steps), *writers]
 
     def parts(self) -> Iterable[Any]:
-        """All that may have a label, and a place in the user's program."""
+        """Everything that may have a label, and a place in the user's program."""
         return (*self.program.roots, *self.program.steps, *self.program.writers)
 
     def container(self, label: str) -> MetricsContainer:
-        """The metrics of a step."""
         if label not in self.containers:
             number, _ = self._steps.get(label, (0, ""))
             self.containers[label] = MetricsContainer(label, digits_of(number))
         return self.containers[label]
 
     def tee(self, edge: int) -> Consumer:
-        """Whatever reads an edge."""
         consumers = self._consumers.get(edge, [])
         return consumers[0] if len(consumers) == 1 else Tee(consumers)
 
@@ -164,7 +161,6 @@ class Stage:
         return direct(step, windowfn, self._group_writers(spec))
 
     def _dofn(self, kind: type[_Step], spec: StepSpec) -> _Step:
-        """A step with a DoFn, whose outputs are found already."""
         primitive: Any = spec.primitive
         spec = replace(spec, primitive=replace(primitive, dofn=self._own(primitive.dofn)))
         metrics = self.container(spec.label)
@@ -173,7 +169,6 @@ class Stage:
         return kind(spec, outputs, metrics, self._contents_for(spec))
 
     def _contents_for(self, spec: StepSpec) -> Mapping[int, Contents]:
-        """What the side inputs of a step hold, by edge."""
         return self._contents
 
     def _group_writers(self, spec: StepSpec) -> list[Any]:
@@ -193,7 +188,6 @@ class Stage:
                 return SinkWriter(spec)
 
     def run(self, records: Iterator[Any]) -> Records:
-        """Everything the task puts out."""
         write_down(self._steps)
         lively: list[Any] = [*self.readers.values(), *self.nodes]
         started: list[Any] = []
@@ -217,7 +211,7 @@ class Stage:
             yield from node.finish()
 
     def where_now(self) -> str:
-        """The step at work, as an error's second line."""
+        """The running step, as an error's second line."""
         container = current_container()
         return self._steps.get(container.step_name if container else "", (0, "at a step of this task"))[1]
 
@@ -281,7 +275,9 @@ class Stage:
                     yield pages[tag], decode_page(page)
 
     def _inline(self, inline: list[InlineRoot], records: Iterable[Any]) -> Iterator[tuple[Consumer, Batch]]:
-        """The slices whose numbers the task's rows have; the task's own number counts other frames' tasks too."""
+        """The slices with the numbers in the task's rows; the task's own number also counts tasks of other
+        frames.
+        """
         for record in records:
             for slice_number in record.column(0).to_pylist():
                 for root in inline:
@@ -298,7 +294,6 @@ class Stage:
                     yield consumer, Batch(values)
 
     def snapshot(self) -> Snapshot:
-        """The metrics of all steps."""
         merged: Snapshot = {}
         for container in self.containers.values():
             merged = merge_snapshots(merged, container.snapshot())
@@ -306,7 +301,7 @@ class Stage:
 
 
 def _tear_down(nodes: list[Any], failed: bool) -> None:
-    """Tears every node down, also where one of them fails; the error of a task that failed before counts more."""
+    """Tears every node down, even if one of them fails; an earlier error of the task takes precedence."""
     first: Exception | None = None
     for node in nodes:
         try:
@@ -320,13 +315,9 @@ def _tear_down(nodes: list[Any], failed: bool) -> None:
 def stage_function(
     program: bytes, pages: dict[int, Any], metrics: Any, sys_path: tuple[str, ...]
 ) -> Callable[[Iterator[Any]], Iterator[Any]]:
-    """The function for Spark's ``mapInArrow``.
+    """The function for Spark's ``mapInArrow``; it unpickles the program once it can import what the driver can.
 
-    Args:
-        program: The pickled `StageProgram`. It is unpickled only when the worker can import what the driver can.
-        pages: Broadcasts of the pages of side inputs, by edge.
-        metrics: A Spark accumulator that takes ``{(run, stage, partition): snapshot}``.
-        sys_path: Folders that the driver imports from and the worker should too.
+    `metrics` is an accumulator of ``{(run, stage, partition): snapshot}``.
     """
 
     def run(records: Iterator[Any]) -> Iterator[pa.RecordBatch]:
@@ -359,11 +350,11 @@ _modules_frozen = 0
 
 
 def collect_less_often() -> None:
-    """Spaces out Python's search for cycles, and has it leave out what the modules of a worker are made of.
+    """Spaces out Python's search for cycles, and excludes the objects of a worker's modules from it.
 
-    Batches are made of very many small objects that hold no cycles; looking for some after every 700 new ones took up
-    to 40 % of a stage's time. A program that has set a larger number keeps it. Spark's workers look for cycles after
-    each task too, among all objects that there are: hundreds of thousands, most of which came with modules, and stay.
+    Batches consist of very many small objects without cycles; a search after every 700 new ones took up to 40
+    % of a stage's time. A program that has set a larger number keeps it. Spark's workers also search after
+    each task, among hundreds of thousands of objects, most of which came with modules, and stay.
     """
     global _modules_frozen
     youngest, *older = gc.get_threshold()

@@ -28,14 +28,7 @@ _Call = Callable[[Any], Any]
 
 
 class StatefulStep:
-    """A stateful DoFn with its life cycle; the `penstock.machines.stateful.Code` of its machine.
-
-    Args:
-        spec: The step.
-        outputs: Where its results go.
-        metrics: Its metrics.
-        contents: What its side inputs hold, by edge.
-    """
+    """A stateful DoFn with its life cycle; the `penstock.machines.stateful.Code` of its machine."""
 
     def __init__(
         self, spec: StepSpec, outputs: Outputs, metrics: MetricsContainer, contents: Mapping[int, Contents]
@@ -53,11 +46,9 @@ class StatefulStep:
         self._expiration: _Call | None = None
 
     def setup(self) -> None:
-        """Calls ``setup``."""
         self._life.setup()
 
     def start_bundle(self) -> None:
-        """Calls ``start_bundle``, and prepares the calls of the bundle."""
         self._life.start_bundle()
         life, signature = self._life, self._life.signature
         primitive: Any = self.spec.primitive
@@ -68,25 +59,20 @@ class StatefulStep:
             self._expiration = self._method(signature.window_expiration)
 
     def push(self, batch: Batch) -> Records:
-        """Elements come through the machine, and not this way."""
         raise AssertionError("a stateful step is given elements without their key's state")
 
     def finish_bundle(self) -> Records:
-        """Calls ``finish_bundle``, and sends its results on."""
         return self._life.finish_bundle()
 
     def finish(self) -> Records:
-        """Runs the callbacks of bundle finalizers."""
         return self._life.finish()
 
     def teardown(self) -> None:
-        """Calls ``teardown``."""
         self._life.teardown()
 
     def process(
         self, key: Any, element: Element, window: BoundedWindow, state: UserStateContext
     ) -> Iterable[Any]:
-        """Calls ``process``."""
         value, timestamp_micros, windows, kind = element
         if len(windows) > 1:
             windows = (window,)
@@ -95,17 +81,14 @@ class StatefulStep:
         )
 
     def on_timer(self, key: Any, ring: Ring, window: BoundedWindow, state: UserStateContext) -> Iterable[Any]:
-        """Calls the method of a timer."""
         row = (key, None), ring.output_micros, (window,), PANE_INFO_UNKNOWN, state, ring
         return self._called(self._timers.get(ring.name), row)
 
     def on_window_expiration(self, key: Any, window: BoundedWindow, state: UserStateContext) -> Iterable[Any]:
-        """Calls the method for the end of a window."""
         row = (key, None), window.end_micros - 1, (window,), PANE_INFO_UNKNOWN, state, None
         return self._called(self._expiration, row)
 
     def give(self, given: Iterable[Given]) -> Records:
-        """Sends results on."""
         return self._outputs.route(
             (one.results, (None, one.timestamp_micros, (one.window,), one.info)) for one in given
         )

@@ -17,14 +17,10 @@ _MOST_RESULTS = 1_000
 class StatefulReader:
     """Plays the elements of each key on the machine of a stateful DoFn.
 
-    Until all input is read, the watermark is at its minimum, and the clock stands still. Then the clock goes to the
-    last timer that is set: one that sets itself anew is not waited for. Then timers of event time fire in their order,
-    and windows end. Results are held until there are enough for a batch, or until as much has been read as memory is
-    meant for.
-
-    Args:
-        root: What is read.
-        step: The DoFn.
+    Until all input is read, the watermark is at its minimum, and the clock stands still. Then the clock goes
+    to the last timer that is set: a timer that sets itself anew is not awaited. Then timers of event time
+    fire in their order, and windows end. Results wait until there are enough for a batch, or until as much
+    has been read as memory allows.
     """
 
     def __init__(self, root: StatefulRoot, step: StatefulStep) -> None:
@@ -39,13 +35,12 @@ class StatefulReader:
         self._read_bytes = 0
 
     def setup(self) -> None:
-        """Nothing: the step is set up by itself."""
+        """Nothing: the step sets itself up."""
 
     def teardown(self) -> None:
         """Nothing."""
 
     def read_key(self, encoded_key: bytes, rows: Rows) -> Records:
-        """Plays all elements of a key."""
         machine, state = self._machine, None
         for key, element, size_bytes in self._key_elements.read(encoded_key, rows):
             if state is None:
@@ -62,14 +57,12 @@ class StatefulReader:
             yield from self._take(machine.advance_watermark(state, _AT_THE_END))
 
     def flush(self) -> Records:
-        """Pushes the results that are held."""
         if self._given:
             given = self._given
             self._clear()
             yield from self._step.give(given)
 
     def _take(self, reactions: list[Reaction]) -> Records:
-        """Holds results, and pushes them when there are enough; counts what was dropped."""
         for one in reactions:
             if isinstance(one, Dropped):
                 self._step.metrics.inc(DROPPED[one.reason])

@@ -25,11 +25,10 @@ _USUAL = frozenset((GeneratorType, list, tuple))
 
 
 def plain(batch: Batch, values: list[Any], outputs: Outputs) -> Batch | None:
-    """The batch of a step's outputs, one for each input or any number where the metadata is shared.
+    """The batch of a step's outputs, one for each input or any number if the metadata is shared.
 
-    Returns:
-        The batch; None if some value carries its own tag or windows, or some but not all a timestamp, so that each has
-        to be looked at.
+    None if a value has its own tag or windows, or only some values have a timestamp, so that each value must
+    be inspected.
     """
     kinds = set(map(type, values))
     if not any(issubclass(kind, _SPECIAL) for kind in kinds):
@@ -55,15 +54,7 @@ def stopped() -> RuntimeError:
 
 
 class ValueStep(Quiet):
-    """A function of an element's value.
-
-    Args:
-        fn: The function.
-        starred: Whether it takes the parts of the value as arguments.
-        outputs: Where its results go.
-        metrics: The step's.
-        where: The step, for errors.
-    """
+    """A function of an element's value; `starred` passes the parts of the value as arguments."""
 
     def __init__(
         self, fn: Callable[..., Any], starred: bool, outputs: Outputs, metrics: MetricsContainer, where: str
@@ -79,7 +70,6 @@ class MapStep(ValueStep):
     """One output for each input (Beam's ``Map`` and ``MapTuple``)."""
 
     def push(self, batch: Batch) -> Records:
-        """Takes a batch."""
         set_current(self.metrics)
         try:
             apply = starmap if self.starred else map
@@ -91,7 +81,7 @@ class MapStep(ValueStep):
 
 
 def push_mapped(batch: Batch, values: list[Any], outputs: Outputs) -> Records:
-    """Sends on what a function gave for the elements of a batch, one for one."""
+    """Sends the results of a function for the elements of a batch on, one for one."""
     out = plain(batch, values, outputs)
     if out is None:
         yield from outputs.route(zip(((value,) for value in values), batch.rows(), strict=True))
@@ -103,7 +93,6 @@ class FilterStep(ValueStep):
     """The inputs for which the function is true (Beam's ``Filter``)."""
 
     def push(self, batch: Batch) -> Records:
-        """Takes a batch."""
         set_current(self.metrics)
         try:
             selectors = list(map(self.fn, elements := iter(batch.values)))
@@ -123,7 +112,6 @@ class FlatMapStep(ValueStep):
     """
 
     def push(self, batch: Batch) -> Records:
-        """Takes a batch."""
         apply: Any = starmap if self.starred else map
         read_all: list[bool] = []
         elements = iter(batch.values)
@@ -175,7 +163,9 @@ class FlatMapStep(ValueStep):
 
 
 def _noting_the_end(read_all: list[bool]) -> Iterator[Any]:
-    """Nothing, but notes that it was asked: everything before it was read, and no user code ended the loop."""
+    """Yields nothing, but notes that it was asked: everything before it was read, and no user code ended the
+    loop.
+    """
     read_all.append(True)
     return
     yield
@@ -196,10 +186,8 @@ def _is_nothing(result: Any) -> bool:
 
 
 def check_result(result: Any) -> None:
-    """Refuses what cannot be, or is hardly meant as, a sequence of outputs.
-
-    Raises:
-        TypeError: A function returned no iterable, or a text, bytes or a dict, as in Beam.
+    """Refuses a result that is not a sequence of outputs, or hardly meant as one: text, bytes or a dict, as
+    in Beam.
     """
     if isinstance(result, (str, bytes, dict)):
         raise TypeError(

@@ -22,19 +22,13 @@ class Table(Protocol):
 
     def add(self, names: list[Any], values: list[Any]) -> None:
         """Takes one value for each name; names repeat."""
-        ...
 
     def open(self, names: list[Any]) -> None:
-        """Makes places for names, with nothing in them if no value comes."""
-        ...
+        """Adds names, which stay empty if no value comes."""
 
-    def accumulators(self) -> dict[Any, Any]:
-        """The accumulator of each name."""
-        ...
+    def accumulators(self) -> dict[Any, Any]: ...
 
-    def __len__(self) -> int:
-        """The number of names."""
-        ...
+    def __len__(self) -> int: ...
 
 
 class ListTable:
@@ -44,16 +38,13 @@ class ListTable:
         self._lists: dict[Any, list[Any]] = {}
 
     def add(self, names: list[Any], values: list[Any]) -> None:
-        """Takes one value for each name."""
         append_by_name(self._lists, names, values)
 
     def open(self, names: list[Any]) -> None:
-        """Empty lists."""
         for name in names:
             self._lists.setdefault(name, [])
 
     def accumulators(self) -> dict[Any, Any]:
-        """The lists."""
         return self._lists
 
     def __len__(self) -> int:
@@ -61,7 +52,6 @@ class ListTable:
 
 
 def append_by_name(lists: dict[Any, list[Any]], names: list[Any], values: list[Any]) -> None:
-    """Appends each value to the list of its name."""
     for name, value in zip(names, values, strict=True):
         if name in lists:
             lists[name].append(value)
@@ -70,7 +60,7 @@ def append_by_name(lists: dict[Any, list[Any]], names: list[Any], values: list[A
 
 
 class FoldTable:
-    """Any CombineFn: values wait in lists, so that ``add_inputs`` sees many at a time."""
+    """Any CombineFn: values wait in lists, so that ``add_inputs`` gets many at a time."""
 
     def __init__(self, fn: CombineFn) -> None:
         self.fn = fn
@@ -79,14 +69,12 @@ class FoldTable:
         self._waiting_count = 0
 
     def add(self, names: list[Any], values: list[Any]) -> None:
-        """Takes one value for each name."""
         append_by_name(self._waiting, names, values)
         self._waiting_count += len(names)
         if self._waiting_count >= _FOLD_ELEMENTS:
             self._fold()
 
     def open(self, names: list[Any]) -> None:
-        """Accumulators of nothing."""
         for name in names:
             self._waiting.setdefault(name, [])
 
@@ -99,7 +87,6 @@ class FoldTable:
         self._waiting_count = 0
 
     def accumulators(self) -> dict[Any, Any]:
-        """The accumulator of each name, compacted."""
         self._fold()
         return {name: self.fn.compact(accumulator) for name, accumulator in self._accumulators.items()}
 
@@ -108,7 +95,7 @@ class FoldTable:
 
 
 class AddedTable:
-    """What values come to, by a plain loop instead of their CombineFn."""
+    """Values added up by a plain loop instead of their CombineFn."""
 
     def __init__(self, fn: CombineFn, adding: Adding) -> None:
         self.held: dict[Any, Any] = {}
@@ -118,7 +105,6 @@ class AddedTable:
         self._opened: dict[Any, None] = {}
 
     def add(self, names: list[Any], values: list[Any]) -> None:
-        """Takes one value for each name."""
         if self._adding.ignores_values:
             # Python's own loop over names, which takes any dict; a Counter would slow other loops down.
             Counter.update(self.held, names)  # type: ignore[call-overload]
@@ -126,17 +112,14 @@ class AddedTable:
             self._add(self.held, names, values)
 
     def open(self, names: list[Any]) -> None:
-        """Names of which nothing is held."""
         self._opened.update(dict.fromkeys(names))
 
     def accumulators(self) -> dict[Any, Any]:
-        """The accumulator of each name."""
         made = {name: self._fn.create_accumulator() for name in self._opened}
         made.update(zip(self.held, map(self._adding.accumulator, self.held.values()), strict=True))
         return made
 
     def numbers(self) -> dict[Any, Any]:
-        """What is held of each name."""
         return (
             {**dict.fromkeys(self._opened, self._adding.nothing), **self.held} if self._opened else self.held
         )
@@ -146,12 +129,6 @@ class AddedTable:
 
 
 def table_for(fn: CombineFn | None, adding: Adding | None) -> Callable[[], Table]:
-    """The best table for a CombineFn, or for values that are only grouped.
-
-    Args:
-        fn: The CombineFn; None for a GroupByKey.
-        adding: How its values are added up without it; None if it has to be called.
-    """
     if fn is None:
         return ListTable
     if adding is None:

@@ -24,11 +24,7 @@ _HIGH_LIMIT = 1 << 62
 
 
 def split_numbers(numbers: list[Any], where: str) -> tuple[list[int], list[int]]:
-    """The high and the low parts of integers.
-
-    Raises:
-        TypeError: A number is no integer.
-        OverflowError: A number has more than 93 bits.
+    """The high and the low parts of integers; OverflowError if one has more than 93 bits.
 
     >>> split_numbers([5, -1, 1 << 40], "at step 'A'")
     ([0, -1, 512], [5, 2147483647, 0])
@@ -36,7 +32,7 @@ def split_numbers(numbers: list[Any], where: str) -> tuple[list[int], list[int]]
     if not all(issubclass(kind, int) for kind in set(map(type, numbers))):
         raise TypeError(
             three_parts(
-                "the values to sum were declared int, and some are not",
+                "the values to sum were declared int, but some are not",
                 where=where,
                 hint="correct the type hint; with float or Any, Python adds them up",
             )
@@ -54,11 +50,6 @@ def split_numbers(numbers: list[Any], where: str) -> tuple[list[int], list[int]]
 
 
 def join_numbers(highs: list[int], lows: list[int]) -> list[int]:
-    """The integers whose added parts these are.
-
-    >>> join_numbers(*split_numbers([5, -1, 1 << 40], "at step 'A'"))
-    [5, -1, 1099511627776]
-    """
     return [lshift(high, _LOW_BITS) + low for high, low in zip(highs, lows, strict=True)]
 
 
@@ -72,7 +63,6 @@ class TotalsReader:
         self._cache: dict[tuple[Any, ...], tuple[tuple[Any], int]] = {}
 
     def read(self, record: Any) -> Iterator[tuple[int, Batch]]:
-        """The batches of one Arrow record batch, each with its edge."""
         columns = {name: record.column(name).to_pylist() for name in record.schema.names}
         elements = list(
             zip(
@@ -92,7 +82,6 @@ class TotalsReader:
                 yield root.edge, _batch(some, placed)
 
     def _place(self, ident: tuple[Any, ...]) -> tuple[tuple[Any], int]:
-        """The windows and the timestamp of a row's columns."""
         found = self._cache.get(ident)
         if found is None:
             tag, *bounds = ident

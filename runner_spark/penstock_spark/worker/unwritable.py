@@ -22,7 +22,8 @@ _HINTS = {
 
 
 def unwritable(error: OSError, where: str) -> OSError:
-    """The same error with the step, and what to do; as it is, if it says that already or is none of the system's.
+    """The same error with the step and a hint; unchanged if it names the step already or does not come from
+    the system.
 
     >>> print(unwritable(OSError(28, "No space left on device", "/out/a-1"), "at step 'Write' (game.py:9)"))
     [Errno 28] /out/a-1 cannot be written: No space left on device

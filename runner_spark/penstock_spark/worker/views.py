@@ -17,7 +17,7 @@ from penstock_spark.worker.program import ViewSpec
 def by_window(pages: list[bytes]) -> dict[Any, list[Any]]:
     """The elements of each window; an element of several windows is in the list of each.
 
-    Elements that take earlier ones back are not there, nor are those.
+    Retractions, and the elements that they take back, are left out.
     """
     batches = list(map(decode_page, pages))
     if any(batch.retracts for batch in batches):
@@ -35,7 +35,7 @@ def by_window(pages: list[bytes]) -> dict[Any, list[Any]]:
 
 
 def _net(batches: list[Batch]) -> dict[Any, list[Any]]:
-    """What is left in each window; pages come in any order, and so a retraction may come before what it takes back."""
+    """What is left in each window; pages come in any order, so a retraction may precede its element."""
     bag = Bag()
     found: dict[Any, Any] = {}
     for value, _, windows, pane in (row for batch in batches for row in batch.rows()):
@@ -46,11 +46,7 @@ def _net(batches: list[Batch]) -> dict[Any, list[Any]]:
 
 
 class BroadcastContents:
-    """What a side input holds in each window, once and for all.
-
-    Args:
-        pages: A Spark broadcast of its pages.
-    """
+    """The constant content of a side input, by window."""
 
     is_fixed = True
 
@@ -59,22 +55,18 @@ class BroadcastContents:
         self._elements: dict[Any, list[Any]] | None = None
 
     def of(self, window: Any) -> list[Any]:
-        """The elements of a window."""
         if self._elements is None:
             self._elements = by_window(self._pages.value)
         return self._elements.get(window, [])
 
 
 class ChangingContents:
-    """What a side input holds in each window now.
-
-    Attributes:
-        of: The elements of a window; set by whoever keeps them.
-    """
+    """The present content of a side input, by window."""
 
     is_fixed = False
 
     def __init__(self) -> None:
+        # The elements of a window; set by the owner of the elements.
         self.of: Callable[[Any], list[Any]] = _nothing
 
 
@@ -86,12 +78,7 @@ Contents = BroadcastContents | ChangingContents
 
 
 class View:
-    """The views of one side input, by window of the main input.
-
-    Args:
-        spec: The side input.
-        contents: What it holds.
-    """
+    """The views of one side input, by window of the main input."""
 
     def __init__(self, spec: ViewSpec, contents: Contents) -> None:
         self.spec = spec
@@ -101,22 +88,21 @@ class View:
 
     @property
     def is_constant(self) -> bool:
-        """Whether there is one view for all windows, which does not change."""
+        """Whether one constant view serves all windows."""
         return self.global_only and self.contents.is_fixed
 
     def of(self, main_window: Any) -> Any:
-        """What the DoFn gets while it processes an element of that window."""
         key = GlobalWindow() if self.global_only else main_window
         if key not in self._views:
             self._views[key] = self._build(self.side_window(key))
         return self._views[key]
 
     def forget(self) -> None:
-        """The contents have changed."""
+        """Called when the contents have changed."""
         self._views.clear()
 
     def side_window(self, main_window: Any) -> Any:
-        """The side input's window for a main input's window: by default the one that holds its last instant."""
+        """The side input's window for a main input's window: by default the one that holds its last timestamp."""
         if self.spec.window_mapping_fn is not None:
             return self.spec.window_mapping_fn(main_window)
         if self.global_only:
@@ -153,14 +139,9 @@ class View:
 
 
 class MultiMap(dict[Any, list[Any]]):
-    """Lists of values by key; a key that is not there has none, as in Beam.
-
-    >>> MultiMap(a=[1])["b"]
-    []
-    """
+    """Lists of values by key; a missing key has an empty list, as in Beam."""
 
     def __missing__(self, key: Any) -> list[Any]:
-        """No values."""
         return []
 
 

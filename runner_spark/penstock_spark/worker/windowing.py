@@ -29,7 +29,7 @@ class AssignStep(Quiet):
         self._assign = assigner(windowfn)
 
     def push(self, batch: Batch) -> Records:
-        """Takes a batch; an element in several windows counts as one for each of them, as in Beam."""
+        """An element in several windows counts as one for each of them, as in Beam."""
         batch = batch.exploded()
         set_current(self.metrics)
         try:
@@ -48,11 +48,10 @@ class FixedWriter(Protocol):
 
     def take_fixed(self, batch: Batch, windows: FixedAssigner) -> Records:
         """Takes a batch of pairs with a list of timestamps, by which windows are found."""
-        ...
 
 
 class FixedStep(Quiet):
-    """Puts pairs into fixed windows for sums alone, which find the window of each by its time."""
+    """Puts pairs into fixed windows for sums alone, which find each window by its time."""
 
     def __init__(self, general: AssignStep, windowfn: FixedWindows, writers: list[FixedWriter]) -> None:
         self.general = general
@@ -60,7 +59,6 @@ class FixedStep(Quiet):
         self.writers = writers
 
     def push(self, batch: Batch) -> Records:
-        """Takes a batch."""
         batch = batch.exploded()
         if not isinstance(batch.timestamps, list):
             yield from self.general.push(batch)
@@ -70,7 +68,7 @@ class FixedStep(Quiet):
 
 
 class SessionStep(Quiet):
-    """Puts elements into sessions for sums alone, which need to know when each begins: no window is made."""
+    """Puts elements into sessions for sums alone, which need only the time of each: it makes no window."""
 
     def __init__(self, general: AssignStep, windowfn: Sessions, writers: list[GroupWriter]) -> None:
         self.general = general
@@ -78,7 +76,6 @@ class SessionStep(Quiet):
         self.writers = writers
 
     def push(self, batch: Batch) -> Records:
-        """Takes a batch."""
         batch = batch.exploded()
         count, gap = len(batch.values), self.gap_micros
         times = batch.timestamps if isinstance(batch.timestamps, list) else [batch.timestamps] * count
@@ -94,7 +91,7 @@ class SessionStep(Quiet):
 def assigner(windowfn: Any) -> Callable[[Batch], Windows | list[Windows]]:
     """The function from a batch to its windows.
 
-    Exact types only are taken the fast way: a subclass may assign as it likes.
+    Only exact types take the fast way: a subclass may assign as it likes.
     """
     if type(windowfn) is GlobalWindows:
         return lambda batch: GLOBAL

@@ -26,7 +26,6 @@ class PageWriter(Quiet):
         self._next_shard = partition
 
     def push(self, batch: Batch) -> Records:
-        """Takes a batch."""
         try:
             if self.spec.shards == 0:
                 pages, shards = [encode_page(batch)], None
@@ -73,15 +72,12 @@ class SinkWriter(Quiet):
             step_failed(error, self.spec.where)
 
     def start(self) -> Records:
-        """The rows before the first element."""
         yield from self._out(self._guard(self._encoder.start))
 
     def push(self, batch: Batch) -> Records:
-        """Takes a batch."""
         yield from self._out(self._guard(self._encoder.encode, batch.values))
 
     def finish(self) -> Records:
-        """The rows after the last element."""
         yield from self._out(self._guard(self._encoder.finish))
 
     def _out(self, record: pa.RecordBatch | None) -> Records:

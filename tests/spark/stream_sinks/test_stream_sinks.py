@@ -217,7 +217,7 @@ def test_errors_name_the_step_of_the_sink_and_keep_their_type(
 
 
 def test_a_sink_that_takes_no_stream_is_refused_before_anything_starts(writer: Writer) -> None:
-    with pytest.raises(UnsupportedByRunner, match="dataframe takes no stream"):
+    with pytest.raises(UnsupportedByRunner, match="dataframe cannot be used in a stream"):
         writer(FrameSink([], int))
     with pytest.raises(UnsupportedByRunner, match="letter W"):
         writer(WriteToText("/tmp/o", shard_name_template="-W-SS"))

@@ -18,7 +18,7 @@ _JAVA = {
 
 
 def java_charset(encoding: str | None) -> str | None:
-    """Java's name of an encoding; one that only Java may know stays as it is.
+    """Java's name of an encoding; an encoding that only Java may know stays unchanged.
 
     >>> java_charset("latin1"), java_charset("utf8"), java_charset("x-other"), java_charset(None)
     ('ISO-8859-1', 'UTF-8', 'x-other', None)

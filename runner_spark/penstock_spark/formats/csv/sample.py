@@ -23,18 +23,10 @@ _TESTS: tuple[tuple[str, _Matches], ...] = tuple(
 
 
 def type_of_csv(source: CsvSource, paths: Sequence[str]) -> RowTypeConstraint | None:
-    """The type of the rows; None if a record of the files is not told from the next as here.
+    """The type of the rows; None if this sample cannot tell where records end.
 
-    A value of any column may be missing, also where none is so far. A column without values is not known, unless the
-    files have been read to their ends.
-
-    Args:
-        source: What is read.
-        paths: The files.
-
-    Raises:
-        OSError: A file cannot be read.
-        ValueError: A file is not text, or a dtype is not supported.
+    Any value may be missing, even if no sampled one is. A column without values has no known type, unless the
+    files were read to their ends.
     """
     options = dict(source.options)
     if not paths or len(str(options.get("sep") or options.get("delimiter") or ",")) != 1:
@@ -88,7 +80,6 @@ def _lines(text: str, source: CsvSource, comment: str | None) -> Iterator[str]:
 
 
 def _names(records: list[list[str]], options: dict[str, Any]) -> list[str]:
-    """The names that Spark's reader of CSV gives the columns."""
     first = records[0]
     if not has_header(options):
         return [str(number) for number in range(len(first))]

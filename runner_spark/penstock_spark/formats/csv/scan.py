@@ -49,7 +49,7 @@ _NAMES = {"int": "int", "int64": "int", "float": "float", "float64": "float", "b
 
 
 def open_csv(source: CsvSource, spark: SparkSession, where: str) -> Scan:
-    """Rows; finding the types and the malformed lines reads the data once."""
+    """Rows; reads the data once to find the types and the malformed lines."""
     options = dict(source.options)
     files = find_files(spark, source.file_pattern, where)
     check = files.unchanged(where)
@@ -70,7 +70,7 @@ def open_csv(source: CsvSource, spark: SparkSession, where: str) -> Scan:
 
 
 def names_of(spark: SparkSession, files: Files, source: CsvSource, options: dict[str, Any]) -> list[str]:
-    """The names of the columns: the user's, those of the files' header, or numbers."""
+    """The names of the columns: the user's, or the names in the files' header, or numbers."""
     names: list[str] | None = options.get("names")
     if names is not None:
         return list(names)
@@ -80,13 +80,11 @@ def names_of(spark: SparkSession, files: Files, source: CsvSource, options: dict
 
 
 def has_header(options: dict[str, Any]) -> bool:
-    """Whether the first line of each file is no record."""
     header = options.get("header", "infer")
     return header == 0 or (header == "infer" and options.get("names") is None)
 
 
 def text_schema(names: list[str]) -> StructType:
-    """Every column as text, and the text of a malformed line in a column of its own, `MALFORMED`."""
     return StructType([StructField(name, StringType()) for name in [*names, MALFORMED]])
 
 
@@ -128,7 +126,7 @@ def parser_options(options: dict[str, Any], multi_line: bool) -> dict[str, Any]:
 
 
 def malformed_lines(count: int, file: str, where: str) -> ValueError:
-    """The error of lines that are not CSV; `file` is the first that has any."""
+    """The error for lines that are not CSV; `file` is the first file with such a line."""
     return ValueError(
         three_parts(
             f"{count} malformed lines of CSV, the first file with one being {file}",
@@ -139,9 +137,7 @@ def malformed_lines(count: int, file: str, where: str) -> ValueError:
 
 
 def _check_quotes(spark: SparkSession, files: Files, options: dict[str, Any], where: str) -> None:
-    """Raises ValueError for a quote that is still open at the end of its line; Spark's parser takes it for
-    closed.
-    """
+    """Raises ValueError for a quote that is still open at the end of its line; Spark's parser would close it."""
     if not shows_quotes(options):
         return
     lines = (
@@ -155,13 +151,12 @@ def _check_quotes(spark: SparkSession, files: Files, options: dict[str, Any], wh
 
 
 def shows_quotes(options: dict[str, Any]) -> bool:
-    """Whether Spark's lines of text show where quotes begin and end."""
     encoding = str(options.get("encoding") or "utf-8").lower().replace("_", "-")
     return not options.get("escapechar") and encoding in {"utf-8", "utf8", "ascii"}
 
 
 def leaves_quote_open(options: dict[str, Any]) -> Column:
-    """Whether the column `value`, a line, has a quote that is still open at its end."""
+    """Whether the line in the column `value` ends within a quote."""
     quote, separator = (
         re.escape(options.get(name) or default)
         for name, default in (("quotechar", '"'), ("sep", options.get("delimiter") or ","))
@@ -176,7 +171,7 @@ def leaves_quote_open(options: dict[str, Any]) -> Column:
 
 
 def missing_as_null(name: str, options: dict[str, Any]) -> Column:
-    """A column of texts, with null for what pandas would take for a missing value."""
+    """A column of texts, with null for each text that pandas takes for a missing value."""
     column = F.col(f"`{name}`")
     missing = missing_texts(name, options)
     # Spark cannot tell an empty field from a missing one; without the defaults it is an empty text.
@@ -185,7 +180,6 @@ def missing_as_null(name: str, options: dict[str, Any]) -> Column:
 
 
 def missing_texts(name: str, options: dict[str, Any]) -> list[str]:
-    """The texts of a column that pandas would take for a missing value."""
     given = options.get("na_values") or []
     given = given.get(name, []) if isinstance(given, dict) else given
     added = [str(value) for value in ([given] if isinstance(given, str) else given)]
@@ -195,7 +189,7 @@ def missing_texts(name: str, options: dict[str, Any]) -> list[str]:
 def _kinds(
     texts: DataFrame, names: list[str], options: dict[str, Any], where: str, namer: Namer
 ) -> dict[str, str]:
-    """The kind of each column: what the user says if the data agrees, otherwise what the data says."""
+    """The kind of each column: the user's choice, if the data agrees, else what the data shows."""
     asked = asked_kinds(names, options, where)
     found, count, file = _surveyed(texts, names, options)
     if count:
@@ -204,27 +198,29 @@ def _kinds(
         if kind is not None and kind != "str" and not _agrees(kind, found[name]):
             raise ValueError(
                 three_parts(
-                    f"the column {name} holds a value that is no {kind}", where=where, hint="correct dtype"
+                    f"the column {name} has a value that is not of type {kind}",
+                    where=where,
+                    hint="correct dtype",
                 )
             )
     return {name: _settled(asked[name], found[name]) for name in names}
 
 
 def check_found(source: CsvSource, kinds: dict[str, str], where: str) -> None:
-    """Raises ValueError for a column that is of another type than what was found when the pipeline was built."""
+    """Raises ValueError if a column's type differs from the type found when the pipeline was built."""
     for name, hint in () if source.found is None else source.found.fields:
         if name not in kinds or not typehints.is_nullable(hint):
             continue
         taken = typehints.get_concrete_type_from_nullable(hint)
         found = VALUES[kinds[name]]
         if taken is not found:
-            what = f"the column {name} was taken for {taken.__name__} by how {source.describe()} begins"
-            hint = f"pass dtype={{{name!r}: {found.__name__}}}; further on there are values of that type"
+            what = f"the column {name} seemed to be {taken.__name__} at the beginning of {source.describe()}"
+            hint = f"pass dtype={{{name!r}: {found.__name__}}}, because later values have that type"
             raise ValueError(three_parts(what, where=where, hint=hint))
 
 
 def _surveyed(texts: DataFrame, names: list[str], options: dict[str, Any]) -> tuple[dict[str, str], int, str]:
-    """The kinds that the data tells, the number of malformed lines, and the first file with one."""
+    """The kinds of columns in the data, the number of malformed lines, and the first file with one."""
     values = [F.bool_and(test).alias(f"{at}") for name in names for at, test in tests(name, options).items()]
     malformed = F.col(MALFORMED).isNotNull()
     *answers, count, file = texts.agg(
@@ -236,14 +232,13 @@ def _surveyed(texts: DataFrame, names: list[str], options: dict[str, Any]) -> tu
 def found_kinds(
     spark: SparkSession, files: Files, source: CsvSource, options: dict[str, Any], names: list[str]
 ) -> dict[str, str]:
-    """The kinds of the columns of some files, by their lines that are not malformed."""
     texts = _texts(spark, files, source, options, names)
     found, _, _ = _surveyed(texts.where(F.col(MALFORMED).isNull()), names, options)
     return {name: _settled(None, kind) for name, kind in found.items()}
 
 
 def asked_kinds(names: list[str], options: dict[str, Any], where: str) -> dict[str, str | None]:
-    """The kinds that the user says; None for a column that nothing is said of."""
+    """The kinds that the user has chosen; None for each other column."""
     return {name: _asked(options.get("dtype"), name, where) for name in names}
 
 
@@ -276,7 +271,7 @@ def _asked(dtype: Any, name: str, where: str) -> str | None:
 
 
 def tests(name: str, options: dict[str, Any]) -> dict[str, Column]:
-    """Whether the text of a column is of a kind, each null where there is none."""
+    """Whether the text of a column has a kind, for each kind; null for a missing value."""
     value = missing_as_null(name, options)
     whole = value.rlike(INT)
     fits = F.when(value.isNotNull(), whole & value.try_cast("bigint").isNotNull())
@@ -291,7 +286,7 @@ def _kind(answers: list[bool | None]) -> str:
 
 
 def typed(column: Column, kind: str) -> Column:
-    """A column of texts as values of a kind; long ints are for the decoder."""
+    """A column of texts as values of a kind; the decoder converts long integers."""
     match kind:
         case "int":
             return F.trim(column).cast("bigint")
@@ -304,14 +299,11 @@ def typed(column: Column, kind: str) -> Column:
 
 @dataclass(frozen=True)
 class CsvDecoder:
-    """Makes Rows of typed columns."""
-
     names: tuple[str, ...]
     long_ints: frozenset[int]
     namer: Namer | None
 
     def __call__(self, batch: pa.RecordBatch) -> list[Row]:
-        """The elements."""
         columns = [column.to_pylist() for column in batch.columns]
         for at in self.long_ints:
             columns[at] = [None if value is None else int(value) for value in columns[at]]

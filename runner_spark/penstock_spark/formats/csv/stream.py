@@ -45,17 +45,17 @@ from penstock_spark.sources.stream_files import (
     stream_files,
 )
 
-# Columns beside those of the data: what is wrong with a record (nothing is null, a malformed line is empty, otherwise
-# the column whose value is of another kind), its text, the file as long as it may be a header, and whether it then is.
+# Columns beside the data: what is wrong with a record (null if nothing is, empty for a malformed line, otherwise the
+# column whose value has another kind), its text, the file as long as it may be a header, and whether it is a header.
 _WRONG, _RAW, _HEAD, _IS_HEADER = "__wrong", "__raw", "__head", "__is_header"
 # Which test a value must pass; whole numbers of a stream may become longer than what Spark's own type holds.
 _TESTS = {"long int": "whole", "float": "float", "bool": "bool"}
 
 
 def open_csv_stream(source: CsvSource, stream: StreamSource, spark: SparkSession, where: str) -> StreamScan:
-    """Rows. Lines that are malformed, and values of another type than the column's, may be rejected.
+    """Rows; malformed lines and values of another type may be rejected.
 
-    The types are the user's, or those of the files that are there now.
+    The user chooses the types, or the present files show them.
     """
     options = dict(source.options)
     files = stream_files(stream, source.file_pattern, where)
@@ -83,7 +83,6 @@ def open_csv_stream(source: CsvSource, stream: StreamSource, spark: SparkSession
 def _kinds(
     spark: SparkSession, source: CsvSource, options: dict[str, Any], files: StreamFiles
 ) -> dict[str, str]:
-    """The columns and their kinds."""
     names = list(options.get("names") or ())
     asked = asked_kinds(names, options, files.where)
     if not names or None in asked.values():
@@ -101,7 +100,7 @@ def _kinds(
 def _lines(
     spark: SparkSession, files: StreamFiles, options: dict[str, Any], names: list[str], place: list[Column]
 ) -> DataFrame:
-    """The columns as text, by lines: each is parsed by itself, so that an open quote can be seen."""
+    """The columns as text, parsed line by line, so that an open quote is visible."""
     lines = files.load(spark.readStream, "text")
     # What Spark's reader of CSV leaves out: lines of nothing but blanks, and comments.
     lines = lines.where(F.col("value").rlike(r"[^\x00-\x20]"))
@@ -134,7 +133,7 @@ def _is_header(texts: list[Column], names: list[str]) -> Column:
 def _records(
     spark: SparkSession, files: StreamFiles, options: dict[str, Any], names: list[str], place: list[Column]
 ) -> DataFrame:
-    """The columns as text, by Spark's reader of CSV, which also checks the header."""
+    """The columns as text, from Spark's reader of CSV, which also checks the header."""
     reader = spark.readStream.options(**reader_options(options, True)).schema(text_schema(names))
     frame = files.load(reader, "csv")
     columns = [F.col(f"`{name}`") for name in names]
@@ -144,7 +143,6 @@ def _records(
 
 
 def _value(name: str, kind: str, options: dict[str, Any]) -> Column:
-    """The value of a column; null where it is of another kind."""
     value = missing_as_null(name, options)
     return typed(F.when(_fits(name, kind, options), value), kind) if kind in _TESTS else value
 
@@ -161,7 +159,7 @@ def _wrong(kinds: dict[str, str], options: dict[str, Any]) -> Column:
 
 
 class _Records:
-    """Decodes records of one file after the other."""
+    """Decodes the records of one file after the other."""
 
     def __init__(self, decoder: CsvDecoder, kinds: dict[str, str], has_rejects: bool, where: str) -> None:
         self._decoder = decoder
@@ -171,7 +169,6 @@ class _Records:
         self._headers = Headers(1)
 
     def __call__(self, batch: pa.RecordBatch, file: str) -> list[Any]:
-        """The elements."""
         if _HEAD in batch.schema.names:
             batch = self._without_headers(batch, file)
         rows: list[Any] = list(self._decoder(batch.select(range(len(self._decoder.names)))))
@@ -188,16 +185,15 @@ class _Records:
         return rows
 
     def _error(self, wrong: str, file: str) -> ValueError:
-        """What is wrong with a record; see `_WRONG`."""
         if not wrong:
             return malformed_lines(1, file, self._where)
         kind = self._kinds[wrong].rpartition(" ")[2]
         hint = f"pass dtype={{{wrong!r}: str}}, or put such lines aside with rejects=True"
-        what = f"the column {wrong} of {file} holds a value that is no {kind}"
+        what = f"the column {wrong} of {file} has a value that is not of type {kind}"
         return ValueError(three_parts(what, where=self._where, hint=hint))
 
     def _without_headers(self, batch: pa.RecordBatch, file: str) -> pa.RecordBatch:
-        """The records; a header that names other columns is an error, since all of its file would be wrong."""
+        """The records; a header with other columns is an error, since its whole file would be wrong."""
         rest = self._headers.rest(batch.column(_HEAD))
         if rest is None:
             return batch

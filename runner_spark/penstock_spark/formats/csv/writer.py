@@ -13,7 +13,7 @@ if TYPE_CHECKING:
 
 
 def csv_files(sink: CsvSink, where: str) -> FileSink:
-    """Rows below a header, as the options of pandas have it."""
+    """Rows below a header, by the options of pandas."""
     options = {**dict(sink.options), "index": False}
     encoding = options.pop("encoding", None) or "utf-8"
 

@@ -37,11 +37,15 @@ from penstock.io.parquetio import ParquetSource
 from penstock_spark.files.finding import local_paths
 from penstock_spark.plan.column_bounds import UNBOUNDED, Bounds, Range
 
-UNKNOWN = DataType()
-"""The type of a column that is not listed here."""
+
+class UnknownType(DataType):
+    """The type of a column that is not listed here; a plain `DataType` would equal every other one."""
+
+
+UNKNOWN = UnknownType()
 
 _FILES_MAX = 16
-"""With more files, a job that reads their footers side by side is no slower."""
+"""With more files, a job that reads their footers in parallel is as fast."""
 
 _STATISTICS_MAX = 10_000
 """Each takes microseconds, and some files have thousands of columns."""
@@ -79,23 +83,14 @@ _CERTAIN = (
 
 @dataclass(frozen=True, eq=False)
 class Footers:
-    """What the footers of some files tell.
+    """What the footers of some files show."""
 
-    Attributes:
-        schema: The schema that all files have, as Spark would find it.
-        bounds: How many rows they have, and how large the numbers in their columns are.
-    """
-
-    schema: StructType
+    schema: StructType  # The common schema of all files, as Spark would find it.
     bounds: Bounds
 
 
 def read_footers(paths: Sequence[str]) -> Footers | None:
-    """What the footers of files tell; None if that is left to Spark.
-
-    Args:
-        paths: The files.
-    """
+    """What the footers of files show; None if Spark must read them."""
     if len(paths) > _FILES_MAX:
         return None
     try:
@@ -109,20 +104,12 @@ def read_footers(paths: Sequence[str]) -> Footers | None:
 
 
 def merged_schema(paths: Sequence[str]) -> StructType:
-    """The columns of all files; a column that files have with other types is `UNKNOWN`.
-
-    Args:
-        paths: The files, at least one.
-
-    Raises:
-        OSError: One cannot be read.
-        ArrowException: One is no Parquet file.
-    """
+    """The columns of all files; a column with several types is `UNKNOWN`."""
     return reduce(_merged, map(_schema_of, map(pq.read_metadata, paths)))
 
 
 def schema_before_opening(source: ParquetSource) -> StructType | None:
-    """The schema of the first file on a local disk, which the others will have too; None if it is not known."""
+    """The schema of the first file on a local disk, which the others should share; None if unknown."""
     if source.columns is not None:
         return None
     try:
@@ -142,10 +129,10 @@ def _bounds(footers: Sequence[pq.FileMetaData], schema: StructType) -> Bounds:
 
 
 def _range(name: str, footers: Sequence[pq.FileMetaData]) -> Range | None:
-    """The range of a column in all row groups that have rows; None if one of them does not tell."""
+    """The range of a column in all row groups that have rows; None if one of them has no statistics."""
     ends: list[int] = []
     for footer in footers:
-        # Who renamed the columns of a file of Spark's may have left Spark's note as it was.
+        # Somebody may have renamed the columns of a file without changing Spark's note.
         if name not in footer.schema.names:
             return None
         place = footer.schema.names.index(name)
@@ -155,17 +142,13 @@ def _range(name: str, footers: Sequence[pq.FileMetaData]) -> Range | None:
                 ends += (found.min, found.max)
             elif found is None or not found.has_null_count or found.null_count < group.num_rows:
                 return None
-    # Values of a type that is no whole number to everybody are not believed.
+    # Only statistics of integers mean the same to every writer.
     return Range(min(ends), max(ends)) if ends and all(type(end) is int for end in ends) else None
 
 
 def _certain_schema_of(footer: pq.FileMetaData) -> StructType | None:
-    """A file's schema if it is certain that Spark finds the same."""
     schema = _schema_of(footer)
-    # A type that is not known calls itself equal to any other, and is not asked for that reason.
-    is_certain = all(
-        any(kind == field.dataType for kind in _CERTAIN) and not field.metadata for field in schema
-    )
+    is_certain = all(field.dataType in _CERTAIN and not field.metadata for field in schema)
     # Spark reads some numbers without a sign as larger numbers, others as what their bits would be with one.
     logical = [str(footer.schema.column(place).logical_type) for place in range(len(footer.schema))]
     if not is_certain or any("isSigned=false" in each for each in logical):
@@ -174,7 +157,7 @@ def _certain_schema_of(footer: pq.FileMetaData) -> StructType | None:
 
 
 def _schema_of(footer: pq.FileMetaData) -> StructType:
-    """The schema of a file. Spark notes its own in each file that it writes, and believes that."""
+    """The schema of a file: the one that Spark noted in it, if Spark wrote it."""
     noted = (footer.metadata or {}).get(_NOTED)
     if noted is None:
         return _struct_of(footer.schema.to_arrow_schema())

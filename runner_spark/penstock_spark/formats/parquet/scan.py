@@ -32,12 +32,7 @@ _DECODERS: dict[str, Decoder] = {"dict": to_dicts, "row": to_rows, "table": to_t
 
 
 def row_groups(file: BinaryIO, columns: list[str] | None) -> Iterator[pa.Table]:
-    """One table for each row group of an open Parquet file, for ``ReadAllFromParquet``.
-
-    Args:
-        file: The file.
-        columns: The wanted columns; None means all.
-    """
+    """One table for each row group of an open Parquet file, for ``ReadAllFromParquet``."""
     opened = pq.ParquetFile(file)
     for number in range(opened.num_row_groups):
         yield opened.read_row_group(number, columns)
@@ -89,7 +84,7 @@ def open_parquet_stream(
 
 
 def type_of_parquet(source: ParquetSource, spark: SparkSession | None, where: str) -> Any:
-    """By the footers, or by Spark where the files are not on a local disk."""
+    """By the footers, or by Spark if the files are not on a local disk."""
     with contextlib.suppress(Exception):
         schema = None
         paths = local_paths(source.file_pattern)
@@ -104,9 +99,7 @@ def type_of_parquet(source: ParquetSource, spark: SparkSession | None, where: st
 
 
 def _pruned(schema: StructType, columns: tuple[str, ...], where: str) -> StructType:
-    """The schema with the wanted columns only, in the order of the file; a name stands for all that is below
-    it.
-    """
+    """The schema with the wanted columns only, in the order of the file; a name includes everything below it."""
     missing = [name for name in columns if not _has(schema, name.split("."))]
     if missing:
         raise ValueError(

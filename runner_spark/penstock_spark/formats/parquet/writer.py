@@ -25,7 +25,6 @@ _TIMESTAMP_SETTING = "spark.sql.parquet.outputTimestampType"
 
 
 def parquet_files(sink: ParquetSink, where: str) -> FileSink:
-    """Dicts, rows or tables as Parquet files."""
     schema = sink.schema
     if schema is None and not sink.batched:
         schema = schema_of(sink.element_type, where)
@@ -44,7 +43,7 @@ def parquet_files(sink: ParquetSink, where: str) -> FileSink:
     return FileSink(
         names,
         sink.shards.count,
-        # Without a schema there is no file that has no records.
+        # Without a schema, a file without records is impossible.
         0 if schema is None else max(sink.shards.count, 1),
         lambda path: _ParquetShard(path, sink, schema, where),
         lambda: _by_spark(sink, schema, where),
@@ -53,7 +52,7 @@ def parquet_files(sink: ParquetSink, where: str) -> FileSink:
 
 
 class _ParquetShard:
-    """One Parquet file on a local disk, with row groups of the size that was asked for."""
+    """One Parquet file on a local disk, with row groups of the requested size."""
 
     def __init__(self, path: str, sink: ParquetSink, schema: pa.Schema | None, where: str) -> None:
         self._path = path
@@ -66,7 +65,6 @@ class _ParquetShard:
         self._bytes = 0
 
     def write(self, values: Sequence[Any]) -> int:
-        """Takes all of the elements."""
         if self._sink.batched:
             for table in values:
                 self._write_table(table)
@@ -79,7 +77,6 @@ class _ParquetShard:
         return len(values)
 
     def close(self) -> None:
-        """Writes what is left."""
         if self._records:
             self._add_batch(self._records)
         self._flush()
@@ -102,7 +99,7 @@ class _ParquetShard:
         if table.schema != self._schema:
             raise ValueError(
                 three_parts(
-                    f"a table of {', '.join(table.column_names)} has a schema other than the file's",
+                    f"a table of {', '.join(table.column_names)} has another schema than the file",
                     where=self._where,
                     hint="cast the tables to the schema that you pass",
                 )

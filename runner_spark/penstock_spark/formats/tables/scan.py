@@ -66,7 +66,7 @@ def open_table_stream(
     if is_files:
         check_file_options(stream.options, where)
     if source.path is not None and not isinstance(source.path, str):
-        what = f"{source.describe()} has several paths, and a stream watches one"
+        what = f"{source.describe()} has several paths, but a stream watches only one"
         raise ValueError(
             three_parts(what, where=where, hint="give a pattern such as /logs/*, or flatten streams")
         )
@@ -92,13 +92,12 @@ def _file_options(options: tuple[tuple[str, Any], ...], looks_deep: bool) -> dic
 
 @dataclass(frozen=True)
 class _Rows:
-    """Decodes rows of a file, unless Spark has read it several times; see `options.file_options`."""
+    """Decodes the rows of a file, unless Spark has read it several times; see `options.file_options`."""
 
     looks_deep: bool
     where: str
 
     def __call__(self, batch: pa.RecordBatch, file: str) -> list[Row]:
-        """The elements."""
         if not self.looks_deep and not frozenset(file).isdisjoint("[]{}*?\\"):
             what = f"because of a special character in the path, Spark would read {file} more than once"
             hint = "rename it, or pass recursiveFileLookup=True to ReadFromSpark"
@@ -111,21 +110,21 @@ def _all(batch: pa.RecordBatch) -> list[tuple[Place, list[Any]]]:
 
 
 def _found_schema(source: SparkSource, spark: SparkSession, where: str) -> Any:
-    """The schema of files: the user's, or that of the files that are there now."""
+    """The schema of files: the user's, or the schema of the present files."""
     if source.path is None:
         raise ValueError(
             three_parts(f"{source.describe()} has no path", where=where, hint="pass the path of a folder")
         )
     files = HadoopFiles(spark, source.path)
     if files.exists(source.path) and not files.is_folder(source.path):
-        what = f"{source.describe()} is one file, and a stream watches a folder"
+        what = f"{source.describe()} is one file, but a stream watches a folder"
         raise ValueError(three_parts(what, where=where, hint="give its folder, or a pattern such as /logs/*"))
     if source.schema is not None:
         return source.schema
     reader = spark.read.format(source.format).options(**dict(source.options))
     schema = reader.load(source.path).schema
     if not schema.names:
-        what = f"nothing tells the columns of {source.describe()}: no file there has any yet"
+        what = f"the columns of {source.describe()} are unknown: no file there has any yet"
         hint = "pass a schema to ReadFromSpark, such as schema='name string, points int'"
         raise ValueError(three_parts(what, where=where, hint=hint))
     return schema

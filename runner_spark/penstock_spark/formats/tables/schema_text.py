@@ -54,7 +54,7 @@ class _NotKnown(Exception):
 
 
 def schema_of_text(text: str) -> StructType | None:
-    """The columns that a text tells; None for one that only Spark itself can read.
+    """The columns that a text describes; None if only Spark can read it.
 
     >>> schema_of_text("a int not null, `b c` map<string, array<decimal(5, 2)>> comment 'x'").simpleString()
     'struct<a:int,b c:map<string,array<decimal(5,2)>>>'
@@ -71,22 +71,21 @@ def schema_of_text(text: str) -> StructType | None:
 
 
 class _Tokens:
-    """The words and signs of a text, from the first to the last; then empty ones."""
+    """The tokens of a text, followed by endless empty ones."""
 
     def __init__(self, text: str) -> None:
         self._rest = list(_cut(text))[::-1]
 
     @property
     def next(self) -> str:
-        """The next one, which stays."""
+        """The next token, which stays."""
         return self._rest[-1] if self._rest else ""
 
     def take(self) -> str:
-        """Takes the next one."""
         return self._rest.pop() if self._rest else ""
 
     def expect(self, *wanted: str) -> None:
-        """Takes the next ones, which must be these."""
+        """Takes the next tokens, which must be these."""
         for each in wanted:
             if self.take().lower() != each:
                 raise _NotKnown

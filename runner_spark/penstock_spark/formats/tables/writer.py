@@ -69,7 +69,7 @@ def _save(rows: DataFrame, sink: SparkSink) -> None:
 
 
 def prepare_table(sink: SparkSink, spark: SparkSession, where: str, stream: str) -> None:
-    """Does what the save mode says with what is there; ``append`` is content with anything."""
+    """Applies the save mode to what exists; ``append`` accepts everything."""
     if _is_of_files(sink):
         _prepare_files(sink, spark, where, stream)
     elif sink.mode == "ignore":
@@ -96,7 +96,7 @@ def _prepare_files(sink: SparkSink, spark: SparkSession, where: str, stream: str
         case "error" | "errorifexists" if is_there:
             raise FileExistsError(
                 three_parts(
-                    f"{path} is there already",
+                    f"{path} exists already",
                     where=where,
                     hint="write elsewhere, or pass mode='append' or mode='overwrite'",
                 )
@@ -120,7 +120,7 @@ def _keeps_other_partitions(sink: SparkSink, spark: SparkSession) -> bool:
 
 
 def _add_files(rows: DataFrame, sink: SparkSink, batch: MicroBatch) -> None:
-    """Has Spark write files beside, and moves them to their place under names of the micro-batch."""
+    """Lets Spark write files beside their place, and moves them there under the micro-batch's names."""
     path = _path(sink).rstrip("/")
     files = HadoopFiles(rows.sparkSession, path)
     if sink.mode == "ignore" and not files.exists(f"{path}/{_mark(batch.stream)}"):
@@ -137,7 +137,7 @@ def _add_files(rows: DataFrame, sink: SparkSink, batch: MicroBatch) -> None:
             for old in files.matching(pattern):
                 files.remove(old)
         for number, (inside, name) in enumerate(files.below(unnamed)):
-            # Below the temporary folder is one more, that of the column which all rows have alike.
+            # The temporary folder contains one folder for the column that all rows share.
             _, _, partition = inside.partition("/")
             folder = f"{path}/{partition}" if partition else path
             files.make(folder)
@@ -149,7 +149,6 @@ def _add_files(rows: DataFrame, sink: SparkSink, batch: MicroBatch) -> None:
 
 
 def _write_beside(rows: DataFrame, sink: SparkSink, folder: str) -> None:
-    """Writes the rows to a folder that is not there yet."""
     # Where no column makes folders, Spark's first task writes a file even without rows. One that is the same for all
     # rows prevents that, and is not in the files.
     column = "penstock_batch"
@@ -169,15 +168,15 @@ def _path(sink: SparkSink) -> Any:
 
 
 def _option(sink: SparkSink, name: str) -> Any:
-    """An option of the writer; Spark does not tell small letters from capital ones."""
+    """An option of the writer; Spark ignores case."""
     return next((value for key, value in sink.options if key.lower() == name.lower()), None)
 
 
 def _digest(stream: str) -> str:
-    """Tells the files of one stream from those of another."""
+    """Distinguishes the files of one stream from the files of another."""
     return hashlib.sha256(stream.encode()).hexdigest()[:8]
 
 
 def _mark(stream: str) -> str:
-    """The name of a file that says that this stream found nothing, and writes."""
+    """The name of a file that marks an empty place where this stream writes."""
     return f"_penstock-{_digest(stream)}"

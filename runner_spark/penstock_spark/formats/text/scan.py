@@ -83,20 +83,13 @@ def task_reads(source: TextSource, path: str) -> bool:
 
 @dataclass(frozen=True)
 class SplitReader:
-    """Reads the splits of the tasks whose numbers are in a batch.
-
-    Attributes:
-        source: The description.
-        parts: The splits of each task.
-        where: The step, for errors.
-    """
+    """Reads the splits of the tasks whose numbers are in a batch."""
 
     source: TextSource
-    parts: tuple[tuple[Split, ...], ...]
+    parts: tuple[tuple[Split, ...], ...]  # The splits of each task.
     where: str
 
     def __call__(self, batch: pa.RecordBatch) -> Iterator[list[Any]]:
-        """The elements, in lists."""
         delimiter = self.source.delimiter or b"\n"
         for number in batch.column(0).to_pylist():
             for split in self.parts[number]:
@@ -111,7 +104,6 @@ class SplitReader:
             step_failed(unreadable(error, split.name, self.where), self.where)
 
     def _lines(self, block: bytes, delimiter: bytes) -> list[Any]:
-        """The records of a block, without their ends."""
         decode = decode_of(self.source)
         strips = self.source.delimiter is None and b"\r" in block
         if decode is None and delimiter < b"\x80":
@@ -154,7 +146,6 @@ def _is_text(delimiter: bytes) -> bool:
 
 
 def spark_unpacks(source: TextSource, path: str) -> bool:
-    """Whether Spark undoes the compression that a file of this name is said to have."""
     by_name = CompressionTypes.detect_compression_type(path)
     # Hadoop has no codec for the longer of the two endings of Zstandard.
     known = by_name in _READ_BY_SPARK and not path.lower().endswith(".zstd")
@@ -169,7 +160,7 @@ def line_end(source: TextSource) -> str:
 
 
 def line_columns(source: TextSource) -> list[Column]:
-    """One row a line: the line, then a number that stands for the file while in its first split, then the file."""
+    """A row for each line: the line, a number for the file in rows of its first split, and the file."""
     value = F.col("value") if source.coder is None else F.col("value").cast("binary")
     columns = [value.alias("value")]
     if source.skip_header_lines:
@@ -191,16 +182,14 @@ class LineDecoder:
         self._where = where
 
     def __call__(self, batch: pa.RecordBatch) -> list[Any]:
-        """The elements."""
         return self.decode(self.without_headers(batch))
 
     def without_headers(self, batch: pa.RecordBatch) -> pa.RecordBatch:
-        """The rows that are no header lines; asked once for each batch."""
+        """The rows that are not header lines; called once for each batch."""
         rest = self._headers.rest(batch.column("head")) if self._has_headers else None
         return batch if rest is None else batch.filter(rest)
 
     def decode(self, batch: pa.RecordBatch) -> list[Any]:
-        """The elements of rows that are no header lines."""
         lines = self._decoded(batch.column("value"))
         if "file" not in batch.schema.names:
             return lines
@@ -220,31 +209,30 @@ class LineDecoder:
 
 
 def decode_of(source: TextSource) -> Callable[[bytes], Any] | None:
-    """What decodes the bytes of a record; None if they are UTF-8 text."""
+    """Decodes the bytes of a record; None if they are UTF-8 text."""
     return None if source.coder is None else source.coder.decode
 
 
 def not_utf8(error: UnicodeDecodeError, where: str) -> UnicodeDecodeError:
-    """The error of a line that is not UTF-8, as Beam's default coder raises it, with where and what to do."""
+    """The error for a line that is not UTF-8: the error of Beam's default coder, with where and hint."""
     reason = three_parts(error.reason, where=where, hint=_NOT_UTF8)
     return UnicodeDecodeError(error.encoding, error.object, error.start, error.end, reason)
 
 
 def content_columns() -> list[Column]:
-    """One row a file: its name and its bytes as stored."""
+    """A row for each file: its name, and its bytes as stored."""
     return [F.col("_metadata.file_path").alias("file"), F.col("content")]
 
 
 @dataclass(frozen=True)
 class FileDecoder:
-    """Cuts whole files into records; a file must fit into a task's memory, and Spark's limit is 2 GB."""
+    """Cuts whole files into records; a file must fit into a task's memory, and into Spark's limit of 2 GB."""
 
     source: TextSource
     namer: Namer
     where: str
 
     def __call__(self, batch: pa.RecordBatch) -> list[Any]:
-        """The elements."""
         rows = zip(batch.column("file").to_pylist(), batch.column("content").to_pylist(), strict=True)
         return [element for file, content in rows for element in self._elements(file, content)]
 

@@ -32,7 +32,7 @@ _CONTENTS = "path string, modificationTime timestamp, length long, content binar
 
 
 def open_text_stream(source: TextSource, stream: StreamSource, spark: SparkSession, where: str) -> StreamScan:
-    """Lines, or (file name, line) pairs. What no coder decodes may be rejected."""
+    """Lines, or (file name, line) pairs; what no coder decodes may be rejected."""
     files = stream_files(stream, source.file_pattern, where)
     naming, has_rejects = files.naming(), stream.has_rejects
     if cuts_as_spark(source) and _spark_may_unpack(source, files.pattern):
@@ -50,7 +50,7 @@ def open_text_stream(source: TextSource, stream: StreamSource, spark: SparkSessi
 
 
 def _spark_may_unpack(source: TextSource, pattern: str) -> bool:
-    """Whether Spark undoes the compression of files with this ending; where it is open, as far as can be known.
+    """Whether Spark undoes the compression of files with this ending, as far as the pattern shows the ending.
 
     >>> [_spark_may_unpack(TextSource("", compression_type="auto"), name) for name in ("/a/*.gz", "/a/*.xz", "/a/*")]
     [True, False, True]
@@ -61,13 +61,10 @@ def _spark_may_unpack(source: TextSource, pattern: str) -> bool:
 
 
 def _has_open_ending(pattern: str) -> bool:
-    """Whether files that match may have one ending or another."""
     return bool(re.search(r"[*?\]][^.]*\Z", pattern)) or "." not in pattern.rpartition("/")[2]
 
 
 class _Lines:
-    """Decodes lines of a file."""
-
     def __init__(self, source: TextSource, namer: Namer, has_rejects: bool, where: str) -> None:
         self._source = source
         self._decoder = LineDecoder(source, namer, where)
@@ -75,7 +72,6 @@ class _Lines:
         self._where = where
 
     def __call__(self, batch: pa.RecordBatch, file: str) -> list[Any]:
-        """The elements."""
         if not spark_unpacks(self._source, file):
             what = f"{file} is compressed in a way that Spark does not know"
             hint = "give such files a pattern with their ending, such as *.xz"

@@ -54,8 +54,6 @@ def _check_spark_writes(sink: TextSink, compression: str, where: str) -> None:
 
 
 class _TextShard:
-    """One text file on a local disk."""
-
     def __init__(self, path: str, compression: str, sink: TextSink) -> None:
         self._file = open_for_writing(path, compression)
         self._sink = sink
@@ -78,7 +76,6 @@ class _TextShard:
         return len(values)
 
     def close(self) -> None:
-        """Writes the footer."""
         self._put(self._sink.frame_of(self._sink.footer))
         self._file.close()
 
@@ -97,26 +94,19 @@ class _TextShard:
 class TextBlocks(Encoder):
     """Makes one row of many lines, for Spark's text writer, which adds the last line end.
 
-    A task without elements gives none, and writes no file.
-
-    Attributes:
-        encode_one: The bytes of an element, without the line end.
-        header: The bytes before the first line of a task that has elements.
-        footer: The bytes after its last.
+    A task without elements makes no row, and so writes no file.
     """
 
-    encode_one: Callable[[Any], bytes]
-    header: bytes = b""
-    footer: bytes = b""
+    encode_one: Callable[[Any], bytes]  # The bytes of an element, without the line end.
+    header: bytes = b""  # The bytes before the first line of a task that has elements.
+    footer: bytes = b""  # The bytes after its last line.
     has_elements: bool = False
 
     def encode(self, values: list[Any]) -> pa.RecordBatch:
-        """One row, or none without elements."""
         if not values:
             return text_rows()
         first, self.has_elements = not self.has_elements, True
         return text_rows((self.header if first else b"") + b"\n".join(map(self.encode_one, values)))
 
     def finish(self) -> pa.RecordBatch | None:
-        """The footer, if there were elements."""
         return text_rows(self.footer.removesuffix(b"\n")) if self.footer and self.has_elements else None
