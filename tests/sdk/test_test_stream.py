@@ -126,7 +126,7 @@ def test_percentiles_go_with_the_watermark_and_may_advance_where_it_stays():
         (lambda s: s.advance_watermark_to(5, percentiles={0: 6}), ValueError, "more than 0 and less than 1"),
         (lambda s: s.advance_watermark_to(5, percentiles={"90%": 6}), ValueError, "but is '90%'"),
         (lambda s: s.send_signal(""), ValueError, "the name of the signal is empty"),
-        (lambda s: s.send_signal(None), TypeError, "the name of a signal is a string, not None"),
+        (lambda s: s.send_signal(None), TypeError, "the name of a signal must be a string, not None"),
     ],
 )
 def test_percentiles_and_signals_that_cannot_be_are_refused_in_three_parts(add, error, complaint):
