@@ -133,8 +133,14 @@ def test_what_is_no_time_is_refused(build, name, seconds) -> None:
         ),
         (lambda: Percentiles(IngressTime(), ("0.5",)), "must be more than 0 and less than 1, but is '0.5'"),
         (lambda: IdleTimeout(IdleTimeout(IngressTime())), "IdleTimeout occurs twice in the policy"),
-        (lambda: IdleTimeout(Percentiles(IdleTimeout(IngressTime()))), "IdleTimeout occurs twice in the policy"),
-        (lambda: Percentiles(IdleTimeout(Percentiles(IngressTime()))), "Percentiles occurs twice in the policy"),
+        (
+            lambda: IdleTimeout(Percentiles(IdleTimeout(IngressTime()))),
+            "IdleTimeout occurs twice in the policy",
+        ),
+        (
+            lambda: Percentiles(IdleTimeout(Percentiles(IngressTime()))),
+            "Percentiles occurs twice in the policy",
+        ),
     ],
 )
 def test_a_value_that_makes_no_sense_is_refused(build, what) -> None:
@@ -160,11 +166,11 @@ def test_percentiles_are_several(percentiles) -> None:
 
 
 def test_a_custom_policy_that_lacks_a_method_cannot_be_built() -> None:
-    with pytest.raises(TypeError, match="the watermark policy Forgetful does not define advance, merge") as caught:
+    with pytest.raises(TypeError, match="policy Forgetful does not define advance, merge") as caught:
         Forgetful()
     assert "\n  at test_watermark_policies.py:" in str(caught.value)
     assert "\n  hint: define advance" in str(caught.value)
-    with pytest.raises(TypeError, match="CustomWatermark lacks advance, merge, summarize"):
+    with pytest.raises(TypeError, match="CustomWatermark does not define advance, merge, summarize"):
         CustomWatermark()
 
 
