@@ -37,6 +37,7 @@ class PartOf:
     selector: Selector
 
     def __call__(self, element: Any) -> Any:
+        """What the selector finds; a ValueError if the element has no such field."""
         if not isinstance(self.selector, str):
             return self.selector(element)
         try:
@@ -63,6 +64,7 @@ class MicrosOf:
     selector: Selector
 
     def __call__(self, element: Any) -> int:
+        """The time; a TypeError or ValueError if the element has none, or not a time between the ends of time."""
         return self._checked(element, PartOf(self.argument, self.selector)(element))
 
     def _checked(self, element: Any, moment: Any) -> int:

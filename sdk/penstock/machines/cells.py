@@ -150,6 +150,7 @@ class MapCell(_Cell, MapRuntimeState):
         return _Decoded(lambda entry: (decode_key(entry[0]), decode(entry[1])), stored)
 
     def read(self) -> Iterable[tuple[Any, Any]]:
+        """The same as `entries`."""
         return self.entries()
 
     def _entries(self) -> dict[bytes, bytes]:

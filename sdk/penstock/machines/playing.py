@@ -56,6 +56,7 @@ class Player:
         return min((hold for hold in holds if hold is not None), default=None)
 
     def play(self, event: Event) -> list[Played]:
+        """Plays one event."""
         played: list[Played] = []
         if self.mode == "batch":
             if isinstance(event, Arrive):

@@ -42,15 +42,17 @@ class Code(Protocol):
 
     def process(
         self, key: Any, element: Element, window: BoundedWindow, state: UserStateContext
-    ) -> Iterable[Any]: ...
+    ) -> Iterable[Any]:
+        """An element in one of its windows."""
+        ...
 
-    def on_timer(
-        self, key: Any, ring: Ring, window: BoundedWindow, state: UserStateContext
-    ) -> Iterable[Any]: ...
+    def on_timer(self, key: Any, ring: Ring, window: BoundedWindow, state: UserStateContext) -> Iterable[Any]:
+        """A timer fires."""
+        ...
 
-    def on_window_expiration(
-        self, key: Any, window: BoundedWindow, state: UserStateContext
-    ) -> Iterable[Any]: ...
+    def on_window_expiration(self, key: Any, window: BoundedWindow, state: UserStateContext) -> Iterable[Any]:
+        """The state of a window is about to be dropped."""
+        ...
 
 
 class StatefulMachine:
