@@ -9,14 +9,7 @@ from penstock_conformance import command
 
 
 def main(arguments: Sequence[str] | None = None) -> int:
-    """Plays transcripts, as `penstock_conformance.command.main` does.
-
-    Args:
-        arguments: Those of the command; by default the process's.
-
-    Returns:
-        The process's exit status.
-    """
+    """Plays transcripts, as `penstock_conformance.command.main` does, and returns the exit status."""
     return command.main(["conformance", *(sys.argv[1:] if arguments is None else arguments)])
 
 

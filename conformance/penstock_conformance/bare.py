@@ -1,4 +1,4 @@
-"""The harness without an engine: plays scenarios on the machines of the model."""
+"""The harness without an engine, which plays scenarios on the machines of the model."""
 
 from __future__ import annotations
 
@@ -15,31 +15,18 @@ from penstock_conformance.scenario import Scenario, Step
 
 
 class Run(NamedTuple):
-    """What happened when a scenario was played.
+    """What happened when a scenario was played."""
 
-    Attributes:
-        report: What is wrong; None if all is as written.
-        events: What happened, in the order in which it was played; nothing where the grouping is refused.
-        played: What came out.
-        ends_input: Whether the input was ended.
-    """
-
-    report: str | None
-    events: tuple[Event, ...] = ()
+    report: str | None  # What is wrong; None if everything is as written.
+    events: tuple[
+        Event, ...
+    ] = ()  # What happened, in the order of playing; empty if the grouping is refused.
     played: tuple[Played, ...] = ()
     ends_input: bool = False
 
 
 def report(scenario: Scenario, mode: str, cut: bool = False) -> str | None:
-    """What is wrong when a scenario is played in a mode; None if all is as written.
-
-    Args:
-        scenario: The scenario.
-        mode: One of its modes.
-        cut: Whether all state is stored and restored after each event, as where an engine stops and goes on.
-
-    Raises:
-        Malformed: A setting cannot be understood.
+    """What is wrong when a scenario is played in a mode; None if everything is as written.
 
     >>> from penstock_conformance.parsing import parse
     >>> text = '''
@@ -61,15 +48,8 @@ def report(scenario: Scenario, mode: str, cut: bool = False) -> str | None:
 
 
 def run(scenario: Scenario, mode: str, cut: bool = False) -> Run:
-    """Plays a scenario in a mode; see `report`.
-
-    Args:
-        scenario: The scenario.
-        mode: One of its modes.
-        cut: Whether all state is stored and restored after each event.
-
-    Raises:
-        Malformed: A setting cannot be understood.
+    """Plays a scenario in a mode; with `cut`, stores and restores all state after each event, as a restarted engine
+    does.
     """
     try:
         machine = program_of(scenario).machine()
@@ -93,7 +73,7 @@ def run(scenario: Scenario, mode: str, cut: bool = False) -> Run:
 def _played(
     player: Player, steps: Sequence[Step], cut: bool, in_written_order: bool, into: list[Played]
 ) -> Iterator[str]:
-    """Plays steps, adds what comes out, and gives lines that tell what is wrong with it."""
+    """Plays steps, adds their output to `into`, and gives lines about what is wrong with it."""
     for step in steps:
         played: list[Played] = []
         for event in step.events:
@@ -106,7 +86,7 @@ def _played(
         found = differences(step, played, in_written_order)
         if step.hold is not None and step.hold.micros != player.hold_micros:
             held = hold_text(player.hold_micros)
-            found.append(f"wrong hold: {hold_text(step.hold.micros)} is written, but there is {held}")
+            found.append(f"wrong hold: {hold_text(step.hold.micros)} is written, but the machine has {held}")
         if found:
             yield f"  at {step.place}: {step.text}"
             yield from (f"    {line}" for line in found)

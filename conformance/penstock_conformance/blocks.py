@@ -13,27 +13,15 @@ _COMMENT = re.compile(r"(?:^|\s+)#(?: .*)?$")
 
 
 class Line(NamedTuple):
-    """A line without its comment.
+    """A line without its comment and without the white space around it."""
 
-    Attributes:
-        place: Its file and number, such as ``fixed.transcript:3``.
-        text: Without the white space around it; empty for a blank line.
-    """
-
-    place: str
+    place: str  # Its file and number, such as ``fixed.transcript:3``.
     text: str
 
 
 @dataclass
 class Block:
-    """A scenario or a recording, before its lines are understood.
-
-    Attributes:
-        place: Where its title is.
-        title: Its title.
-        is_recording: Whether it is a recording, which scenarios share.
-        lines: What follows, blank lines included.
-    """
+    """A scenario, or a recording that scenarios share, before its lines are interpreted."""
 
     place: str
     title: str
@@ -42,14 +30,7 @@ class Block:
 
 
 def blocks_of(name: str, text: str) -> Iterator[Block]:
-    """The blocks of a file.
-
-    Args:
-        name: The file's name, for errors.
-        text: What is in it.
-
-    Raises:
-        Malformed: Something stands before the first title.
+    """The blocks of a file, whose name is for errors.
 
     >>> text = '''
     ... # Why.
@@ -69,7 +50,7 @@ def blocks_of(name: str, text: str) -> Iterator[Block]:
             block = Block(line.place, line.text[2:].strip(), raw.startswith("~"))
         elif line.text and block is None:
             raise Malformed(
-                f"{line.text!r} belongs to nothing", hint="open a scenario with `= Title`", place=line.place
+                f"{line.text!r} is outside a scenario", hint="begin one with `= Title`", place=line.place
             )
         # A comment leaves no blank line behind, which would end the settings.
         elif block and (line.text or not raw.strip()):

@@ -1,4 +1,4 @@
-"""A scenario as a part of a pipeline: what happens, its grouping, and all that can be seen of what comes out."""
+"""A scenario as a part of a pipeline: its events, its grouping, and everything that is visible of the output."""
 
 from __future__ import annotations
 
@@ -23,7 +23,7 @@ from penstock.windows.window_fn import GlobalWindows
 from penstock_conformance.programs import Program
 
 GROUPING = "Grouping"
-"""The label of a scenario's grouping, or of what stands in its place, below its own."""
+"""The label of a scenario's grouping, or of the program in its place, below the scenario's label."""
 
 _INTO_RETRACTIONS = WindowInto(
     GlobalWindows(),
@@ -33,16 +33,11 @@ _INTO_RETRACTIONS = WindowInto(
 
 
 class Branch(PTransform[Any, Any]):
-    """A scenario as a part of a pipeline.
+    """A scenario as a part of a pipeline, whose output, for `played_of`, is appended to the list `into`.
 
-    Args:
-        source: What happens: elements are (key, value); or (number, (key, value, event time in microseconds, whether
-            it is taken back)) where the scenario's elements may be retractions.
-        program: The grouping.
-        into: A list for what comes out, which `played_of` understands.
-
-    Attributes:
-        panes: What comes out of the grouping, once the branch is a part of a pipeline.
+    The source gives (key, value). If the scenario's elements may be retractions, it gives (number, (key, value, event
+    time in microseconds, whether it is a retraction)). `panes` is the output of the grouping, once the branch is
+    applied.
 
     Example: ``pipeline | Branch(TestStream(events=tape.events), program_of(scenario), found)``.
     """
@@ -55,11 +50,10 @@ class Branch(PTransform[Any, Any]):
         self.panes: PCollection[Any] | None = None
 
     def expand(self, pbegin: PBegin) -> Any:
-        """The written elements."""
         program = self._program
         elements: PCollection[Any] = pbegin | "What happens" >> self._source
         if program.input_retracts:
-            # A pipeline knows that elements may take others back if they come from a grouping that gives such.
+            # A pipeline expects retractions only from a grouping that retracts.
             one_by_one = elements | "One by one" >> _INTO_RETRACTIONS | "Each" >> GroupByKey()
             elements = one_by_one | "Taken back" >> ParDo(_TakeBack())
         windows = elements | "Windows" >> WindowInto(program.windowing)
@@ -78,56 +72,46 @@ class Branch(PTransform[Any, Any]):
 
 
 class _Seen(PTransform[Any, Any]):
-    """What can be seen of elements, as data that no windows and no retractions belong to any more.
-
-    Args:
-        show: Makes data of an element.
-    """
+    """What is visible of elements, as data without windows and retractions."""
 
     def __init__(self, show: _Show) -> None:
         super().__init__()
         self._show = show
 
     def expand(self, elements: PCollection[Any]) -> Any:
-        """The data, each with its kind."""
         return elements | ParDo(self._show) | Changelog() | WindowInto(GlobalWindows())
 
 
 class _TakeBack(DoFn):
-    """Gives each element as what it is: one that adds its value, or one that takes it back."""
+    """Gives each element as what it is: an insertion or a retraction."""
 
     def process(self, element: Any, windowed: Any = DoFn.WindowedValueParam) -> Iterator[Any]:
-        """The element, unless it has come before."""
         _, group = element
         pane = windowed.pane_info
         if pane.index == 0 and not pane.kind.is_retraction:
             [(key, value, micros, is_taken_back)] = group
             pane = replace(pane, kind=ValueKind.DELETE if is_taken_back else ValueKind.INSERT)
-            # A pane of late elements has not their time.
+            # A pane of late elements does not have their time.
             yield WindowedValue((key, value), Timestamp.from_micros(micros), windowed.windows, pane)
 
 
 class _Show(DoFn):
-    """Makes plain data of a pane, or of an element that came too late, and of all that belongs to it."""
+    """Turns a pane or a late element, with everything that belongs to it, into plain data."""
 
     def __init__(self, is_list: bool = False, is_late: bool = False) -> None:
         self._is_list = is_list
         self._is_late = is_late
 
     def process(self, element: Any, windowed: Any = DoFn.WindowedValueParam) -> Iterator[tuple[Any, ...]]:
-        """The data, as `played_of` takes it."""
         key, value = element
         value = list(value) if self._is_list else value
         yield self._is_late, key, value, windowed.windows, windowed.timestamp_micros, windowed.pane_info
 
 
 def played_of(step: int, clock_micros: int, seen: Any) -> Played:
-    """What came out, as the machines tell it.
+    """The output of a `Branch`, as the machines describe it, for the number of an event and a processing time.
 
-    Args:
-        step: The number of the event that caused it.
-        clock_micros: Processing time.
-        seen: What a `Branch` wrote. It does not tell why an element was dropped; each is said to have been too late.
+    It does not contain why an element was dropped; each counts as expired.
 
     >>> from penstock.utils.windowed_value import PANE_INFO_UNKNOWN
     >>> seen = ValueKind.INSERT, (True, "key", 5, (), 3_000_000, PANE_INFO_UNKNOWN)

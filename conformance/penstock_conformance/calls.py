@@ -1,4 +1,4 @@
-"""Calls the methods of DoFns for single elements, without any engine, with all that their parameters ask for."""
+"""Calls the methods of DoFns for single elements, without any engine, with values for all their parameters."""
 
 from __future__ import annotations
 
@@ -18,30 +18,20 @@ from penstock_conformance.malformed import Malformed
 
 
 class Asked(NamedTuple):
-    """What a method may ask for.
+    """The values of a method's parameters."""
 
-    Attributes:
-        one: The element, in one window; for the method of a timer or of a window's end, (key, None) instead.
-        state: The `UserStateContext` of its key and window; None for a DoFn without state.
-        tag: The dynamic tag of the timer.
-    """
-
+    # The element, in one window; for the method of a timer or of a window's end, (key, None) instead.
     one: WindowedValue
-    state: Any = None
-    tag: str = ""
+    state: Any = None  # The `UserStateContext` of its key and window; None for a DoFn without state.
+    tag: str = ""  # The dynamic tag of the timer.
 
 
 Method = Callable[[Asked], tuple[Any, ...]]
-"""From what it may ask for to what it gives."""
+"""From the values of parameters to the results."""
 
 
 def process_of(primitive: ParDo) -> Method:
-    """The method ``process`` of a ParDo's DoFn, with the arguments of the ParDo.
-
-    >>> from penstock.functions.dofn import MapDoFn
-    >>> process_of(ParDo(MapDoFn(len)))(Asked(create("abc", 0, ())))
-    (3,)
-    """
+    """The method ``process`` of a ParDo's DoFn, with the arguments of the ParDo."""
     dofn = primitive.dofn
     call = bind(dofn.process_signature(), primitive.args, dict(primitive.kwargs))
     return _method(dofn.process, call.args, call.kwargs)
@@ -55,14 +45,14 @@ def _method(function: Callable[..., Any], args: Iterable[Any], kwargs: Iterable[
             *(_argument(value, asked) for value in args),
             **{name: _argument(value, asked) for name, value in kwargs},
         )
-        # The state is used while results are made.
+        # A generator uses the state while it runs.
         return () if results is None else tuple(results)
 
     return call
 
 
 def _argument(value: Any, asked: Asked) -> Any:
-    """What stands for a placeholder; any other value is the argument itself."""
+    """The value of a placeholder; any other value is the argument itself."""
     one, state = asked.one, asked.state
     match kind_of(value):
         case None:
@@ -85,15 +75,11 @@ def _argument(value: Any, asked: Asked) -> Any:
             return state.get_state(value.state_spec)
         case "TimerParam" if state is not None:
             return state.get_timer(value.timer_spec)
-    raise Malformed(f"a method asks for {value}", hint="show something else in a test")
+    raise Malformed(f"a method has the parameter {value}, which has no value here", hint="use a test instead")
 
 
 class StatefulCode:
-    """The methods of a stateful DoFn, as a `penstock.machines.stateful.StatefulMachine` calls them.
-
-    Args:
-        primitive: The step.
-    """
+    """The methods of a stateful DoFn, as a `penstock.machines.stateful.StatefulMachine` calls them."""
 
     def __init__(self, primitive: ParDo) -> None:
         signature, owner = signature_of(primitive.dofn), primitive.dofn.timer_owner()
@@ -111,7 +97,6 @@ class StatefulCode:
     def process(
         self, key: Any, element: Element, window: BoundedWindow, state: UserStateContext
     ) -> tuple[Any, ...]:
-        """An element in one of its windows."""
         pane = unknown_pane(element.kind)
         one = create((key, element.value), element.timestamp_micros, (window,), pane)
         return self._process(Asked(one, state))
@@ -119,25 +104,19 @@ class StatefulCode:
     def on_timer(
         self, key: Any, ring: Ring, window: BoundedWindow, state: UserStateContext
     ) -> tuple[Any, ...]:
-        """A timer fires."""
         one = create((key, None), ring.output_micros, (window,))
         return self._others[ring.name](Asked(one, state, ring.tag))
 
     def on_window_expiration(
         self, key: Any, window: BoundedWindow, state: UserStateContext
     ) -> tuple[Any, ...]:
-        """The state of a window is about to go."""
         return self._others[None](Asked(create((key, None), window.end_micros - 1, (window,)), state))
 
 
 def given_by(results: Iterable[Any], one: WindowedValue) -> Iterator[WindowedValue]:
-    """What a method gave, each with all that belongs to an element: that of the one it worked on, or its own.
-
-    Raises:
-        Malformed: It gave a value with a tag, or with a time alone.
-    """
+    """The results of a method, each with the time, windows and pane of the element, or with its own."""
     for result in results:
         if isinstance(result, TaggedOutput | TimestampedValue):
-            what = f"a program gives values or WindowedValues, and not a {type(result).__name__}"
-            raise Malformed(what, hint="show something else in a test")
+            what = f"a program gives a {type(result).__name__}, not values or WindowedValues"
+            raise Malformed(what, hint="use a test instead")
         yield result if isinstance(result, WindowedValue) else one.with_value(result)

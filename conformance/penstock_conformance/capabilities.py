@@ -1,4 +1,4 @@
-"""What the literature asks for, by name, and where each of it is shown: data that people write, read from files."""
+"""The capabilities that the literature asks for, and where each is shown, from files that people write."""
 
 from __future__ import annotations
 
@@ -11,56 +11,35 @@ from typing import Any
 from penstock.error import three_parts
 
 ROOT = Path(__file__).parents[2]
-"""The folder of the project, where this is not an installed package."""
+"""The folder of the project, unless this is an installed package."""
 
 CAPABILITIES = ROOT / "conformance" / "capabilities"
 
 
 @dataclass(frozen=True)
 class Capability:
-    """A figure, or something that a source asks for.
+    """A figure, or a capability that a source asks for."""
 
-    Attributes:
-        name: Its name, such as ``figure 7``, ``C-100`` or ``S6-02``.
-        what: What it is, in a few words.
-        places: Where it is shown besides the transcripts that name it: ``tests/folder/test_file.py::name``,
-            ``docs/page.md#heading``, or a file.
-        note: What is to be known about it.
-        is_built: Whether it is there at all.
-        not_here: Why it is not for an engine on Spark; empty if it is.
-        explained: For a figure, why it is not played in a mode, by mode.
-    """
-
-    name: str
+    name: str  # Such as ``figure 7``, ``C-100`` or ``S6-02``.
     what: str
+    # Where it is shown besides transcripts: ``tests/folder/test_file.py::name``, ``docs/page.md#heading``, or a file.
     places: tuple[str, ...] = ()
     note: str = ""
     is_built: bool = True
-    not_here: str = ""
-    explained: Mapping[str, str] = field(default_factory=dict)
+    not_here: str = ""  # Why it does not suit an engine on Spark; empty if it does.
+    explained: Mapping[str, str] = field(default_factory=dict)  # For a figure, why a mode does not play it.
 
 
 @dataclass(frozen=True)
 class Chapter:
-    """What one source asks for.
-
-    Attributes:
-        title: The source.
-        capabilities: What it asks for, in its order.
-    """
+    """The capabilities of one source, in its order."""
 
     title: str
     capabilities: tuple[Capability, ...]
 
 
 def chapters(folder: Path = CAPABILITIES) -> tuple[Chapter, ...]:
-    """All sources; the first one is that of the figures.
-
-    Args:
-        folder: Where their files are.
-
-    Raises:
-        ValueError: The folder is not there, as in an installed package; or a file says what is not understood.
+    """All sources, from their files; the first one has the figures.
 
     >>> figures, paper = chapters()[:2]
     >>> paper.title, paper.capabilities[0].name
@@ -68,7 +47,7 @@ def chapters(folder: Path = CAPABILITIES) -> tuple[Chapter, ...]:
     """
     files = sorted(folder.glob("*.toml"))
     if not files:
-        what = "the table is made in a clone of the project, where the list of capabilities is"
+        what = "the table needs the list of capabilities, which only a clone of the project has"
         raise ValueError(
             three_parts(what, where=f"not in {folder}", hint="clone the project, and install it with -e")
         )
@@ -103,11 +82,7 @@ def _capability(path: Path, name: str, about: Mapping[str, Any]) -> Capability:
 
 
 def wrong_places(capability: Capability, root: Path = ROOT) -> Iterator[str]:
-    """The places of a capability that are not there.
-
-    Args:
-        capability: The capability.
-        root: The folder of the project.
+    """The places of a capability that do not exist below `root`.
 
     >>> list(wrong_places(Capability("C-1", "nothing", ("docs/triggers.md#triggers", "docs/none.md"))))
     ['docs/none.md']
@@ -122,7 +97,7 @@ def wrong_places(capability: Capability, root: Path = ROOT) -> Iterator[str]:
 
 
 def _anchors(text: str) -> set[str]:
-    """The names by which headings of a page are linked to."""
+    """The anchors of a page's headings."""
     headings = (line.lstrip("#").strip() for line in text.splitlines() if line.startswith("#"))
     return {
         "".join(letter for letter in heading.lower().replace(" ", "-") if letter.isalnum() or letter in "-_")

@@ -1,4 +1,4 @@
-"""Which scenarios a user means: by figure, rule, file or title."""
+"""Selects the scenarios that a user means: by figure, rule, file or title."""
 
 from __future__ import annotations
 
@@ -12,14 +12,9 @@ from penstock_conformance.scenario import MODES, Scenario
 
 
 def chosen(scenarios: Iterable[Scenario], wanted: Sequence[str]) -> tuple[Scenario, ...]:
-    """The scenarios that have one of some names, or whose file or title has one in it; all if there are no names.
+    """The scenarios with one of the given names, or with one in their file or title; all without names.
 
-    Args:
-        scenarios: All there are.
-        wanted: Names such as ``7``, ``figure 2-7``, ``S-3``; or parts of titles and files such as ``panes/holds``.
-
-    Raises:
-        ValueError: Nothing has such a name.
+    Names are ``7``, ``figure 2-7``, ``S-3``, or parts of titles and files such as ``panes/holds``.
 
     >>> from penstock_conformance.parsing import load
     >>> [scenario.title for scenario in chosen(load(), ["2-7"])][0]
@@ -34,7 +29,7 @@ def chosen(scenarios: Iterable[Scenario], wanted: Sequence[str]) -> tuple[Scenar
 
 def _of_name(scenarios: Sequence[Scenario], name: str) -> list[Scenario]:
     key = key_of(name)
-    # A figure is what is drawn there; the rules that it shows have names of their own.
+    # A figure means its drawing; the rules that it shows have their own names.
     found = [scenario for scenario in scenarios if key in rows_of(scenario)]
     found = found or [scenario for scenario in scenarios if key in map(key_of, scenario.names)]
     text = " ".join(name.lower().split())
@@ -53,41 +48,29 @@ def _of_name(scenarios: Sequence[Scenario], name: str) -> list[Scenario]:
 
 
 def modes_chosen(wanted: Sequence[str]) -> tuple[str, ...]:
-    """Some engine modes, in their usual order; all if none is named.
-
-    Raises:
-        ValueError: There is no such mode.
-
-    >>> modes_chosen(["batch", "streaming"])
-    ('streaming', 'batch')
-    """
+    """The given engine modes, in their usual order; all if none is given."""
     for name in wanted:
         if name not in MODES:
             raise ValueError(
-                three_parts(f"there is no engine mode {name!r}", hint=f"there are {', '.join(MODES)}")
+                three_parts(f"the engine mode {name!r} is unknown", hint=f"use one of {', '.join(MODES)}")
             )
     return tuple(mode for mode in MODES if not wanted or mode in wanted)
 
 
 def rows_of(scenario: Scenario) -> tuple[str, ...]:
-    """Where a scenario counts in a table: under its figures, or else under its file.
-
-    >>> from penstock_conformance.parsing import load
-    >>> {rows_of(scenario) for scenario in chosen(load(), ["panes/holds"])}
-    {('panes/holds',)}
-    """
+    """The rows of a table for a scenario: its figures, or else its file."""
     file = file_of(scenario)
     figures = tuple(name for name in scenario.names if is_figure(name)) if file.startswith("figures/") else ()
     return figures or (file,)
 
 
 def file_of(scenario: Scenario) -> str:
-    """The file a scenario is in, without its ending, relative to the folder of transcripts."""
+    """The file of a scenario, without its ending, relative to the folder of transcripts."""
     return scenario.place.rpartition(":")[0].removesuffix(".transcript")
 
 
 def listed(scenarios: Iterable[Scenario]) -> Iterator[str]:
-    """Lines that tell the names, the title and the modes of each scenario; first those that are figures."""
+    """Lines with the names, title and modes of each scenario, beginning with figures."""
     lines = []
     for scenario in scenarios:
         first = rows_of(scenario)[0]

@@ -1,4 +1,6 @@
-"""What a source line cites, as names: figures, examples and tables of the paper and the book, and numbered rules."""
+"""The citations in a source line, as names: figures, examples and tables of the paper and the book, and numbered
+rules.
+"""
 
 from __future__ import annotations
 
@@ -11,10 +13,10 @@ _NUMBER = re.compile(r"(\d+)(?:-(\d+))?( to )?")
 
 
 def names_in(text: str) -> tuple[str, ...]:
-    """The names that a text cites, each once, in its order.
+    """The names that a text cites, each once, in order.
 
-    Figures, examples and tables with two numbers are the book's, figures with one number the paper's. Rules are those
-    of the inventory of capabilities: ``C-100`` is the paper's, ``C2-13`` the book's, ``P-24`` the patent's.
+    Figures, examples and tables with two numbers are in the book, figures with one number in the paper. Rules are in
+    the inventory of capabilities: ``C-100`` is a rule of the paper, ``C2-13`` of the book, ``P-24`` of the patent.
 
     >>> names_in("paper 2.4, figures 10 to 12; C-120 to C-122; Streaming Systems, figures 2-7 and 4-3")
     ('figure 10', 'figure 11', 'figure 12', 'figure 2-7', 'figure 4-3', 'C-120', 'C-121', 'C-122')
@@ -25,7 +27,7 @@ def names_in(text: str) -> tuple[str, ...]:
 
 
 def _things(kind: str, numbers: str) -> Iterator[str]:
-    """Those of a list such as ``7 and 8``, ``10 to 12`` or ``2-7, 4-3``."""
+    """The names in a list such as ``7 and 8``, ``10 to 12`` or ``2-7, 4-3``."""
     first: int | None = None
     for whole, within, goes_on in _NUMBER.findall(numbers):
         if within:
@@ -43,7 +45,7 @@ def _rules(match: re.Match[str]) -> Iterator[str]:
 
 
 def key_of(name: str) -> str:
-    """What is the same for all ways to write a name; the word "figure" may be left out, and zeros before a number.
+    """A common form of all spellings of a name, which may omit the word "figure" and zeros before a number.
 
     >>> key_of("Figure 2-7") == key_of("2-7"), key_of("paper 7"), key_of("P-04") == key_of("p-4")
     (True, 'figure 7', True)
@@ -54,16 +56,12 @@ def key_of(name: str) -> str:
 
 
 def is_figure(name: str) -> bool:
-    """Whether a name is that of a figure.
-
-    >>> is_figure("figure 7"), is_figure("C-100")
-    (True, False)
-    """
+    """Whether a name belongs to a figure."""
     return name.startswith("figure ")
 
 
 def order_of(name: str) -> tuple[int, str, int, int, str]:
-    """Sorts names as people do: figures of the paper, those of the book, then rules by series and number.
+    """Sorts names as people do: figures of the paper, figures of the book, then rules by series and number.
 
     >>> sorted(["S-3", "figure 2-11", "C2-13", "figure 2-7", "figure 10", "C-100"], key=order_of)
     ['figure 10', 'figure 2-7', 'figure 2-11', 'C-100', 'C2-13', 'S-3']

@@ -1,4 +1,4 @@
-"""The command ``penstock``: it plays the conformance suite, and tells the options of pipelines."""
+"""The command ``penstock``, which plays the conformance suite and prints the options of pipelines."""
 
 from __future__ import annotations
 
@@ -26,20 +26,14 @@ RECORDED_EVENTS = 1_000
 
 
 class _Parser(argparse.ArgumentParser):
-    """Says in three parts what is wrong with a command line."""
+    """Reports a wrong command line in three parts."""
 
     def error(self, message: str) -> NoReturn:
-        self.exit(BAD_INPUT, f"{three_parts(message, hint=f'`{self.prog} --help` says what there is')}\n")
+        self.exit(BAD_INPUT, f"{three_parts(message, hint=f'see `{self.prog} --help`')}\n")
 
 
 def main(arguments: Sequence[str] | None = None) -> int:
-    """Runs the command.
-
-    Args:
-        arguments: Those of the command line; by default the process's.
-
-    Returns:
-        The process's exit status: 0 if all is well, 1 if a scenario failed, 2 if the command cannot be obeyed.
+    """Runs the command, and returns the exit status: 0 for success, 1 if a scenario failed, 2 for a wrong command.
 
     >>> main(["conformance", "--engine", "bare", "--mode", "batch", "--figure", "figure 10"])
                                  batch
@@ -95,16 +89,16 @@ def _parser() -> argparse.ArgumentParser:
 
 
 def _options(_: argparse.Namespace) -> int:
-    """Prints what a program prints with ``--help``."""
+    """Prints the same text as a program with ``--help``."""
     print(text_of_help())
     return 0
 
 
 def _conformance(options: argparse.Namespace) -> int:
-    """Plays what is asked for; see `main`."""
+    """Plays the selected scenarios; see `main`."""
     if options.table and (options.mode or options.figure):
         raise ValueError(
-            three_parts("the table is made of everything", hint="leave out --mode and --figure, or --table")
+            three_parts("the table needs all scenarios", hint="leave out --mode and --figure, or --table")
         )
     sources = chapters() if options.table else ()
     modes = modes_chosen(options.mode)
@@ -113,8 +107,8 @@ def _conformance(options: argparse.Namespace) -> int:
         print("\n".join(listed(scenarios)))
         return 0
     if not any(mode in scenario.modes for scenario in scenarios for mode in modes):
-        what = f"nothing of what is asked for is written for the mode {' or '.join(modes)}"
-        raise ValueError(three_parts(what, hint="leave out --mode, or ask for more figures"))
+        what = f"no selected scenario is written for the mode {' or '.join(modes)}"
+        raise ValueError(three_parts(what, hint="leave out --mode, or select more figures"))
     if options.report:
         report.prepare(options.report)
     given = {"master": options.master, "checkpoint_location": options.checkpoint, "without": options.without}
@@ -139,7 +133,7 @@ def _tell(line: str) -> None:
 
 
 def _said(outcomes: Sequence[Outcome], modes: Sequence[str]) -> int:
-    """Prints what is wrong, and how all went; the exit status."""
+    """Prints failures and totals, and returns the exit status."""
     failed = [outcome for outcome in outcomes if outcome.status is Status.FAILED]
     for outcome in failed:
         print(outcome.text)

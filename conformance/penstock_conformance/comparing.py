@@ -1,4 +1,4 @@
-"""Compares what came out with what had to, and tells the difference so that people can read it."""
+"""Compares the actual output with the expected output, and describes the difference for people."""
 
 from __future__ import annotations
 
@@ -20,12 +20,9 @@ _TIMINGS = {
 
 
 def differences(step: Step, played: Sequence[Played], in_written_order: bool = False) -> list[str]:
-    """What is wrong with what came out in a step: one line for each thing.
+    """What is wrong with the output of a step, one line for each thing.
 
-    Args:
-        step: What had to come out.
-        played: What came out, in order.
-        in_written_order: Whether all must come in the written order; otherwise only panes that replace each other.
+    The written order counts only if `in_written_order` says so, except for panes that replace each other.
     """
     left = list(range(len(played)))
     found: list[int | None] = []
@@ -44,13 +41,10 @@ def differences(step: Step, played: Sequence[Played], in_written_order: bool = F
 
 
 def verdict(scenario: Scenario, mode: str, found: Sequence[str]) -> str | None:
-    """What is wrong when a scenario is played in a mode; None if all is as written.
+    """What is wrong when a scenario is played in a mode; None if everything is as written.
 
-    Args:
-        scenario: The scenario.
-        mode: The mode it was played in.
-        found: What is not as it expects, a line for each thing. Where it says that something must be found, that is
-            right, and wrong if it is not.
+    `found` has a line for each thing that is not as expected. If the scenario says that something must be found,
+    finding it is right.
     """
     if scenario.unmet is not None:
         if any(scenario.unmet in line for line in found):
@@ -69,7 +63,7 @@ def hold_text(hold_micros: int | None) -> str:
 
 
 def played_text(played: Played) -> str:
-    """What came out, as a transcript would write it, with everything that can be stated of it.
+    """One output, as a transcript would write it, with all its details.
 
     >>> from penstock.machines.records import Dropped, DropReason, Element
     >>> from penstock_conformance.moments import window_of
@@ -141,7 +135,7 @@ def _agrees(stated: Any, actual: Any) -> bool:
 
 
 def _same_value(expected: Any, actual: Any) -> bool:
-    """Whether two values are equal; the model gives the values of a group no order."""
+    """Whether two values are equal; in the model, the values of a group have no order."""
     if isinstance(expected, list) and isinstance(actual, list):
         return sorted(map(repr, expected)) == sorted(map(repr, actual))
     return bool(expected == actual)
@@ -150,7 +144,7 @@ def _same_value(expected: Any, actual: Any) -> bool:
 def _disorder(
     expected: Sequence[Expected], found: Sequence[int | None], in_written_order: bool
 ) -> Iterator[str]:
-    """Each pair that came in the other order than the one written, where the order counts."""
+    """Each pair in another order than written, if the order counts."""
     for later, at_later in enumerate(found):
         for earlier, at_earlier in enumerate(found[:later]):
             counts = in_written_order or _go_together(expected[earlier], expected[later])
@@ -159,7 +153,7 @@ def _disorder(
 
 
 def _go_together(one: Expected, other: Expected) -> bool:
-    """Whether two panes have an order: they are of one window, or one takes back what was merged into the other."""
+    """Whether two panes have an order: they have the same window, or one retracts a pane that merged into the other."""
     if isinstance(one, ExpectedDrop) or isinstance(other, ExpectedDrop) or one.key != other.key:
         return False
     if one.window == other.window:

@@ -1,4 +1,4 @@
-"""Whether what an engine gave for a scenario is what had to come out, as far as a pipeline can show it."""
+"""Judges whether the output of an engine for a scenario is right, as far as a pipeline can show it."""
 
 from __future__ import annotations
 
@@ -25,34 +25,22 @@ DROPPED = {
     DropReason.EXPIRED: "elements_dropped_as_late",
     DropReason.FINISHED: "elements_dropped_after_last_pane",
 }
-"""The counters that tell why elements were dropped."""
+"""The counters of dropped elements, by reason."""
 
 
 class Taken(NamedTuple):
-    """What an engine has done since the micro-batch before.
+    """What an engine has done since the micro-batch before."""
 
-    Attributes:
-        complete: The number of the scenario's steps that are complete by now.
-        seen: What a `penstock_conformance.branches.Branch` wrote.
-        clock_micros: Processing time; None if it is not to be compared.
-        watermarks: Those of the grouping's input and of its output, in microseconds; None if they are not known.
-    """
-
-    complete: int
-    seen: Sequence[Any]
-    clock_micros: int | None = None
-    watermarks: tuple[int, int] | None = None
+    complete: int  # The number of the scenario's steps that are complete now.
+    seen: Sequence[Any]  # The output of a `penstock_conformance.branches.Branch`.
+    clock_micros: int | None = None  # Processing time; None if it is not compared.
+    watermarks: tuple[int, int] | None = None  # Of the grouping's input and output; None if they are unknown.
 
 
 def steps_to_the_end(scenario: Scenario, mode: str, end_clock_micros: int = 0) -> tuple[Step, ...]:
-    """The steps of a scenario, and the end of the input: a pipeline always comes to it.
+    """The steps of a scenario, and the end of the input, which every pipeline reaches.
 
-    If the scenario does not say what comes out then, the bare machine does.
-
-    Args:
-        scenario: The scenario.
-        mode: The engine mode.
-        end_clock_micros: Processing time when the input ends.
+    If the scenario does not say what comes out then, the bare machine does; `end_clock_micros` is the time of the end.
 
     >>> from penstock_conformance.parsing import parse
     >>> text = '''
@@ -79,7 +67,7 @@ def steps_to_the_end(scenario: Scenario, mode: str, end_clock_micros: int = 0) -
 
 
 def _expected_of(played: Played) -> Expected:
-    """Exactly what came out, as an expectation."""
+    """An expectation of exactly one output."""
     text, emitted = played_text(played).removeprefix("-> "), played.emitted
     if not isinstance(emitted, Pane):
         [window] = emitted.element.windows
@@ -104,12 +92,9 @@ def _expected_of(played: Played) -> Expected:
 def at_ends_of_rounds(
     steps: Iterable[Step], ends_micros: Sequence[int], slack_micros: int = 0
 ) -> tuple[Step, ...]:
-    """Steps with each pane at the end of the round in which it is expected: before that, a micro-batch shows nothing.
+    """Steps with each pane at the end of the round in which it is expected: micro-batches show nothing before.
 
-    Args:
-        steps: What `steps_to_the_end` says.
-        ends_micros: Processing time at the end of each round, in order.
-        slack_micros: By how much processing time may differ.
+    Processing time may differ by the slack from the times of `steps_to_the_end`.
     """
 
     def shown(one: Expected) -> Expected:
@@ -125,15 +110,10 @@ def at_ends_of_rounds(
 def wrong_steps(
     scenario: Scenario, steps: Sequence[Step], taken: Iterable[Taken], slack_micros: int = 0
 ) -> Iterator[str]:
-    """What is wrong with what came out: lines for a report.
+    """What is wrong with the output: lines for a report.
 
-    What comes out in one micro-batch cannot be told apart, so steps that end in one are compared together.
-
-    Args:
-        scenario: The scenario.
-        steps: What `steps_to_the_end` says.
-        taken: The micro-batches, in order.
-        slack_micros: By how much processing time may differ.
+    Steps that end in the same micro-batch are compared together, because their outputs cannot be told apart. Processing
+    time may differ by the slack.
     """
     done, output_micros = 0, MIN_MICROS
     seen: list[Played] = []
@@ -163,7 +143,7 @@ def _as_one(steps: Sequence[Step], has_clock: bool, slack_micros: int) -> Step:
     shown: list[Expected] = []
     for one in (expected for step in steps for expected in step.expected):
         if isinstance(one, ExpectedDrop):
-            # It is dropped when it arrives, and not when its micro-batch ends; and is not told why.
+            # An element is dropped when it arrives, not when its micro-batch ends, and without a reason.
             shown.append(replace(one, reason=None, clock_micros=None))
         else:
             clock_micros = one.clock_micros if has_clock else None

@@ -16,9 +16,6 @@ _NO_XML = re.compile(r"[^\t\n\r\x20-\ud7ff\ue000-\ufffd\U00010000-\U0010ffff]")
 def junit_xml(outcomes: Sequence[Outcome]) -> str:
     """The text of the file: a suite for each mode, a case for each scenario.
 
-    Args:
-        outcomes: How all went.
-
     >>> junit_xml([]).splitlines()[1]
     '<testsuites name="penstock conformance" tests="0" failures="0" skipped="0" />'
     """

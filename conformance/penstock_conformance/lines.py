@@ -55,17 +55,14 @@ EXPECTED_HINT = (
 
 
 def event_of(text: str) -> Event:
-    """The event that a line tells of.
-
-    Raises:
-        Malformed: It tells of none.
+    """The event in a line.
 
     >>> event_of("12 element game: 5 at 1.5")
     Arrive(value=5, timestamp_micros=1500000, clock_micros=12000000, key='game', kind=<ValueKind.INSERT: 0>)
     """
     match = _EVENT.fullmatch(text)
     if match is None:
-        raise Malformed(f"nothing happens in {text!r}", hint=EVENT_HINT)
+        raise Malformed(f"{text!r} is not an event", hint=EVENT_HINT)
     clock_micros = micros_of(match["clock"]) if match["clock"] else None
     match match["verb"], match["rest"]:
         case "element", str(rest):
@@ -80,20 +77,20 @@ def event_of(text: str) -> Event:
             return Signal(rest, clock_micros)
         case "end of round", None:
             return EndMicroBatch(clock_micros)
-    raise Malformed(f"{text!r} is not complete, or says too much", hint=EVENT_HINT)
+    raise Malformed(f"the event {text!r} has missing or additional parts", hint=EVENT_HINT)
 
 
 def _arrival(rest: str, clock_micros: int | None, kind: ValueKind) -> Arrive:
     match = _ARRIVAL.fullmatch(rest)
     if match is None:
-        raise Malformed(f"{rest!r} is no element with its event time", hint=EVENT_HINT)
+        raise Malformed(f"{rest!r} is not an element with its event time", hint=EVENT_HINT)
     return Arrive(value_of(match["value"]), micros_of(match["time"]), clock_micros, match["key"], kind)
 
 
 def _watermark(rest: str, clock_micros: int | None) -> AdvanceWatermark:
     match = _WATERMARK.fullmatch(rest)
     if match is None:
-        raise Malformed(f"{rest!r} is no watermark", hint=EVENT_HINT)
+        raise Malformed(f"{rest!r} is not a watermark", hint=EVENT_HINT)
     percentiles = {}
     for pair in (match["percentiles"] or "").split(", "):
         percent, _, time = pair.partition("% ")
@@ -103,10 +100,7 @@ def _watermark(rest: str, clock_micros: int | None) -> AdvanceWatermark:
 
 
 def expected_of(text: str) -> Expected:
-    """What a line after its ``->`` says must come out.
-
-    Raises:
-        Malformed: It says nothing of the kind.
+    """The expectation in a line, after its ``->``.
 
     >>> pane = expected_of("retract [5, 7] in [0, 10) late #1 at 9.5")
     >>> pane.is_retraction, pane.value, pane.window, pane.index, pane.timestamp_micros
@@ -122,7 +116,7 @@ def expected_of(text: str) -> Expected:
         )
     match = _PANE.fullmatch(text)
     if match is None:
-        raise Malformed(f"{text!r} is no pane and no dropped element", hint=EXPECTED_HINT)
+        raise Malformed(f"{text!r} is neither a pane nor a dropped element", hint=EXPECTED_HINT)
     pane = ExpectedPane(
         text, value_of(match["value"]), match["key"], window_of(match["window"]), bool(match["retract"])
     )
@@ -131,12 +125,12 @@ def expected_of(text: str) -> Expected:
         pane = replace(pane, **_stated(word[1] or "", word[2]))
         position = word.end()
     if position < len(words):
-        raise Malformed(f"{words[position:].strip()!r} says nothing of a pane", hint=EXPECTED_HINT)
+        raise Malformed(f"{words[position:].strip()!r} does not describe a pane", hint=EXPECTED_HINT)
     return pane
 
 
 def _stated(before: str, word: str) -> dict[str, Any]:
-    """The attribute of a pane that a word states."""
+    """The attribute of a pane that a word describes."""
     match before, word:
         case "", ("early" | "on-time" | "late"):
             return {"timing": _TIMINGS[word]}
@@ -150,11 +144,11 @@ def _stated(before: str, word: str) -> dict[str, Any]:
             return {"nonspeculative_index": int(number)}
         case "at ", time:
             return {"timestamp_micros": micros_of(time)}
-    raise Malformed(f"{before + word!r} says nothing of a pane", hint=EXPECTED_HINT)
+    raise Malformed(f"{before + word!r} does not describe a pane", hint=EXPECTED_HINT)
 
 
 def hold_of(text: str) -> ExpectedHold | None:
-    """What a line says of the hold of the output watermark; None if it speaks of something else.
+    """The hold of the output watermark in a line; None if the line is about something else.
 
     >>> hold_of("hold 9.5"), hold_of("no hold"), hold_of("element 5 at 3")
     (ExpectedHold(micros=9500000), ExpectedHold(micros=None), None)
@@ -166,10 +160,7 @@ def hold_of(text: str) -> ExpectedHold | None:
 
 
 def value_of(text: str) -> Any:
-    """A value, as Python writes it.
-
-    Raises:
-        Malformed: It is no literal.
+    """A value, as a Python literal.
 
     >>> value_of("[1, 'a']")
     [1, 'a']
@@ -177,4 +168,4 @@ def value_of(text: str) -> Any:
     try:
         return ast.literal_eval(text)
     except (SyntaxError, ValueError):
-        raise Malformed(f"{text!r} is no value", hint="write it as Python does: 5, 'a', [1, 2]") from None
+        raise Malformed(f"{text!r} is not a value", hint="write it in Python: 5, 'a', [1, 2]") from None

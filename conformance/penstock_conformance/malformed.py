@@ -6,15 +6,10 @@ from penstock.error import three_parts
 
 
 class Malformed(ValueError):
-    """A transcript is not written as its format asks.
+    """A transcript does not follow its format.
 
-    Args:
-        what: What is wrong.
-        hint: What to write instead.
-        place: The file and line, where known.
-
-    >>> print(Malformed("'5' is no window", hint="write [0, 10)").at("fixed.transcript:3"))
-    '5' is no window
+    >>> print(Malformed("'5' is not a window", hint="write [0, 10)").at("fixed.transcript:3"))
+    '5' is not a window
       at fixed.transcript:3
       hint: write [0, 10)
     """

@@ -19,18 +19,14 @@ _CLOCK_TIME = re.compile(r"(\d\d):(\d\d):(\d\d(?:\.\d+)?)")
 _HOUR_MICROS = 3_600_000_000
 _DAY_MICROS = 24 * _HOUR_MICROS
 _DAYS_MAX = 700_000
-"""About as many days before and after 1970 have a date."""
+"""The approximate number of days before and after 1970 that have a date."""
 
 
 def micros_of(text: str) -> int:
-    """The microseconds since the epoch of a time as transcripts write it.
+    """The microseconds since the epoch of a time in a transcript.
 
-    Args:
-        text: Seconds, ``HH:MM:SS[.f]``, ``YYYY-MM-DD``, ``YYYY-MM-DDTHH:MM+01:00``, ``inf`` or ``-inf``; a date
-            without a zone is in UTC.
-
-    Raises:
-        Malformed: It is none of them.
+    A time is in seconds, ``HH:MM:SS[.f]``, ``YYYY-MM-DD``, ``YYYY-MM-DDTHH:MM+01:00``, ``inf`` or ``-inf``; a date
+    without a zone is in UTC.
 
     >>> micros_of("1.5"), micros_of("00:01:00"), micros_of("1970-01-02") == micros_of("86400")
     (1500000, 60000000, True)
@@ -49,11 +45,11 @@ def micros_of(text: str) -> int:
         return _decimal_micros(text)
     except ValueError:
         hint = "write seconds, 12:05:00, 2024-03-31 or 2024-03-31T12:00+02:00"
-        raise Malformed(f"{text!r} is no time", hint=hint) from None
+        raise Malformed(f"{text!r} is not a time", hint=hint) from None
 
 
 def _decimal_micros(text: str) -> int:
-    """Decimal seconds, exactly: a float would not do."""
+    """Decimal seconds, exactly, which a float could not represent."""
     whole, _, fraction = text.partition(".")
     sign = -1 if whole.startswith("-") else 1
     return sign * (abs(int(whole)) * 1_000_000 + int(f"{fraction:0<6}"[:6]))
@@ -87,9 +83,6 @@ def _fraction_text(micros: int) -> str:
 def window_of(text: str) -> BoundedWindow:
     """A window as transcripts write it: ``[start, end)``, or ``global``.
 
-    Raises:
-        Malformed: It is neither.
-
     >>> window_of("[0, 10)"), window_of("global")
     ([0.0, 10.0), GlobalWindow)
     """
@@ -97,7 +90,7 @@ def window_of(text: str) -> BoundedWindow:
         return GlobalWindow()
     if match := _WINDOW.fullmatch(text):
         return IntervalWindow.from_micros(*map(micros_of, match.groups()))
-    raise Malformed(f"{text!r} is no window", hint="write [0, 10) or global")
+    raise Malformed(f"{text!r} is not a window", hint="write [0, 10) or global")
 
 
 def window_text(window: BoundedWindow) -> str:

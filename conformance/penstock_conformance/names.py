@@ -1,4 +1,4 @@
-"""The names that settings of transcripts may use: the model's windows, triggers and joins, and users' own."""
+"""The names for settings of transcripts: the model's windows, triggers and joins, and custom ones."""
 
 from __future__ import annotations
 
@@ -21,121 +21,99 @@ from penstock_conformance.own_programs import Attribution, Shown, Sides, left_ro
 
 
 class ReversibleSum(CombineFn):
-    """A sum from which a value can be taken away again, without the others being kept (the paper's ``uncombine``).
+    """A sum from which a value can be subtracted without keeping the others (the paper's ``uncombine``).
 
     >>> ReversibleSum().subtract_input(12, 5)
     7
     """
 
     def create_accumulator(self) -> int:
-        """0."""
         return 0
 
     def add_input(self, mutable_accumulator: int, element: int) -> int:
-        """The sum with one more value."""
         return mutable_accumulator + element
 
     def subtract_input(self, mutable_accumulator: int, element: int) -> int:
-        """The sum without a value that is in it."""
         return mutable_accumulator - element
 
     def merge_accumulators(self, accumulators: Iterable[int]) -> int:
-        """The sum of sums."""
         return sum(accumulators)
 
     def extract_output(self, accumulator: int) -> int:
-        """The sum."""
         return accumulator
 
 
 @dataclass(frozen=True)
 class WhenOdd(CustomTrigger):
-    """Fires when the result is odd, and goes on (the patent's example ``ResultIsOdd``)."""
+    """Fires whenever the result is odd (the patent's example ``ResultIsOdd``)."""
 
     def on_merge(self, states: list[Any], context: TriggerContext) -> None:
-        """There is nothing to remember."""
+        """Keeps nothing."""
 
     def should_fire(self, state: Any, context: TriggerContext) -> bool:
-        """Whether something is new, and the result odd."""
         return context.count > 0 and context.value % 2 == 1
 
     def on_fire(self, state: Any, context: TriggerContext) -> Any:
-        """Goes on."""
         return state
 
 
 @dataclass(frozen=True)
 class EveryThree(CustomTrigger):
-    """Fires when three elements have come since the last pane, and goes on; it asks its window for their number."""
+    """Fires after every three elements, by the number of elements in its window."""
 
     def on_merge(self, states: list[Any], context: TriggerContext) -> None:
-        """There is nothing to remember."""
+        """Keeps nothing."""
 
     def should_fire(self, state: Any, context: TriggerContext) -> bool:
-        """Whether there are three."""
         return context.count >= 3
 
     def on_fire(self, state: Any, context: TriggerContext) -> Any:
-        """Goes on."""
         return state
 
 
 @dataclass(frozen=True)
 class AfterQuiet(CustomTrigger):
-    """Fires once when no element has come for some processing time: each element sets the timer anew.
-
-    Attributes:
-        seconds: That time.
-    """
+    """Fires once when no element has arrived for some seconds: each element resets the timer."""
 
     seconds: int
 
     def start(self) -> bool:
-        """It has not been quiet."""
         return False
 
     def on_element(self, state: bool, element: TriggerElement, context: TriggerContext) -> bool:
-        """It is not quiet now."""
         context.set_timer(context.clock + self.seconds)
         return state
 
     def on_timer(self, state: bool, timer: TriggerTimer, context: TriggerContext) -> bool:
-        """It is."""
         return True
 
     def should_fire(self, state: bool, context: TriggerContext) -> bool:
-        """Whether it is."""
         return state
 
 
 @dataclass(frozen=True)
 class AtTheMiddle(CustomTrigger):
-    """Fires when the watermark passes the middle of the window, by a timer in event time; then no more."""
+    """Fires once when the watermark passes the middle of the window, by a timer in event time."""
 
     def start(self) -> bool:
-        """Not yet."""
         return False
 
     def on_element(self, state: bool, element: TriggerElement, context: TriggerContext) -> bool:
-        """The timer is set, whenever an element comes."""
         start, end = context.window.start, context.window.end
         context.set_timer(Timestamp.from_micros((start.micros + end.micros) // 2), TimeDomain.WATERMARK)
         return state
 
     def on_timer(self, state: bool, timer: TriggerTimer, context: TriggerContext) -> bool:
-        """The middle has passed."""
         return True
 
     def should_fire(self, state: bool, context: TriggerContext) -> bool:
-        """Whether it has."""
         return state
 
 
 class MinutesAndHours(NonMergingWindowFn):
-    """Puts an element into its minute and into its hour; one whose value is negative into no window."""
+    """Assigns an element to its minute and its hour; an element with a negative value to no window."""
 
     def assign(self, assign_context: WindowFn.AssignContext) -> list[IntervalWindow]:
-        """Two windows, or none."""
         _, value = assign_context.element
         timestamp = assign_context.timestamp
         sizes = (60, 3600) if value >= 0 else ()
@@ -144,14 +122,12 @@ class MinutesAndHours(NonMergingWindowFn):
 
 
 class JoinedAtMidnight(WindowFn):
-    """A window of an hour for each element; windows that end in the same day are one, the day (a custom merge)."""
+    """A window of an hour for each element; windows that end on the same day merge into the day."""
 
     def assign(self, assign_context: WindowFn.AssignContext) -> list[IntervalWindow]:
-        """An hour from the element on."""
         return [IntervalWindow(assign_context.timestamp, assign_context.timestamp + 3600)]
 
     def merge(self, merge_context: WindowFn.MergeContext) -> None:
-        """Joins what ends in one day."""
         by_day: dict[int, list[Any]] = {}
         for one in merge_context.windows:
             by_day.setdefault((one.end_micros - 1) // 86_400_000_000, []).append(one)
@@ -161,11 +137,7 @@ class JoinedAtMidnight(WindowFn):
 
 
 def names() -> dict[str, Any]:
-    """Everything that a setting may name.
-
-    >>> sorted(set(names()) & {"FixedWindows", "AfterCount", "sum", "WhenOdd"})
-    ['AfterCount', 'FixedWindows', 'WhenOdd', 'sum']
-    """
+    """Everything that a setting may name."""
     public = {name: getattr(module, name) for module in (window, trigger) for name in module.__all__}
     return {
         **public,

@@ -1,4 +1,4 @@
-"""How each scenario went in each engine mode."""
+"""The result of each scenario in each engine mode."""
 
 from __future__ import annotations
 
@@ -13,7 +13,7 @@ from penstock_conformance.scenario import MODES, Expected, ExpectedPane, Scenari
 
 
 class Status(Enum):
-    """How it went; what stands first is told where several scenarios are one row."""
+    """The result; of several in one row, the first one here counts."""
 
     FAILED = "failed"
     DIFFERS = "differs by the model"
@@ -23,44 +23,28 @@ class Status(Enum):
 
 @dataclass(frozen=True)
 class Outcome:
-    """How a scenario went in a mode.
-
-    Attributes:
-        scenario: The scenario.
-        mode: The engine mode.
-        status: How it went.
-        text: What is wrong, or why it was not played; empty where it passed.
-        seconds: How long it took.
-        run: What happened, where it was played on the bare machine.
-        recording: What happened, where it ran on Spark and was recorded.
-    """
+    """The result of a scenario in a mode."""
 
     scenario: Scenario
     mode: str
     status: Status
-    text: str = ""
+    text: str = ""  # What is wrong, or why it was not played.
     seconds: float = 0.0
-    run: Run | None = None
-    recording: Recording | None = None
+    run: Run | None = None  # What happened on the bare machine.
+    recording: Recording | None = None  # What happened on Spark, if it was recorded.
 
 
 def status_of(scenario: Scenario, mode: str, report: str | None) -> Status:
-    """How a scenario went that was played.
-
-    Args:
-        scenario: The scenario.
-        mode: The engine mode.
-        report: What is wrong; None if all is as written.
-    """
+    """The result of a played scenario, from its report."""
     if report is not None:
         return Status.FAILED
     return Status.DIFFERS if differs_by_the_model(scenario, mode) else Status.PASSED
 
 
 def differs_by_the_model(scenario: Scenario, mode: str) -> bool:
-    """Whether other panes are right in a mode than in the one that the scenario was written for.
+    """Whether a mode has other panes than the mode for which the scenario was written.
 
-    When they come is not compared: a batch gives everything at its end.
+    Times are not compared: a batch gives everything at its end.
 
     >>> from penstock_conformance.choosing import chosen
     >>> from penstock_conformance.parsing import load
@@ -83,7 +67,7 @@ def _essence(expected: Expected) -> str:
 
 
 def by_row(outcomes: Iterable[Outcome]) -> Mapping[str, Mapping[str, Status]]:
-    """The status of each row, by mode: of several scenarios, the one that stands first in `Status`."""
+    """The status of each row, by mode: of several scenarios, the first one in `Status`."""
     rank = list(Status).index
     table: dict[str, dict[str, Status]] = {}
     for outcome in outcomes:

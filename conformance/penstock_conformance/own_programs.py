@@ -1,4 +1,4 @@
-"""Programs that transcripts name, and what is to be seen of theirs: joins of two sides, conversion attribution."""
+"""Programs that transcripts name, and what is visible of their results: joins of two sides, conversion attribution."""
 
 from __future__ import annotations
 
@@ -27,18 +27,13 @@ SIDES = ("left", "right")
 
 
 class Sides(PTransform[Any, Any]):
-    """A join of elements of both sides: the value of each is a pair of its side and its row.
-
-    Args:
-        join: The join, such as ``JoinRows("full")``.
-    """
+    """A join, such as ``JoinRows("full")``, of elements of both sides: each value is a pair of its side and its row."""
 
     def __init__(self, join: PTransform[Any, Any]) -> None:
         super().__init__()
         self._join = join
 
     def expand(self, pcoll: Any) -> Any:
-        """The result of the join."""
         pairs = KV[str, AnyHint]
         lefts, rights = (
             pcoll
@@ -52,7 +47,7 @@ class Sides(PTransform[Any, Any]):
 def _is_of(element: Any, side: str) -> bool:
     _, (own, _) = element
     if own not in SIDES:
-        raise Malformed(f"a row is of the side {own!r}", hint=f"write one of {', '.join(SIDES)}")
+        raise Malformed(f"a row has the side {own!r}", hint=f"write one of {', '.join(SIDES)}")
     return bool(own == side)
 
 
@@ -66,7 +61,7 @@ def left_row(row: Any) -> Any:
 
 
 def with_product(row: Any) -> Any:
-    """An order and a rate with their product; a rate that has its time comes with that as a text.
+    """An order and a rate with their product; the time of a rate, if it has one, follows as text.
 
     >>> with_product((2, 114)), with_product((2, None))
     ((2, 114, 228), (2, None, None))
@@ -77,7 +72,7 @@ def with_product(row: Any) -> Any:
 
 
 def with_time(valid: Valid) -> tuple[Any, str]:
-    """A value and when it is valid, as a text.
+    """A value and its time of validity as text.
 
     >>> from penstock.utils.timestamp import MAX_TIMESTAMP, Timestamp
     >>> with_time(Valid(114, Timestamp(5), MAX_TIMESTAMP))
@@ -87,12 +82,7 @@ def with_time(valid: Valid) -> tuple[Any, str]:
 
 
 class Shown(PTransform[Any, Any]):
-    """A program with a function of what it gives.
-
-    Args:
-        program: The program.
-        shown: What is to be seen of a value.
-    """
+    """A program, and a function that shows a part of each result."""
 
     def __init__(self, program: PTransform[Any, Any], shown: Callable[[Any], Any]) -> None:
         super().__init__()
@@ -100,15 +90,14 @@ class Shown(PTransform[Any, Any]):
         self._shown = shown
 
     def expand(self, pcoll: Any) -> Any:
-        """What is to be seen."""
         return pcoll | self._program | MapTuple(lambda key, value, shown=self._shown: (key, shown(value)))
 
 
 class Attribution(DoFn):
     """Which impression of an advertisement led to a goal (Streaming Systems, example 7-9).
 
-    Elements are of a user: ``("visit", url, referer)``, ``("goal", url, referer)`` or ``("impression", number, source,
-    target)``. When the watermark has reached a goal, its trail is walked back to an impression.
+    Elements of a user are ``("visit", url, referer)``, ``("goal", url, referer)`` or ``("impression", number, source,
+    target)``. When the watermark reaches a goal, its trail is followed back to an impression.
     """
 
     VISITS = MapStateSpec("visits", StrUtf8Coder(), StrUtf8Coder())
@@ -127,7 +116,6 @@ class Attribution(DoFn):
         first_goal: Any = DoFn.StateParam(FIRST_GOAL),
         reached: Any = DoFn.TimerParam(REACHED),
     ) -> None:
-        """Keeps a record."""
         match element[1]:
             case ("visit", url, referer):
                 visits.put(url, referer)
@@ -150,7 +138,7 @@ class Attribution(DoFn):
         first_goal: Any = DoFn.StateParam(FIRST_GOAL),
         reached: Any = DoFn.TimerParam(REACHED),
     ) -> Iterator[tuple[Any, str]]:
-        """The trail of each goal of this moment, if it began with an impression; then waits for the next goal."""
+        """The trail of each goal at this time, if it began with an impression; then waits for the next goal."""
         waiting = sorted(goals.read())
         for goal in [goal for goal in waiting if goal[0] <= at]:
             goals.remove(goal)
@@ -166,7 +154,7 @@ class Attribution(DoFn):
 
 
 def _trail(url: str, referer: str, visits: Any, impressions: Any) -> str | None:
-    """How somebody came to a page; None if there is no impression on the way."""
+    """How somebody came to a page; None without an impression on the way."""
     trail = [url]
     while True:
         number = impressions.get(f"{referer}:{trail[0]}")

@@ -1,4 +1,4 @@
-"""Reads transcripts: text to scenarios. The format is described in ``transcripts/FORMAT.md``."""
+"""Reads transcripts: text to scenarios. ``transcripts/FORMAT.md`` describes the format."""
 
 from __future__ import annotations
 
@@ -21,7 +21,7 @@ SETTINGS = (
     *("windows", "trigger", "accumulation", "lateness", "combine"),
     *("timestamp", "on_time", "closing", "input_retracts", "program"),
 )
-"""What a grouping, or another program, is told; `programs.program_of` gives them their meaning."""
+"""The settings of a grouping or another program; `programs.program_of` interprets them."""
 
 _HEADERS = ("source", "shows", *SETTINGS, "input", "engine", "order", "fails", "unmet")
 _HEADER = re.compile(r"(\w+):\s*(.+)")
@@ -29,14 +29,7 @@ _AS_WRITTEN = "as written"
 
 
 def load(folder: Path = TRANSCRIPTS) -> tuple[Scenario, ...]:
-    """All scenarios of a folder and of the folders in it; files of one folder share their recordings.
-
-    Args:
-        folder: Where the ``*.transcript`` files are.
-
-    Raises:
-        Malformed: A file is not written as the format asks.
-    """
+    """All scenarios of the ``*.transcript`` files in a folder and its subfolders; each folder shares its recordings."""
     by_folder: dict[Path, dict[str, str]] = {}
     for path in sorted(folder.rglob("*.transcript")):
         files = by_folder.setdefault(path.parent, {})
@@ -45,13 +38,7 @@ def load(folder: Path = TRANSCRIPTS) -> tuple[Scenario, ...]:
 
 
 def parse(files: Mapping[str, str]) -> tuple[Scenario, ...]:
-    """The scenarios of some files that share their recordings.
-
-    Args:
-        files: The texts, by name; names appear in errors.
-
-    Raises:
-        Malformed: A text is not written as the format asks, or a title is used twice.
+    """The scenarios of some texts, by file name, that share their recordings.
 
     >>> text = '''
     ... = One pane
@@ -69,7 +56,7 @@ def parse(files: Mapping[str, str]) -> tuple[Scenario, ...]:
     titles: set[tuple[bool, str]] = set()
     for block in blocks:
         if (block.is_recording, block.title) in titles:
-            what = f"{block.title!r} is the title of something else in this folder"
+            what = f"the title {block.title!r} is used twice in this folder"
             raise Malformed(what, hint="choose another title", place=block.place)
         titles.add((block.is_recording, block.title))
     recordings = {block.title: _recording(block) for block in blocks if block.is_recording}
@@ -110,7 +97,7 @@ def _scenario(block: Block, recordings: Mapping[str, tuple[Event, ...]]) -> Scen
         source=headers["source"],
         names=tuple(dict.fromkeys((*names_in(headers["source"]), *shown))),
         settings={name: text for name, text in headers.items() if name in SETTINGS},
-        # Where the grouping cannot be built, nothing happens.
+        # A grouping that cannot be built needs no events.
         parts=() if "fails" in headers and not steps else parts_of(steps, modes, recorded, block.place),
         in_written_order="order" in headers,
         fails=headers.get("fails"),
@@ -126,8 +113,8 @@ def _headers(lines: Iterator[Line]) -> dict[str, str]:
             break
         match = _HEADER.fullmatch(line.text)
         if match is None or match[1] not in _HEADERS:
-            hint = f"a blank line ends the settings, which are: {', '.join(_HEADERS)}"
-            raise Malformed(f"{line.text!r} is no setting", hint=hint, place=line.place)
+            hint = f"end the settings with a blank line, and use these: {', '.join(_HEADERS)}"
+            raise Malformed(f"{line.text!r} is not a setting", hint=hint, place=line.place)
         headers[match[1]] = match[2].strip()
     return headers
 
@@ -137,17 +124,16 @@ def _shown(text: str) -> tuple[str, ...]:
     names = [name.strip() for name in text.split(",") if name.strip()]
     for name in names:
         if names_in(name) != (name,):
-            raise Malformed(
-                f"{name!r} is no name of a figure or a rule", hint="write figure 7, figure 2-11, C-100, S6-02"
-            )
+            what = f"{name!r} is not the name of a figure or a rule"
+            raise Malformed(what, hint="write figure 7, figure 2-11, C-100, S6-02")
     return tuple(names)
 
 
 def _recorded(text: str, recordings: Mapping[str, tuple[Event, ...]]) -> tuple[Event, ...] | None:
-    """The events of some recordings together; None where no recording is named."""
+    """The events of some recordings together; None if no recording is named."""
     names = [name.strip() for name in text.split(",") if name.strip()]
     for name in names:
         if name not in recordings:
-            hint = f"in this folder there are: {', '.join(sorted(recordings)) or 'none'}"
-            raise Malformed(f"there is no recording {name!r}", hint=hint)
+            hint = f"use a recording of this folder: {', '.join(sorted(recordings)) or 'none'}"
+            raise Malformed(f"the recording {name!r} does not exist", hint=hint)
     return in_order(event for name in names for event in recordings[name]) if names else None

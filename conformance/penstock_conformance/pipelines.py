@@ -31,35 +31,25 @@ from penstock_conformance.scenario import Scenario
 from penstock_conformance.tapes import Tape, tape_of, why_untold
 
 BRANCHES_MAX = 250
-"""The number of scenarios in one pipeline: what an engine does at each event, it does for each of them."""
+"""The maximum number of scenarios in one pipeline: an engine's work at each event grows with them."""
 
 _TOLD_EVERY_MILLIS = 10_000
 
 
 @dataclass(frozen=True)
 class Case:
-    """A scenario that is to go through a pipeline.
-
-    Attributes:
-        scenario: The scenario.
-        mode: The engine mode.
-        label: The label of its branch.
-        program: Its grouping.
-        tape: What happens.
-        found: Where the branch writes what comes out.
-        branches: The branch, once it is made.
-    """
+    """A scenario for a pipeline."""
 
     scenario: Scenario
     mode: str
     label: str
     program: Program
     tape: Tape
-    found: list[Any] = field(default_factory=list)
-    branches: list[Branch] = field(default_factory=list)
+    found: list[Any] = field(default_factory=list)  # The output of the branch.
+    branches: list[Branch] = field(default_factory=list)  # The branch, once it is applied.
 
     def apply_to(self, pipeline: Pipeline) -> None:
-        """Makes a branch of it."""
+        """Adds its branch to a pipeline."""
         source: PTransform[Any, Any] = TestStream(events=self.tape.events)
         if self.mode == "batch":
             source = _AllAtOnce(self.tape)
@@ -67,11 +57,7 @@ class Case:
         _ = pipeline | self.label >> self.branches[-1]
 
     def recording(self, result: Any) -> Recording | None:
-        """What a run has recorded of the grouping, to be drawn; None if there is nothing.
-
-        Args:
-            result: That of a pipeline with the option ``record_events``.
-        """
+        """What a run with the option ``record_events`` has recorded of the grouping; None without a recording."""
         try:
             recording: Recording = result.recording(self.branches[-1].panes)
         except ValueError:
@@ -79,12 +65,7 @@ class Case:
         return replace(recording, title=self.scenario.title)
 
     def report(self, end_clock_micros: int, metrics: MetricResults) -> str | None:
-        """What is wrong with what has been found.
-
-        Args:
-            end_clock_micros: Processing time at the end of the pipeline.
-            metrics: Those of the run.
-        """
+        """What is wrong with the output, at the end of a pipeline with these metrics."""
         steps = steps_to_the_end(self.scenario, self.mode, end_clock_micros)
         wrong = [*wrong_steps(self.scenario, steps, [Taken(len(steps), self.found)])]
         return verdict(
@@ -93,11 +74,7 @@ class Case:
 
 
 class _AllAtOnce(PTransform[Any, Any]):
-    """The elements of a tape, for a batch.
-
-    Args:
-        tape: The tape.
-    """
+    """The elements of a tape at their event times, for a batch."""
 
     def __init__(self, tape: Tape) -> None:
         super().__init__()
@@ -106,7 +83,6 @@ class _AllAtOnce(PTransform[Any, Any]):
         self._elements = [(value.value, value.timestamp.micros) for value in values]
 
     def expand(self, pbegin: PBegin) -> Any:
-        """The elements at their event times."""
         return pbegin | Create(self._elements) | MapTuple(_at)
 
 
@@ -115,29 +91,13 @@ def _at(value: Any, micros: int) -> Any:
 
 
 def case_of(scenario: Scenario, mode: str, label: str = "Scenario", stops_at_panes: bool = False) -> Case:
-    """A scenario that is to go through a pipeline.
-
-    Args:
-        scenario: The scenario.
-        mode: The engine mode.
-        label: The label of its branch.
-        stops_at_panes: See `penstock_conformance.tapes.tape_of`.
-
-    Raises:
-        Malformed: It cannot; or a setting cannot be understood.
-        ValueError: The model refuses the grouping; so does TypeError.
-    """
+    """A scenario for a pipeline; see `penstock_conformance.tapes.tape_of` for `stops_at_panes`."""
     return Case(scenario, mode, label, program_of(scenario), tape_of(scenario, mode, stops_at_panes))
 
 
 def pipeline_of(cases: Iterable[Case], **arguments: Any) -> Pipeline:
-    """A pipeline of a branch for each case.
-
-    Args:
-        cases: The cases.
-        arguments: Those of `Pipeline`.
-    """
-    # Many scenarios show what a trigger that may finish does.
+    """A pipeline with a branch for each case."""
+    # Many scenarios have a trigger that may finish.
     pipeline = Pipeline(options=PipelineOptions(allow_unsafe_triggers=True), **arguments)
     with _without_warnings():
         for case in cases:
@@ -147,7 +107,7 @@ def pipeline_of(cases: Iterable[Case], **arguments: Any) -> Pipeline:
 
 @contextmanager
 def _without_warnings() -> Iterator[None]:
-    """Within the block, nothing is logged of triggers that may finish: scenarios have them on purpose."""
+    """Suppresses warnings about triggers that may finish: scenarios have them on purpose."""
     logger = logging.getLogger("penstock.transforms.grouping_checks")
     before = logger.level
     logger.setLevel(logging.ERROR)
@@ -158,22 +118,18 @@ def _without_warnings() -> Iterator[None]:
 
 
 def dropped_in(metrics: MetricResults, label: str) -> Mapping[str, int]:
-    """How many elements a branch has dropped, by the counter that tells why."""
+    """The number of elements that a branch has dropped, by the counter of the reason."""
     asked = MetricsFilter().with_step(label).with_names(DROPPED.values())
     return {str(counter.key.metric.name): counter.committed for counter in metrics.query(asked)["counters"]}
 
 
 def groups_of(cases: Iterable[Case], branches_max: int = BRANCHES_MAX) -> list[list[Case]]:
-    """Cases that may share a pipeline, and so a clock.
+    """Cases, all of one mode, that may share a pipeline, and so a clock.
 
-    A batch has none. The streams of others are merged by it, so that each of their events has the processing time that
-    it has alone, unless a micro-batch of one begins before those before it have ended in another: those of all end
-    together. Cases in which no processing time passes are kept apart, for they may wait for it in vain; and each that
-    has a signal, for that reaches all groupings of a pipeline.
-
-    Args:
-        cases: The cases, all of one mode.
-        branches_max: The number of cases in one pipeline, at most.
+    A batch has no clock. The clock merges the streams of others, so that each event has the same processing time as
+    alone, unless a micro-batch of one begins before the earlier ones of another have ended: all end together. Cases
+    in which no processing time passes are kept apart, because they might wait for it in vain; so is each case with a
+    signal, which reaches all groupings of a pipeline.
     """
     groups: list[list[Case]] = []
     for case in cases:
@@ -196,32 +152,26 @@ def _fit(one: Case, other: Case) -> bool:
 
 
 def _follows(later: Tape, earlier: Tape) -> bool:
-    """Whether each micro-batch begins when the ones before it have ended in the other."""
+    """Whether each micro-batch begins after the earlier ones of the other have ended."""
     ends = [end for _, end in earlier.rounds()]
     begins = [begin for begin, _ in later.rounds()]
     return all(begin >= max(ends[:number], default=0) for number, begin in enumerate(begins))
 
 
 def _is_shown(scenario: Scenario) -> bool:
-    """Whether it would be seen at the end of a pipeline that what must not be met is not: holds and times are not."""
+    """Whether the end of a pipeline shows what must not be met; holds and times are not visible there."""
     return scenario.unmet is None or not re.search(r"hold|clock: ", scenario.unmet)
 
 
 def _with_own_checkpoint(arguments: Mapping[str, Any]) -> dict[str, Any]:
-    """Arguments of a pipeline, with a folder that no other has used."""
+    """Arguments of a pipeline, with a new checkpoint folder."""
     location = arguments.get("checkpoint_location")
     own = {} if location is None else {"checkpoint_location": f"{location}/conformance-{uuid.uuid4().hex}"}
     return {**arguments, **own}
 
 
 class Report(NamedTuple):
-    """How a scenario went.
-
-    Attributes:
-        scenario: The scenario.
-        wrong: What is wrong; None if all is as written.
-        recording: What happened, if the pipeline had the option ``record_events``.
-    """
+    """The result of a scenario: what is wrong, or None; and with the option ``record_events``, what happened."""
 
     scenario: Scenario
     wrong: str | None
@@ -235,18 +185,11 @@ def reports(
     tell: Callable[[str], None] = lambda line: None,
     **arguments: Any,
 ) -> Iterator[Report]:
-    """Runs all scenarios that can go through pipelines.
+    """Runs all scenarios that pipelines can play.
 
-    Args:
-        scenarios: The scenarios.
-        mode: The engine mode.
-        branches_max: The number of scenarios in one pipeline, at most.
-        tell: Gets a line when a pipeline begins, and while it runs: its outcomes all come at its end.
-        arguments: Those of `Pipeline`, such as ``spark=session``. In a ``checkpoint_location``, each pipeline has a new
-            folder of its own.
-
-    Raises:
-        Exception: What made a run fail.
+    The function `tell` gets a line when a pipeline begins, and while it runs: all its outcomes come at its end. The
+    other arguments are those of `Pipeline`, such as ``spark=session``. In a ``checkpoint_location``, each pipeline
+    has a new folder.
     """
     cases = []
     for number, scenario in enumerate(scenarios):

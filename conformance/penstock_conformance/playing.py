@@ -1,4 +1,4 @@
-"""Plays scenarios, on the machines of the model or on Spark, and tells how each went while it goes on."""
+"""Plays scenarios, on the machines of the model or on Spark, and reports each result as it comes."""
 
 from __future__ import annotations
 
@@ -15,7 +15,7 @@ from penstock_conformance.outcomes import Outcome, Status, status_of
 from penstock_conformance.scenario import Scenario
 
 ENGINES = ("spark", "bare")
-"""Spark, by pipelines; or the machines of the model alone, without any engine."""
+"""Spark, with pipelines; or only the machines of the model, without an engine."""
 
 
 def outcomes_of(
@@ -25,18 +25,10 @@ def outcomes_of(
     tell: Callable[[str], None] = lambda line: None,
     **arguments: Any,
 ) -> Iterator[Outcome]:
-    """How each scenario goes in each mode that it is written for.
+    """The result of each scenario in each of its modes.
 
-    Args:
-        scenarios: The scenarios.
-        modes: The engine modes.
-        engine: One of `ENGINES`.
-        tell: Gets a line now and then while nothing comes out.
-        arguments: Those of `Pipeline`, for Spark, such as ``master="local[2]"``. With ``record_events``, outcomes have
-            recordings.
-
-    Raises:
-        RunnerError: Spark cannot be started.
+    The function `tell` gets a line from time to time. The other arguments are those of `Pipeline`, for Spark, such as
+    ``master="local[2]"``. With ``record_events``, outcomes have recordings.
     """
     if engine == "spark":
         start(**arguments)
@@ -48,13 +40,13 @@ def outcomes_of(
 
 
 def on_bare_machine(scenarios: Sequence[Scenario], mode: str) -> Iterator[Outcome]:
-    """How each goes on the machines of the model."""
+    """The result of each scenario on the machines of the model."""
     for scenario in scenarios:
         began = time.perf_counter()
         try:
             run = bare.run(scenario, mode)
         except Exception:
-            # Whatever one transcript meets, the others are played as well.
+            # The failure of one transcript does not stop the others.
             run = bare.Run(f"{scenario.place}: {scenario.title} ({mode})\n{traceback.format_exc()}")
         seconds = time.perf_counter() - began
         status = status_of(scenario, mode, run.report)
@@ -62,14 +54,7 @@ def on_bare_machine(scenarios: Sequence[Scenario], mode: str) -> Iterator[Outcom
 
 
 def start(**arguments: Any) -> None:
-    """Runs a pipeline of one element: so what is wrong with Spark is not taken for what is wrong with a scenario.
-
-    Args:
-        arguments: Those of `Pipeline`.
-
-    Raises:
-        RunnerError: Spark cannot be started, or does not run it.
-    """
+    """Runs a pipeline of one element, so that problems of Spark do not look like problems of a scenario."""
     try:
         pipeline = Pipeline(mode="batch", **arguments)
         _ = pipeline | Create([None])
@@ -77,8 +62,8 @@ def start(**arguments: Any) -> None:
     except RunnerError:
         raise
     except Exception as error:
-        what = f"Spark does not run a pipeline of one element: {_first_line(error)}"
-        raise RunnerError(what, hint="see what Spark printed above, and whether --master is right") from error
+        what = f"Spark cannot run a pipeline of one element: {_first_line(error)}"
+        raise RunnerError(what, hint="read Spark's output above, and check --master") from error
 
 
 def on_spark(
@@ -87,7 +72,7 @@ def on_spark(
     tell: Callable[[str], None] = lambda line: None,
     **arguments: Any,
 ) -> Iterator[Outcome]:
-    """How each goes as a part of a pipeline; those of one pipeline come together."""
+    """The result of each scenario as a part of a pipeline; results of one pipeline come together."""
     left = {scenario.place: scenario for scenario in scenarios}
     began = time.perf_counter()
     try:
@@ -97,7 +82,7 @@ def on_spark(
             status = status_of(scenario, mode, wrong)
             yield Outcome(scenario, mode, status, wrong or "", seconds, recording=recording)
     except Exception as error:
-        # A run that breaks says nothing of the scenarios in it and after it, and they have not passed.
+        # A broken run says nothing about its scenarios and the later ones: they have not passed.
         details = traceback.format_exc()
         for scenario in [one for one in left.values() if not _why_not_played(one, mode)]:
             del left[scenario.place]
@@ -117,7 +102,7 @@ def _first_line(error: Exception) -> str:
 
 
 def _why_not_played(scenario: Scenario, mode: str) -> str | None:
-    """Why a scenario does not go through a pipeline; None if it should."""
+    """Why a pipeline does not play a scenario; None if it should."""
     if scenario.unmet is not None:
         return "it tests the harness that plays the bare machine"
     if not any(step.events for step in scenario.steps(mode)):

@@ -1,4 +1,4 @@
-"""From the settings of a scenario to the grouping, or other program, that they describe."""
+"""Builds the grouping, or other program, that the settings of a scenario describe."""
 
 from __future__ import annotations
 
@@ -40,39 +40,22 @@ _OF_ALL = ("windows", "lateness", "input_retracts", "program")
 
 @dataclass(frozen=True)
 class Program:
-    """A grouping as a scenario describes it: the arguments of `penstock.machines.grouping.GroupingMachine`.
-
-    Attributes:
-        windowing: Its input's.
-        combine: A CombineFn; None for lists of values.
-        input_retracts: Whether elements may be retractions.
-        transform: What stands in place of a grouping, from pairs of a key and a value to such pairs; mostly None.
-    """
+    """The grouping of a scenario: the arguments of `penstock.machines.grouping.GroupingMachine`."""
 
     windowing: Windowing
     combine: Any
     input_retracts: bool
-    transform: PTransform[Any, Any] | None = None
+    transform: PTransform[Any, Any] | None = None  # A program instead of a grouping, from pairs to pairs.
 
     def machine(self) -> Any:
-        """Its machine: a `GroupingMachine`, or what can stand in for one.
-
-        Raises:
-            Malformed: The transform is more than can be played so.
-            ValueError: The model refuses it; so does TypeError.
-        """
+        """Its machine: a `GroupingMachine`, or one with the same methods."""
         if self.transform is not None:
             return ProgramMachine(self.transform, self.windowing)
         return GroupingMachine(self.windowing, self.combine, self.input_retracts)
 
 
 def program_of(scenario: Scenario) -> Program:
-    """The grouping of a scenario.
-
-    Raises:
-        Malformed: A setting cannot be understood.
-        ValueError: The model refuses the windows, the trigger or what they are together; so does TypeError.
-    """
+    """The grouping of a scenario; the model may refuse it with a ValueError or TypeError."""
     settings = scenario.settings
     try:
         _check_alone(settings)
@@ -96,10 +79,10 @@ def program_of(scenario: Scenario) -> Program:
 
 
 def _check_alone(settings: Mapping[str, str]) -> None:
-    """Refuses what only a grouping has where there is none."""
+    """Refuses settings of groupings beside a program."""
     others = [name for name in settings if name not in _OF_ALL]
     if "program" in settings and others:
-        what = f"a program is no grouping, and {others[0]} is of a grouping"
+        what = f"a program has no setting {others[0]}, which belongs to groupings"
         raise Malformed(what, hint=f"leave out {' and '.join(others)}, or the program")
 
 
@@ -116,5 +99,5 @@ def _evaluated(text: str) -> Any:
     try:
         return eval(text, names())
     except (NameError, SyntaxError) as error:
-        hint = "write it as Python does, with the names of `names.py`"
+        hint = "write it in Python, with the names of `names.py`"
         raise Malformed(f"{text!r} cannot be understood: {error}", hint=hint) from None

@@ -11,10 +11,7 @@ from penstock_conformance.malformed import Malformed
 def in_order(events: Iterable[Event]) -> tuple[Event, ...]:
     """Recorded events in order of processing time.
 
-    At one instant elements come first, then watermarks, then the end of a round, then the clock.
-
-    Raises:
-        Malformed: An event has no processing time.
+    At one time elements come first, then watermarks, then the end of a round, then the clock.
 
     >>> events = [AdvanceWatermark(5, clock_micros=2), Arrive("a", 5, clock_micros=2), AdvanceClock(1)]
     >>> [type(event).__name__ for event in in_order(events)]

@@ -17,27 +17,12 @@ PAGE = "index.html"
 
 
 def prepare(folder: Path) -> None:
-    """Makes sure that a report can be written, before there is one.
-
-    Args:
-        folder: Where it is to be; it is made if it is not there.
-
-    Raises:
-        ValueError: Nothing can be written there.
-    """
+    """Makes sure that a report can be written to a folder, which is created if it does not exist."""
     _written(folder, JUNIT, "")
 
 
 def write(folder: Path, outcomes: Sequence[Outcome]) -> None:
-    """Writes both files.
-
-    Args:
-        folder: Where to, as `prepare` left it.
-        outcomes: How all went.
-
-    Raises:
-        ValueError: Nothing can be written there.
-    """
+    """Writes both files to the folder of `prepare`."""
     _written(folder, PAGE, page_of(outcomes))
     _written(folder, JUNIT, junit_xml(outcomes))
 
@@ -48,18 +33,17 @@ def _written(folder: Path, name: str, text: str) -> None:
         (folder / name).write_text(text, encoding="utf-8")
     except OSError as error:
         what = f"no report can be written to {folder}: {error.strerror}"
-        raise ValueError(three_parts(what, hint="give another folder to --report")) from None
+        raise ValueError(three_parts(what, hint="pass another folder to --report")) from None
 
 
 def page_of(outcomes: Sequence[Outcome]) -> str:
-    """The page, as HTML: a section for each figure, and one for each file of rules, with a drawing for each mode.
+    """The page, as HTML: a section for each figure and each file of rules, with a drawing for each mode.
 
-    Args:
-        outcomes: How all went. The drawings show what happened, not what is written.
+    The drawings show what happened, not what is written.
     """
     by_row: dict[str, list[Outcome]] = {}
     for outcome in outcomes:
-        # What tests the harness is told wrong panes, and draws nothing that is of use.
+        # Scenarios that test the harness expect wrong panes, and their drawings have no use.
         if outcome.scenario.unmet is None and outcome.status is not Status.NOT_PLAYED:
             by_row.setdefault(rows_of(outcome.scenario)[0], []).append(outcome)
     rows = sorted(by_row, key=lambda row: (not is_figure(row), order_of(row)))
@@ -78,7 +62,7 @@ def _section(row: str, outcomes: Sequence[Outcome]) -> Section:
 
 
 def _figures(outcome: Outcome) -> Iterator[tuple[str, str, str]]:
-    """The drawing of an outcome with its caption and how it went; none where nothing happened."""
+    """The drawing of an outcome with its caption and status; nothing if nothing happened."""
     recording = outcome.recording or _recording(outcome)
     if recording is not None:
         yield f"{outcome.scenario.title}, in {outcome.mode}", draw(recording), outcome.status.value

@@ -1,4 +1,4 @@
-"""What a transcript says, as plain values: scenarios, their parts, steps and expectations."""
+"""The content of a transcript as plain values: scenarios, their parts, steps and expectations."""
 
 from __future__ import annotations
 
@@ -15,24 +15,7 @@ MODES = ("streaming", "micro_batch", "batch")
 
 @dataclass(frozen=True, slots=True)
 class ExpectedPane:
-    """A pane that must come out; what is None is not compared.
-
-    Attributes:
-        text: As the transcript writes it.
-        value: Its value; the order of a list does not count.
-        key: The key it is of.
-        window: The window it is of.
-        is_retraction: Whether it takes its value back.
-        kind: Which of the four kinds exactly.
-        timing: A constant of `PaneInfoTiming`.
-        is_first: Whether it is the first of its window.
-        is_last: Whether it is the last of its window.
-        index: Its number among the panes of its window.
-        nonspeculative_index: Its number among those that are not early.
-        timestamp_micros: Its event time.
-        clock_micros: The processing time at which it comes.
-        tolerance_micros: How far from that it may come.
-    """
+    """An expected pane; fields that are None are not compared."""
 
     text: str
     value: Any
@@ -40,7 +23,7 @@ class ExpectedPane:
     window: BoundedWindow
     is_retraction: bool = False
     kind: ValueKind | None = None
-    timing: int | None = None
+    timing: int | None = None  # A constant of `PaneInfoTiming`.
     is_first: bool | None = None
     is_last: bool | None = None
     index: int | None = None
@@ -52,17 +35,7 @@ class ExpectedPane:
 
 @dataclass(frozen=True, slots=True)
 class ExpectedDrop:
-    """An element that a window must refuse; what is None is not compared.
-
-    Attributes:
-        text: As the transcript writes it.
-        value: The element's value.
-        key: Its key.
-        window: The window that refuses it.
-        reason: Why.
-        clock_micros: The processing time at which it is dropped.
-        tolerance_micros: How far from that it may be.
-    """
+    """An element that a window must refuse; fields that are None are not compared."""
 
     text: str
     value: Any
@@ -78,44 +51,26 @@ Expected = ExpectedPane | ExpectedDrop
 
 @dataclass(frozen=True, slots=True)
 class ExpectedHold:
-    """How far the output watermark may go after a step.
-
-    Attributes:
-        micros: The hold; None where nothing holds it.
-    """
+    """The expected hold of the output watermark after a step; None for no hold."""
 
     micros: int | None
 
 
 @dataclass(frozen=True, slots=True)
 class Step:
-    """Something that happens, and everything that comes out of it.
-
-    Attributes:
-        text: As the transcript writes it.
-        place: Its file and line.
-        events: What happens; several where the expectations are given by processing time.
-        ends_input: Whether the input ends here.
-        expected: What comes out, and nothing else.
-        hold: How far the output watermark may go afterwards; None where that is not compared.
-    """
+    """Something that happens, and all of its output."""
 
     text: str
     place: str
     events: tuple[Event, ...] = ()
     ends_input: bool = False
     expected: tuple[Expected, ...] = ()
-    hold: ExpectedHold | None = None
+    hold: ExpectedHold | None = None  # None if it is not compared.
 
 
 @dataclass(frozen=True, slots=True)
 class Part:
-    """The steps of a scenario in some engine modes.
-
-    Attributes:
-        modes: Those modes, of `MODES`.
-        steps: In order of time.
-    """
+    """The steps of a scenario, in order of time, in some of the engine modes."""
 
     modes: tuple[str, ...]
     steps: tuple[Step, ...]
@@ -123,36 +78,22 @@ class Part:
 
 @dataclass(frozen=True, slots=True)
 class Scenario:
-    """One grouping, what arrives at it, and what comes out.
-
-    Attributes:
-        title: What it shows.
-        place: The file, relative to the folder of transcripts, and the line.
-        source: Where the expectation comes from.
-        names: The figures and rules that it shows, as `citations` writes them: those that the source cites, and others.
-        settings: The windows, trigger and so on, as text by name; `settings.program_of` builds them.
-        parts: The steps, with different expectations for different modes.
-        in_written_order: Whether all of a step's panes come in the written order; otherwise only those that
-            replace each other do.
-        fails: Where the settings must be refused, a text in the error.
-        unmet: Where the expectations must not be met, a text in the report: so a harness is tested.
-    """
+    """One grouping, its input and its output."""
 
     title: str
-    place: str
-    source: str
-    names: tuple[str, ...]
-    settings: Mapping[str, str]
-    parts: tuple[Part, ...]
-    in_written_order: bool = False
-    fails: str | None = None
-    unmet: str | None = None
+    place: str  # The file, relative to the folder of transcripts, and the line.
+    source: str  # Where the expectation comes from.
+    names: tuple[str, ...]  # The figures and rules that it shows, in the form of `citations`.
+    settings: Mapping[str, str]  # As text by name; `programs.program_of` interprets them.
+    parts: tuple[Part, ...]  # The steps, with different expectations for different modes.
+    in_written_order: bool = False  # Whether the order of a step's panes counts, not only of replaced ones.
+    fails: str | None = None  # A text in the error, if the settings must be refused.
+    unmet: str | None = None  # A text in the report, if the expectations must not be met: tests the harness.
 
     @property
     def modes(self) -> tuple[str, ...]:
-        """The engine modes it can be played in; one of them where the grouping is refused anyway."""
+        """The engine modes in which it can be played; one mode if the grouping is refused anyway."""
         return tuple(mode for part in self.parts for mode in part.modes) or MODES[:1]
 
     def steps(self, mode: str) -> tuple[Step, ...]:
-        """What happens in an engine mode, and what comes out."""
         return next((part.steps for part in self.parts if mode in part.modes), ())

@@ -1,4 +1,4 @@
-"""Groupings in a row, as the third chapter of "Streaming Systems" has them: how long sessions are, on average."""
+"""Groupings in a row, as in the third chapter of "Streaming Systems": the average length of sessions."""
 
 from __future__ import annotations
 
@@ -23,7 +23,7 @@ USERS = {
     "Mobile": "Figure 3-4, left: sessions of the mobile user",
     "Console": "Figure 3-4, right: sessions of the console user",
 }
-"""The groupings of the first stage, and the scenarios that their input is from."""
+"""The groupings of the first stage, and the scenarios with their input."""
 
 AVERAGES = "Averages"
 """The grouping of the second stage."""
@@ -33,14 +33,11 @@ LONGEST = "Longest"
 
 
 class AverageLengths(PTransform[Any, Any]):
-    """The average length of the sessions of two users in each two minutes, and the largest average in each four.
+    """The average length of two users' sessions in each two minutes, and the largest average in each four.
 
-    Sessions are grouped by user, averages over both users: a stage each (figures 3-4 to 3-6). The third stage is our
-    own. The result is both, as pairs of None and seconds. The pipeline must allow unsafe triggers, for what comes late
-    is dropped.
-
-    Args:
-        timestamp_combiner: The timestamps of sessions and of averages; a constant of `TimestampCombiner`.
+    Each stage is one grouping: sessions by user, then averages over both users (figures 3-4 to 3-6), and a third
+    stage of our own. The result is both, as pairs of None and seconds. The timestamp combiner is for sessions and
+    averages. The pipeline must allow unsafe triggers, because late elements are dropped.
     """
 
     def __init__(self, timestamp_combiner: int) -> None:
@@ -48,7 +45,6 @@ class AverageLengths(PTransform[Any, Any]):
         self._timestamp_combiner = timestamp_combiner
 
     def expand(self, pbegin: PBegin) -> tuple[PCollection[Any], PCollection[Any]]:
-        """The averages, and the largest ones."""
         scenarios = {scenario.title: scenario for scenario in load()}
         timestamp_combiner = self._timestamp_combiner
         lengths = []
@@ -75,5 +71,4 @@ class _Length(DoFn):
     """Gives the length of a session in seconds, for all users together."""
 
     def process(self, element: Any, window: Any = DoFn.WindowParam) -> Iterator[tuple[None, float]]:
-        """One pair."""
         yield None, (window.end_micros - window.start_micros) / 1_000_000

@@ -1,4 +1,4 @@
-"""What a run came to, for a terminal: one line while it goes on, a table at its end."""
+"""The results of a run for a terminal: a line for each file, and a table at the end."""
 
 from __future__ import annotations
 
@@ -13,11 +13,9 @@ from penstock_conformance.outcomes import Outcome, Status, by_row
 
 
 def told(outcomes: Iterable[Outcome], progress: TextIO) -> Iterator[Outcome]:
-    """The same outcomes; for those of each file in a row, a line tells how they went, as soon as they are there.
+    """The same outcomes; after each file, a line with its totals goes to `progress`.
 
-    Args:
-        outcomes: The outcomes.
-        progress: Where the lines go. On a terminal a line also counts while its scenarios are played.
+    On a terminal, the line also counts while the file's scenarios are played.
     """
     for (mode, file), group in itertools.groupby(outcomes, key=lambda one: (one.mode, file_of(one.scenario))):
         counts: Counter[Status] = Counter()
@@ -53,15 +51,7 @@ def total(outcomes: Iterable[Outcome]) -> str:
 
 
 def table(outcomes: Sequence[Outcome], modes: Sequence[str]) -> Iterator[str]:
-    """Lines of a table, figure by mode, and below it all that are no figures, by file.
-
-    Args:
-        outcomes: How all went.
-        modes: The columns.
-
-    >>> list(table([], ["batch"]))
-    ['                             batch']
-    """
+    """Lines of a table, figures by mode, and below them everything else, by file."""
     widths = [max(len(mode), len(Status.DIFFERS.value)) for mode in modes]
     rows = by_row(outcomes)
     yield _columns("", modes, widths)

@@ -1,4 +1,4 @@
-"""The table of what the suite shows, as a page: made of a run and of the list of capabilities, and never by hand."""
+"""The page of what the suite shows, generated from a run and the list of capabilities, and never edited."""
 
 from __future__ import annotations
 
@@ -49,12 +49,7 @@ Each row has a rule's name in our list of the sources, the rule, and the transcr
 
 
 def page_of(outcomes: Sequence[Outcome], sources: Sequence[Chapter]) -> str:
-    """The page, as Markdown.
-
-    Args:
-        outcomes: How all scenarios went in all modes.
-        sources: The list of capabilities; first the figures.
-    """
+    """The page, as Markdown, from all outcomes and the list of capabilities, which begins with the figures."""
     figures, *others = sources
     shown = _shown(outcomes)
     parts = [_PROSE, f"## {figures.title}\n\n", _FIGURES_PROSE, *_figures(figures, outcomes)]
@@ -85,12 +80,12 @@ def _cell(figure: Capability, cells: Mapping[str, Status], mode: str) -> str:
         return cells[mode].value
     if not figure.is_built:
         return _NOT_BUILT
-    # A figure that is in no transcript is shown elsewhere.
+    # A figure without a transcript is shown elsewhere.
     return figure.explained.get(mode, "" if figure.places and not cells else _MISSING)
 
 
 def _shown(outcomes: Sequence[Outcome]) -> Mapping[str, list[Scenario]]:
-    """The scenarios that show a name, by its key: those that pass in all modes."""
+    """The scenarios that show a name, by its key, and pass in all modes."""
     failed = {outcome.scenario.place for outcome in outcomes if outcome.status is Status.FAILED}
     shown: dict[str, list[Scenario]] = {}
     for scenario in {outcome.scenario.place: outcome.scenario for outcome in outcomes}.values():
@@ -109,12 +104,7 @@ def _totals(sources: Sequence[Chapter], shown: Mapping[str, Sequence[Scenario]])
 
 
 def standing(capability: Capability, shown: Mapping[str, Sequence[Scenario]]) -> str:
-    """Whether a capability is ``shown``, ``missing``, ``not built yet`` or ``not for this engine``.
-
-    Args:
-        capability: The capability.
-        shown: The scenarios that show a name, by its key.
-    """
+    """Whether a capability is ``shown``, ``missing``, ``not built yet`` or ``not for this engine``."""
     if not capability.is_built:
         return _NOT_BUILT
     if capability.not_here:
@@ -142,6 +132,6 @@ def _transcripts(file: str, number: int) -> str:
 
 
 def _link(place: str) -> str:
-    """A place as a link from the page: its text is what the place is called, without the folders."""
+    """A place as a link from the page: its text is the name of the place, without the folders."""
     file, _, name = place.partition("::")
     return f"[{name or file.partition('#')[0].rpartition('/')[2]}](../{file})"

@@ -1,4 +1,4 @@
-"""What happens in a scenario, as the events of a TestStream: so it can go through pipelines, and whole engines."""
+"""The events of a scenario, as the events of a TestStream, for pipelines and so for whole engines."""
 
 from __future__ import annotations
 
@@ -25,42 +25,31 @@ from penstock_conformance.scenario import Scenario, Step
 
 @dataclass(frozen=True)
 class Tape:
-    """The events of a TestStream.
-
-    Attributes:
-        events: The events, in order.
-        steps: For each of them, the number of the scenario's step that it is of.
-        slack_micros: By how much processing time may differ from what the scenario says.
-        end_clock_micros: Processing time at the end.
-    """
+    """The events of a TestStream."""
 
     events: tuple[test_stream.Event, ...]
-    steps: tuple[int, ...]
-    slack_micros: int
-    end_clock_micros: int
+    steps: tuple[int, ...]  # The number of each event's step in the scenario.
+    slack_micros: int  # By how much processing time may differ from the scenario's.
+    end_clock_micros: int  # Processing time at the end.
 
     @property
     def tells_time(self) -> bool:
-        """Whether processing time passes."""
         return self.end_clock_micros > 0
 
     @property
     def has_signals(self) -> bool:
-        """Whether signals arrive."""
         return any(isinstance(event, test_stream.SignalEvent) for event in self.events)
 
     @property
     def happenings(self) -> tuple[int, ...]:
-        """The steps of its events, but for those that end a micro-batch: what an engine takes one after the other."""
+        """The steps of its events, except for ends of micro-batches: what an engine takes one after the other."""
         pairs = zip(self.events, self.steps, strict=True)
         return tuple(step for event, step in pairs if not isinstance(event, test_stream.MicroBatchEvent))
 
     def complete(self, happenings: int, steps: int) -> int:
         """How many of a scenario's steps are complete when an engine has taken that many of the happenings.
 
-        Args:
-            happenings: Their number; one more than there are includes the end of the input.
-            steps: The number of all steps.
+        One more than all happenings includes the end of the input.
         """
         of_happenings = self.happenings
         if happenings < len(of_happenings):
@@ -68,12 +57,12 @@ class Tape:
         return of_happenings[-1] + 1 if happenings == len(of_happenings) else steps
 
     def rounds(self) -> tuple[tuple[int, int], ...]:
-        """For each micro-batch that its events ask for, processing time at its first and at its last event."""
+        """The processing time of the first and the last event of each micro-batch."""
         clocks: list[list[int]] = [[]]
         now = 0
         for event in self.events:
             if isinstance(event, test_stream.MicroBatchEvent):
-                # One without events is where the one before has ended.
+                # A micro-batch without events is at the end of the one before.
                 clocks[-1] = clocks[-1] or [now]
                 clocks.append([])
                 continue
@@ -84,7 +73,7 @@ class Tape:
 
 
 def why_untold(scenario: Scenario, mode: str) -> str | None:
-    """Why a TestStream cannot tell what happens in a scenario; None if it can.
+    """Why a TestStream cannot express a scenario; None if it can.
 
     >>> from penstock_conformance.parsing import parse
     >>> text = '''
@@ -101,19 +90,15 @@ def why_untold(scenario: Scenario, mode: str) -> str | None:
 
 
 def tape_of(scenario: Scenario, mode: str, stops_at_panes: bool = False) -> Tape:
-    """What happens in a scenario, as a TestStream says it.
+    """The events of a scenario, as a TestStream has them.
 
-    In the model, what arrives at a moment comes before what the clock makes due just then; a TestStream's clock moves
-    first, and after each of its events fires what is due. So the n-th event comes n microseconds before its time,
-    unless the scenario itself counts in microseconds, and elements of one time without a pane in between are one event.
+    In the model, elements of a processing time come before what the clock makes due at this time. A TestStream's
+    clock advances first, and fires after each of its events what is due. So the n-th event comes n microseconds
+    before its time, unless the scenario itself counts in microseconds, and elements of one time without a pane in
+    between are one event.
 
-    Args:
-        scenario: The scenario.
-        mode: The engine mode; in ``micro_batch``, its rounds end micro-batches.
-        stops_at_panes: Whether processing time also stops where panes are expected, so that it is known when they come.
-
-    Raises:
-        Malformed: A TestStream cannot tell it.
+    In ``micro_batch``, rounds end micro-batches. With `stops_at_panes`, processing time also stops where panes are
+    expected, so that their time is known.
 
     >>> from penstock_conformance.parsing import parse
     >>> text = '''
@@ -150,7 +135,7 @@ def tape_of(scenario: Scenario, mode: str, stops_at_panes: bool = False) -> Tape
 
 
 def _is_moved(steps: Sequence[Step]) -> bool:
-    """Whether each event may come some microseconds early: there is room for all of them between any two times."""
+    """Whether each event may come some microseconds early: all of them fit between any two times."""
     events = [event for step in steps for event in step.events]
     clocks = sorted({event.clock_micros for event in events if event.clock_micros is not None})
     return all(later - earlier > 2 * len(events) for earlier, later in pairwise(clocks))
@@ -164,7 +149,7 @@ def _come_together(before: Event | None, event: Event) -> bool:
 
 
 def _stops(steps: Iterable[Step], slack_micros: int) -> Iterator[int]:
-    """Just before the first moment at which a pane may come, and the last such moment."""
+    """Just before the first time at which a pane may come, and the last such time."""
     for step in steps:
         for expected in step.expected:
             if expected.clock_micros is not None:
@@ -173,7 +158,7 @@ def _stops(steps: Iterable[Step], slack_micros: int) -> Iterator[int]:
 
 
 class _Recorder:
-    """Takes down what happens, event by event."""
+    """Records what happens, event by event."""
 
     def __init__(self, has_rounds: bool, takes_back: bool, is_moved: bool) -> None:
         self.has_rounds = has_rounds
@@ -188,7 +173,6 @@ class _Recorder:
         self.percentiles: dict[float, Timestamp] = {}
 
     def add(self, step: int, event: Event, comes_with_last: bool = False) -> None:
-        """Takes an event of the scenario down."""
         self.count += 1
         if event.clock_micros is not None and not comes_with_last:
             is_early = self.is_moved and not isinstance(event, AdvanceClock)
@@ -209,9 +193,8 @@ class _Recorder:
                 self._write(step, test_stream.MicroBatchEvent())
 
     def finished(self, slack_micros: int) -> Tape:
-        """The tape."""
         if isinstance(self.events[-1], test_stream.MicroBatchEvent):
-            # An engine ends the input with the last event; that is not to be a part of the micro-batch that ends here.
+            # An engine ends the input with the last event, which must not be a part of the micro-batch that ends here.
             self._write(self.steps[-1] + 1, test_stream.ElementEvent(()))
         return Tape(tuple(self.events), tuple(self.steps), slack_micros, self.now)
 
@@ -227,7 +210,7 @@ class _Recorder:
             self.now = clock_micros
 
     def _advance_watermark(self, step: int, event: AdvanceWatermark) -> None:
-        """Those that advance; a scenario may also say where one stays, or that one would go back, which is nothing."""
+        """Records watermarks that advance; others in a scenario have no effect."""
         watermark = max(self.watermark, Timestamp.from_micros(event.watermark_micros))
         times = {share: Timestamp.from_micros(micros) for share, micros in event.percentile_micros.items()}
         ahead = {

@@ -1,4 +1,4 @@
-"""A part of a pipeline as a machine: its one stateful step and the plain steps around it, without any engine."""
+"""A part of a pipeline as a machine: one stateful step and the plain steps around it, without any engine."""
 
 from __future__ import annotations
 
@@ -24,17 +24,11 @@ from penstock_conformance.malformed import Malformed
 
 
 class ProgramMachine:
-    """The machine of a program: a transform from pairs of a key and a value to such pairs, of the same keys.
+    """The machine of a program: a transform from pairs of a key and a value to such pairs, with the same keys.
 
-    It has the methods of a `penstock.machines.grouping.GroupingMachine`, so that a `Player` plays it. Of what comes out
-    its window, its event time and its kind are known, and no more of a pane. Nobody is told of bundles.
-
-    Args:
-        program: The transform: a ParDo with state, and other ParDos and Flattens before and after it.
-        windowing: That of its input.
-
-    Raises:
-        Malformed: It is made of other steps.
+    It has the methods of a `penstock.machines.grouping.GroupingMachine`, so that a `Player` plays it. Of a pane only
+    its window, its event time and its kind are known. Nobody learns about bundles. The program is one ParDo with
+    state, and other ParDos and Flattens before and after it.
 
     >>> from penstock.machines.playing import play
     >>> from penstock.machines.records import Arrive
@@ -57,18 +51,16 @@ class ProgramMachine:
         self._key: Any = None
 
     def new_key(self) -> StatefulKey:
-        """The state of a key that has had no elements."""
         return self._machine.new_key()
 
     def assign(self, timestamp_micros: int, pair: Any) -> tuple[BoundedWindow, ...]:
         """The windows of an element that arrives next."""
-        # Whoever plays says here alone which key it is.
+        # Only this call of the player contains the key.
         self._key, _ = pair
         context = WindowFn.AssignContext(Timestamp.from_micros(timestamp_micros), element=pair)
         return tuple(self._windowfn.assign(context))
 
     def element(self, state: StatefulKey, element: Element, times: Times) -> list[Emitted]:
-        """An element arrives."""
         state.key = self._key
         pane = unknown_pane(element.kind)
         pair = state.key, element.value
@@ -76,39 +68,31 @@ class ProgramMachine:
         return [emitted for one in ones for emitted in self._walk(self._start, one, state, times)]
 
     def advance_watermark(self, state: StatefulKey, times: Times) -> list[Emitted]:
-        """Timers of event time that are due fire, and windows end."""
         return [*self._after(self._machine.advance_watermark(state, times), state, times)]
 
     def advance_clock(self, state: StatefulKey, times: Times) -> list[Emitted]:
-        """Timers of processing time that are due fire."""
         return [*self._after(self._machine.advance_clock(state, times), state, times)]
 
     def signal(self, state: StatefulKey, name: str, times: Times) -> list[Emitted]:
-        """Only triggers hear signals."""
         return []
 
     def end_micro_batch(self, state: StatefulKey, times: Times) -> list[Emitted]:
-        """Only groupings hear of rounds."""
         return []
 
     def hold_micros(self, state: StatefulKey) -> int | None:
-        """The event time that the watermark of the output may not pass; None if nothing holds it."""
         return self._machine.hold_micros(state)
 
     def alarm_micros(self, state: StatefulKey, domain: Domain) -> int | None:
-        """A moment before which nothing is due in a domain; None if nothing will ever be."""
         return self._machine.alarm_micros(state, domain)
 
     def snapshot(self, state: StatefulKey) -> bytes:
-        """The state of a key as bytes."""
         return self._machine.snapshot(state)
 
     def restore(self, data: bytes) -> StatefulKey:
-        """The state of a key from its bytes."""
         return self._machine.restore(data)
 
     def _walk(self, edge: int, one: WindowedValue, state: StatefulKey, times: Times) -> Iterator[Emitted]:
-        """What comes out at the end if something is in a PCollection."""
+        """The output of the last steps for a value in a PCollection."""
         steps = tuple(self._graph.consumers(edge))
         if not steps:
             _, value = one.value
@@ -125,7 +109,7 @@ class ProgramMachine:
                 yield from self._walk(step.outputs[0].edge, result, state, times)
 
     def _after(self, reactions: Iterable[Reaction], state: StatefulKey, times: Times) -> Iterator[Emitted]:
-        """What comes out at the end of what the stateful step gave."""
+        """The output of the last steps for the results of the stateful step."""
         for reaction in reactions:
             if isinstance(reaction, Dropped):
                 yield reaction
@@ -145,13 +129,13 @@ def _graph_of(program: PTransform[Any, Any], windowing: Windowing) -> tuple[Grap
 
 
 def _steps_of(graph: Graph, start: int) -> tuple[Step, list[Step]]:
-    """The step with state, and the others that come after the program's input."""
+    """The step with state, and the others after the program's input."""
     first = next(number for number, step in enumerate(graph.steps) if step.outputs[0].edge == start)
     steps = graph.steps[first + 1 :]
     stateful = [step for step in steps if isinstance(step.primitive, StatefulParDo)]
     strange = [step for step in steps if not isinstance(step.primitive, ParDo | Flatten) or step.side_inputs]
     if len(stateful) != 1 or strange:
-        what = "a program is one ParDo with state, and ParDos and Flattens without side inputs around it"
-        labels = ", ".join(step.label for step in strange or stateful) or "none with state"
-        raise Malformed(f"{what}, and not {labels}", hint="show something else in a test")
+        labels = ", ".join(step.label for step in strange or stateful) or "no step with state"
+        what = f"a program must be one ParDo with state between ParDos and Flattens without side inputs, not {labels}"
+        raise Malformed(what, hint="use a test instead")
     return stateful[0], [step for step in steps if step is not stateful[0]]

@@ -50,7 +50,7 @@ def test_python_runs_the_package_as_the_command(tmp_path: Path) -> None:
     assert (done.returncode, done.stdout.splitlines()[-1]) == (0, "1 passed, 0 failed")
     wrong = subprocess.run([sys.executable, "-m", "penstock"], capture_output=True, text=True, cwd=tmp_path)
     assert wrong.returncode == command.BAD_INPUT
-    assert "`penstock --help` says what there is" in wrong.stderr
+    assert "see `penstock --help`" in wrong.stderr
 
 
 def test_it_prints_the_options_of_pipelines(capsys: pytest.CaptureFixture[str]) -> None:
@@ -100,7 +100,7 @@ def test_without_a_command_it_says_what_there_is(capsys: pytest.CaptureFixture[s
 
 def test_the_table_is_made_of_everything(capsys: pytest.CaptureFixture[str]) -> None:
     assert command.main([*BARE, "--table", "--figure", "7"]) == 2
-    assert capsys.readouterr().err.startswith("the table is made of everything\n  hint: ")
+    assert capsys.readouterr().err.startswith("the table needs all scenarios\n  hint: ")
 
 
 def test_the_table_is_made_in_a_clone(
@@ -119,8 +119,8 @@ def test_the_table_is_made_in_a_clone(
 def test_a_figure_that_is_not_written_for_a_mode_is_refused(capsys: pytest.CaptureFixture[str]) -> None:
     assert command.main([*BARE, "--mode", "batch", "--figure", "figure 11"]) == 2
     assert capsys.readouterr().err.splitlines() == [
-        "nothing of what is asked for is written for the mode batch",
-        "  hint: leave out --mode, or ask for more figures",
+        "no selected scenario is written for the mode batch",
+        "  hint: leave out --mode, or select more figures",
     ]
 
 
@@ -131,7 +131,7 @@ def test_where_nothing_can_be_written_nothing_is_played(
     out, err = capsys.readouterr()
     assert out == ""
     assert err.startswith("no report can be written to ")
-    assert err.endswith("\n  hint: give another folder to --report\n")
+    assert err.endswith("\n  hint: pass another folder to --report\n")
 
 
 @pytest.mark.parametrize(
@@ -140,8 +140,8 @@ def test_where_nothing_can_be_written_nothing_is_played(
         (RunnerError("there is no Java", hint="install one"), "there is no Java\n  hint: install one\n"),
         (
             OSError("no such master\n at ..."),
-            "Spark does not run a pipeline of one element: OSError: no such master\n"
-            "  hint: see what Spark printed above, and whether --master is right\n",
+            "Spark cannot run a pipeline of one element: OSError: no such master\n"
+            "  hint: read Spark's output above, and check --master\n",
         ),
     ],
 )

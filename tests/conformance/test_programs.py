@@ -102,7 +102,7 @@ def test_a_program_has_one_step_with_state_and_no_grouping(program: Any) -> None
 def test_a_program_has_no_settings_of_a_grouping(setting: str) -> None:
     text = f"= A\nsource: us\nwindows: GlobalWindows()\nprogram: ValidFrom()\n{setting}\n\nelement 5 at 3"
     [scenario] = parse({"a": text})
-    with pytest.raises(Malformed, match=f"{setting.partition(':')[0]} is of a grouping"):
+    with pytest.raises(Malformed, match=f"{setting.partition(':')[0]}, which belongs to groupings"):
         program_of(scenario)
 
 
@@ -116,7 +116,7 @@ def test_a_row_of_no_side_is_malformed() -> None:
     text = (
         "= A\nsource: us\nwindows: GlobalWindows()\nprogram: Sides(JoinRows())\n\nelement k: ('lft', 5) at 3"
     )
-    with pytest.raises(Malformed, match="of the side 'lft'"):
+    with pytest.raises(Malformed, match="a row has the side 'lft'"):
         bare.report(parse({"a": text})[0], "streaming")
 
 

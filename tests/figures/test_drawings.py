@@ -269,7 +269,7 @@ def test_what_is_too_much_is_counted_and_said() -> None:
     notes = [text.content for text in texts(svg) if text.kind == "note"]
     assert notes == [
         "Of 3000 elements, the first 1000 are drawn.",
-        "There was more than the recording could take: this is the beginning.",
+        "The recording was full: this is the beginning.",
     ]
     assert len(svg) < 200_000
 

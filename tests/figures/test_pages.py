@@ -108,7 +108,7 @@ def test_a_page_without_figures_is_a_page() -> None:
 @pytest.mark.parametrize(
     ("figure", "text"),
     [
-        (("batch", "", "maybe"), "there is no status 'maybe'"),
+        (("batch", "", "maybe"), "the status 'maybe' is unknown"),
         (("batch", "<p>", "passed"), "the drawing of 'batch' is not an <svg>"),
     ],
 )

@@ -197,7 +197,7 @@ def test_of_several_outputs_one_is_played() -> None:
 
 
 def test_there_is_no_other_mode() -> None:
-    with pytest.raises(ValueError, match="there is no mode 'daily'"):
+    with pytest.raises(ValueError, match="the mode 'daily' is unknown"):
         recording_of_test_stream(TestStream().add_elements(["a"]), TEN_SECONDS, mode="daily")
 
 

@@ -104,5 +104,5 @@ def test_a_stored_state_does_not_change_with_the_one_it_was_taken_from() -> None
 
 
 def test_there_are_three_engines() -> None:
-    with pytest.raises(ValueError, match="no mode 'hurried'"):
+    with pytest.raises(ValueError, match="the mode 'hurried' is unknown"):
         Player(GroupingMachine(Windowing(FixedWindows(10))), "hurried")

@@ -12,7 +12,6 @@ from penstock.coders import StrUtf8Coder, VarIntCoder
 from penstock.machines.cells import cell_of
 from penstock.machines.records import Dropped, DropReason, Element, Given, Times
 from penstock.machines.stateful import StatefulMachine
-from penstock.machines.stateful_keys import restored, window_of
 from penstock.machines.timers import Timers
 from penstock.machines.trigger_machine import CLOCK, WATERMARK
 from penstock.transforms.timeutil import TimeDomain
@@ -143,7 +142,7 @@ def test_an_output_timestamp_holds_the_watermark_back(machine):
     ("arguments", "what"),
     [
         (("set", 26), "is due after the state"),
-        (("set", 9, "", 10), "would give something later than it is due"),
+        (("set", 9, "", 10), "has an output timestamp later than the time when it is due"),
     ],
 )
 def test_a_timer_that_cannot_be_is_refused(machine, arguments, what):
@@ -276,28 +275,3 @@ def test_cells_read_and_write_what_they_are_asked_for_only():
     bag.add("y")
     # What was read is what was there then.
     assert (list(seen), len(seen), list(bag.read())) == (["x"], 1, ["x", "y"])
-
-
-def test_what_was_stored_while_windows_had_numbers_is_read_as_before():
-    end_micros = 20 * SECOND
-    windows = (
-        (3, (0, end_micros), {"bag": [b"x"]}, end_micros),
-        (4, None, {}, None),
-    )
-    timers = (
-        (3, BY_WATERMARK.name, "tag", True, 9 * SECOND, 7 * SECOND),
-        (4, BY_CLOCK.name, "", False, 5 * SECOND, 6 * SECOND),
-    )
-    state = restored("k", (5, windows, timers))
-    assert {window_of(plain): cells for plain, cells in state.windows.items()} == {
-        WINDOW: {"bag": [b"x"]},
-        GlobalWindow(): {},
-    }
-    machine = StatefulMachine(WithEnd())
-    assert machine.next_timers(state) == ({WATERMARK: 9 * SECOND, CLOCK: 5 * SECOND}, 6 * SECOND)
-    fired = machine.advance_watermark(state, Times(20 * SECOND, 0))
-    assert [one.results for one in fired] == [
-        ((BY_WATERMARK.name, "tag", 9, ["x"]),),
-        (("end", ["x"]),),
-    ]
-    assert restored("k", state.plain()).windows == {None: {}}

@@ -168,5 +168,5 @@ def test_a_window_fn_may_only_merge_windows_that_there_are() -> None:
         def merge(self, context: WindowFn.MergeContext) -> None:
             context.merge([IntervalWindow(1, 2)], IntervalWindow(0, 3))
 
-    with pytest.raises(ValueError, match="which no element is in"):
+    with pytest.raises(ValueError, match="which has no elements"):
         told(windowed(Inventive()), element(1), element(2, 20))

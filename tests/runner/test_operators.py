@@ -70,7 +70,7 @@ def test_a_window_fn_that_merges_a_window_it_never_gave_is_refused_and_named():
     collect(pipeline | beam.Create([(1, 1)]) | "Odd" >> beam.WindowInto(Inventing(5)) | beam.GroupByKey())
     with pytest.raises(StepFailed, match="InventedWindowError at step 'GroupByKey'") as caught:
         run_plain(pipeline)
-    assert "no element is in" in str(to_exception(find_failure(str(caught.value))))
+    assert "has no elements" in str(to_exception(find_failure(str(caught.value))))
 
 
 class Odd(WindowFn):

@@ -270,7 +270,7 @@ def test_a_test_pipeline_waits_and_fails_unless_the_run_succeeded():
     assert runner.run.durations[0] == 5
     with pytest.raises(AssertionError, match="Pipeline execution failed: the run ended as FAILED"):
         TestPipeline(FakeRunner("FAILED")).run()
-    with pytest.raises(AssertionError, match="the time was up"):
+    with pytest.raises(AssertionError, match="the timeout has passed"):
         TestPipeline(FakeRunner(None)).run()
     assert TestPipeline(FakeRunner("RUNNING"), blocking=False).run().durations == []
 

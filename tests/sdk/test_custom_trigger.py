@@ -88,7 +88,7 @@ def grouped(windowfn, trigger):
 
 @pytest.mark.parametrize("incomplete", [Forgetful, CustomTrigger])
 def test_a_trigger_that_does_not_say_when_it_fires_cannot_be_built(incomplete) -> None:
-    with pytest.raises(TypeError, match=f"{incomplete.__name__} does not say when it fires") as caught:
+    with pytest.raises(TypeError, match=f"{incomplete.__name__} does not define should_fire") as caught:
         incomplete()
     assert "test_custom_trigger.py" in str(caught.value)
     assert "\n  hint: define should_fire" in str(caught.value)

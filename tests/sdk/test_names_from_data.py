@@ -31,7 +31,7 @@ def _write(folder: Path, destination: Any, naming: Any = NAMING, allow_outside: 
     "destination", ["../secret", "/etc/secret", "eu/secret", "..\\secret", "s3://b/secret"]
 )
 def test_a_destination_of_the_data_does_not_choose_a_folder(tmp_path: Path, destination: str) -> None:
-    with pytest.raises(ValueError, match="a destination, of type str, has a separator") as caught:
+    with pytest.raises(ValueError, match="a destination, of type str, contains a separator") as caught:
         _write(tmp_path, destination)
     assert "secret" not in str(caught.value)
     assert [path.name for path in tmp_path.rglob("*")] == ["out", "temporary"]

@@ -119,8 +119,8 @@ def test_a_function_may_be_anything_that_takes_two_arguments() -> None:
     ("build", "error", "text"),
     [
         (lambda: WriteToConsole(3), TypeError, "prefix must be a text, but is 3"),
-        (lambda: WriteToConsole(limit="20"), TypeError, "limit must be a whole number, but is '20'"),
-        (lambda: WriteToConsole(limit=True), TypeError, "limit must be a whole number"),
+        (lambda: WriteToConsole(limit="20"), TypeError, "limit must be an integer, but is '20'"),
+        (lambda: WriteToConsole(limit=True), TypeError, "limit must be an integer"),
         (lambda: WriteToConsole(limit=0), ValueError, "limit must be 1 or more, but is 0"),
         (lambda: ForEachBatch("print"), TypeError, "ForEachBatch needs a function, but got 'print'"),
         (lambda: ForEachBatch(None), TypeError, "ForEachBatch needs a function"),

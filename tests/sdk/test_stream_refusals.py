@@ -70,9 +70,9 @@ def first_of(element: Any) -> Any:
         (
             lambda: LINES.as_stream(first_of),
             ValueError,
-            "not how far event time has come",
-            r"watermark=BoundedDisorder\(60\), EstimationBand\(\), OrderedPartitions\(\) or a CustomWatermark"
-            ".*IdleTimeout and Percentiles",
+            "event_time is given, but no watermark",
+            r"watermark=BoundedDisorder\(60\), EstimationBand\(\), OrderedPartitions\(\) or your own"
+            " CustomWatermark.*IdleTimeout and Percentiles",
         ),
         *(
             (lambda policy=policy: LINES.as_stream(watermark=policy), ValueError, text, "event_time=")
@@ -91,7 +91,7 @@ def first_of(element: Any) -> Any:
             (
                 lambda policy=policy: LINES.as_stream(first_of, policy),
                 ValueError,
-                "with IngressTime the event time is the moment of arrival",
+                "with IngressTime the event time is the arrival time",
                 "leave event_time out",
             )
             for policy in (IngressTime(), Percentiles(IngressTime()), IdleTimeout(IngressTime()))
@@ -111,7 +111,7 @@ def first_of(element: Any) -> Any:
         (
             lambda: LINES.as_stream(first_of, Recorded()),
             ValueError,
-            "in a TestStream",
+            "which only a TestStream has",
             "pass BoundedDisorder",
         ),
         (lambda: LINES.as_stream(first_of, Unknown()), TypeError, "Unknown does not say", "CustomWatermark"),
@@ -172,7 +172,7 @@ def first_of(element: Any) -> Any:
             (
                 lambda policy=policy: KAFKA.as_stream("timestamp", policy),
                 ValueError,
-                "there will never be 3 partitions",
+                "would wait for 3 partitions",
                 'partition="field"',
             )
             for policy in (
@@ -209,12 +209,12 @@ def first_of(element: Any) -> Any:
             "max_bytes_per_batch must be 1",
             "no limit",
         ),
-        (lambda: LINES.as_stream(max_bytes_per_batch=1e9), TypeError, "must be a whole number", "=100"),
-        (lambda: LINES.as_stream(max_files_per_batch=True), TypeError, "must be a whole number", "=100"),
+        (lambda: LINES.as_stream(max_bytes_per_batch=1e9), TypeError, "must be an integer", "=100"),
+        (lambda: LINES.as_stream(max_files_per_batch=True), TypeError, "must be an integer", "=100"),
         (
             lambda: KAFKA.as_stream(max_files_per_batch=1),
             ValueError,
-            "max_files_per_batch is for files, and spark kafka reads none",
+            "max_files_per_batch limits files, but spark kafka reads none",
             "maxOffsetsPerTrigger",
         ),
         # Sources.
@@ -241,7 +241,7 @@ def first_of(element: Any) -> Any:
         (
             lambda: from_dataframe(None).as_stream(),
             ValueError,
-            "a DataFrame that the program has",
+            "a DataFrame of the program",
             "ReadFromSpark",
         ),
         *(

@@ -231,7 +231,11 @@ def test_times_of_numpy_and_pandas_count_too() -> None:
         ({"other": 1}, ValueError, "an element of type dict has no field 'at'"),
         ("a line", ValueError, "an element of type str has no field 'at'"),
         (None, ValueError, "an element of type NoneType has no field 'at'"),
-        (Click("2024-01-01T00:00:00Z"), TypeError, "the event time of an element is a str, which is no time"),
+        (
+            Click("2024-01-01T00:00:00Z"),
+            TypeError,
+            "the event time of an element is a str, which is not a time",
+        ),
         (Click(True), TypeError, "is a bool"),
         (Click(float("inf")), TypeError, "is a float"),
         (Click(Duration(5)), TypeError, "is a Duration"),

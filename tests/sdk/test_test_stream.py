@@ -126,7 +126,7 @@ def test_percentiles_go_with_the_watermark_and_may_advance_where_it_stays():
         (lambda s: s.advance_watermark_to(5, percentiles={0: 6}), ValueError, "more than 0 and less than 1"),
         (lambda s: s.advance_watermark_to(5, percentiles={"90%": 6}), ValueError, "but is '90%'"),
         (lambda s: s.send_signal(""), ValueError, "the name of the signal is empty"),
-        (lambda s: s.send_signal(None), TypeError, "the name of a signal is a string, not None"),
+        (lambda s: s.send_signal(None), TypeError, "the name of a signal must be a string, not None"),
     ],
 )
 def test_percentiles_and_signals_that_cannot_be_are_refused_in_three_parts(add, error, complaint):
@@ -145,7 +145,7 @@ def test_a_signal_is_an_event_without_a_tag():
     [
         (lambda s: s.advance_watermark_to(5).advance_watermark_to(5), "the watermark goes from"),
         (lambda s: s.advance_watermark_to(MIN_TIMESTAMP), "the watermark goes from"),
-        (lambda s: s.advance_processing_time(0), "processing time goes on by"),
+        (lambda s: s.advance_processing_time(0), "processing time advances by"),
         (lambda s: s.advance_watermark_to_infinity().add_elements(["a"]), "MAX_TIMESTAMP or later"),
         (lambda s: TestStream(coder=None), "coder is None"),
         (lambda s: TestStream(events=[WatermarkEvent(1, "x")], output_tags=["y"]), "is not a subset of"),
@@ -158,7 +158,7 @@ def test_what_cannot_happen_is_refused(add, complaint):
 
 
 def test_an_endpoint_is_refused():
-    with pytest.raises(ValueError, match="no endpoint"):
+    with pytest.raises(ValueError, match="does not support an endpoint"):
         TestStream(endpoint="localhost:1")
 
 

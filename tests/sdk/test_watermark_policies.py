@@ -117,14 +117,14 @@ def test_what_is_no_time_is_refused(build, name, seconds) -> None:
         (lambda: BoundedDisorder(float("inf")), "the delay parameter must be finite, but is inf"),
         (lambda: EstimationBand(0), "the band parameter must be strictly positive, but is 0"),
         (lambda: IdleTimeout(IngressTime(), 0), "the timeout parameter must be strictly positive, but is 0"),
-        (lambda: OrderedPartitions(0), "the at_least parameter must be a whole number from 1 on, but is 0"),
+        (lambda: OrderedPartitions(0), "the at_least parameter must be an integer, 1 or more, but is 0"),
         (
             lambda: OrderedPartitions(True),
-            "the at_least parameter must be a whole number from 1 on, but is True",
+            "the at_least parameter must be an integer, 1 or more, but is True",
         ),
-        (lambda: BoundedDisorder(1, True, 1.5), "the at_least parameter must be a whole number from 1 on"),
-        (lambda: BoundedDisorder(1, at_least=2), "at_least=2 has no meaning where all partitions are taken"),
-        (lambda: Percentiles(IngressTime(), ()), "there are no percentiles"),
+        (lambda: BoundedDisorder(1, True, 1.5), "the at_least parameter must be an integer, 1 or more"),
+        (lambda: BoundedDisorder(1, at_least=2), "at_least=2 has no meaning for all partitions together"),
+        (lambda: Percentiles(IngressTime(), ()), "the percentiles parameter is empty"),
         (lambda: Percentiles(IngressTime(), (0.5, 1)), "must be more than 0 and less than 1, but is 1"),
         (lambda: Percentiles(IngressTime(), (0,)), "must be more than 0 and less than 1, but is 0"),
         (
@@ -132,9 +132,15 @@ def test_what_is_no_time_is_refused(build, name, seconds) -> None:
             "must be more than 0 and less than 1, but is nan",
         ),
         (lambda: Percentiles(IngressTime(), ("0.5",)), "must be more than 0 and less than 1, but is '0.5'"),
-        (lambda: IdleTimeout(IdleTimeout(IngressTime())), "IdleTimeout is given twice"),
-        (lambda: IdleTimeout(Percentiles(IdleTimeout(IngressTime()))), "IdleTimeout is given twice"),
-        (lambda: Percentiles(IdleTimeout(Percentiles(IngressTime()))), "Percentiles is given twice"),
+        (lambda: IdleTimeout(IdleTimeout(IngressTime())), "IdleTimeout occurs twice in the policy"),
+        (
+            lambda: IdleTimeout(Percentiles(IdleTimeout(IngressTime()))),
+            "IdleTimeout occurs twice in the policy",
+        ),
+        (
+            lambda: Percentiles(IdleTimeout(Percentiles(IngressTime()))),
+            "Percentiles occurs twice in the policy",
+        ),
     ],
 )
 def test_a_value_that_makes_no_sense_is_refused(build, what) -> None:
@@ -160,11 +166,11 @@ def test_percentiles_are_several(percentiles) -> None:
 
 
 def test_a_custom_policy_that_lacks_a_method_cannot_be_built() -> None:
-    with pytest.raises(TypeError, match="the watermark policy Forgetful lacks advance, merge") as caught:
+    with pytest.raises(TypeError, match="policy Forgetful does not define advance, merge") as caught:
         Forgetful()
     assert "\n  at test_watermark_policies.py:" in str(caught.value)
     assert "\n  hint: define advance" in str(caught.value)
-    with pytest.raises(TypeError, match="CustomWatermark lacks advance, merge, summarize"):
+    with pytest.raises(TypeError, match="CustomWatermark does not define advance, merge, summarize"):
         CustomWatermark()
 
 

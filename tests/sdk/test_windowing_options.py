@@ -84,7 +84,7 @@ def test_windows_made_of_a_windowing_keep_what_is_not_replaced() -> None:
     [
         ({"trigger": AfterCount}, TypeError, "the trigger must be of type TriggerFn, not <class"),
         ({"trigger": 5}, TypeError, "the trigger must be of type TriggerFn, not 5"),
-        ({"accumulation_mode": 4}, ValueError, "there is no accumulation mode 4"),
+        ({"accumulation_mode": 4}, ValueError, "the accumulation mode 4 is unknown"),
         ({"allowed_lateness": -1}, ValueError, "the allowed lateness is -1 seconds"),
         (
             {"on_time_behavior": True},

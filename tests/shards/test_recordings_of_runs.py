@@ -140,7 +140,7 @@ def test_the_figure_is_drawn_and_saved(tmp_path):
 def test_where_no_grouping_is_and_where_nothing_was_recorded_it_is_said():
     pipeline, pcoll = summed(FixedWindows(10))
     with pytest.raises(
-        ValueError, match=r"recorded nothing of this grouping\n  at step 'Sum.*\n  hint: .*record_events"
+        ValueError, match=r"recorded nothing for this grouping\n  at step 'Sum.*\n  hint: .*record_events"
     ):
         recording_of_grouping(pcoll, {}, "streaming")
     alone = pipeline | beam.Create([1])

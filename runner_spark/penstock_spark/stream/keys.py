@@ -15,7 +15,7 @@ from penstock.coders.deterministic import decode_key
 from penstock.machines.grouping import GroupingMachine
 from penstock.machines.records import Arrival, Element, Emitted, Times
 from penstock.machines.stateful import Reaction, StatefulMachine
-from penstock.machines.stateful_keys import StatefulKey, restored
+from penstock.machines.stateful_keys import StatefulKey
 from penstock.machines.states import KeyState
 from penstock.machines.timers import NextTimers
 from penstock.machines.trigger_machine import CLOCK, WATERMARK, Domain
@@ -38,7 +38,7 @@ def state_of(key: Any, stored: bytes) -> KeyState | StatefulKey:
     state: Any = loads(stored)
     if type(state) is not tuple:
         return state  # type: ignore[no-any-return]
-    return restored(key, state)
+    return StatefulKey(key, state)
 
 
 class LiveKey:

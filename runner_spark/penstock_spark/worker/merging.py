@@ -44,7 +44,7 @@ def _by_asking(windowfn: Any, groups: Iterable[Group]) -> Iterator[Group]:
     holds: dict[Any, _Held] = {}
     for window, chunks in groups:
         holds.setdefault(window, _Held()).extend(chunks)
-    merged = Merging(windowfn, holds).sources()
+    merged = Merging(windowfn, holds).sources
     for window, sources in sorted(merged.items(), key=lambda pair: (pair[0].end_micros, str(pair[0]))):
         held = _Held()
         for source in sources:

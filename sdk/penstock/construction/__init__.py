@@ -1,1 +1,1 @@
-"""A pipeline while it is written: its values, the transforms applied, and the graph that comes of them."""
+"""A pipeline under construction: its values, the applied transforms, and the graph that they form."""

@@ -1,4 +1,4 @@
-"""What type checkers know of ``left | transform``: the type that the transform's ``expand`` gives for the left side."""
+"""What type checkers know about ``left | transform``: the type that ``expand`` returns for the left side."""
 
 from __future__ import annotations
 
@@ -12,7 +12,7 @@ if TYPE_CHECKING:
     from penstock.construction.pvalue import PValue
 
     Begins: TypeAlias = Sequence[PValue] | Mapping[str, PValue]
-    """What stands left of ``|`` and has no ``|`` of its own: several PCollections."""
+    """Several PCollections left of ``|``, in a container that does not define ``|``."""
 
 
 In_contra = TypeVar("In_contra", contravariant=True)
@@ -26,14 +26,14 @@ ResultT = TypeVar("ResultT", default=Any)
 
 
 class Expands(Protocol[In_contra, Out_co]):
-    """Anything with an ``expand``: a transform of penstock's, or of the user's with or without annotations."""
+    """Anything with an ``expand``: a transform of penstock or of the user, with or without annotations."""
 
     def expand(self, input_or_inputs: In_contra, /) -> Out_co:
         """See `penstock.transforms.ptransform.PTransform.expand`."""
 
 
 class Processes(Protocol[Out_co]):
-    """A DoFn, by what its ``process`` gives besides tagged outputs."""
+    """A DoFn, described by the untagged outputs of its ``process``."""
 
     @property
     def process(self) -> Callable[..., Iterable[Out_co | TaggedOutput[Any, Any]] | None]:

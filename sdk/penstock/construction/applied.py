@@ -1,4 +1,4 @@
-"""The record of one application of a transform, and what walks over such records."""
+"""The record of one application of a transform, and the visitors of such records."""
 
 from __future__ import annotations
 
@@ -22,15 +22,14 @@ class AppliedPTransform:
     """One application of a transform: a node of the pipeline's tree (Beam's ``AppliedPTransform``).
 
     Attributes:
-        parent: The composite it is part of; None for the root.
+        parent: The composite around it; None for the root.
         transform: The transform; None for the root.
-        full_label: Its label after those of the composites around it, joined with ``/``.
+        full_label: The labels of the composites around it and its own, joined with ``/``.
         main_inputs: Its inputs by name, without side inputs.
         side_inputs: The views among its arguments.
-        outputs: Its outputs by tag; None is the main output's.
-        parts: The transforms applied inside of it.
-        resource_hints: Its own resource hints and those around it.
-        annotations: Facts for tools, as bytes.
+        outputs: Its outputs by tag; the main output's tag is None.
+        parts: The transforms applied inside it.
+        resource_hints: Its own resource hints and the ones around it.
         location: The line of the user's program that applied it.
     """
 
@@ -88,21 +87,13 @@ class AppliedPTransform:
         }
 
     def add_output(self, output: Any, tag: str | int | None) -> None:
-        """Notes an output.
-
-        Raises:
-            TypeError: If it is not a pipeline value.
-        """
+        """Adds an output."""
         if isinstance(output, pvalue.DoOutputsTuple):
             output = output[tag]
         self.replace_output(output, tag)
 
     def replace_output(self, output: Any, tag: str | int | None = None) -> None:
-        """Replaces the output with the tag.
-
-        Raises:
-            TypeError: If it is not a pipeline value.
-        """
+        """Replaces the output with the tag."""
         if isinstance(output, pvalue.DoOutputsTuple):
             output = output[output._main_tag]
         if isinstance(output, dict):
@@ -121,15 +112,15 @@ class AppliedPTransform:
         self.side_inputs = tuple(side_inputs)
 
     def add_part(self, part: AppliedPTransform) -> None:
-        """Notes a transform applied inside of this one."""
+        """Adds a transform that is applied inside this one."""
         self.parts.append(part)
 
     def is_composite(self) -> bool:
-        """Whether other transforms, inside of it or elsewhere, make its outputs."""
+        """Whether other transforms, inside it or elsewhere, make its outputs."""
         return bool(self.parts) or all(value.producer is not self for value in self.outputs.values())
 
     def leaves(self) -> Iterator[AppliedPTransform]:
-        """The transforms without parts below it, in the order they were applied."""
+        """The transforms without parts below it, in the order of application."""
         waiting = [self]
         while waiting:
             node = waiting.pop()
@@ -139,16 +130,10 @@ class AppliedPTransform:
                 yield node
 
     def visit(self, visitor: PipelineVisitor, pipeline: Pipeline, visited: set[Any]) -> None:
-        """Walks this node and everything below it, in the order of application.
-
-        Args:
-            visitor: Called back for nodes and values.
-            pipeline: The pipeline.
-            visited: Values met before; those met now are added.
-        """
+        """Visits this node and everything below it in the order of application, but not values in `visited`."""
         if self.is_composite():
             visitor.enter_composite_transform(self)
-            # A visitor may replace parts while it is at them.
+            # A visitor may replace parts during the walk.
             for part in list(self.parts):
                 part.visit(visitor, pipeline, visited)
             visitor.leave_composite_transform(self)
@@ -161,10 +146,10 @@ class AppliedPTransform:
 
 
 class PipelineVisitor:
-    """Is called back for each node of a pipeline's tree (Beam's name); override what you need."""
+    """Visits the nodes of a pipeline's tree (Beam's name); override what you need."""
 
     def visit_value(self, value: pvalue.PValue, producer_node: AppliedPTransform) -> None:
-        """Called for each value, after the transform it comes out of."""
+        """Called for each value, after the transform that makes it."""
 
     def visit_transform(self, transform_node: AppliedPTransform) -> None:
         """Called for each transform without parts."""
@@ -177,7 +162,7 @@ class PipelineVisitor:
 
 
 class PTransformOverride:
-    """Says which applied transforms to replace, and by what (Beam's ``PTransformOverride``)."""
+    """Says which applied transforms to replace, and by which others (Beam's ``PTransformOverride``)."""
 
     def matches(self, applied_ptransform: AppliedPTransform) -> bool:
         """Whether to replace this one."""
@@ -194,15 +179,12 @@ class PTransformOverride:
         raise NotImplementedError
 
     def get_replacement_inputs(self, applied_ptransform: AppliedPTransform) -> tuple[Any, ...]:
-        """What to apply the replacement to: the main inputs, and what the side inputs are made of."""
+        """The inputs of the replacement: the main inputs, and the side inputs' PCollections."""
         return (*applied_ptransform.inputs, *(side.pvalue for side in applied_ptransform.side_inputs))
 
 
 def encode_annotations(annotations: Mapping[str, Any] | None) -> dict[str, bytes]:
     """Annotations with their values as bytes (Beam's name).
-
-    Raises:
-        TypeError: If a value is neither text nor bytes.
 
     >>> encode_annotations({"team": "blue"})
     {'team': b'blue'}
@@ -211,7 +193,9 @@ def encode_annotations(annotations: Mapping[str, Any] | None) -> dict[str, bytes
     for key, value in (annotations or {}).items():
         if not isinstance(value, (str, bytes)):
             raise TypeError(
-                three_parts(f"Unknown annotation type {type(value).__name__} for {key}", hint="use text")
+                three_parts(
+                    f"Unknown annotation type {type(value).__name__} for {key}", hint="pass text or bytes"
+                )
             )
         encoded[key] = value.encode() if isinstance(value, str) else value
     return encoded
@@ -223,20 +207,13 @@ _annotations: contextvars.ContextVar[Mapping[str, bytes]] = contextvars.ContextV
 
 
 def current_annotations() -> Mapping[str, bytes]:
-    """The annotations of the blocks that the program is in."""
+    """The annotations of the blocks around the present line of the program."""
     return _annotations.get()
 
 
 @contextlib.contextmanager
 def transform_annotations(**annotations: Any) -> Iterator[None]:
-    """Annotates the transforms applied in the block, those inside of composites too (Beam's name).
-
-    Args:
-        annotations: Text or bytes by name.
-
-    Raises:
-        TypeError: If a value is neither.
-    """
+    """Annotates the transforms applied in the block, also inside composites, with text or bytes (Beam's name)."""
     token = _annotations.set({**_annotations.get(), **encode_annotations(annotations)})
     try:
         yield

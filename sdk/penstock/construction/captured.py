@@ -1,4 +1,4 @@
-"""PCollections that user code refers to as if they were values: they are refused while the pipeline is built."""
+"""Refuses PCollections that user code uses as if they were values, while the pipeline is built."""
 
 from __future__ import annotations
 
@@ -19,21 +19,18 @@ from penstock.typehints.decorators import WithTypeHints
 
 _NO_VALUES = (pvalue.PValue, pvalue.DoOutputsTuple, pvalue.AsSideInput)
 _USER_CODE = (WithTypeHints, graph.Source, graph.Sink)
-"""DoFns, CombineFns, functions of Partition, and what reads or writes: their attributes are searched."""
+"""DoFns, CombineFns, functions of Partition, sources and sinks: their attributes are searched."""
 
 _OWN_MODULES = ("penstock.", "penstock_spark.")
 _SEEN_OF_A_CONTAINER = 100
-"""PCollections stand in small containers; a large one is data, and is not searched."""
+"""The number of items of a container that are searched: PCollections are in small ones, large ones hold data."""
 
 
 def refuse_captured(node: AppliedPTransform) -> None:
-    """Refuses a step whose user code refers to a PCollection that is none of its side inputs.
+    """Refuses a step whose user code refers to a PCollection that is not one of its side inputs.
 
-    Closures, default arguments, the global variables that a function reads, and the attributes of DoFns, CombineFns
-    and sinks are searched. Transforms may hold PCollections, which they apply transforms to.
-
-    Raises:
-        SideInputError: If there is one; the text says where it was found, and how to hand it over.
+    The search covers closures, default arguments, global variables that a function reads, and attributes of DoFns,
+    CombineFns and sinks. Transforms may hold PCollections, because they apply other transforms to them.
     """
     if node.parts or node.transform is None:
         return
@@ -42,7 +39,7 @@ def refuse_captured(node: AppliedPTransform) -> None:
         return
     holder, name = found
     raise SideInputError(
-        f"{holder} refers to {name!r}, a PCollection, which has no elements that user code could see",
+        f"{holder} uses the PCollection {name!r}, whose elements user code cannot see",
         where=node.where,
         hint=f"use a side input: add a parameter to the function or to process, and pass AsList({name}), "
         f"AsIter({name}) or AsSingleton({name}) to the transform",
@@ -56,7 +53,7 @@ def _search(transform: PTransform[Any, Any]) -> Iterator[tuple[str, str]]:
         if name in ("side_inputs", "raw_side_inputs"):
             continue
         if isinstance(value, PTransform):
-            # The transform that a variant of it, such as that with tagged outputs, is made of.
+            # The original of a variant, such as the transform inside the one with tagged outputs.
             yield from _search(value)
         else:
             yield from _inside(type(transform).__name__, name, value, seen)
@@ -93,7 +90,7 @@ def _in_function(function: FunctionType, seen: set[int]) -> Iterator[tuple[str, 
         try:
             value = cell.cell_contents
         except ValueError:
-            continue  # A variable that has no value yet.
+            continue  # The variable has no value yet.
         yield from _inside(holder, name, value, seen)
     defaults = function.__defaults__ or ()
     parameters = function.__code__.co_varnames[: function.__code__.co_argcount]
@@ -102,7 +99,7 @@ def _in_function(function: FunctionType, seen: set[int]) -> Iterator[tuple[str, 
         yield from _inside(holder, name, value, seen)
     variables = function.__globals__
     if not any(map(_is_or_holds_pcollection, variables.values())):
-        return  # So it is in all modules but the user's own, whose functions need not be looked into.
+        return  # Only modules of the user have such variables; the functions of others need no search.
     for name in _global_names(function.__code__):
         value = variables.get(name)
         is_neighbour = isinstance(value, FunctionType) and value.__globals__ is variables
@@ -140,7 +137,7 @@ def _is_own(module: str | None) -> bool:
 
 @functools.lru_cache(maxsize=1024)
 def _global_names(code: CodeType) -> tuple[str, ...]:
-    """The global variables that a function reads, in functions inside of it too."""
+    """The global variables that a function and the functions inside it read."""
     own = [step.argval for step in dis.get_instructions(code) if step.opname == "LOAD_GLOBAL"]
     inner = [name for part in code.co_consts if isinstance(part, CodeType) for name in _global_names(part)]
     return tuple(dict.fromkeys(own + inner))

@@ -1,4 +1,4 @@
-"""From a pipeline as it was written to the graph that the runner compiles."""
+"""Turns a pipeline as it was written into the graph that the runner compiles."""
 
 from __future__ import annotations
 
@@ -17,21 +17,14 @@ if TYPE_CHECKING:
     from penstock.options.pipeline_options import PipelineOptions
 
 TypeChecks: TypeAlias = Literal["all", "sampled"]
-"""Which elements are checked against type hints while a pipeline runs."""
+"""Which elements a running pipeline checks against type hints."""
 
 
 def graph_of(root: AppliedPTransform, checks: TypeChecks | None = None) -> graph.Graph:
-    """The graph below a node of the pipeline's tree.
+    """The graph below a node of the pipeline's tree; by default without type checks at run time.
 
-    Steps come in the order in which the transforms were applied, and no transform can be applied before
-    those it reads from, so the order is topological.
-
-    Args:
-        root: The pipeline's root.
-        checks: Which type hints are checked while it runs; none by default.
-
-    Raises:
-        TransformError: If a transform makes an output of its own, but is not a primitive.
+    The steps are in the order of application. A transform can only be applied after the ones that it reads from, and so
+    the order is topological.
     """
     return _built(root, checks).graph()
 
@@ -44,7 +37,7 @@ def graph_with_edge(pcoll: pvalue.PCollection[Any]) -> tuple[graph.Graph, int]:
 
 
 def type_checks(options: PipelineOptions) -> TypeChecks | None:
-    """Which type hints are checked while a pipeline with these options runs."""
+    """Which type hints a pipeline with these options checks while it runs."""
     types = options.view_as(TypeOptions)
     if types.runtime_type_check:
         return "all"
@@ -72,7 +65,7 @@ class _Builder:
         return graph.Graph(tuple(self.steps), tuple(self.edges))
 
     def add(self, leaf: AppliedPTransform) -> None:
-        """Adds the step of a leaf; one that only hands its input on adds nothing."""
+        """Adds the step of a leaf, unless it returns its input unchanged."""
         assert leaf.transform is not None
         primitive = leaf.transform.to_primitive()
         if primitive is None:
@@ -80,7 +73,7 @@ class _Builder:
                 raise TransformError(
                     f"{type(leaf.transform).__name__} returns a PCollection that no transform makes",
                     where=leaf.where,
-                    hint="let expand return what the transforms applied in it return",
+                    hint="return from expand the outputs of the transforms that it applies",
                 )
             return
         if self.checks is not None:
@@ -92,7 +85,7 @@ class _Builder:
             graph.SideInput(self._edge(leaf, side.pvalue), side.view, side.default)
             for side in leaf.side_inputs
         )
-        # The main output comes first, whenever a tagged one was asked for.
+        # The main output comes first, even if a tagged output was used earlier.
         tags = sorted(leaf.outputs, key=lambda tag: tag is not None)
         outputs = tuple(
             graph.Output(None if tag is None else str(tag), self._new_edge(leaf.outputs[tag]))
@@ -121,6 +114,6 @@ class _Builder:
             raise TransformError(
                 f"the input {value} is not the output of any step",
                 where=leaf.where,
-                hint="apply a transform that makes it",
+                hint="apply the transform that makes it",
             )
         return number

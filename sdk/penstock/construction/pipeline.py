@@ -1,4 +1,4 @@
-"""The Pipeline: what transforms are applied to, and what is run."""
+"""The Pipeline: applies transforms, and runs them."""
 
 from __future__ import annotations
 
@@ -37,7 +37,7 @@ from penstock.typehints.decorators import TypeCheckError
 
 
 def check_inputs(pipeline: Any, node: AppliedPTransform) -> None:
-    """Refuses inputs that are not pipeline values, of another pipeline, or that no ParDo can take."""
+    """Refuses inputs that are not pipeline values, that another pipeline has made, or that a ParDo cannot take."""
     sides = tuple(side.pvalue for side in node.side_inputs)
     for value in (*node.inputs, *sides):
         if not isinstance(value, pvalue.PValue):
@@ -72,21 +72,16 @@ _LOGGER = logging.getLogger(__name__)
 class Pipeline(HasDisplayData, WithoutElements):
     """A program of transforms over PCollections (Beam's ``Pipeline``).
 
-    As a context manager it runs at the block's end, and waits unless the option ``no_wait_until_finish`` is
-    set; the result is then in `result`.
+    As a context manager it runs at the end of the block, and waits unless the option ``no_wait_until_finish`` is set;
+    the result is then in `result`.
 
     Args:
-        runner: A runner, or its name; by default the option ``runner``, and by default of that the Spark
-            runner.
+        runner: A runner or its name; by default the option ``runner``, whose default is the Spark runner.
         options: Options; the pipeline works on a copy.
-        argv: Command line arguments to make options of, if `options` is None.
+        argv: Command-line arguments for options, if `options` is None.
         display_data: Facts about the pipeline for tools.
-        runner_arguments: Further options by name, such as ``mode="batch"``, or ``spark=session`` to run in a
-            session that is already there.
-
-    Raises:
-        ValueError: If `options` or `argv` is of another type.
-        TypeError: If `runner` is not a runner, or an option's name is unknown.
+        runner_arguments: More options by name, such as ``mode="batch"``, or ``spark=session`` to use an existing
+            session.
 
     >>> pipeline = Pipeline()
     >>> pipeline.visit(PipelineVisitor())
@@ -122,21 +117,12 @@ class Pipeline(HasDisplayData, WithoutElements):
 
     @property
     def applied_labels(self) -> set[str]:
-        """The full labels of all transforms that have been applied (Beam's name); a copy.
-
-        >>> pipeline = Pipeline()
-        >>> pipeline.applied_labels
-        set()
-        """
+        """The full labels of all applied transforms (Beam's name); a copy."""
         return set(self._labels)
 
     @property
     def transforms_stack(self) -> list[AppliedPTransform]:
-        """The transforms that are being applied now, the outermost first: the root of the tree (Beam's name); a copy.
-
-        >>> len(Pipeline().transforms_stack)
-        1
-        """
+        """The transforms that are being applied now, from the root of the tree inwards (Beam's name); a copy."""
         return list(self._stack)
 
     @property
@@ -146,9 +132,9 @@ class Pipeline(HasDisplayData, WithoutElements):
 
     @property
     def runner(self) -> Any:
-        """The runner; a name becomes a runner on first use.
+        """The runner; the first use turns a name into a runner.
 
-        This and `run` and `explain` are the only ways from a pipeline to a runner.
+        Only this property, `run` and `explain` lead from a pipeline to a runner.
         """
         if self._runner is None or isinstance(self._runner, str):
             self._runner = create_runner(
@@ -166,16 +152,9 @@ class Pipeline(HasDisplayData, WithoutElements):
         return self._display_data
 
     def run(self, test_runner_api: Any = "AUTO") -> Any:
-        """Runs the pipeline.
+        """Runs the pipeline, and returns a `PipelineResult`; the pipeline may still be running.
 
-        Args:
-            test_runner_api: Has no meaning here; it is Beam's.
-
-        Returns:
-            A `penstock.runners.runner.PipelineResult`; the pipeline may still be running.
-
-        Raises:
-            RuntimeError: If an error handler was left open.
+        Beam's argument `test_runner_api` has no meaning here.
         """
         for handler in self._error_handlers:
             handler.verify_closed()
@@ -203,7 +182,7 @@ class Pipeline(HasDisplayData, WithoutElements):
             return
         self.result = self.run()
         if self._standard_options.no_wait_until_finish:
-            # Beam's words, and, as there, for everybody who listens to the root logger.
+            # Beam writes the same words to the root logger.
             logging.info(
                 "Job execution continues without waiting for completion. "
                 'Use "wait_until_finish" in PipelineResult to block until finished.'
@@ -212,11 +191,11 @@ class Pipeline(HasDisplayData, WithoutElements):
             self.result.wait_until_finish()
 
     def __reduce__(self) -> tuple[Any, ...]:
-        # Closures pick pipelines up by accident, and with them every transform; the workers get a stand-in.
+        # Closures capture pipelines by accident, and with them every transform; workers get a placeholder.
         return str, ("a pipeline that was pickled",)
 
     def visit(self, visitor: PipelineVisitor) -> None:
-        """Calls a visitor back for every node and value, in the order of application."""
+        """Calls a visitor for every node and value, in the order of application."""
         self._root_transform().visit(visitor, self, set())
 
     def __or__(self, transform: Expands[Any, ResultT]) -> ResultT:
@@ -224,18 +203,7 @@ class Pipeline(HasDisplayData, WithoutElements):
         return result
 
     def apply(self, transform: Any, pvalueish: Any = None, label: str | None = None) -> Any:
-        """Applies a transform (what ``pvalueish | label >> transform`` does).
-
-        Args:
-            transform: A PTransform.
-            pvalueish: What to apply it to.
-            label: The step's label.
-
-        Raises:
-            TypeError: If `transform` is not a PTransform.
-            RuntimeError: If the label is used already.
-            TypeCheckError: If the types do not fit.
-        """
+        """Applies a PTransform under a label (what ``pvalueish | label >> transform`` does)."""
         if isinstance(pvalueish, Pipeline):
             pvalueish = pvalue.PBegin(pvalueish)
         if isinstance(transform, NamedPTransform):
@@ -245,7 +213,7 @@ class Pipeline(HasDisplayData, WithoutElements):
                 three_parts(
                     f"Expected a PTransform object, got {transform!r}",
                     where=self._here(),
-                    hint="call the class to make a transform, and wrap functions in Map or FlatMap",
+                    hint="call the class to make a transform; wrap a function in Map or FlatMap",
                 )
             )
         if label is None:
@@ -262,7 +230,7 @@ class Pipeline(HasDisplayData, WithoutElements):
                 three_parts(
                     f"Transform {transform.label!r} was applied to the output of an object of type None",
                     where=self._here(),
-                    hint="does the expand method of the transform before it return something?",
+                    hint="return the output from the expand method of the transform before it",
                 )
             )
         transform.see_options(self._options)
@@ -282,7 +250,7 @@ class Pipeline(HasDisplayData, WithoutElements):
             refuse_captured(node)
             return result
         except BaseException:
-            # What was applied inside goes too, labels and all, so that the user can try again.
+            # Remove everything that was applied inside, with its labels, so that the user can try again.
             parent.parts.remove(node)
             for name in list(self._labels)[labels_before:]:
                 del self._labels[name]
@@ -339,19 +307,19 @@ class Pipeline(HasDisplayData, WithoutElements):
             for tag in (None, *outputs._tags):
                 self._finish_output(node, outputs[tag], tag)
         else:
-            # A main output that nothing names is none of the composite's.
+            # A main output without a name does not belong to the composite.
             named = outputs._main_tag is not None or not outputs._tags
             for tag, value in outputs._pcolls.items():
                 if named or tag is not None:
                     node.outputs.setdefault(tag, value)
 
     def _finish_output(self, node: AppliedPTransform, value: pvalue.PValue, tag: Any) -> None:
-        """Notes a value as an output, with its producer, type and windowing."""
-        # The producer is the innermost transform; the composites around it only hand the value on.
+        """Records a value as an output, with its producer, type and windowing."""
+        # The producer is the innermost transform; the composites around it only pass the value on.
         if value.producer is None:
             value.producer = node
             if isinstance(value, pvalue.PCollection):
-                # Asked for now, a long chain of transforms needs no deep recursion later.
+                # Computed now, the windowing of a long chain needs no deep recursion later.
                 _ = value.windowing
         self._infer_type(node, value)
         base, count = tag, 0
@@ -391,11 +359,7 @@ class Pipeline(HasDisplayData, WithoutElements):
             yield
 
     def replace_all(self, replacements: Iterable[PTransformOverride]) -> None:
-        """Replaces applied transforms by others with outputs of the same tags, in order.
-
-        Raises:
-            RuntimeError: If a transform still matches afterwards.
-        """
+        """Replaces applied transforms by others with outputs of the same tags, in order."""
         replace_all(self, list(replacements))
 
     def _root_transform(self) -> AppliedPTransform:

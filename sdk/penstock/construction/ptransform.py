@@ -56,17 +56,14 @@ OutputT = TypeVar("OutputT", default=Any)
 
 
 apply_to: LateBinding[[Any, Any, str | None], Any] = LateBinding("penstock.transforms.applying")
-"""Applies a transform to what has no ``|`` of its own, under a label."""
+"""Applies a labelled transform to a value that does not define ``|``."""
 
 
 class PTransform(WithTypeHints, HasDisplayData, Generic[InputT, OutputT]):
     """A step to apply with ``pcoll | transform`` (Beam's ``PTransform``).
 
-    A composite overrides `expand` and applies other transforms there. A primitive gives a new PCollection in
-    `expand`, and says what it does in `to_primitive`.
-
-    Args:
-        label: The step's name; by default the class's name.
+    A composite overrides `expand` and applies other transforms there. A primitive returns a new PCollection from
+    `expand`, and says what it does in `to_primitive`. A step without a `label` is named after its class.
 
     >>> str(PTransform("Read scores"))
     '<PTransform(PTransform) label=[Read scores]>'
@@ -75,7 +72,7 @@ class PTransform(WithTypeHints, HasDisplayData, Generic[InputT, OutputT]):
     side_inputs: Sequence[pvalue.AsSideInput] = ()
     pipeline: Pipeline | None = None
     needs_pcollection: ClassVar[bool] = False
-    """Whether its inputs must be PCollections, and not the start of a pipeline."""
+    """Whether its inputs must be PCollections: it cannot start a pipeline."""
 
     _user_label: str | None = None
 
@@ -96,27 +93,24 @@ class PTransform(WithTypeHints, HasDisplayData, Generic[InputT, OutputT]):
         """Called with the pipeline's options before the transform is applied."""
 
     def default_label(self) -> str:
-        """The name of a step that is given none."""
+        """The name of a step without a given name."""
         return type(self).__name__
 
     def expand(self, input_or_inputs: InputT) -> OutputT:
         """Applies the parts of a composite, or makes the output of a primitive.
-
-        Args:
-            input_or_inputs: What the transform is applied to.
 
         Returns:
             A PCollection, several in a tuple, list or dict, a ``DoOutputsTuple``, or a ``PDone``.
         """
         raise NotImplementedError(
             three_parts(
-                f"{type(self).__name__} defines no expand method",
-                hint="def expand(self, pcoll): return pcoll | ...",
+                f"{type(self).__name__} does not define an expand method",
+                hint="define one: def expand(self, pcoll): return pcoll | ...",
             )
         )
 
     def to_primitive(self) -> graph.Primitive | None:
-        """What the runner has to do for this transform; None for composites."""
+        """What the runner does for this transform; None for composites."""
         return None
 
     def annotations(self) -> dict[str, str | bytes]:
@@ -124,7 +118,7 @@ class PTransform(WithTypeHints, HasDisplayData, Generic[InputT, OutputT]):
         return {"python_type": f"{type(self).__module__}.{type(self).__qualname__}"}
 
     def default_type_hints(self) -> Any:
-        """The type hints on the class, then those from the annotations of `expand`."""
+        """The type hints on the class, then the ones from the annotations of `expand`."""
         return get_type_hints(type(self)).with_defaults(self._hints_of_expand())
 
     def _hints_of_expand(self) -> Any:
@@ -132,72 +126,37 @@ class PTransform(WithTypeHints, HasDisplayData, Generic[InputT, OutputT]):
         return _hints_of_expand(function or self.expand, function is not None)
 
     def with_input_types(self, input_type_hint: Any) -> Self:
-        """Declares the type of the input's elements.
-
-        Args:
-            input_type_hint: A type or type hint.
-
-        Returns:
-            The transform itself.
-
-        Raises:
-            TypeError: If it is not a type hint.
-        """
+        """Declares the type of the input's elements; returns the transform itself."""
         super().with_input_types(checked_hint(input_type_hint))
         return self
 
     def with_output_types(self, type_hint: Any, **tagged_type_hints: Any) -> Self:
-        """Declares the type of the outputs' elements.
-
-        Args:
-            type_hint: A type or type hint for the main output.
-            tagged_type_hints: Likewise for tagged outputs.
-
-        Returns:
-            The transform itself.
-
-        Raises:
-            TypeError: If one is not a type hint.
-        """
+        """Declares the types of the main output's and tagged outputs' elements; returns the transform itself."""
         tagged = {tag: checked_hint(hint) for tag, hint in tagged_type_hints.items()}
         super().with_output_types(checked_hint(type_hint), **tagged)
         return self
 
     def with_resource_hints(self, **kwargs: Any) -> Self:
-        """Says what the machines that run the step should have; a runner may ignore it, and Spark's says so.
+        """Describes the machines that should run the step; returns the transform itself.
 
-        Args:
-            kwargs: See `penstock.transforms.resources.parse_resource_hints`.
-
-        Returns:
-            The transform itself.
-
-        Raises:
-            ValueError: If a hint is unknown, or its value makes no sense.
+        A runner may ignore the hints, and the Spark runner logs that it does. See
+        `penstock.transforms.resources.parse_resource_hints`.
         """
         self.get_resource_hints().update(parse_resource_hints(kwargs))
         return self
 
     def get_resource_hints(self) -> dict[str, bytes]:
-        """The resource hints so far, by Beam's names of them."""
+        """The resource hints so far, by Beam's names for them."""
         # Subclasses do not always call this class's constructor.
         hints: dict[str, bytes] = self.__dict__.setdefault("_resource_hints", {})
         return hints
 
     def type_check_inputs(self, pvalueish: Any) -> None:
-        """Checks the input's element types against the type hints.
-
-        Raises:
-            TypeCheckError: If they do not fit.
-        """
+        """Raises a `TypeCheckError` if the input's element types do not fit the type hints."""
         self._type_check(pvalueish, "input")
 
     def type_check_outputs(self, pvalueish: Any) -> None:
-        """Checks the output's element types against the type hints.
-
-        Raises:
-            TypeCheckError: If they do not fit.
-        """
+        """Raises a `TypeCheckError` if the output's element types do not fit the type hints."""
         self._type_check(pvalueish, "output")
 
     def _type_check(self, pvalueish: Any, side: str) -> None:
@@ -245,7 +204,7 @@ class PTransform(WithTypeHints, HasDisplayData, Generic[InputT, OutputT]):
             raise TransformError(
                 "Expecting a PCollection argument",
                 where=self._where(),
-                hint=f"this is a {type(pcoll).__name__}",
+                hint=f"apply it to a PCollection, not to a {type(pcoll).__name__}",
             )
 
     def __str__(self) -> str:
@@ -258,7 +217,7 @@ class PTransform(WithTypeHints, HasDisplayData, Generic[InputT, OutputT]):
         return f"{str(self)[:-1]} at {id(self):#x}>"
 
     def __rrshift__(self, label: str) -> Self:
-        # To the program it is the same transform: the one around it hands everything on.
+        # The program sees the same transform: the one around it passes everything on.
         return cast(Self, NamedPTransform(self, label))
 
     def __or__(self: Expands[SelfT, PartT], right: Expands[PartT, ResultT]) -> PTransform[SelfT, ResultT]:
@@ -277,7 +236,7 @@ class PTransform(WithTypeHints, HasDisplayData, Generic[InputT, OutputT]):
         return apply_to(self, left, label)
 
     def _extract_input_pvalues(self, pvalueish: Any) -> tuple[Any, Mapping[str, Any] | Sequence[Any]]:
-        """The input, and the values in it; transforms with inputs of another shape override this."""
+        """The input, and the values in it; transforms with other inputs override this."""
         return pvalueish, {
             str(tag): value for tag, value in get_named_nested_pvalues(pvalueish, as_inputs=True)
         }
@@ -285,9 +244,9 @@ class PTransform(WithTypeHints, HasDisplayData, Generic[InputT, OutputT]):
 
 @functools.lru_cache(maxsize=1024)
 def _hints_of_expand(expand: Callable[..., Any], is_method: bool) -> Any:
-    """The type hints in the annotations of an `expand`; ``Any`` where a PCollection's type has no parameter.
+    """The type hints in the annotations of an `expand`; ``Any`` for a PCollection without a type parameter.
 
-    Those of penstock's own transforms are for type checkers, which cannot see what is inferred here.
+    Annotations of penstock's own transforms are for type checkers, which cannot see what is inferred here.
     """
     if getattr(expand, "__module__", "").startswith("penstock."):
         return None
@@ -296,7 +255,7 @@ def _hints_of_expand(expand: Callable[..., Any], is_method: bool) -> Any:
 
 
 def checked_hint(hint: Any) -> Any:
-    """A type hint in the form that checks need; TypeError if it is none."""
+    """A type hint in the form that checks need; anything else raises a TypeError."""
     converted = native_type_compatibility.convert_to_beam_type(hint)
     typehints.validate_composite_type_param(converted, "Type hints for a PTransform")
     return converted
@@ -305,9 +264,7 @@ def checked_hint(hint: Any) -> Any:
 def get_named_nested_pvalues(pvalueish: Any, as_inputs: bool = False) -> Iterator[tuple[Any, Any]]:
     """The values in nested tuples, lists and dicts, each named by the keys on the way (Beam's name).
 
-    Args:
-        pvalueish: The nested value.
-        as_inputs: Whether anything counts, and a list as one plain value; else only pipeline values count.
+    By default only pipeline values count. With `as_inputs` every value counts, and a list is one value.
 
     >>> dict(get_named_nested_pvalues({"a": (1, 2), "b": 3}, as_inputs=True))
     {'a.0': 1, 'a.1': 2, 'b': 3}
@@ -341,12 +298,12 @@ class _ChainedPTransform(PTransform[Any, Any]):
 
 
 class NamedPTransform(PTransform[Any, Any]):
-    """A transform with the label that ``"label" >> transform`` gives it."""
+    """A transform with the label of ``"label" >> transform``."""
 
     def __init__(self, transform: PTransform[Any, Any], label: str) -> None:
         if not isinstance(label, str):
             raise TypeError(
-                three_parts(f"a label is a string, not {label!r}", hint="write 'label' >> transform")
+                three_parts(f"the label {label!r} is not a string", hint="write 'label' >> transform")
             )
         super().__init__(label)
         self.transform = transform
@@ -370,14 +327,14 @@ class NamedPTransform(PTransform[Any, Any]):
         return keeping_label
 
     def __setattr__(self, name: str, value: Any) -> None:
-        # Annotations are asked of the transform that is applied.
+        # The applied transform is the one that gives annotations.
         object.__setattr__(self.transform if name == "annotations" else self, name, value)
 
     def annotations(self) -> dict[str, str | bytes]:
         return self.transform.annotations()
 
     def with_resource_hints(self, **kwargs: Any) -> Any:
-        """Gives the hints to the transform inside."""
+        """Passes the hints on to the transform inside."""
         self.transform.with_resource_hints(**kwargs)
         return self
 
@@ -402,7 +359,7 @@ class _PTransformFnPTransform(PTransform[Any, Any]):
         return get_type_hints(self._fn).with_defaults(hints.strip_pcoll() if hints is not None else None)
 
     def expand(self, pcoll: Any) -> Any:
-        """Calls the function; one with a parameter ``type_hints`` gets the transform's type hints."""
+        """Calls the function; a parameter ``type_hints`` gets the transform's type hints."""
         try:
             wants_hints = "type_hints" in inspect.signature(self._fn).parameters
         except (TypeError, ValueError):
@@ -411,11 +368,11 @@ class _PTransformFnPTransform(PTransform[Any, Any]):
         return self._fn(pcoll, *args, **self._kwargs)
 
     def see_options(self, options: Any) -> None:
-        """Keeps long labels, which are the names of state, for pipelines that are compatible with Beam before 2.68."""
+        """Keeps long labels, which name state, for pipelines that are compatible with Beam before 2.68."""
         self._cuts_label = not options.is_compat_version_prior_to("2.68.0")
 
     def default_label(self) -> str:
-        """The function's name, with its first argument; a long one is cut."""
+        """The function's name with its first argument, shortened if it is long."""
         name = label_from_callable(self._fn)
         if not self._args:
             return name
@@ -429,13 +386,7 @@ class _PTransformFnPTransform(PTransform[Any, Any]):
 
 
 def ptransform_fn(fn: Callable[Concatenate[PartT, P], ResultT]) -> Callable[P, PTransform[PartT, ResultT]]:
-    """Makes a composite of a function from PCollection to PCollection (Beam's ``ptransform_fn``).
-
-    Args:
-        fn: The function; the input comes first, then the arguments.
-
-    Returns:
-        What makes the transform from the arguments.
+    """Turns a function of a PCollection and arguments into the constructor of a composite (Beam's ``ptransform_fn``).
 
     >>> @ptransform_fn
     ... def Twice(pcoll, label):
@@ -447,7 +398,7 @@ def ptransform_fn(fn: Callable[Concatenate[PartT, P], ResultT]) -> Callable[P, P
     @functools.wraps(fn)
     def make(*args: P.args, **kwargs: P.kwargs) -> PTransform[PartT, ResultT]:
         transform: PTransform[PartT, ResultT] = _PTransformFnPTransform(fn, *args, **kwargs)
-        # Hints from decorators below this one came along with `wraps`; those above it are set on `make` later.
+        # `wraps` copies the hints of decorators below this one; decorators above it set hints on `make` later.
         hints = get_type_hints(make)
         transform._set_type_hints(hints.with_defaults(transform.get_type_hints()))
         return transform
@@ -455,33 +406,26 @@ def ptransform_fn(fn: Callable[Concatenate[PartT, P], ResultT]) -> Callable[P, P
     try:
         make.__signature__ = inspect.signature(functools.partial(fn, None))  # type: ignore[attr-defined,arg-type]
     except (TypeError, ValueError):
-        # Such a function takes arguments all the same; only `help` shows less.
+        # Without a signature the function still takes arguments; only `help` shows less.
         return make
     return make
 
 
 def annotate_yaml(constructor: Callable[..., Any]) -> Callable[..., Any]:
-    """Returns its argument: there is no YAML form of transforms here (Beam's decorator)."""
+    """Returns its argument: transforms have no YAML form here (Beam's decorator)."""
     return constructor
 
 
 class PTransformWithSideInputs(PTransform[InputT, OutputT], Generic[InputT, OutputT]):
-    """A transform that runs a user's function with further arguments, which may be side inputs (Beam's name).
+    """A transform that runs a user's function with more arguments, which may be side inputs (Beam's name).
 
-    Args:
-        fn: The function object.
-        args: Further arguments; `penstock.pvalue.AsSideInput` values become side inputs.
-        kwargs: Likewise, by name.
-
-    Raises:
-        ValueError: If `fn` is a class where an instance belongs.
-        SideInputError: If an argument is a PCollection without a view around it.
+    `penstock.pvalue.AsSideInput` values among the arguments become side inputs.
     """
 
     def __init__(self, fn: Any, *args: Any, **kwargs: Any) -> None:
         if isinstance(fn, type) and issubclass(fn, WithTypeHints):
             what = f"Use {fn.__name__}() not {fn.__name__}"
-            raise ValueError(three_parts(what, where=here(), hint="make an instance"))
+            raise ValueError(three_parts(what, where=here(), hint="call the class to make an instance"))
         self.fn = self.make_fn(fn, bool(args or kwargs))
         super().__init__()
         for value in (*args, *kwargs.values()):
@@ -489,7 +433,7 @@ class PTransformWithSideInputs(PTransform[InputT, OutputT], Generic[InputT, Outp
                 raise SideInputError(
                     "PCollection used directly as side input argument",
                     where=self._where(),
-                    hint="specify AsIter(pcollection) or AsSingleton(pcollection) to say how it is used",
+                    hint="wrap it in AsIter(pcollection) or AsSingleton(pcollection) to say how it is used",
                 )
         self.raw_side_inputs = args, kwargs
         ordered = (*args, *(kwargs[name] for name in sorted(kwargs)))
@@ -500,22 +444,14 @@ class PTransformWithSideInputs(PTransform[InputT, OutputT], Generic[InputT, Outp
         self.kwargs: dict[str, Any] = dict(zip(sorted(kwargs), swapped[len(args) :], strict=True))
 
     def make_fn(self, fn: Any, has_side_inputs: bool) -> Any:
-        """The function object for what the user gave; subclasses wrap plain functions here."""
+        """The function object for the user's function; subclasses wrap plain functions here."""
         return fn
 
     def default_label(self) -> str:
-        """The class's name, and the function's in parentheses."""
         return f"{type(self).__name__}({self.fn.default_label()})"
 
     def with_input_types(self, input_type_hint: Any, *side_hints: Any, **side_keyword_hints: Any) -> Any:
-        """Declares the types of the input's elements and of the further arguments.
-
-        Returns:
-            The transform itself.
-
-        Raises:
-            TypeError: If one is not a type hint.
-        """
+        """Declares the types of the elements and of the arguments; returns the transform itself."""
         args = [checked_hint(hint) for hint in (input_type_hint, *side_hints)]
         kwargs = {name: checked_hint(hint) for name, hint in side_keyword_hints.items()}
         return WithTypeHints.with_input_types(self, *args, **kwargs)
@@ -524,11 +460,6 @@ class PTransformWithSideInputs(PTransform[InputT, OutputT], Generic[InputT, Outp
         raise NotImplementedError
 
     def type_check_inputs(self, pvalueish: Any) -> None:
-        """Checks the types of the elements and of the further arguments against the type hints.
-
-        Raises:
-            TypeCheckError: If they do not fit.
-        """
         input_types = self.get_type_hints().input_types
         if not input_types or not isinstance(pvalueish, pvalue.PCollection):
             return

@@ -1,6 +1,6 @@
-"""The values a pipeline is written with: PCollections, their tagged outputs, side-input views, and rows.
+"""The values of a pipeline's program: PCollections, their tagged outputs, and side-input views.
 
-None of these hold data. They say which step makes what, and the runner makes it.
+They hold no data. They say which step makes what, and the runner makes it.
 """
 
 from __future__ import annotations
@@ -27,13 +27,12 @@ ElementT_co = TypeVar("ElementT_co", covariant=True, default=Any)
 
 
 class PValue:
-    """Something a transform takes or gives (Beam's ``PValue``).
+    """An input or output of a transform (Beam's ``PValue``).
 
     Attributes:
-        pipeline: The pipeline it belongs to.
-        tag: The tag of the output it is; None for a main output.
-        element_type: The type hint of its elements, None where not yet known.
-        producer: The applied transform it comes out of; set when the transform is applied.
+        tag: The tag of the output; None for a main output.
+        element_type: The type hint of its elements; None if it is unknown so far.
+        producer: The applied transform that makes it; set when the transform is applied.
         is_bounded: Whether it ends.
     """
 
@@ -60,12 +59,7 @@ class PValue:
         return f"<{self} at {id(self):#x}>"
 
     def apply(self, *arguments: Any, **keywords: Any) -> Any:
-        """Applies a transform to this value (the long form of ``value | transform``).
-
-        Args:
-            arguments: The transform, then, optionally, a label.
-            keywords: Passed on to `penstock.pipeline.Pipeline.apply`.
-        """
+        """Applies a transform, which a label may follow, to this value (the long form of ``value | transform``)."""
         transform, *rest = arguments
         return self.pipeline.apply(transform, self, *rest, **keywords)
 
@@ -77,7 +71,7 @@ class PValue:
 class PCollection(PValue, WithElements, Generic[ElementT_co]):
     """A collection of elements, bounded or not, that a pipeline computes (Beam's ``PCollection``).
 
-    Equality is identity. It cannot be iterated: it has no elements before the pipeline runs.
+    Equality is identity. It cannot be iterated, because it has no elements before the pipeline runs.
     """
 
     @property
@@ -87,39 +81,38 @@ class PCollection(PValue, WithElements, Generic[ElementT_co]):
             producer = self.producer
             if producer is None or producer.transform is None:
                 raise ValueError(
-                    three_parts("this PCollection is not the output of any transform yet", where=str(self))
+                    three_parts(
+                        "this PCollection is not the output of any transform yet",
+                        where=str(self),
+                        hint="apply a transform first",
+                    )
                 )
             self._windowing = producer.transform.get_windowing(producer.inputs)
         return self._windowing
 
-    if not TYPE_CHECKING:  # To a type checker it is simply nothing that can be iterated.
+    if not TYPE_CHECKING:  # A type checker must see that it is not iterable.
 
         def __iter__(self) -> Iterator[Any]:
             raise TypeError(
                 three_parts(
                     "a PCollection cannot be iterated: it has no elements before the pipeline runs",
                     where=f"at {self}",
-                    hint="apply a transform with `|`, or hand it to one as a side input, e.g. AsIter(pcoll)",
+                    hint="apply a transform with `|`, or pass it as a side input, e.g. AsIter(pcoll)",
                 )
             )
 
     def __reduce_ex__(self, _protocol: Any) -> tuple[Any, ...]:
-        # Closures pick PCollections up by accident; the workers get a stand-in that is good for nothing.
+        # Closures capture PCollections by accident; workers get a placeholder without any use.
         return _PickledPCollection, ()
 
     @staticmethod
     def from_(pcoll: PValue, is_bounded: bool | None = None) -> PCollection[Any]:
-        """A new PCollection in the same pipeline as `pcoll`.
-
-        Args:
-            pcoll: Where pipeline and boundedness come from.
-            is_bounded: Overrides the boundedness.
-        """
+        """A new PCollection in the pipeline of `pcoll`, and bounded like it unless `is_bounded` says otherwise."""
         return PCollection(pcoll.pipeline, is_bounded=pcoll.is_bounded if is_bounded is None else is_bounded)
 
 
 class _PickledPCollection:
-    """What is left of a PCollection that was pickled."""
+    """Replaces a PCollection in pickles."""
 
 
 class PBegin(PValue, WithoutElements):
@@ -127,17 +120,15 @@ class PBegin(PValue, WithoutElements):
 
 
 class PDone(PValue, WithoutElements):
-    """The output of a transform that gives nothing (Beam's ``PDone``)."""
+    """The output of a transform without results (Beam's ``PDone``)."""
 
 
 class DoOutputsTuple:
-    """The outputs of a ``ParDo`` that was applied with ``with_outputs`` (Beam's ``DoOutputsTuple``).
+    """The outputs of a ``ParDo`` with ``with_outputs`` (Beam's ``DoOutputsTuple``).
 
-    Outputs are read by attribute (``result.errors``), by item (``result["errors"]``), or by unpacking: the
-    main output first if it has a tag, then the declared tags in order.
-
-    Raises:
-        ValueError: On access, if the tag was not declared and unknown tags are not allowed.
+    Read an output by attribute (``result.errors``), by item (``result["errors"]``), or by unpacking: the main output
+    first if it has a tag, then the declared tags in order. An undeclared tag raises a ValueError, unless unknown tags
+    are allowed.
     """
 
     producer: AppliedPTransform | None
@@ -168,7 +159,7 @@ class DoOutputsTuple:
             yield self[tag]
 
     def __getattr__(self, tag: str) -> PCollection[Any]:
-        # Names that Python itself asks for, e.g. while copying, are not tags.
+        # Python itself looks up such names, for example to copy an object.
         if tag.startswith("_"):
             raise AttributeError(tag)
         return self[tag]
@@ -191,11 +182,15 @@ class DoOutputsTuple:
         return self._pcolls[tag]
 
     def _output(self, tag: str | None) -> PCollection[Any]:
-        """Makes the PCollection of a tag, and notes it as an output of the step."""
+        """Makes the PCollection of a tag, and records it as an output of the step."""
         producer = self.producer
         if producer is None:
             raise ValueError(
-                three_parts("the outputs are not there before the transform is applied", where=repr(self))
+                three_parts(
+                    "the outputs do not exist before the transform is applied",
+                    where=repr(self),
+                    hint="apply the transform first",
+                )
             )
         hints = self._transform.get_type_hints().tagged_output_types() if tag is not None else {}
         pcoll: PCollection[Any] = PCollection(
@@ -210,12 +205,7 @@ class DoOutputsTuple:
 
 
 class AsSideInput:
-    """A PCollection handed to another step as a whole, one view per window; use a subclass (Beam's name).
-
-    Raises:
-        TypeError: If it is something else.
-        RuntimeError: If it is in session windows.
-    """
+    """A whole PCollection as an argument of another step, one view per window; use a subclass (Beam's name)."""
 
     view = ""
 
@@ -227,7 +217,7 @@ class AsSideInput:
                     hint="pass plain values as ordinary arguments",
                 )
             )
-        # Refuses side inputs in session windows, to which no window of a main input corresponds.
+        # Refuses side inputs in session windows: no window of a main input corresponds to a session.
         default_window_mapping_fn(pcoll.windowing.windowfn)
         self.pvalue = pcoll
 
@@ -236,7 +226,7 @@ class AsSideInput:
 
     @property
     def default(self) -> tuple[Any, ...]:
-        """The value of an empty PCollection as a 1-tuple; () if there is none."""
+        """The value of an empty PCollection as a 1-tuple; () without a default."""
         return ()
 
     @property
@@ -255,12 +245,8 @@ _NO_DEFAULT = object()
 class AsSingleton(AsSideInput):
     """The one element of a PCollection, per window (Beam's ``AsSingleton``).
 
-    An empty PCollection gives `default_value`, or an `EmptySideInput` if there is no default. More than one
-    element is an error at run time.
-
-    Args:
-        pcoll: The PCollection.
-        default_value: What an empty PCollection gives.
+    An empty PCollection gives `default_value`, or an `EmptySideInput` without a default. More than one element is an
+    error at run time.
     """
 
     view = "singleton"
@@ -272,12 +258,10 @@ class AsSingleton(AsSideInput):
 
     @property
     def default(self) -> tuple[Any, ...]:
-        """The default value as a 1-tuple; () if there is none."""
         return () if self.default_value is _NO_DEFAULT else (self.default_value,)
 
     @property
     def element_type(self) -> Any:
-        """The PCollection's own element type."""
         return self.pvalue.element_type
 
 
@@ -288,7 +272,6 @@ class AsIter(AsSideInput):
 
     @property
     def element_type(self) -> Any:
-        """An iterable of the PCollection's element type."""
         return typehints.Iterable[self.pvalue.element_type or typehints.Any]
 
 
@@ -310,9 +293,8 @@ class AsMultiMap(AsSideInput):
     view = "multimap"
 
     def requires_keyed_input(self) -> bool:
-        """Always true: the elements are pairs."""
         return True
 
 
 class EmptySideInput:
-    """What an `AsSingleton` without default gives for an empty PCollection (Beam's ``EmptySideInput``)."""
+    """What an `AsSingleton` without a default gives for an empty PCollection (Beam's ``EmptySideInput``)."""

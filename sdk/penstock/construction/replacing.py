@@ -16,12 +16,7 @@ if TYPE_CHECKING:
 def replace_all(pipeline: Pipeline, overrides: Sequence[PTransformOverride]) -> None:
     """Replaces every applied transform that an override matches, one override after the other.
 
-    Args:
-        pipeline: The pipeline.
-        overrides: What to replace by what; a replacement has outputs with the tags of the replaced transform.
-
-    Raises:
-        RuntimeError: If a transform still matches afterwards.
+    A replacement has outputs with the tags of the replaced transform.
     """
     for override in overrides:
         replaced: dict[int, Any] = {}
@@ -67,7 +62,7 @@ def _replace(
     finally:
         pipeline._stack.pop()
     for tag, value in old.outputs.items():
-        # An output that nobody reads need not be replaced; the graph refuses steps that read what is gone.
+        # An unread output needs no replacement; the graph refuses steps that read a missing one.
         if tag not in new.outputs:
             continue
         replaced[id(value)] = new.outputs[tag]
@@ -76,7 +71,7 @@ def _replace(
 
 
 def _reconnect(node: AppliedPTransform, replaced: dict[int, Any]) -> None:
-    """Has a node read from, and give, what replaces the outputs."""
+    """Lets a node read and give the replacements of outputs."""
     node.main_inputs = {name: replaced.get(id(value), value) for name, value in node.main_inputs.items()}
     node.outputs = {tag: replaced.get(id(value), value) for tag, value in node.outputs.items()}
     for side in node.side_inputs:

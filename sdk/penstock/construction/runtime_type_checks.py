@@ -1,4 +1,4 @@
-"""Type hints checked while a pipeline runs: what is put around DoFns and CombineFns if the options ask for it."""
+"""Wraps DoFns and CombineFns so that they check type hints while a pipeline runs, if the options ask for it."""
 
 from __future__ import annotations
 
@@ -24,15 +24,10 @@ _SAMPLE_EVERY = 100
 def with_checks(
     primitive: graph.Primitive, hints: IOTypeHints, label: str, sampled: bool = False
 ) -> graph.Primitive:
-    """A primitive whose user code is checked against type hints; itself where there is nothing to check.
+    """A primitive whose user code is checked against the transform's type hints, or the primitive itself.
 
-    DoFns that work on whole batches stay as they are: what an array or a table holds has the type of its elements.
-
-    Args:
-        primitive: What a transform does.
-        hints: The transform's type hints.
-        label: The step, for errors.
-        sampled: Whether only the first of every hundred elements is checked.
+    If `sampled`, only the first of every hundred elements is checked. DoFns on whole batches stay unchanged: arrays and
+    tables already have the types of their elements.
     """
     every = _SAMPLE_EVERY if sampled else 1
     match primitive:
@@ -48,7 +43,7 @@ def with_checks(
 
 
 class _Sample:
-    """Tells which elements are looked at: every so many, the first one first."""
+    """Selects the elements to check: one of every `every`, beginning with the first."""
 
     def __init__(self, every: int) -> None:
         self.every = every
@@ -63,14 +58,7 @@ class _Sample:
 
 
 class CheckedDoFn(DoFn):
-    """A DoFn around another one, which checks what goes into ``process`` and what comes out of it.
-
-    Args:
-        dofn: The DoFn inside.
-        hints: The type hints of the transform that runs it.
-        label: The step, for errors.
-        every: How many elements there are for one that is checked.
-    """
+    """Wraps a DoFn, and checks the inputs and outputs of its ``process``."""
 
     def __init__(self, dofn: DoFn, hints: IOTypeHints, label: str, every: int) -> None:
         super().__init__()
@@ -83,7 +71,7 @@ class CheckedDoFn(DoFn):
         output = hints.simple_output_type(label)
         declared = [(None, output), *hints.tagged_output_types().items()]
         self._outputs = {tag: hint for tag, hint in declared if not _is_any(hint)}
-        # The runner looks at the methods of this object, so those that do nothing inside must not show here.
+        # The runner looks at the methods of this object: it must not have methods that do nothing in the DoFn inside.
         signature = signature_of(dofn)
         for name in ("setup", "start_bundle", "teardown"):
             if getattr(signature, name):
@@ -105,7 +93,7 @@ class CheckedDoFn(DoFn):
         return self.dofn.process_signature()
 
     def timer_owner(self) -> Any:
-        """The DoFn inside, whose timers give what they give unchecked."""
+        """The DoFn inside, whose timers' outputs are not checked."""
         return self.dofn.timer_owner()
 
     def infer_output_type(self, input_type: Any) -> Any:
@@ -115,7 +103,7 @@ class CheckedDoFn(DoFn):
         return self.dofn.get_type_hints()
 
     def process(self, *args: Any, **kwargs: Any) -> Any:
-        """What the DoFn inside gives; TypeCheckError where a value is not what its hint says."""
+        """The results of the DoFn inside; a TypeCheckError if a value does not fit its hint."""
         if not self._sample.takes():
             return self.dofn.process(*args, **kwargs)
         for position, name, hint in self._inputs:
@@ -124,7 +112,7 @@ class CheckedDoFn(DoFn):
             elif name in kwargs:
                 self._check_argument(name, hint, kwargs[name])
         results = self.dofn.process(*args, **kwargs)
-        # What is not an iterable of elements, the runner refuses.
+        # The runner refuses results that are not an iterable of elements.
         if not self._outputs or not isinstance(results, Iterable) or isinstance(results, (str, bytes, dict)):
             return results
         return self._checked(results)
@@ -156,14 +144,7 @@ class CheckedDoFn(DoFn):
 
 
 class CheckedCombineFn(CombineFn):
-    """A CombineFn around another one, which checks what is added and what comes out.
-
-    Args:
-        fn: The CombineFn inside.
-        hints: The type hints of the transform, whose elements are pairs.
-        label: The step, for errors.
-        every: How many values there are for one that is checked.
-    """
+    """Wraps a CombineFn, and checks its inputs and results. The transform's type hints describe pairs."""
 
     def __init__(self, fn: CombineFn, hints: IOTypeHints, label: str, every: int) -> None:
         super().__init__()
@@ -182,7 +163,7 @@ class CheckedCombineFn(CombineFn):
         return self.fn.create_accumulator(*args, **kwargs)
 
     def add_input(self, mutable_accumulator: Any, element: Any, *args: Any, **kwargs: Any) -> Any:
-        # What stands for no value, where a result of nothing is asked for, is none of the user's.
+        # `NoValue`, which yields the result for no values, is not a value of the user.
         if self._input is not None and not isinstance(element, NoValue) and self._sample.takes():
             self._check("Type-hint for argument: 'element' violated", self._input, element)
         return self.fn.add_input(mutable_accumulator, element, *args, **kwargs)
@@ -216,7 +197,7 @@ class CheckedCombineFn(CombineFn):
 
 
 def _input_checks(function: Callable[..., Any], hints: IOTypeHints) -> list[tuple[int, str, Any]]:
-    """The position, the name and the hint of each argument that is checked: elements and side inputs.
+    """The position, name and hint of each argument to check: elements and side inputs.
 
     The runner's own arguments, such as a window, need no check.
     """
@@ -227,7 +208,7 @@ def _input_checks(function: Callable[..., Any], hints: IOTypeHints) -> list[tupl
     try:
         parameters = list(inspect.signature(function).parameters.values())
     except (TypeError, ValueError):
-        # A built-in function that does not tell its parameters takes the element first.
+        # A built-in function without a signature takes the element first.
         return [(0, "element", args[0])] if args and not _is_any(args[0]) else []
     return [
         (position, parameter.name, bound[parameter.name])
@@ -249,7 +230,7 @@ def _is_any(hint: Any) -> bool:
 
 
 def _violation(what: str, hint: Any, value: Any) -> str | None:
-    """How a value violates a hint, in words that show types, but not values; None if it does not."""
+    """How a value violates a hint, in terms of types but not values; None if it fits."""
     reason = typehints.mismatch(hint, value)
     if reason is None:
         return None
@@ -259,7 +240,7 @@ def _violation(what: str, hint: Any, value: Any) -> str | None:
 
 
 def _output_violation(hint: Any, value: Any) -> str | None:
-    """How an output violates a hint, where every element is checked: Beam has other words for it then."""
+    """How an output violates a hint if every element is checked: Beam uses other words then."""
     reason = typehints.mismatch(hint, value)
     if reason is None or typehints.is_composite(hint):
         return reason

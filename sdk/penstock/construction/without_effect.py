@@ -1,4 +1,4 @@
-"""Options of Beam's that this runner cannot follow: those that it refuses, and those that change no result."""
+"""Beam's options that this runner cannot follow: the ones that it refuses, and the ones that change no result."""
 
 from __future__ import annotations
 
@@ -20,7 +20,7 @@ _ASSERT = "check the result with assert_that"
 
 REFUSED: Mapping[str, str] = {
     "beam_plugins": "import the module where a DoFn is set up",
-    "dry_run": "explain() tells what a run would do",
+    "dry_run": "call explain(), which says what a run would do",
     "extra_packages": _SPARK_SENDS,
     "files_to_stage": _SPARK_SENDS,
     "gbek": "switch Spark's own encryption on, --spark_conf=spark.io.encryption.enabled=true",
@@ -29,25 +29,22 @@ REFUSED: Mapping[str, str] = {
     "requirements_file": _SPARK_SENDS,
     "setup_file": _SPARK_SENDS,
 }
-"""By option, what to do instead: a program that relies on one would fail later, or pass without its check."""
+"""What to do instead of each option: a program that relies on one would fail later, or pass without its check."""
 
 NO_EFFECT: Mapping[str, str] = {
     "save_main_session": "functions of the main program are always sent by value",
     "streaming": "a pipeline with unbounded input is a stream, and --mode says how it runs",
 }
-"""By option, why it changes nothing: a program means the same without it. A run that has one logs a warning, as
-`penstock.options.given` does for those that the parser knows to have no effect."""
+"""Why each option changes nothing: a program means the same without it. A run with one logs a warning, as
+`penstock.options.given` does for options that the parser knows to have no effect."""
 
 
 def refusals(given: Mapping[str, Any]) -> list[str]:
-    """An error for each refused option.
+    """An error for each refused option among the options that differ from their defaults.
 
-    Args:
-        given: The options that differ from their defaults, by name.
-
-    >>> print(*refusals({"dry_run": True}))
-    the option dry_run is refused: this runner cannot follow it
-      hint: explain() tells what a run would do
+    >>> print(*refusals({"extra_packages": ["a.zip"]}))
+    the option extra_packages is refused: this runner cannot follow it
+      hint: send files with spark-submit --py-files, or install them where the workers are; see docs/running.md
     """
     return [
         three_parts(f"the option {name} is refused: this runner cannot follow it", hint=REFUSED[name])
@@ -64,11 +61,7 @@ def warn_of_no_effect(given: Mapping[str, Any]) -> None:
 
 
 def warn_of_hints(steps: Iterable[Step]) -> None:
-    """Logs one warning if steps have resource hints.
-
-    Args:
-        steps: Those of a pipeline that is about to run.
-    """
+    """Logs one warning if steps of a pipeline that is about to run have resource hints."""
     hinted = [step.label for step in steps if step.resource_hints]
     if hinted:
         _LOGGER.warning(

@@ -1,4 +1,4 @@
-"""The drawing of a recording, as SVG: the style of the literature, so that a figure of it can be held beside."""
+"""The drawing of a recording, as SVG, in the style of the literature, so that the two can be compared."""
 
 from __future__ import annotations
 
@@ -18,7 +18,7 @@ from penstock.figures.style import STYLE
 from penstock.machines.records import MIN_MICROS
 
 EVENT_AXIS_HEIGHT = 40.0
-"""How much room the labels and the name of event time take below the last panel."""
+"""The height of the labels and the name of event time below the last panel."""
 
 _KEY_LENGTH_MAX = 60
 
@@ -67,7 +67,7 @@ def _name(name: str, unit: str, after: str = "") -> str:
 
 
 def end_of_reading(panel: Panel, from_micros: int) -> str:
-    """In a batch, the line above which all input is read."""
+    """The line above which a batch has read all input."""
     y = panel.clocks.place(from_micros)
     return element(
         "path",
@@ -77,7 +77,7 @@ def end_of_reading(panel: Panel, from_micros: int) -> str:
 
 
 def words_for_end_of_reading(panel: Panel, from_micros: int) -> str:
-    """What that line means, below it where there is room; else nothing."""
+    """The text for that line, below it if there is room; otherwise nothing."""
     area, y, text = panel.area, panel.clocks.place(from_micros), "all input is read"
     width = text_width(text, LABEL_SIZE)
     first, last = area.left + 4, area.right - 4 - width
@@ -92,14 +92,14 @@ _IDEAL_MIN = 40.0
 _HALF = 2.0
 _BIT = 12.0
 _STEP_MIN = 0.5
-"""Steps that are shorter than that are drawn with the next one."""
+"""Shorter steps are drawn together with the next one."""
 
 
 def ideal_line(panel: Panel, timeline: Timeline) -> str | None:
-    """The line on which event time is processing time, as a path; None where hardly any of it is visible."""
+    """The line on which event time equals processing time, as a path; None if hardly any of it is visible."""
     events, clocks = panel.events, panel.clocks
-    low = max(events.moment(events.low_edge), clocks.moment(clocks.low_edge))
-    high = min(events.moment(events.high_edge), clocks.moment(clocks.high_edge))
+    low = max(events.time_at(events.low_edge), clocks.time_at(clocks.low_edge))
+    high = min(events.time_at(events.high_edge), clocks.time_at(clocks.high_edge))
     recording = timeline.recording
     is_empty = not recording.inputs and not recording.panes
     if (
@@ -114,7 +114,7 @@ def ideal_line(panel: Panel, timeline: Timeline) -> str | None:
 
 
 def watermark_line(panel: Panel, timeline: Timeline) -> list[tuple[float, float, float, float]]:
-    """The actual watermark as straight pieces, each from one point to another, in order of time."""
+    """The actual watermark as straight pieces from point to point, in order of time."""
     if timeline.sweep is not None:
         low, high = map(panel.clocks.place, timeline.sweep)
         return [(panel.area.left, low, panel.area.right, high)]
@@ -141,7 +141,7 @@ def _is_inside(events: Scale, x: float) -> bool:
 
 
 def watermark_marks(panel: Panel, pieces: list[tuple[float, float, float, float]]) -> Iterator[str]:
-    """The actual watermark, and an arrow wherever it leaves the drawing."""
+    """The actual watermark, with an arrow where it leaves the drawing."""
     path, end = "", None
     for left, low, right, high in pieces:
         path += "" if (left, low) == end else f"M{number_text(left)} {number_text(low)}"
@@ -161,7 +161,7 @@ def watermark_marks(panel: Panel, pieces: list[tuple[float, float, float, float]
 
 
 def areas_of(pieces: list[tuple[float, float, float, float]]) -> Iterator[Area]:
-    """The areas that lines take; slanted ones bit by bit."""
+    """The areas that lines cover; slanted lines in small pieces."""
     for left, low, right, high in pieces:
         count = 1 if left == right or low == high else ceil((right - left) / _BIT)
         for number in range(count):
@@ -176,7 +176,7 @@ _MODES = {"batch": "In batch", "micro_batch": "In micro-batches", "streaming": "
 
 
 def description(layout: Layout, recording: Recording) -> str:
-    """What a drawing shows: how many elements there are, and which panes came when."""
+    """What a drawing shows: the number of elements, and which panes came when."""
     count, panes = len(recording.inputs), recording.panes
     texts = [f"{_MODES.get(recording.mode, recording.mode)}: {_counted(count, 'element')}"]
     dropped = sum(each.is_dropped for each in recording.inputs)
@@ -195,18 +195,15 @@ def _counted(count: int, noun: str) -> str:
 
 
 MARKS_MAX = 1000
-"""So many elements, and so many panes, are drawn."""
+"""The maximum number of elements and of panes in a drawing."""
 
 
 def draw(recording: Recording) -> str:
-    """A drawing of a recording: event time across, processing time up.
+    """A drawing of a recording as a complete ``<svg>`` element: event time across, processing time up.
 
-    Elements are circles with their values; panes are rectangles over the span of their window, with their value at
-    the upper edge, which lies at the moment they came; the solid line is the watermark, the dashed one what it would
-    be if everything arrived at once. Several keys have a panel each.
-
-    Returns:
-        An ``<svg>`` element that is complete in itself: with its style, for light and dark, and a description.
+    Elements are circles with their values. Panes are rectangles over the span of their window; their value stands at
+    the upper edge, which marks the time of the firing. The solid line is the watermark; the dashed one is the
+    watermark if everything arrived at once. Several keys have a panel each. The style works in light and dark.
 
     >>> from penstock.machines.recorder import RecordedInput
     >>> draw(Recording("one element", (RecordedInput(3_000_000, 5_000_000, "", "7"),), (), ()))[:38]
@@ -277,7 +274,7 @@ def _upper_edge(panel: Panel, box: PaneBox) -> Area:
 
 
 def _sentences(recording: Recording, layout: Layout) -> list[str]:
-    """What is not in the drawing."""
+    """What the drawing leaves out."""
     sentences = []
     if not recording.inputs and not recording.panes:
         sentences.append("Nothing was recorded.")
@@ -287,5 +284,5 @@ def _sentences(recording: Recording, layout: Layout) -> list[str]:
     if layout.keys_left_out:
         sentences.append(f"Of {KEYS_MAX + layout.keys_left_out} keys, {KEYS_MAX} are drawn.")
     if not recording.is_complete:
-        sentences.append("There was more than the recording could take: this is the beginning.")
+        sentences.append("The recording was full: this is the beginning.")
     return sentences

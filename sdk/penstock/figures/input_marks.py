@@ -20,16 +20,16 @@ CROWD_RADIUS = 2.2
 _RING_GAP = 3.0
 _BESIDE_MAX = 14
 _CLOSE = 0.8
-"""Circles may overlap a little: values stay legible where the centres are so many of their radii apart."""
+"""The distance of two centres at which values stay legible, as a share of the radii: circles may overlap a little."""
 
 _FEW = 60
-"""So many elements of one key may be circles with values."""
+"""The maximum number of elements of one key that are circles with values."""
 
 
 def is_late(each: RecordedInput, timeline: Timeline) -> bool:
-    """Whether the watermark had passed an element's event time when it arrived; only a stream has such a watermark.
+    """Whether the watermark of a stream had passed an element's event time when it arrived.
 
-    At one instant elements come first.
+    At one processing time elements come first.
     """
     recording = timeline.recording
     if recording.mode != "streaming":
@@ -44,7 +44,7 @@ def are_many(inputs: Sequence[RecordedInput]) -> bool:
 
 
 def crowd(layout: Layout, panel: Panel, timeline: Timeline, inputs: Sequence[RecordedInput]) -> Iterator[str]:
-    """The elements of one key, where they are many: as small dots, late ones open; values find room above them."""
+    """Many elements of one key: as small dots, late ones as open circles, so that values find room above them."""
     for each in inputs:
         late = is_late(each, timeline)
         class_ = "ring" if late else "input gone" if each.is_dropped else "dot"
@@ -55,32 +55,23 @@ def crowd(layout: Layout, panel: Panel, timeline: Timeline, inputs: Sequence[Rec
 
 @dataclass(frozen=True)
 class Placed:
-    """An element of which there are few, where it is drawn.
-
-    Attributes:
-        input: The element.
-        x: Where its centre is.
-        y: Likewise, downwards.
-        radius: That of its circle; that of a dot where the value stands beside it.
-        outer: The radius of all of its mark.
-        late: Whether it is late.
-    """
+    """One of a few elements, and its place in the drawing."""
 
     input: RecordedInput
     x: float
     y: float
-    radius: float
-    outer: float
+    radius: float  # The radius of its circle, or of its dot if the value stands beside it.
+    outer: float  # The radius of its whole mark.
     late: bool
 
     @property
     def is_dot(self) -> bool:
-        """Whether there was no room for a circle with the value inside."""
+        """Whether a circle with the value inside did not fit."""
         return self.radius == DOT_RADIUS
 
 
 def placed(panel: Panel, timeline: Timeline, inputs: Sequence[RecordedInput]) -> list[Placed]:
-    """The elements of one key: circles with the value inside, and dots where there is no room for one."""
+    """The elements of one key: circles with the value inside, or dots where a circle does not fit."""
     found: list[Placed] = []
     for each in inputs:
         x, y = panel.events.place(each.event_micros), panel.clocks.place(each.clock_micros)
@@ -97,7 +88,7 @@ def placed(panel: Panel, timeline: Timeline, inputs: Sequence[RecordedInput]) ->
 
 
 def circles(layout: Layout, panel: Panel, found: Sequence[Placed]) -> Iterator[str]:
-    """The marks of elements that `placed` has found a place for."""
+    """The marks of elements with a place."""
     for each in found:
         panel.room.take(
             Area(each.x - each.outer, each.y - each.outer, each.x + each.outer, each.y + each.outer)
@@ -136,7 +127,7 @@ def _circle(layout: Layout, each: RecordedInput, x: float, y: float, radius: flo
 
 
 def cross(x: float, y: float, radius: float) -> str:
-    """Two strokes through the circle that leave its value legible."""
+    """Two strokes through a circle that leave its value legible."""
     inner, outer = radius * 0.55, radius * 1.0 + 1.5
     strokes = []
     for right in (-1, 1):

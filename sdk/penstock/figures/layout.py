@@ -1,4 +1,4 @@
-"""Where the parts of a drawing are: a panel for each key, one above the other, and the axes they share."""
+"""The layout of a drawing: a panel for each key, one above the other, with common axes."""
 
 from __future__ import annotations
 
@@ -27,67 +27,55 @@ from penstock.utils.windowed_value import PaneInfoTiming
 T = TypeVar("T")
 
 _CUT = 20
-"""Windows that are so many times longer than all the input together are not shown whole."""
+"""Windows that are longer than the whole input by this factor are not shown completely."""
 
 
 @dataclass(frozen=True)
 class Scale:
     """One axis of a drawing.
 
-    Attributes:
-        low_micros: The earliest moment that must be in the drawing.
-        high_micros: The latest one.
-        low_place: Where the earliest is.
-        high_place: Where the latest is.
-        low_edge: Where the axis begins, before the earliest moment; what is earlier is there as well.
-        high_edge: Where it ends.
-
     >>> scale = Scale(0, 100, 10.0, 110.0, low_edge=0.0, high_edge=120.0)
-    >>> scale.place(50), scale.place(-1000), scale.moment(60.0)
+    >>> scale.place(50), scale.place(-1000), scale.time_at(60.0)
     (60.0, 0.0, 50)
     """
 
-    low_micros: int
+    low_micros: int  # The earliest time that must be in the drawing.
     high_micros: int
-    low_place: float
+    low_place: float  # The place of the earliest time.
     high_place: float
-    low_edge: float
+    low_edge: float  # The beginning of the axis, which is also the place of all earlier times.
     high_edge: float
 
     def place(self, micros: int) -> float:
-        """Where a moment is."""
+        """The place of a time."""
         share = (micros - self.low_micros) / (self.high_micros - self.low_micros)
         place = self.low_place + share * (self.high_place - self.low_place)
         return min(max(place, min(self.low_edge, self.high_edge)), max(self.low_edge, self.high_edge))
 
-    def moment(self, place: float) -> int:
+    def time_at(self, place: float) -> int:
         """The moment that is at a place, to about a microsecond."""
         share = (place - self.low_place) / (self.high_place - self.low_place)
         return self.low_micros + round(share * (self.high_micros - self.low_micros))
 
 
 def is_finite(micros: int) -> bool:
-    """Whether a moment is not at the beginning or the end of time.
-
-    >>> is_finite(0), is_finite(MAX_MICROS)
-    (True, False)
-    """
+    """Whether a time is neither the beginning nor the end of time."""
     return MIN_MICROS < micros < MAX_MICROS
 
 
-def extent(moments: Iterable[int]) -> tuple[int, int]:
-    """The earliest and the latest of the finite moments, always apart: around zero if there are none.
+def extent(times: Iterable[int]) -> tuple[int, int]:
+    """The earliest and the latest of the finite times, never equal; around zero without finite times.
 
     >>> extent([5, 1, MAX_MICROS]), extent([3]), extent([])
     ((1, 5), (-999997, 1000003), (-1000000, 1000000))
     """
-    finite = [micros for micros in moments if is_finite(micros)] or [0]
+    finite = [micros for micros in times if is_finite(micros)] or [0]
     low, high = min(finite), max(finite)
     return (low, high) if low < high else (low - 1_000_000, high + 1_000_000)
 
 
 def event_extent(recording: Recording) -> tuple[int, int]:
-    """How far event time reaches: over all inputs and, unless they are very much longer, all windows."""
+    """The range of event time: all inputs and, unless they are very much longer, all windows."""
     inputs = [each.event_micros for each in recording.inputs if is_finite(each.event_micros)]
     bounds = [micros for pane in recording.panes for micros in (pane.start_micros, pane.end_micros)]
     low, high = extent([*inputs, *bounds])
@@ -98,7 +86,7 @@ def event_extent(recording: Recording) -> tuple[int, int]:
 
 
 def clock_extent(recording: Recording) -> tuple[int, int]:
-    """How far processing time reaches."""
+    """The range of processing time."""
     return extent(
         [
             *(each.clock_micros for each in recording.inputs),
@@ -111,7 +99,7 @@ def clock_extent(recording: Recording) -> tuple[int, int]:
 _BAND_SHARE_MAX = 1.2
 _STAIR_SHARE = 0.035
 STEP_SHARE = 0.09
-"""The processing time between two panes of a batch whose windows overlap, as a share of that of all input."""
+"""The processing time between two panes of a batch whose windows overlap, as a share of the input's."""
 
 _STAIR_MICROS = 250_000
 _STEP_MICROS = 450_000
@@ -119,25 +107,19 @@ _STEP_MICROS = 450_000
 
 @dataclass(frozen=True)
 class Timeline:
-    """A recording as it is drawn.
-
-    Attributes:
-        recording: The recording; all its processing times are finite.
-        read_micros: In a batch, the processing time at which all input is read; None in other modes.
-        sweep: In a batch, the processing times from which and until which the watermark goes from the beginning to the
-            end of time; None in other modes.
-    """
+    """A recording as it is drawn: all its processing times are finite."""
 
     recording: Recording
-    read_micros: int | None = None
+    read_micros: int | None = None  # When a batch has read all input.
+    # When the watermark of a batch begins to go from the beginning to the end of time, and when it arrives there.
     sweep: tuple[int, int] | None = None
 
 
 def timeline_of(recording: Recording) -> Timeline:
-    """When things are drawn to happen.
+    """When things happen in the drawing.
 
-    A batch reads all its input, and only then gives panes. They are drawn above all input, one after the other:
-    those that fire by their data, then those that the watermark brings on its way to the end of time.
+    A batch reads all its input before it gives panes. The drawing has them above all input, one after the other: first
+    the ones that elements fire, then the ones that the watermark fires on its way to the end of time.
 
     >>> panes = tuple(RecordedPane(start, start + 10, 0, "", "7", 1, 0) for start in (0, 10))
     >>> timeline = timeline_of(Recording("", (), panes, (), mode="batch"))
@@ -184,7 +166,7 @@ def _batch(recording: Recording) -> Timeline:
 
 
 def windows_are_apart(panes: Sequence[RecordedPane]) -> bool:
-    """Whether each pane has a later window than the pane before: then their values need no more room."""
+    """Whether each pane has a later window than the one before: then their values need no more room."""
     ends: dict[str, int] = {}
     for pane in panes:
         if not pane.is_retraction:
@@ -195,7 +177,7 @@ def windows_are_apart(panes: Sequence[RecordedPane]) -> bool:
 
 
 def _ranks(panes: Sequence[RecordedPane]) -> list[int]:
-    """For each pane its number among the panes of its key; what it takes back goes with it."""
+    """Each pane's number among the panes of its key; a retraction has the number of the next pane."""
     given: Counter[str] = Counter()
     ranks = []
     for pane in panes:
@@ -206,7 +188,7 @@ def _ranks(panes: Sequence[RecordedPane]) -> list[int]:
 
 WIDTH = 600.0
 KEYS_MAX = 12
-"""The number of keys that are drawn."""
+"""The maximum number of keys in a drawing."""
 
 _RIGHT = 14.0
 _TOP = 30.0
@@ -226,15 +208,7 @@ _STEP_HEIGHT = 44.0
 
 @dataclass(frozen=True)
 class Panel:
-    """The part of a drawing that shows one key.
-
-    Attributes:
-        key: The key.
-        area: Where it is.
-        events: The axis of event time, from left to right.
-        clocks: The axis of processing time, upwards.
-        room: What of it is taken.
-    """
+    """The part of a drawing that shows one key."""
 
     key: str
     area: Area
@@ -245,27 +219,16 @@ class Panel:
 
 @dataclass(frozen=True)
 class Layout:
-    """Where everything is.
+    """The places of everything."""
 
-    Attributes:
-        panels: The panels, from top to bottom.
-        keys_left_out: The number of keys for which there is no panel.
-        epoch_micros: What the labels count from.
-        event_style: How event times are told.
-        clock_style: How processing times are told.
-        event_labels: The labels of the axis of event time.
-        clock_labels: Those of each panel's axis of processing time.
-        read_micros: In a batch, the processing time at which all input is read; what comes later is not to scale.
-    """
-
-    panels: tuple[Panel, ...]
-    keys_left_out: int
-    epoch_micros: int
+    panels: tuple[Panel, ...]  # From top to bottom.
+    keys_left_out: int  # The number of keys without a panel.
+    epoch_micros: int  # The zero of the labels.
     event_style: Style
     clock_style: Style
     event_labels: Labels
     clock_labels: Labels
-    read_micros: int | None = None
+    read_micros: int | None = None  # When a batch has read all input; later times are not to scale.
 
     def event_text(self, micros: int) -> str:
         """An event time in words."""
@@ -284,17 +247,12 @@ class Layout:
 
     @property
     def bottom(self) -> float:
-        """Where the last panel ends."""
+        """The lower edge of the last panel."""
         return self.panels[-1].area.bottom
 
 
 def layout_of(timeline: Timeline) -> Layout:
-    """Where the parts of a drawing are.
-
-    >>> layout = layout_of(Timeline(Recording("", (), (), ())))
-    >>> len(layout.panels), layout.keys_left_out
-    (1, 0)
-    """
+    """The places of the parts of a drawing."""
     recording = timeline.recording
     found = {each.key for each in recording.inputs} | {pane.key for pane in recording.panes}
     keys = sorted(found) or [""]
@@ -332,14 +290,14 @@ def layout_of(timeline: Timeline) -> Layout:
 
 
 def _panel_height(recording: Recording, key_count: int) -> float:
-    """Higher where many panes follow each other in one window."""
+    """More height if many panes follow each other in one window."""
     usual = _HEIGHTS[key_count - 1] if key_count <= len(_HEIGHTS) else _HEIGHT_MANY
     windows = Counter(
         (pane.key, pane.start_micros, pane.end_micros) for pane in recording.panes if not pane.is_retraction
     )
     wanted = _PANE_HEIGHT * max(windows.values(), default=0)
     if recording.mode == "batch" and not windows_are_apart(recording.panes):
-        # Each pane needs room for its value, and all input is below all panes.
+        # Each pane needs room for its value, above all input.
         count = 2 + max(Counter(pane.key for pane in recording.panes if not pane.is_retraction).values())
         wanted = _LOWER_PAD + _UPPER_PAD + _BATCH_PANE_HEIGHT * (count + 1 / STEP_SHARE)
     if recording.counts_steps:
@@ -355,7 +313,7 @@ def _clock_scale(clocks: tuple[int, int], top: float, height: float) -> Scale:
 
 
 def _styles(events: tuple[int, int], clocks: tuple[int, int], recording: Recording) -> tuple[Style, Style]:
-    """How times are labelled: alike on both axes, if both are of the same day."""
+    """How times are labelled: the same way on both axes if both are on the same day."""
     event_style = style_of(*events)
     if recording.counts_steps:
         return event_style, Style.STEPS
@@ -370,9 +328,9 @@ def _styles(events: tuple[int, int], clocks: tuple[int, int], recording: Recordi
 def _labels_along(
     scale: Scale, epoch_micros: int, style: Style, is_upright: bool, read_micros: int | None
 ) -> Labels:
-    """The labels of an axis, from edge to edge, but not where a batch gives its panes: there is no time there."""
-    low = max(scale.moment(scale.low_edge), MIN_MICROS) - epoch_micros
-    high = min(scale.moment(scale.high_edge), MAX_MICROS) - epoch_micros
+    """The labels of an axis from edge to edge, except where a batch gives its panes: there is no time there."""
+    low = max(scale.time_at(scale.low_edge), MIN_MICROS) - epoch_micros
+    high = min(scale.time_at(scale.high_edge), MAX_MICROS) - epoch_micros
     found = labels(low, high, abs(scale.high_edge - scale.low_edge), style, is_upright)
     last = high if read_micros is None else read_micros - epoch_micros
     ticks = tuple((micros + epoch_micros, label) for micros, label in found.ticks if micros < last)

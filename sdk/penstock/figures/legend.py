@@ -1,4 +1,4 @@
-"""What the marks of a drawing mean: only those that are in it."""
+"""The meanings of the marks that a drawing has."""
 
 from __future__ import annotations
 
@@ -17,18 +17,13 @@ _LEFT = 6.0
 _SIGN_WIDTH = 24.0
 _GAP = 16.0
 _RADIUS = 7.0
-"""That of a circle with a value: a legend has less room than a drawing."""
+"""The radius of a circle with a value: a legend has less room than a drawing."""
 _RING_GAP = 2.6
 
 
 @dataclass(frozen=True)
 class Entry:
-    """A mark and its meaning.
-
-    Attributes:
-        text: The meaning.
-        sign: Draws the mark around a point.
-    """
+    """A mark, which `sign` draws around a point, and its meaning."""
 
     text: str
     sign: Callable[[float, float], str]
@@ -52,7 +47,7 @@ def entries(layout: Layout, timeline: Timeline, has_watermark: bool, has_ideal: 
 
 
 def _of_elements(layout: Layout, timeline: Timeline) -> Iterator[Entry]:
-    """The marks of elements, each as it is drawn: as a circle with a value, as a dot, or as one of many small dots."""
+    """The marks of elements as they are drawn: circles with values, dots, or many small dots."""
     inputs = timeline.recording.inputs
     radii: set[float] = set()
     for panel in layout.panels:
@@ -79,7 +74,7 @@ def _radii(found: Sequence[Placed]) -> set[float]:
 
 
 def _circle(radius: float, *classes: str, is_crossed: bool = False) -> Callable[[float, float], str]:
-    """A mark of an element; a circle has a value in it, as in the drawing."""
+    """A mark of an element; a circle contains a value, as in the drawing."""
 
     def sign(x: float, y: float) -> str:
         marks = [
@@ -119,7 +114,7 @@ def _pane(timing: int) -> Callable[[float, float], str]:
 
 
 def legend(found: list[Entry], top: float) -> tuple[list[str], float]:
-    """The legend in rows, and where it ends."""
+    """The legend in rows, and its lower edge."""
     x, y = _LEFT, top + ROW_HEIGHT / 2
     marks: list[str] = []
     for entry in found:
@@ -133,6 +128,6 @@ def legend(found: list[Entry], top: float) -> tuple[list[str], float]:
 
 
 def notes(texts: list[str], top: float) -> Iterator[str]:
-    """Sentences below the legend, one a row."""
+    """Sentences below the legend, one in each row."""
     for number, text in enumerate(texts):
         yield element("text", text, x=_LEFT, y=top + 16 + number * ROW_HEIGHT, class_="note")

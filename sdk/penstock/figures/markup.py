@@ -1,4 +1,4 @@
-"""SVG and HTML as text: elements, numbers and escaping, and about how wide a text will be."""
+"""SVG and HTML as text: elements, numbers, escaping, and the approximate width of text."""
 
 from __future__ import annotations
 
@@ -8,14 +8,14 @@ import unicodedata
 
 _NOT_XML = re.compile("[^\t\n\r\u0020-\ud7ff\ue000-\ufffd\U00010000-\U0010ffff]")
 MINUS = "\u2212"
-"""The sign, which is wider than a hyphen."""
+"""The minus sign, which is wider than a hyphen."""
 
 _NARROW = frozenset("iljtfrI.,:;'|!()[]{} ·")
 _WIDE = frozenset("mwMWQO@%—…")
 
 
 def escaped(text: str) -> str:
-    r"""A text as it may stand in XML and HTML, also within quotes; what XML has no room for is replaced.
+    r"""A text for XML and HTML, also within quotes; characters that XML does not allow are replaced.
 
     >>> escaped('<a href="x">&\x00')
     '&lt;a href=&quot;x&quot;&gt;&amp;�'
@@ -35,11 +35,8 @@ def number_text(number: float) -> str:
 def element(name: str, *content: str, **attributes: str | float | None) -> str:
     """An element of SVG or HTML.
 
-    Args:
-        name: Its name.
-        content: What is in it, as markup already.
-        attributes: Their values are escaped, numbers rounded; None leaves one out. In names, an underscore stands for
-            a hyphen, and one at the end is left out.
+    Content is markup already. Values of attributes are escaped, numbers are rounded, and None omits an attribute. An
+    underscore in a name stands for a hyphen, and one at its end is dropped.
 
     >>> element("text", escaped("a < b"), x=1.25, class_="key", id=None)
     '<text x="1.2" class="key">a &lt; b</text>'
@@ -54,12 +51,7 @@ def element(name: str, *content: str, **attributes: str | float | None) -> str:
 
 
 def text_width(text: str, size: float, is_bold: bool = False) -> float:
-    """About how wide a text is in a common sans-serif font, rather more than less.
-
-    Args:
-        text: The text.
-        size: The size of the font, in the unit of the result.
-        is_bold: Whether it is bold.
+    """The approximate width of a text in a common sans-serif font of a size, rather too large than too small.
 
     >>> round(text_width("12:05", 10), 1)
     28.5
@@ -80,7 +72,7 @@ def _character_width(character: str) -> float:
 
 
 def shortened(text: str, length: int) -> str:
-    """A text of at most so many characters.
+    """A text, cut to a maximum length.
 
     >>> shortened("abcdef", 4)
     'abc…'

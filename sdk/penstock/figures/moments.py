@@ -1,4 +1,4 @@
-"""Moments on an axis: which ones get a label, and what the label is."""
+"""Times on an axis: which ones get a label, and what the label is."""
 
 from __future__ import annotations
 
@@ -21,10 +21,10 @@ LABEL_SIZE = 11
 _LABEL_GAP = 14.0
 _COLUMN_MIN = 46.0
 _ROW_MIN = 34.0
-"""Labels are at least so far apart, in either direction."""
+"""The minimum distances of labels, in both directions."""
 
 _DAYS_MAX = 700_000
-"""About as many days before and after 1970 have a date."""
+"""The approximate number of days before and after 1970 that have a date."""
 
 _STEPS = (
     *(number * 10**power for power in range(6) for number in (1, 2, 5)),
@@ -47,7 +47,7 @@ class Style(Enum):
 
 
 def style_of(low_micros: int, high_micros: int) -> Style:
-    """How the times between two are labelled: below an hour as a length, else as the time of day.
+    """How the times of a range are labelled: below an hour as a length, otherwise as the time of day.
 
     >>> style_of(0, 90 * SECOND_MICROS).name, style_of(12 * HOUR_MICROS, 13 * HOUR_MICROS).name
     ('LENGTH', 'CLOCK')
@@ -59,7 +59,7 @@ def style_of(low_micros: int, high_micros: int) -> Style:
 
 
 def moment_text(micros: int, style: Style) -> str:
-    """A moment, exactly, for people to read.
+    """The exact text of a time.
 
     >>> moment_text(90_500_000, Style.LENGTH), moment_text(12 * HOUR_MICROS + 500_000, Style.CLOCK)
     ('90.5 s', '12:00:00.5')
@@ -83,7 +83,7 @@ def moment_text(micros: int, style: Style) -> str:
 
 
 def _decimal(micros: int, unit_micros: int) -> str:
-    """A count of units, with as many decimals as it takes."""
+    """A number of units, with as many decimals as necessary."""
     whole, rest = divmod(abs(micros), unit_micros)
     fraction = f"{rest * 10**6 // unit_micros:06}".rstrip("0")
     return f"{MINUS if micros < 0 else ''}{whole}{'.' if fraction else ''}{fraction}"
@@ -95,26 +95,16 @@ def _date(micros: int) -> datetime:
 
 @dataclass(frozen=True)
 class Labels:
-    """The labels of an axis.
+    """The labels of an axis."""
 
-    Attributes:
-        ticks: Moments, in microseconds since the epoch, and their labels.
-        unit: What the labels are of, to stand after the axis's name; may be empty.
-    """
-
-    ticks: tuple[tuple[int, str], ...]
-    unit: str
+    ticks: tuple[tuple[int, str], ...]  # Times, in microseconds since the epoch, and their labels.
+    unit: str  # The unit of the labels, to stand after the axis's name; may be empty.
 
 
 def labels(low_micros: int, high_micros: int, length: float, style: Style, is_upright: bool) -> Labels:
-    """The labels of an axis: at round moments, and so few that they do not touch.
+    """The labels of an axis of a length: at round times, and so few that they do not touch.
 
-    Args:
-        low_micros: Where it begins, in microseconds since the epoch.
-        high_micros: Where it ends.
-        length: Its length in the drawing.
-        style: How times are labelled.
-        is_upright: Whether the axis goes up; labels then need less room.
+    Labels of an upright axis need less room.
 
     >>> labels(0, 10 * MINUTE_MICROS, 600, Style.LENGTH, is_upright=False).ticks[:2]
     ((0, '0'), (60000000, '1'))
@@ -129,13 +119,13 @@ def labels(low_micros: int, high_micros: int, length: float, style: Style, is_up
 
 
 def _spacing(ticks: tuple[tuple[int, str], ...]) -> float:
-    """The least distance between two moments; one alone has all the room it wants."""
-    moments = [micros for micros, _ in ticks]
-    return min((later - before for before, later in pairwise(moments)), default=10**30)
+    """The least distance between two times; a single one has all the room."""
+    times = [micros for micros, _ in ticks]
+    return min((later - before for before, later in pairwise(times)), default=10**30)
 
 
 def _candidates(low_micros: int, high_micros: int, length: float, style: Style) -> Iterator[Labels]:
-    """Labels at ever longer steps; those that cannot fit are passed over."""
+    """Labels at ever longer steps, except for steps that cannot fit."""
     least_micros = (high_micros - low_micros) * 1.5 * LABEL_SIZE / length
     for step in _STEPS if style is not Style.DAYS else ():
         if step >= least_micros and (style is not Style.STEPS or step >= SECOND_MICROS):
@@ -165,7 +155,7 @@ def _at_steps(low_micros: int, high_micros: int, step: int, style: Style) -> Lab
 
 
 def _at_times_of_day(moments: tuple[int, ...], low_micros: int, high_micros: int, step: int) -> Labels:
-    """Times of day; where there are several days, each begins with its date, and one alone stands with the axis."""
+    """Times of day; each of several days begins with its date, and the date of a single day is the unit."""
     is_one_day = low_micros // DAY_MICROS == high_micros // DAY_MICROS
     digits = 5 if step >= MINUTE_MICROS else 8 if step >= SECOND_MICROS else 15
     ticks = []
@@ -180,7 +170,7 @@ def _at_times_of_day(moments: tuple[int, ...], low_micros: int, high_micros: int
 
 
 def _at_months(low_micros: int, high_micros: int, months: int) -> Labels:
-    """The first days of months, or of years."""
+    """The first days of months or of years."""
     low, high = _date(low_micros), _date(high_micros)
     first, last = low.year * 12 + low.month - 1, high.year * 12 + high.month - 1
     ticks = []

@@ -1,4 +1,4 @@
-"""Drawings of a pipeline's own run: what was recorded of the grouping that a PCollection comes from."""
+"""Drawings of a pipeline's own run: the recorded events of the grouping from which a PCollection comes."""
 
 from __future__ import annotations
 
@@ -21,12 +21,7 @@ from penstock.metrics.execution import Snapshot, recordings_in
 
 @dataclass(frozen=True)
 class Figure:
-    """A drawing; notebooks show it.
-
-    >>> figure = Figure(Recording("nothing", (), (), ()))
-    >>> figure.svg[:4]
-    '<svg'
-    """
+    """A drawing, which notebooks show."""
 
     recording: Recording
 
@@ -36,11 +31,7 @@ class Figure:
         return draw(self.recording)
 
     def save(self, path: str | os.PathLike[str]) -> None:
-        """Writes the drawing to a file of SVG.
-
-        Raises:
-            OSError: It cannot be written.
-        """
+        """Writes the drawing to an SVG file."""
         Path(path).write_text(self.svg, encoding="utf-8")
 
     def _repr_html_(self) -> str:
@@ -48,22 +39,13 @@ class Figure:
 
 
 def recording_of_grouping(pcoll: Any, snapshot: Snapshot, mode: str) -> Recording:
-    """What was recorded of the grouping that a PCollection comes from.
-
-    Args:
-        pcoll: The output of a GroupByKey or of a Combine, or of steps behind one.
-        snapshot: The metrics of the run.
-        mode: The mode of the run.
-
-    Raises:
-        ValueError: No grouping leads to the PCollection, or the run has recorded nothing of it.
-    """
+    """The recorded events of the grouping from which a PCollection comes, also with steps in between."""
     graph, edge = graph_with_edge(pcoll)
     group = _grouping_before(graph, edge)
     if group is None:
-        what = "no grouping leads to the PCollection, and so there are no windows to draw"
+        what = "no grouping leads to the PCollection, and so it has no windows to draw"
         raise ValueError(three_parts(what, where=_where(graph, edge), hint="pass the output of a grouping"))
-    # A combine may have taken the place of a group that only it reads.
+    # A combine may have replaced a group whose only reader it is.
     outputs = {output.edge for output in group.outputs}
     readers = [step.label for step in graph.steps if outputs.intersection(step.inputs)]
     found: Happenings | None = None
@@ -72,14 +54,14 @@ def recording_of_grouping(pcoll: Any, snapshot: Snapshot, mode: str) -> Recordin
         if {step, label if last in (ARRIVALS, PANES) else step}.intersection((group.label, *readers)):
             found = seen.combine(found)
     if found is None:
-        what = "the run has recorded nothing of this grouping"
-        hint = "run the pipeline with record_events=1000, and let something arrive"
+        what = "the run recorded nothing for this grouping"
+        hint = "run the pipeline with record_events=1000, on input with elements"
         raise ValueError(three_parts(what, where=group.where, hint=hint))
     return recording_of_run(found, group.label.removesuffix("/GroupByKey"), mode)
 
 
 def _grouping_before(graph: Graph, edge: int) -> Step | None:
-    """The nearest grouping on the way back from an edge."""
+    """The nearest grouping before an edge."""
     makers = {output.edge: step for step in graph.steps for output in step.outputs}
     waiting, seen = [edge], {edge}
     for at in waiting:
@@ -96,12 +78,7 @@ def _where(graph: Graph, edge: int) -> str:
 
 
 def recording_of_run(happenings: Happenings, title: str, mode: str) -> Recording:
-    """What was seen of a grouping, as a recording.
-
-    Args:
-        happenings: What the workers have written down.
-        title: What the recording shows.
-        mode: ``batch``, ``micro_batch`` or ``streaming``.
+    """What workers recorded of a grouping, as a recording.
 
     >>> seen = Happenings(9, watermarks=((At(0, 1), 5), (At(0, 2), 9)))
     >>> recording = recording_of_run(seen, "a stream without a clock", "streaming")
@@ -134,7 +111,7 @@ def _inputs(
 ) -> Iterator[RecordedInput]:
     lost = [found for _, found in happenings.dropped]
     for at, found in happenings.inputs:
-        # At one instant elements come before the watermark. This one came after it, though at the same time.
+        # At one processing time elements come before the watermark, but this one came after it.
         is_after = at.step > moved.get(at.clock_micros, at.step)
         is_lost = found in lost
         if is_lost:
@@ -143,7 +120,7 @@ def _inputs(
 
 
 def _first_steps(watermarks: Iterable[Row]) -> dict[int, int]:
-    """The first step at which the watermark moved, by processing time."""
+    """The first step at which the watermark advanced, by processing time."""
     return {at.clock_micros: at.step for at, _ in reversed([*watermarks])}
 
 
@@ -157,7 +134,7 @@ def _moves(rows: Iterable[Row]) -> Iterator[Row]:
 
 
 def _in_event_time(happenings: Happenings) -> Happenings:
-    """A batch in order of event time, a step each; its end, at which all panes come, is the last step."""
+    """A batch in order of event time, with one element in each step; all panes come at the end, the last step."""
     inputs = sorted((found for _, found in happenings.inputs), key=lambda found: found.event_micros)
     end = At(0, len(inputs))
     return replace(

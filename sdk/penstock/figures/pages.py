@@ -57,21 +57,15 @@ PAGE_STYLE = element("style", colours(":root"), _RULES.replace("\n", ""))
 
 
 STATUSES: Mapping[str, str] = {"passed": "✓", "differs by the model": "≈", "failed": "✗", "not built": "○"}
-"""What can have come of a figure, and its mark."""
+"""The possible results of a figure, and their marks."""
 
 
 @dataclass(frozen=True)
 class Section:
-    """A part of a page.
+    """A part of a page. An empty line of the text begins a new paragraph.
 
-    Attributes:
-        heading: Its heading.
-        text: What it says; an empty line begins a new paragraph.
-        figures: For each a caption, a drawing as `penstock.figures.draw` gives it, which may be empty, and a status:
-            ``passed``, ``differs by the model``, ``failed`` or ``not built``.
-
-    Raises:
-        ValueError: There is no such status, or a drawing is none.
+    Each figure has a caption, a drawing of `penstock.figures.draw`, which may be empty, and a status: ``passed``,
+    ``differs by the model``, ``failed`` or ``not built``.
 
     >>> Section("Figure 12", "Fixed windows.", (("streaming", "", "not built"),)).heading
     'Figure 12'
@@ -85,21 +79,16 @@ class Section:
         for caption, svg, status in self.figures:
             if status not in STATUSES:
                 hint = f"use one of {', '.join(STATUSES)}"
-                raise ValueError(three_parts(f"there is no status {status!r}", where=here(), hint=hint))
+                raise ValueError(three_parts(f"the status {status!r} is unknown", where=here(), hint=hint))
             if svg and not svg.startswith("<svg"):
                 what = f"the drawing of {caption!r} is not an <svg>"
-                raise ValueError(three_parts(what, where=here(), hint="pass what draw(recording) gives"))
+                raise ValueError(three_parts(what, where=here(), hint="pass the result of draw(recording)"))
 
 
 def page(title: str, sections: Sequence[Section]) -> str:
-    """An HTML page of sections with their figures, and a list of contents with the status of each.
+    """An HTML page of sections with their figures, and a list of contents with the status of each figure.
 
-    Args:
-        title: The title of the page.
-        sections: Its sections.
-
-    Returns:
-        The page as text, to be written in UTF-8. Titles, captions and texts are escaped; drawings stand as they are.
+    It escapes titles, captions and texts, but not drawings. Write the text in UTF-8.
 
     >>> html = page("Figures & more", [Section("One", "Text.", (("streaming", "", "passed"),))])
     >>> "<h1>Figures &amp; more</h1>" in html, "1 passed" in html
@@ -163,7 +152,7 @@ def _marks(section: Section) -> Iterator[str]:
 
 
 def _mark(status: str, text: str = "") -> str:
-    """The sign of a status, with its meaning for screen readers and on hovering."""
+    """The mark of a status, with its meaning for screen readers and on hovering."""
     if not text:
         return element("span", STATUSES[status], class_=f"mark {_class(status)}", aria_hidden="true")
     return element(
@@ -188,7 +177,7 @@ def _section(number: int, section: Section) -> str:
 
 
 def _figure(caption: str, svg: str, status: str) -> str:
-    # The page brings the style of drawings once, for all of them.
+    # The page has the style of drawings only once.
     drawing = svg.replace(STYLE, "", 1)
     label = element("span", _mark(status), f" {status}", class_="status")
     scrolled = element("div", drawing, class_="drawing", tabindex="0", role="group", aria_label=caption)

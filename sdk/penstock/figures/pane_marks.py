@@ -15,26 +15,19 @@ from penstock.utils.windowed_value import PaneInfoTiming
 
 @dataclass(frozen=True)
 class PaneBox:
-    """A pane of one key, and the rectangle that stands for it.
-
-    Attributes:
-        pane: The pane.
-        from_micros: The processing time at which its rectangle begins: that of the pane before it, or of the first
-            element that is new in it.
-        refinements: The number of earlier panes that it refines.
-        is_taken_back: Whether a later pane takes its value back.
-    """
+    """A pane of one key, and its rectangle."""
 
     pane: RecordedPane
+    # When its rectangle begins: the processing time of the pane before it, or of the first element that is new in it.
     from_micros: int
-    refinements: int
+    refinements: int  # The number of earlier panes that it refines.
     is_taken_back: bool
 
 
 def boxes_of(panes: Sequence[RecordedPane], inputs: Sequence[RecordedInput]) -> list[PaneBox]:
     """The rectangles of all panes of one key that give a value, in their order.
 
-    A pane refines earlier ones of its window, and of windows within it, which have become part of it.
+    A pane refines earlier panes of its window, and of windows inside it that have merged into it.
 
     >>> inputs = [RecordedInput(3, 100, "", "7"), RecordedInput(4, 300, "", "8")]
     >>> panes = [RecordedPane(0, 10, 200, "", "7", 0, 0), RecordedPane(0, 10, 400, "", "15", 1, 1)]
@@ -57,17 +50,17 @@ def _is_within(inner: RecordedPane, outer: RecordedPane) -> bool:
 
 
 def _begin(pane: RecordedPane, refined: Sequence[RecordedPane], inputs: Sequence[RecordedInput]) -> int:
-    """The latest of the panes before; an element that none of them has seen comes first, if it is earlier."""
-    moments = [before.clock_micros for before in refined if before.clock_micros < pane.clock_micros]
+    """The time of the latest earlier pane, or of the first element that none of them has seen, if that is earlier."""
+    earlier = [before.clock_micros for before in refined if before.clock_micros < pane.clock_micros]
     new = [
         each.clock_micros
         for each in inputs
         if pane.start_micros <= each.event_micros < pane.end_micros
         and each.clock_micros <= pane.clock_micros
-        # Backwards, because the last one has seen most.
+        # Backwards, because the last pane has seen most.
         and not any(_has_seen(before, each) for before in reversed(refined))
     ]
-    return min([*moments[-1:], *new[:1]], default=pane.clock_micros)
+    return min([*earlier[-1:], *new[:1]], default=pane.clock_micros)
 
 
 def _has_seen(pane: RecordedPane, element: RecordedInput) -> bool:
@@ -78,7 +71,7 @@ def _has_seen(pane: RecordedPane, element: RecordedInput) -> bool:
 
 
 def _taken_back(panes: Sequence[RecordedPane]) -> set[int]:
-    """The numbers of the panes whose value is taken back: each retraction takes back the latest pane that it fits."""
+    """The numbers of retracted panes: each retraction takes back the latest pane with its value."""
     standing: dict[tuple[int, int, str], list[int]] = {}
     found: set[int] = set()
     for number, pane in enumerate(panes):
@@ -123,7 +116,7 @@ def _across(panel: Panel, pane: RecordedPane) -> tuple[float, float]:
 
 
 def fills(layout: Layout, panel: Panel, boxes: Sequence[PaneBox]) -> Iterator[str]:
-    """The areas of the panes; the more a pane refines, the stronger."""
+    """The areas of the panes; the more a pane refines, the darker."""
     for box in boxes:
         area = area_of(panel, box)
         yield element(
@@ -139,7 +132,7 @@ def fills(layout: Layout, panel: Panel, boxes: Sequence[PaneBox]) -> Iterator[st
 
 
 def edges(panel: Panel, panes: Sequence[RecordedPane]) -> Iterator[str]:
-    """The upper edges: what kind of pane it is. Where a value is only taken back, there is an edge as well."""
+    """The upper edges, which show the kind of pane; a retraction without a new value has one as well."""
     replaced = {_place(pane) for pane in panes if not pane.is_retraction}
     for pane in panes:
         if pane.is_retraction and _place(pane) in replaced:
@@ -159,14 +152,7 @@ def _place(pane: RecordedPane) -> tuple[int, int, int]:
 def values(
     panel: Panel, panes: Sequence[RecordedPane], boxes: Sequence[PaneBox], lines: Sequence[Area]
 ) -> Iterator[str]:
-    """The values at the upper edges: first those that are given, then those that are taken back.
-
-    Args:
-        panel: The panel.
-        panes: The panes of its key.
-        boxes: Those that give a value, as rectangles.
-        lines: What a value should not stand on, if there is room elsewhere.
-    """
+    """The values at the upper edges: first new values, then retracted ones; off the `lines`, if there is room."""
     soft = Room(panel.area)
     for line in lines:
         soft.take(line)
@@ -180,9 +166,9 @@ def values(
 
 
 def _value(panel: Panel, soft: Room, pane: RecordedPane, area: Area, taken: bool) -> Iterator[str]:
-    """The value of a pane where there is room: within its rectangle if it can be, else at its upper edge.
+    """The value of a pane where there is room: inside its rectangle if possible, otherwise at its upper edge.
 
-    The word for its timing stands beside it if that fits as well. A value may rather cross a line than leave its pane.
+    The word for its timing stands beside it if it fits. A value rather crosses a line than leaves its pane.
     """
     word = "" if pane.is_retraction else WORDS[pane.timing]
     wordings = [
@@ -206,7 +192,7 @@ def _width(value: str, word: str, with_word: bool) -> float:
 
 
 def _wordings(pane: RecordedPane, word: str) -> Iterator[tuple[str, bool]]:
-    """A value and whether the word for the timing stands beside it, from the longest on."""
+    """A value, and whether the word for the timing stands beside it, the longest first."""
     sign = MINUS if pane.is_retraction else ""
     values = list(dict.fromkeys(sign + shortened(pane.value, length) for length in _LENGTHS))
     if word:
@@ -216,20 +202,20 @@ def _wordings(pane: RecordedPane, word: str) -> Iterator[tuple[str, bool]]:
 
 
 def _places_within(area: Area, width: float) -> Iterator[tuple[float, float]]:
-    """Where a text may begin so that all of it is in the rectangle, near its upper edge."""
+    """The places of a text that lies inside the rectangle, near its upper edge."""
     if width + 2 * _GAP <= area.right - area.left:
         bases = [base for base in (area.top + 16, area.top + 31) if base + _DESCENT <= area.bottom]
         yield from ((x, base) for base in bases for x in _columns(area, width))
 
 
 def _places_below(area: Area, width: float) -> Iterator[tuple[float, float]]:
-    """Where a text may begin so that all of it is in the rectangle, near its lower edge."""
+    """The places of a text that lies inside the rectangle, near its lower edge."""
     if width + 2 * _GAP <= area.right - area.left and area.bottom - 5 - _ASCENT >= area.top:
         yield from ((x, area.bottom - 5) for x in _columns(area, width))
 
 
 def _places_around(area: Area, width: float) -> Iterator[tuple[float, float]]:
-    """Where a text may begin at the upper edge: below or above it."""
+    """The places of a text at the upper edge: below or above it."""
     is_wide = width > area.right - area.left
     columns = [(area.left + area.right - width) / 2] if is_wide else _columns(area, width)
     for base in (area.top + 16, area.top - 5, area.top + 31):
@@ -248,7 +234,7 @@ def _columns(area: Area, width: float) -> list[float]:
 def _text(pane: RecordedPane, value: str, word: str, x: float, base: float, taken: bool) -> str:
     kind = "back" if pane.is_retraction else CLASSES[pane.timing]
     beside = element("tspan", escaped(word), class_="word") if word else ""
-    # Some renderers leave out the blank at the beginning of the word.
+    # Some renderers drop the space before the word.
     kept: dict[str, str] = {"xml:space": "preserve"} if word else {}
     text = element("text", escaped(value) + beside, x=x, y=base, class_=f"value {kind}", **kept)
     if not taken:

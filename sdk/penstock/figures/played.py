@@ -1,4 +1,4 @@
-"""Recordings of what the bare machine does: how a windowing behaves is seen without an engine."""
+"""Recordings of the bare machine, which show how a windowing behaves without an engine."""
 
 from __future__ import annotations
 
@@ -47,16 +47,16 @@ def recording_of_played(
 ) -> Recording:
     """A recording of what was played on the bare machine.
 
-    Where processing time stands still, each event is a step of its own. In a micro-batch, the watermark is that of the
-    rounds: it is at the beginning of time until a round ends, then at the end of time for a moment.
+    If processing time stands still, each event is one step. The watermark of a micro-batch belongs to its round: it
+    stays at the beginning of time until the round ends, and is then at the end of time for an instant.
 
     Args:
         events: The input of `penstock.machines.playing.play`, or of a Player; a batch may get it in any order.
-        played: What came out.
+        played: The output.
         title: What the recording shows.
         mode: The mode in which it was played.
-        ends_input: Whether the input was ended; in batch it always is.
-        epoch_micros: The moment that the labels of both axes count from.
+        ends_input: Whether the input has ended; in batch it always has.
+        epoch_micros: The zero of the labels of both axes.
 
     >>> from penstock.transforms.window import FixedWindows
     >>> machine = GroupingMachine(Windowing(FixedWindows(10)), CombineFn.from_callable(sum))
@@ -91,20 +91,16 @@ def recording_of_test_stream(
     tag: str | None = None,
     epoch: float = 0,
 ) -> Recording:
-    """A recording of how a grouping would take a `TestStream`, without any engine.
+    """A recording of how a grouping would process a `TestStream`, without any engine.
 
     Args:
-        test_stream: The stream; its elements are pairs of a key and a value, or plain values, which have no key.
-        windowing: The windows, the trigger and so on: ``Windowing(FixedWindows(60), AfterCount(2), ...)`` takes the
-            arguments of ``WindowInto``.
-        combine: A CombineFn, or a function such as ``sum``; panes are lists without it.
+        test_stream: The stream; its elements are pairs of a key and a value, or plain values without keys.
+        windowing: ``Windowing(FixedWindows(60), AfterCount(2), ...)``, which takes the arguments of ``WindowInto``.
+        combine: A CombineFn, or a function such as ``sum``; without it, panes are lists.
         mode: ``batch``, ``micro_batch`` or ``streaming``.
         title: What the recording shows.
-        tag: The output of the stream that is grouped; None for the main one.
-        epoch: The moment that the labels of both axes count from, in seconds since 1970.
-
-    Raises:
-        ValueError: There is no such mode, or the stream has no such output.
+        tag: The output of the stream to group; None for the main one.
+        epoch: The zero of the labels of both axes, in seconds since 1970.
 
     >>> from penstock.transforms.window import FixedWindows
     >>> stream = TestStream().add_elements([("game", 7)], event_timestamp=3).advance_watermark_to(10)
@@ -114,7 +110,7 @@ def recording_of_test_stream(
     """
     if tag not in (test_stream.output_tags or {None}):
         raise ValueError(
-            three_parts(f"the TestStream has no output {tag!r}", hint="pass the tag of one that it has")
+            three_parts(f"the TestStream has no output {tag!r}", hint="pass the tag of one of its outputs")
         )
     events = list(_events_of(test_stream, tag))
     combine = None if combine is None else CombineFn.maybe_from_callable(combine)
@@ -144,7 +140,6 @@ def _events_of(test_stream: TestStream, tag: str | None) -> Iterator[Event]:
 
 
 def _written(test_stream: TestStream) -> tuple[Any, ...]:
-    """The events that the compiler sees."""
     source: Any = test_stream.to_primitive().source
     return tuple(source.events)
 
@@ -158,13 +153,13 @@ def _key_and_value(element: Any) -> tuple[Any, Any]:
 
 
 class _Clocks:
-    """Where on the axis of processing time everything is."""
+    """The places of everything on the axis of processing time."""
 
     def __init__(self, events: Sequence[Event]) -> None:
         told = [event.clock_micros for event in events if event.clock_micros is not None]
         self.are_steps = len(set(told)) <= 1
         self._first = told[0] if told else 0
-        # Until a time is told, it is the first one; where none is told, it has stood still.
+        # Before the first event with a time, that time holds; without any, processing time stands still.
         so_far = accumulate((event.clock_micros for event in events), _later, initial=self._first)
         times = list(so_far)[1:]
         self._by_step = [
@@ -211,7 +206,7 @@ def _inputs(
         clock_micros = clocks.of_step(step)
         match event:
             case Arrive():
-                # At one instant elements come before the watermark. This one came after it, though at the same time.
+                # At one processing time elements come before the watermark, but this one came after it.
                 clock_micros += clock_micros in passed
                 key = "" if event.key is None else value_text(event.key)
                 yield RecordedInput(

@@ -1,4 +1,4 @@
-"""What a drawing shows: the elements that arrived at one grouping, the panes it gave, and where the watermark was."""
+"""What a drawing shows: the elements that arrived at one grouping, its panes, and its watermark."""
 
 from __future__ import annotations
 
@@ -9,19 +9,17 @@ from penstock.machines.recorder import RecordedInput, RecordedPane
 
 @dataclass(frozen=True)
 class Recording:
-    """What happened at one grouping.
+    """The events of one grouping.
 
     Attributes:
-        title: What it shows.
-        inputs: The elements, as they arrived.
-        panes: The panes, as they came.
-        watermark: Pairs of a processing time and an event time: from that moment on the watermark is there. In order
-            of processing time; ``MIN_MICROS`` and ``MAX_MICROS`` are the infinite ones. In a micro-batch it may begin
-            anew.
+        inputs: The elements, in order of arrival.
+        panes: The panes, in order.
+        watermark: Pairs of a processing time and the event time of the watermark from then on, in order of processing
+            time; ``MIN_MICROS`` and ``MAX_MICROS`` are infinite. In a micro-batch the watermark may start anew.
         mode: ``batch``, ``micro_batch`` or ``streaming``.
-        is_complete: Whether all that happened is in it, or there was more than it could take.
-        epoch_micros: The moment that the labels of both axes count from.
-        counts_steps: Whether processing time stood still, and each second of it is one step of what happened.
+        is_complete: Whether it contains everything that happened.
+        epoch_micros: The zero of the labels of both axes.
+        counts_steps: Whether processing time stood still, and each of its seconds is one step.
 
     >>> Recording("one element", (RecordedInput(3_000_000, 5_000_000, "", "7"),), (), ()).mode
     'streaming'

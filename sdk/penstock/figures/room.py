@@ -1,4 +1,4 @@
-"""Room on a drawing: where something is already, and where a text still fits."""
+"""The free and the occupied room of a drawing."""
 
 from __future__ import annotations
 
@@ -23,7 +23,7 @@ class Area(NamedTuple):
     bottom: float
 
     def meets(self, other: Area) -> bool:
-        """Whether two share more than an edge."""
+        """Whether two areas share more than an edge."""
         return (
             self.left < other.right
             and other.left < self.right
@@ -32,7 +32,7 @@ class Area(NamedTuple):
         )
 
     def is_within(self, other: Area) -> bool:
-        """Whether all of it is in another one."""
+        """Whether another area contains it."""
         return (
             other.left <= self.left
             and self.right <= other.right
@@ -43,7 +43,7 @@ class Area(NamedTuple):
 
 @dataclass
 class Room:
-    """What is taken of a drawing.
+    """The occupied areas of a drawing.
 
     >>> room = Room(Area(0, 0, 100, 100))
     >>> room.take(Area(0, 0, 50, 50))
@@ -55,12 +55,12 @@ class Room:
     _cells: dict[tuple[int, int], list[Area]] = field(default_factory=lambda: defaultdict(list))
 
     def take(self, area: Area) -> None:
-        """Takes an area."""
+        """Occupies an area."""
         for cell in _cells_of(area):
             self._cells[cell].append(area)
 
     def is_free(self, area: Area) -> bool:
-        """Whether an area is in the drawing, and nothing is there."""
+        """Whether an area is inside the drawing, and nothing is there."""
         return area.is_within(self.bounds) and not any(
             area.meets(taken) for cell in _cells_of(area) for taken in self._cells.get(cell, ())
         )

@@ -1,4 +1,4 @@
-"""How drawings look, as CSS: colours for light and dark, and the sizes of fonts."""
+"""The style of drawings, as CSS: colours for light and dark, and the sizes of fonts."""
 
 from __future__ import annotations
 
@@ -24,7 +24,7 @@ BOLD = frozenset({"key", "value"})
 """The classes of text that are bold."""
 
 WORD_SHARE = 0.8
-"""The size of the word beside a value, as a share of the value's."""
+"""The size of the word beside a value, relative to the value."""
 
 _LIGHT = {
     "paper": "#fffefa",
@@ -49,7 +49,7 @@ _DARK = {
     "back": "#f097cb",
 }
 _TONES = ("early", "on-time", "late", "unknown", "back")
-"""The kinds of panes, each with a colour of its own."""
+"""The kinds of panes, each with its colour."""
 
 _RULES = """
 .penstock-figure{font-family:system-ui,-apple-system,"Segoe UI",Roboto,"Helvetica Neue",Arial,sans-serif;
@@ -78,7 +78,7 @@ font-variant-numeric:tabular-nums}
 .penstock-figure .value-gone{fill:@quiet}
 .penstock-figure .key{fill:@ink}
 """
-"""The rules; names that begin with ``@`` are colours."""
+"""The rules; names that begin with ``@`` stand for colours."""
 
 _RULES_OF_TONE = """
 .penstock-figure .TONE.area{fill:@TONE;stroke:@TONE}
@@ -86,7 +86,7 @@ _RULES_OF_TONE = """
 .penstock-figure .TONE.value{fill:@TONE}
 """
 
-# A text with an outline that is painted over it could not be read: so do renderers that do not know paint-order.
+# Renderers without paint-order would paint the outline over the text, which would make it illegible.
 _HALO = """
 @supports (paint-order:stroke){.penstock-figure .value,.penstock-figure .beside{paint-order:stroke;stroke:@paper;
 stroke-width:3px;stroke-linejoin:round}}
@@ -94,14 +94,14 @@ stroke-width:3px;stroke-linejoin:round}}
 
 
 def _rules() -> str:
-    """All rules; each colour stands there as it is, too, for renderers that know no custom properties."""
+    """All rules; each colour also stands there as a plain value, for renderers without custom properties."""
     text = _RULES + "".join(_RULES_OF_TONE.replace("TONE", tone) for tone in _TONES)
     plain = re.sub(r"([a-z-]+):@([a-z-]+)", lambda m: f"{m[1]}:{_LIGHT[m[2]]};{m[1]}:var(--{m[2]})", text)
     return plain.replace("\n", "") + _HALO.replace("@paper", "var(--paper)").replace("\n", "")
 
 
 def colours(selector: str) -> str:
-    """The colours as custom properties of a selector: light ones, and where the reader wants that, dark ones.
+    """The colours as custom properties of a selector: light ones, or dark ones if the reader prefers them.
 
     >>> colours(":root").startswith(":root{color-scheme:light dark;--paper:#")
     True
@@ -123,4 +123,4 @@ def _fonts() -> str:
 
 
 STYLE = element("style", colours(".penstock-figure"), _rules(), _fonts())
-"""The style that every drawing brings with it."""
+"""The style that every drawing contains."""

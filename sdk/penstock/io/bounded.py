@@ -1,4 +1,4 @@
-"""Sources that the user writes: how they are split and read, one piece at a time."""
+"""Custom bounded sources: how they are split and read, one piece at a time."""
 
 from __future__ import annotations
 
@@ -19,7 +19,7 @@ from penstock.transforms.reshuffling import Reshuffle
 
 
 class SourceBundle(NamedTuple):
-    """A piece of a source: about how many bytes, which source, from which position to which (Beam's name)."""
+    """A piece of a source: its approximate size in bytes, the source, and its range of positions (Beam's name)."""
 
     weight: Any
     source: Any
@@ -41,22 +41,17 @@ class SourceBase:
 
 @dataclass(frozen=True)
 class UnboundedSourceOfBeam(graph.Source):
-    """A source of the user's that does not end: a pipeline can be built with it, and no runner can read it.
-
-    Attributes:
-        name: Its class.
-    """
+    """A custom source that does not end: a pipeline can contain it, but no runner can read it."""
 
     name: str
     is_bounded = False
 
     def describe(self) -> str:
-        """The class."""
         return f"the source {self.name}"
 
 
 class BoundedSource(SourceBase):
-    """A source that ends; override these to read something of your own (Beam's ``BoundedSource``).
+    """A custom source that ends; override its methods (Beam's ``BoundedSource``).
 
     >>> class Count(BoundedSource):
     ...     def estimate_size(self): return 2
@@ -72,34 +67,32 @@ class BoundedSource(SourceBase):
     """
 
     def estimate_size(self) -> int | None:
-        """The size in bytes, as stored, or None."""
+        """The stored size in bytes, or None."""
         raise NotImplementedError
 
     def split(
         self, desired_bundle_size: int, start_position: Any = None, stop_position: Any = None
     ) -> Iterator[SourceBundle]:
-        """Pieces of about that many bytes, between the positions (None: from the beginning, to the end)."""
+        """Pieces of about that many bytes between two positions (None: the beginning and the end)."""
         raise NotImplementedError
 
     def get_range_tracker(self, start_position: Any, stop_position: Any) -> RangeTracker:
-        """The tracker of a range of positions (None: from the beginning, to the end)."""
+        """The tracker of a range of positions (None: the beginning and the end)."""
         raise NotImplementedError
 
     def read(self, range_tracker: RangeTracker) -> Iterator[Any]:
-        """The elements in the tracker's range; each one's position is claimed before it is given."""
+        """The elements in the tracker's range; claim the position of each element before yielding it."""
         raise NotImplementedError
 
     def default_output_coder(self) -> Any:
-        """The coder for values of any type."""
         return typecoders.registry.get_coder(object)
 
     def is_bounded(self) -> bool:
-        """Always true."""
         return True
 
 
 class RangeTracker:
-    """The positions that a reader has been given and has claimed (Beam's ``RangeTracker``)."""
+    """The range of a reader, and the positions that it has claimed (Beam's ``RangeTracker``)."""
 
     SPLIT_POINTS_UNKNOWN = object()
 
@@ -112,11 +105,11 @@ class RangeTracker:
         raise NotImplementedError(type(self))
 
     def try_claim(self, position: Any) -> bool:
-        """Claims a position at which reading can start; False if it is beyond the range."""
+        """Claims a position at which reading can start; False after the range, a ValueError out of order."""
         raise NotImplementedError
 
     def set_current_position(self, position: Any) -> None:
-        """Notes a position at which reading cannot start."""
+        """Records a position, after a claimed one, at which reading cannot start."""
         raise NotImplementedError
 
     def position_at_fraction(self, fraction: float) -> Any:
@@ -124,19 +117,19 @@ class RangeTracker:
         raise NotImplementedError
 
     def try_split(self, position: Any) -> Any:
-        """Ends the range earlier; gives (position, fraction), or None if that is refused."""
+        """Ends the range earlier; returns (position, fraction), or None if it refuses."""
         raise NotImplementedError
 
     def fraction_consumed(self) -> float:
-        """How much of the range is behind the reader, between 0 and 1."""
+        """The share of the range behind the reader, between 0 and 1."""
         raise NotImplementedError
 
     def split_points(self) -> tuple[Any, Any]:
-        """How many positions at which reading can start are behind, and how many are ahead."""
+        """The number of positions behind and ahead at which reading can start."""
         raise NotImplementedError
 
     def set_split_points_unclaimed_callback(self, callback: Any) -> None:
-        """The reader's own answer to how many are ahead, given the end of the range."""
+        """Sets the reader's own function from the end of the range to the number of positions ahead."""
         raise NotImplementedError
 
 
@@ -158,16 +151,13 @@ class _ReadBundle(DoFn):
 
 
 class SDFBoundedSourceReader(PTransform[Any, Any]):
-    """Reads each `BoundedSource` in a PCollection: splits it, spreads the pieces, reads them (Beam's
-    name).
-    """
+    """Splits each `BoundedSource` in a PCollection, and reads the pieces in parallel (Beam's name)."""
 
     def __init__(self, data_to_display: Any = None) -> None:
         super().__init__()
         self._data_to_display = data_to_display or {}
 
     def expand(self, pcoll: Any) -> Any:
-        """Split, spread, read."""
         return (
             pcoll
             | "Split" >> ParDo(_SplitSource())
@@ -179,12 +169,7 @@ class SDFBoundedSourceReader(PTransform[Any, Any]):
 class Read(PTransform[Any, Any]):
     """Reads a source (Beam's ``Read``).
 
-    Args:
-        source: A `BoundedSource`, a transform that reads (which is applied as it is), or a description that
-            the runner knows (`penstock.graph.Source`).
-
-    Raises:
-        TypeError: It is none of these, when it is applied.
+    The source is a `BoundedSource`, a transform that reads, or a description for the runner (`penstock.graph.Source`).
     """
 
     def __init__(self, source: Any) -> None:
@@ -193,7 +178,7 @@ class Read(PTransform[Any, Any]):
 
     @staticmethod
     def get_desired_chunk_size(total_size: int | None) -> int:
-        """How many bytes a piece should have: more for a larger source (Beam's rule).
+        """The size of a piece in bytes, which grows with the source (Beam's rule).
 
         >>> Read.get_desired_chunk_size(1 << 40)
         1048576000
@@ -201,7 +186,6 @@ class Read(PTransform[Any, Any]):
         return max(1 << 20, 1000 * int(math.sqrt(total_size))) if total_size else 64 << 20
 
     def expand(self, pbegin: Any) -> PCollection[Any]:
-        """What the kind of source asks for."""
         if isinstance(self.source, graph.Source):
             return PCollection(pbegin.pipeline, is_bounded=self.source.is_bounded)
         if isinstance(self.source, BoundedSource):
@@ -218,12 +202,11 @@ class Read(PTransform[Any, Any]):
             three_parts(
                 f"Read cannot read a {type(self.source).__name__}",
                 where=self._where(),
-                hint="give it a BoundedSource, or use a transform such as ReadFromText",
+                hint="pass a BoundedSource, or use a transform such as ReadFromText",
             )
         )
 
     def to_primitive(self) -> graph.Read | None:
-        """The source, if the runner is to read it itself."""
         if isinstance(self.source, SourceBase) and not isinstance(self.source, BoundedSource):
             return graph.Read(UnboundedSourceOfBeam(type(self.source).__name__))
         return graph.Read(self.source) if isinstance(self.source, graph.Source) else None

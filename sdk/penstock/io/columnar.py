@@ -1,4 +1,4 @@
-"""The descriptions behind the CSV and JSON transforms, and the two transforms that carry them."""
+"""The descriptions of CSV and JSON sources and sinks, and the two transforms that carry them."""
 
 from __future__ import annotations
 
@@ -23,31 +23,24 @@ if TYPE_CHECKING:
 
 @dataclass(frozen=True)
 class CsvSource(Streamable):
-    """CSV files as rows.
+    """CSV files as rows; see `ReadFromCsv`.
 
-    Attributes:
-        file_pattern: The path, with wildcards.
-        splittable: Whether every record is one line.
-        filename_column: A column to add with the file's name, or None.
-        options: Arguments of ``pandas.read_csv``, as sorted pairs.
-        found: The type of the rows that was found when the pipeline was built; the data must keep to it.
+    `found` is the type of the rows that was found when the pipeline was built; the data must keep to it.
     """
 
     file_pattern: Any
     splittable: bool = True
     filename_column: str | None = None
-    options: tuple[tuple[str, Any], ...] = ()
+    options: tuple[tuple[str, Any], ...] = ()  # Arguments of ``pandas.read_csv``, as sorted pairs.
     found: Any = None
 
     has_fields = True
     rejects_text = True
 
     def describe(self) -> str:
-        """One line for `explain`."""
         return f"csv {self.file_pattern}"
 
     def known_fields(self) -> tuple[str, ...] | None:
-        """The columns that are asked for by name."""
         match dict(self.options).get("usecols"):
             case list() | tuple() as names if all(isinstance(name, str) for name in names):
                 return tuple(name for name in (*names, self.filename_column) if name is not None)
@@ -56,14 +49,7 @@ class CsvSource(Streamable):
 
 @dataclass(frozen=True)
 class JsonSource(Streamable):
-    """JSON files as rows.
-
-    Attributes:
-        file_pattern: The path, with wildcards.
-        lines: Whether each line is an object; otherwise each file is a list of objects, or one object.
-        encoding: The encoding of the files.
-        found: The type of the rows that was found when the pipeline was built; the data must keep to it.
-    """
+    """JSON files as rows; see `ReadFromJson`, and `CsvSource` for `found`."""
 
     file_pattern: Any
     lines: bool = True
@@ -74,11 +60,9 @@ class JsonSource(Streamable):
     rejects_text = True
 
     def describe(self) -> str:
-        """One line for `explain`."""
         return f"json {self.file_pattern}"
 
     def why_no_stream(self) -> tuple[str, str] | None:
-        """It can be if each line is an object."""
         if self.lines:
             return None
         what = "JSON files that are one list or object each cannot be read as a stream"
@@ -87,27 +71,17 @@ class JsonSource(Streamable):
 
 @dataclass(frozen=True)
 class ColumnSink(Sink):
-    """Rows in CSV or JSON files, as pandas writes them.
-
-    Attributes:
-        path: What the files' paths begin with, or, with a naming, their folder.
-        num_shards: How many files; None leaves it to the runner.
-        file_naming: A function (window, pane, shard, shards, compression, destination) -> file name, or None.
-        options: Arguments of the pandas writer, as sorted pairs.
-        columns: The columns, where the element type tells them: a file without rows then still has its
-            header.
-    """
+    """Rows in CSV or JSON files, as pandas writes them; see `WriteToCsv`."""
 
     path: Any
     num_shards: int | None = None
     file_naming: Any = None
     options: tuple[tuple[str, Any], ...] = ()
-    columns: tuple[str, ...] | None = None
+    columns: tuple[str, ...] | None = None  # From the element type: a file without rows still has its header.
 
     format: ClassVar[str]
 
     def describe(self) -> str:
-        """One line for `explain`."""
         return f"{self.format} {self.path}"
 
 
@@ -124,26 +98,26 @@ class JsonSink(ColumnSink):
 
 
 def check_options(transform: str, given: Iterable[str], known: frozenset[str]) -> None:
-    """Raises TypeError that names each argument which is not supported.
+    """Raises a TypeError that names each unsupported argument.
 
     >>> check_options("ReadFromCsv", ["nrows"], frozenset({"sep"}))
     Traceback (most recent call last):
         ...
     TypeError: ReadFromCsv does not support the arguments nrows
-      hint: it supports sep
+      hint: use only these: sep
     """
     unknown = sorted(set(given) - known)
     if unknown:
         raise TypeError(
             three_parts(
                 f"{transform} does not support the arguments {', '.join(unknown)}",
-                hint=f"it supports {', '.join(sorted(known))}",
+                hint=f"use only these: {', '.join(sorted(known))}",
             )
         )
 
 
 class ReadColumns(SourceTransform[Row]):
-    """Reads a source of rows; `ReadFromCsv` and `ReadFromJson` make it."""
+    """Reads a source of rows; made by `ReadFromCsv` and `ReadFromJson`."""
 
     source: CsvSource | JsonSource
 
@@ -152,19 +126,18 @@ class ReadColumns(SourceTransform[Row]):
         check_path(source.file_pattern, "path")
 
     def element_type_in(self, pipeline: Any) -> Any:
-        """The declared type, or the one that is found in the files, to which the data must then keep."""
+        """The declared type, or the type found in the files, to which the data must then keep."""
         element_type = super().element_type_in(pipeline)
         if self.get_type_hints().simple_output_type(self.label) is None:
             self.source = replace(self.source, found=element_type)
         return element_type
 
     def infer_output_type(self, input_type: Any) -> Any:
-        """Rows whose fields only the data tells."""
         return Row
 
 
 class WriteColumns(SinkTransform["FileResult"]):
-    """Writes rows to a sink; `WriteToCsv` and `WriteToJson` make it."""
+    """Writes rows to a sink; made by `WriteToCsv` and `WriteToJson`."""
 
     sink: ColumnSink
 
@@ -173,7 +146,6 @@ class WriteColumns(SinkTransform["FileResult"]):
         check_path(sink.path, "path")
 
     def expand(self, pcoll: Any) -> PCollection[FileResult]:
-        """The new PCollection; the columns are those of the element type, where it tells them."""
         element_type = getattr(pcoll, "element_type", None)
         check_field_names(dict(self.sink.options).get("columns") or (), element_type, self._where())
         self.sink = replace(self.sink, columns=field_names(element_type))
@@ -181,7 +153,6 @@ class WriteColumns(SinkTransform["FileResult"]):
         return result
 
     def infer_output_type(self, input_type: Any) -> Any:
-        """Records of the files."""
         return FileResult
 
 

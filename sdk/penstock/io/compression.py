@@ -1,4 +1,4 @@
-"""The compressions that files are read and written with, and how a file's name tells which."""
+"""The compressions of files, and the suffixes of file names for them."""
 
 from __future__ import annotations
 
@@ -30,7 +30,7 @@ _MIME_TYPES = {
 
 
 class CompressionTypes:
-    """The names of the compressions (Beam's ``CompressionTypes``); `AUTO` goes by the file's name.
+    """The names of the compressions (Beam's ``CompressionTypes``); `AUTO` follows the file's name.
 
     >>> CompressionTypes.detect_compression_type("/logs/a.TXT.GZ")
     'gzip'
@@ -51,41 +51,30 @@ class CompressionTypes:
 
     @classmethod
     def mime_type(cls, compression_type: str, default: str = "application/octet-stream") -> str:
-        """The MIME type of a compression, or `default` where there is none."""
+        """The MIME type of a compression, or `default` if it has none."""
         return _MIME_TYPES.get(compression_type, default)
 
     @classmethod
     def detect_compression_type(cls, file_path: str) -> str:
-        """The compression that a file's last suffix stands for; `UNCOMPRESSED` for any other suffix."""
+        """The compression of a file's last suffix; `UNCOMPRESSED` for any other suffix."""
         name = file_path.lower()
         return next((kind for suffix, kind in _BY_SUFFIX.items() if name.endswith(suffix)), cls.UNCOMPRESSED)
 
 
 def check_compression(compression_type: object) -> str:
-    """The compression type itself.
-
-    Raises:
-        TypeError: It is not one of `CompressionTypes`, as Beam says it.
-
-    >>> check_compression("gzip")
-    'gzip'
-    """
+    """Returns the compression type, or raises Beam's TypeError if it is not one of `CompressionTypes`."""
     if not CompressionTypes.is_valid_compression_type(compression_type):
         raise TypeError(
             three_parts(
                 f"compression_type must be CompressionType object but was {type(compression_type)}",
-                hint="take one of the names in penstock.io.filesystem.CompressionTypes",
+                hint="use one of the names in penstock.io.filesystem.CompressionTypes",
             )
         )
     return cast(str, compression_type)
 
 
 def resolve_compression(path: str, compression_type: str) -> str:
-    """What `compression_type` means for this path: `AUTO` looks at the name.
-
-    >>> resolve_compression("a.bz2", CompressionTypes.AUTO)
-    'bzip2'
-    """
+    """The meaning of `compression_type` for this path: `AUTO` follows the name."""
     check_compression(compression_type)
     if compression_type == CompressionTypes.AUTO:
         return CompressionTypes.detect_compression_type(path)
@@ -93,16 +82,9 @@ def resolve_compression(path: str, compression_type: str) -> str:
 
 
 def open_compressed(path: str, mode: str, compression_type: str) -> BinaryIO:
-    """A local file opened as plain bytes, through its compression.
+    """Opens a local file as plain bytes through its compression, with the mode ``"rb"`` or ``"wb"``.
 
-    Args:
-        path: A local path.
-        mode: ``"rb"`` or ``"wb"``.
-        compression_type: A name of `CompressionTypes`; `AUTO` goes by the path.
-
-    Raises:
-        OSError: The file cannot be opened.
-        NotImplementedError: Zstandard, which the standard library of this Python does not have.
+    The standard library has no Zstandard, which raises a NotImplementedError.
     """
     kind = resolve_compression(path, compression_type)
     match kind:
@@ -133,10 +115,7 @@ def _open_deflate(path: str, mode: str) -> BinaryIO:
 
 
 def inflate(data: bytes) -> bytes:
-    """The content of a deflate file; several compressed pieces in a row are one content, as in gzip.
-
-    Raises:
-        zlib.error: The data is not of that form, or ends too early.
+    """The content of a deflate file, which may consist of several compressed pieces, as in gzip.
 
     >>> inflate(zlib.compress(b"a") + zlib.compress(b"b"))
     b'ab'
@@ -152,7 +131,7 @@ def inflate(data: bytes) -> bytes:
 
 
 class _DeflateWriter(io.RawIOBase):
-    """Compresses what is written with zlib, which the standard library offers no file object for."""
+    """Compresses with zlib, for which the standard library has no file object."""
 
     def __init__(self, file: BinaryIO) -> None:
         self._file = file
@@ -173,11 +152,7 @@ class _DeflateWriter(io.RawIOBase):
 
 
 def compress(data: bytes, compression_type: str) -> bytes | None:
-    """`data` as the whole content of a file of that compression; None if only others can do it.
-
-    >>> compress(b"", CompressionTypes.UNCOMPRESSED)
-    b''
-    """
+    """`data` as the whole content of a file with that compression; None for a compression that needs Spark."""
     match compression_type:
         case CompressionTypes.UNCOMPRESSED:
             return data

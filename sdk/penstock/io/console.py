@@ -1,4 +1,4 @@
-"""Elements as lines of the console, where the program runs."""
+"""Prints elements as lines on the console of the program."""
 
 from __future__ import annotations
 
@@ -23,42 +23,29 @@ __all__ = ["ConsoleSink", "WriteToConsole"]
 
 @dataclass(frozen=True)
 class ConsoleSink(graph.Sink):
-    """Texts that the driver prints, each as a line.
+    """Texts that the driver prints as lines; of each micro-batch, or of a whole batch, at most `limit`.
 
-    Attributes:
-        limit: How many of each micro-batch are printed at most, or in batch mode of all, before a line that says how
-            many more there are; None prints all.
-
-    >>> ConsoleSink(20).describe()
-    'console'
+    One more line then says how many are missing. None prints all.
     """
 
     limit: int | None = None
 
     def describe(self) -> str:
-        """One line for `explain`."""
         return "console"
 
 
 class WriteToConsole(PTransform[Any, Any]):
     """Prints each element as a line, where the program runs (penstock's own).
 
-    Where elements may take back earlier ones, a line begins with ``+`` or ``-``: a value comes, or goes.
+    If elements may be retractions, a line begins with ``+`` for a new value or ``-`` for a retracted one.
 
     Args:
-        prefix: What each line begins with.
-        limit: How many lines to print of each micro-batch at most, or in batch mode of all; one more line then says how
-            many there are besides.
-        windows: Whether a line ends with the element's window, in UTC. An element in several windows is several lines.
-
-    Raises:
-        TypeError: `prefix` is no text, or `limit` no whole number.
-        ValueError: `limit` is not positive.
+        prefix: The beginning of each line.
+        limit: How many lines to print at most of each micro-batch, or in batch mode of all; one more line then says how
+            many are missing.
+        windows: Whether a line ends with the element's window, in UTC. An element in several windows has several lines.
 
     Example: ``totals | WriteToConsole("total: ", windows=True)``.
-
-    >>> WriteToConsole("total: ").label
-    'WriteToConsole'
     """
 
     def __init__(self, prefix: str = "", limit: int | None = None, *, windows: bool = False) -> None:
@@ -67,7 +54,7 @@ class WriteToConsole(PTransform[Any, Any]):
             what = f"prefix must be a text, but is {prefix!r}"
             raise TypeError(three_parts(what, where=here(), hint='write prefix="total: ", for example'))
         if limit is not None and (not isinstance(limit, int) or isinstance(limit, bool)):
-            what = f"limit must be a whole number, but is {limit!r}"
+            what = f"limit must be an integer, but is {limit!r}"
             raise TypeError(three_parts(what, where=here(), hint="leave it out for no limit"))
         if limit is not None and limit < 1:
             what = f"limit must be 1 or more, but is {limit}"
@@ -77,7 +64,6 @@ class WriteToConsole(PTransform[Any, Any]):
         self._windows = windows
 
     def expand(self, pcoll: Any) -> PCollection[Any]:
-        """Changes, if there are any; lines; the console."""
         self._check_pcollection(pcoll)
         has_changes = may_retract(pcoll)
         elements = pcoll | "Changes" >> Changelog() if has_changes else pcoll
@@ -112,19 +98,19 @@ def _in_window(element: Any, line: _Line, window: Any = DoFn.WindowParam) -> str
 
 
 def _window_text(window: BoundedWindow) -> str:
-    """A window as people read it.
+    """A window for people to read.
 
     >>> _window_text(IntervalWindow(0, 60)), _window_text(IntervalWindow(0, 10**12))
     ('[1970-01-01T00:00:00Z, 1970-01-01T00:01:00Z)', '[1970-01-01T00:00:00Z, Timestamp(1000000000000))')
     """
     if type(window) is not IntervalWindow:
         return str(window)
-    return f"[{_moment_text(window.start)}, {_moment_text(window.end)})"
+    return f"[{_time_text(window.start)}, {_time_text(window.end)})"
 
 
-def _moment_text(moment: Timestamp) -> str:
+def _time_text(timestamp: Timestamp) -> str:
     try:
-        return moment.to_rfc3339()
+        return timestamp.to_rfc3339()
     except OverflowError:
-        # The ends of time are no years of the calendar.
-        return str(moment)
+        # The ends of time are outside the years of the calendar.
+        return str(timestamp)

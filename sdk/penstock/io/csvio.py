@@ -1,6 +1,4 @@
-"""Reading and writing CSV files, with the arguments of pandas that matter (Beam's ``ReadFromCsv``,
-``WriteToCsv``).
-"""
+"""Reads and writes CSV files, with the arguments of pandas that matter (Beam's ``ReadFromCsv``, ``WriteToCsv``)."""
 
 from __future__ import annotations
 
@@ -30,16 +28,15 @@ _READ_OPTIONS = frozenset(
 def ReadFromCsv(
     path: str, *, splittable: bool = True, filename_column: str | None = None, **kwargs: Any
 ) -> ReadColumns:
-    """A transform that reads CSV files into rows with one attribute a column (Beam's ``ReadFromCsv``).
+    """A transform that reads CSV files into rows with one attribute per column (Beam's ``ReadFromCsv``).
 
-    Column types are found by reading all of the data once: whole numbers become int, other numbers float,
-    ``true`` and ``false`` (in any case) bool, everything else str. What pandas takes for a missing value (an
-    empty field, ``NA``, ``null`` ...) is None, in columns of every type; pandas turns such a column of whole
-    numbers into floats, this does not. A line with more or fewer fields than the header is an error that
-    names the file.
+    A first pass over all data finds the types of columns: integers become int, other numbers float, ``true`` and
+    ``false`` (in any case) bool, everything else str. What pandas takes for a missing value (an empty field, ``NA``,
+    ``null`` ...) is None in columns of every type; unlike pandas, this does not turn such integers into floats. A line
+    with more or fewer fields than the header is an error that names the file.
 
-    The element type has these types too: they are told by `dtype` and the first 4 MB of the files when the transform
-    is applied. A column that turns out to be of another type is an error when the files are opened.
+    The element type has these types too, from `dtype` and the first 4 MB of the files when the transform is applied. A
+    column whose type turns out to be different is an error when the files are opened.
 
     Args:
         path: The path, with wildcards as in ``ReadFromText``.
@@ -50,9 +47,8 @@ def ReadFromCsv(
             keep_default_na, quotechar, escapechar, comment, encoding, skipinitialspace.
 
     Raises:
-        TypeError: Another argument is given.
-        OSError: No file matches.
-        ValueError: A column is not of the type that it seemed to have (when the pipeline runs).
+        OSError: If no file matches.
+        ValueError: If a column does not have the type that it seemed to have (when the pipeline runs).
 
     >>> ReadFromCsv("/data/*.csv", sep=";").source.describe()
     'csv /data/*.csv'
@@ -66,16 +62,14 @@ def ReadFromCsv(
 def WriteToCsv(
     path: Any, num_shards: int | None = None, file_naming: Any = None, **kwargs: Any
 ) -> WriteColumns:
-    """A transform that writes rows as CSV files with a header (Beam's ``WriteToCsv``).
+    """A transform that writes rows as CSV files with a header, and returns ``FileResult`` records (Beam's
+    ``WriteToCsv``).
 
     Args:
-        path: What the files' paths begin with.
-        num_shards: How many files; None leaves it to Spark.
+        path: The beginning of the files' paths.
+        num_shards: The number of files; None leaves it to Spark.
         file_naming: A naming of `penstock.io.fileio`; `path` is then the folder.
-        kwargs: Further arguments of ``pandas.DataFrame.to_csv``, e.g. ``sep``, ``header``, ``columns``.
-
-    Returns:
-        A transform whose output are ``FileResult`` records, as in Beam.
+        kwargs: More arguments of ``pandas.DataFrame.to_csv``, e.g. ``sep``, ``header``, ``columns``.
 
     >>> WriteToCsv("/out/a", num_shards=1).sink.describe()
     'csv /out/a'

@@ -1,4 +1,4 @@
-"""Sinks that the user writes: begin, write pieces in parallel, finish once."""
+"""Custom sinks: begin, write pieces in parallel, finish once."""
 
 from __future__ import annotations
 
@@ -28,39 +28,39 @@ class Writer:
         raise NotImplementedError
 
     def close(self) -> Any:
-        """Ends the piece; what it returns reaches ``Sink.finalize_write``."""
+        """Ends the piece; the result goes to ``Sink.finalize_write``."""
         raise NotImplementedError
 
     def at_capacity(self) -> bool:
-        """Whether another piece should be begun."""
+        """Whether another piece should begin."""
         return False
 
 
 class Sink:
-    """A sink of your own; override these (Beam's ``iobase.Sink``).
+    """A custom sink; override its methods (Beam's ``iobase.Sink``).
 
     Attributes:
-        skip_if_empty: Whether nothing at all is written for an empty collection.
-        num_shards: How many pieces; 0, or no such attribute, leaves it to the runner.
+        skip_if_empty: Whether an empty collection writes nothing at all.
+        num_shards: The number of pieces; 0, or no such attribute, leaves it to the runner.
     """
 
     skip_if_empty = False
 
     def initialize_write(self) -> Any:
-        """Called once before anything is written; what it returns reaches the other methods."""
+        """Called once before the first write; the result goes to the other methods."""
         raise NotImplementedError
 
     def open_writer(self, init_result: Any, uid: str) -> Writer:
-        """A writer for one piece; `uid` is different for each."""
+        """A writer for one piece; `uid` is different for each piece."""
         raise NotImplementedError
 
     def pre_finalize(self, init_result: Any, writer_results: Iterable[Any]) -> Any:
-        """Called once when all pieces are written, before `finalize_write`, e.g. to clear the destination."""
+        """Called once after all pieces are written, before `finalize_write`, e.g. to clear the destination."""
 
     def finalize_write(
         self, init_result: Any, writer_results: Iterable[Any], pre_finalize_result: Any
     ) -> Any:
-        """Called once with what all writers returned; may give elements for the output of ``Write``."""
+        """Called once with the results of all writers; may return elements for the output of ``Write``."""
         raise NotImplementedError
 
     def pre_finalize_windowed(
@@ -79,12 +79,7 @@ class Sink:
 class Write(PTransform[Any, Any]):
     """Writes to a sink (Beam's ``Write``).
 
-    Args:
-        sink: A `Sink`, a transform that writes (which is applied as it is), or a description that the runner
-            knows (`penstock.graph.Sink`).
-
-    Raises:
-        ValueError: It is none of these, when it is applied.
+    The sink is a `Sink`, a transform that writes, or a description for the runner (`penstock.graph.Sink`).
     """
 
     def __init__(self, sink: Any) -> None:
@@ -92,7 +87,6 @@ class Write(PTransform[Any, Any]):
         self.sink = sink
 
     def expand(self, pcoll: Any) -> Any:
-        """What the kind of sink asks for."""
         if isinstance(self.sink, graph.Sink):
             return PCollection.from_(pcoll)
         if isinstance(self.sink, Sink):
@@ -108,27 +102,21 @@ class Write(PTransform[Any, Any]):
         )
 
     def to_primitive(self) -> graph.Write | None:
-        """The sink, if the runner is to write to it itself."""
         return graph.Write(self.sink) if isinstance(self.sink, graph.Sink) else None
 
 
 class WriteImpl(PTransform[Any, Any]):
-    """Writes a bounded collection to a `Sink` (Beam's ``WriteImpl``); unbounded ones are refused.
-
-    Args:
-        sink: The sink.
-    """
+    """Writes a bounded collection to a `Sink` (Beam's ``WriteImpl``); refuses unbounded ones."""
 
     def __init__(self, sink: Sink) -> None:
         super().__init__()
         self.sink = sink
 
     def expand(self, pcoll: Any) -> Any:
-        """Begin, write the pieces, finish."""
         if not pcoll.is_bounded:
             raise NotImplementedError(
                 three_parts(
-                    "a Sink of your own takes bounded collections only",
+                    "a custom Sink takes only bounded collections",
                     where=self._where(),
                     hint="write in a DoFn",
                 )
@@ -161,7 +149,7 @@ def _finalize(_: Any, sink: Sink, init_result: Any, pieces: Iterable[Any], shard
 
 
 class _RoundRobin(DoFn):
-    """Deals the elements out to the shards."""
+    """Distributes the elements over the shards."""
 
     def __init__(self, shards: int) -> None:
         self._shards = shards
@@ -184,7 +172,7 @@ class _WriteShard(DoFn):
 
 
 class _WriteBundle(DoFn):
-    """Writes the elements of a bundle; begins another piece where the writer is full."""
+    """Writes the elements of a bundle; begins another piece when the writer is full."""
 
     def __init__(self, sink: Sink) -> None:
         self._sink = sink

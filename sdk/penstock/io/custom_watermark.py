@@ -1,4 +1,4 @@
-"""Watermarks of the user's own: a base class."""
+"""The base class of custom watermark policies."""
 
 from __future__ import annotations
 
@@ -14,19 +14,16 @@ __all__ = ["CustomWatermark"]
 
 
 class CustomWatermark(WatermarkPolicy, ABC):
-    """The base of watermark policies of your own: subclass it and define the three abstract methods (penstock's own).
+    """The base of your own watermark policies: derive from it and define the abstract methods (penstock's own).
 
     Tasks that read the source *summarize* the elements of each step, summaries are *merged*, and the watermark
-    *advances* by them, in several places that must agree. So what a method returns may depend on its arguments and on
-    nothing else, and how elements were spread over summaries, or in which order these were merged, must not matter.
-    Summaries and states are plain values that can be pickled; no method changes them in place. They are sent and kept
-    with every step, so keep them small. A watermark that went back is raised to where it was before.
+    *advances* by them, in several places that must agree. So the result of a method may depend only on its arguments,
+    and not on the distribution of elements over summaries or the order of merges. Summaries and states are plain
+    values that can be pickled; no method changes them in place. They are sent and kept with every step, so keep them
+    small. A watermark that goes back is raised to its earlier value.
 
     Attributes:
-        delay: For an ``IdleTimeout``: how far behind the clock the watermark usually is, in seconds.
-
-    Raises:
-        TypeError: The class lacks one of the methods.
+        delay: For an ``IdleTimeout``: how far the watermark usually is behind the clock, in seconds.
 
     >>> class SmallestYet(CustomWatermark):
     ...     def summarize(self, elements):
@@ -45,27 +42,20 @@ class CustomWatermark(WatermarkPolicy, ABC):
     delay: DurationTypes = 0
 
     def __new__(cls, *args: Any, **kwargs: Any) -> Self:
-        """An instance of a subclass that is complete."""
+        """Refuses a subclass without one of the methods."""
         missing = sorted(cls.__abstractmethods__)
         if missing:
-            what = f"the watermark policy {cls.__name__} lacks {', '.join(missing)}"
+            what = f"the watermark policy {cls.__name__} does not define {', '.join(missing)}"
             raise TypeError(three_parts(what, where=here(), hint=f"define {missing[0]} in the class"))
         return super().__new__(cls)
 
     def start(self) -> Any:
-        """The state before anything came; None, by default."""
+        """The state before any elements; by default None."""
         return None
 
     @abstractmethod
     def summarize(self, elements: list[tuple[Timestamp, Timestamp]]) -> Any:
-        """What matters of some elements.
-
-        Args:
-            elements: Pairs of event time and arrival time, at least one.
-
-        Returns:
-            A summary; None if they do not matter.
-        """
+        """A summary of one or more pairs of event time and arrival time; None if they do not matter."""
 
     @abstractmethod
     def merge(self, summaries: list[Any]) -> Any:
@@ -73,24 +63,23 @@ class CustomWatermark(WatermarkPolicy, ABC):
 
     @abstractmethod
     def advance(self, state: Any, summary: Any, clock: Timestamp) -> tuple[Any, TimestampTypes | None]:
-        """A step forward.
+        """The next state and the watermark after a step.
 
         Args:
             state: The present state.
-            summary: That of the step's elements; None if nothing came.
+            summary: The summary of the step's elements; None without elements.
             clock: The step's processing time.
 
         Returns:
-            The next state, and the watermark: a ``Timestamp`` or seconds since 1970, or None if nothing can be said.
+            The next state, and the watermark: a ``Timestamp`` or seconds since 1970, or None if it is unknown.
         """
 
     @property
     def delay_micros(self) -> int:
-        """The delay."""
         return Duration.of(self.delay).micros
 
     def __eq__(self, other: object) -> bool:
-        # Not a dataclass, so that the user's subclass may be one, frozen or not, or none.
+        # This class is not a dataclass: so the user's subclass may be one, frozen or not.
         return type(other) is type(self) and vars(other) == vars(self)
 
     def __hash__(self) -> int:

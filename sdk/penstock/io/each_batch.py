@@ -1,4 +1,4 @@
-"""Elements handed to the program that runs the pipeline, a micro-batch at a time."""
+"""Passes the elements of each micro-batch to the program that runs the pipeline."""
 
 from __future__ import annotations
 
@@ -20,34 +20,23 @@ BatchFunction: TypeAlias = Callable[[list[Any], int], Any]
 
 @dataclass(frozen=True, eq=False)
 class EachBatchSink(graph.Sink):
-    """A function that the driver calls with the elements of a micro-batch and its number.
-
-    Attributes:
-        function: The function; what it returns does not matter.
-    """
+    """A function that the driver calls with the elements of a micro-batch and its number."""
 
     function: BatchFunction
 
     def describe(self) -> str:
-        """The function's name."""
         return f"each batch: {label_from_callable(self.function)}"
 
 
 class ForEachBatch(SinkTransform):
-    """Calls a function with the elements of each micro-batch, where the program runs (penstock's own); gives nothing.
+    """Calls a function with the elements of each micro-batch, where the program runs (penstock's own); no output.
 
-    The function is called as ``function(elements, batch_id)``, for each micro-batch that has elements, with ascending
-    numbers; in batch mode once, with number 0. After a crash it may be called again with the elements and the number of
-    the last micro-batch. So it has its effect exactly once if it keeps the number together with what it writes, and
-    does nothing when it is called with that number again.
+    The call is ``function(elements, batch_id)`` for each micro-batch with elements, with ascending numbers; in batch
+    mode once, with number 0. After a crash the last call may happen again, with the same elements and number. So the
+    function has its effect exactly once if it stores the number together with its output, and ignores a number that
+    it has stored. It runs in the program itself, and may use everything there.
 
     All elements of a micro-batch must fit into the driver's memory.
-
-    Args:
-        function: The function. It runs in the program itself, and may use whatever is there.
-
-    Raises:
-        TypeError: It is no function, or cannot be called with two arguments.
 
     >>> ForEachBatch(lambda elements, batch_id: print(batch_id, len(elements))).sink.describe()
     'each batch: <lambda at ...:1>'
@@ -65,20 +54,11 @@ class ForEachBatch(SinkTransform):
 
 
 class WriteToMemory(SinkTransform):
-    """Appends each element to a list of the program (penstock's own); gives nothing.
+    """Appends each element to a list of the program (penstock's own); no output.
 
-    For tests and for small results: all elements must fit into memory. A stream's list grows with each micro-batch.
-
-    Args:
-        into: The list.
-
-    Raises:
-        TypeError: It is no list.
+    For tests and small results: all elements must fit into memory. A stream's list grows with each micro-batch.
 
     Example: ``totals | WriteToMemory(found)``.
-
-    >>> WriteToMemory([]).sink.describe()
-    'DriverList'
     """
 
     sink: graph.DriverList
@@ -94,7 +74,7 @@ def _check_takes_two(function: Callable[..., Any]) -> None:
     try:
         signature = inspect.signature(function)
     except ValueError:
-        return  # Some functions that are not written in Python do not tell.
+        return  # Some functions that are not written in Python have no signature.
     try:
         signature.bind([], 0)
     except TypeError as error:

@@ -1,4 +1,4 @@
-"""What the files of ``WriteToFiles`` are called."""
+"""The names of the files of ``WriteToFiles``."""
 
 from __future__ import annotations
 
@@ -13,7 +13,7 @@ FileNaming = Callable[[Any, Any, int, int, Any, Any], str]
 
 
 def _name(prefix: str, suffix: Any, window: Any, shard: Any, shards: Any, compression: Any) -> str:
-    """The parts that there are, joined with dashes; ending and compression come after a dot of their own."""
+    """The existing parts, joined with dashes; the ending and the compression each follow their own dot."""
     parts = [prefix]
     if window is not None and window != GlobalWindow():
         parts += [window.start.to_utc_datetime().isoformat(), window.end.to_utc_datetime().isoformat()]
@@ -23,15 +23,9 @@ def _name(prefix: str, suffix: Any, window: Any, shard: Any, shards: Any, compre
 
 
 def default_file_naming(prefix: str, suffix: str | None = None) -> FileNaming:
-    """Names such as ``prefix-00000-of-00005.txt``, with the window's limits unless it is the global one
-    (Beam's name).
+    """Names such as ``prefix-00000-of-00005.txt``, with the limits of a window (Beam's name).
 
-    Args:
-        prefix: How the names begin.
-        suffix: How they end, with its dot.
-
-    Returns:
-        A function (window, pane, shard_index, total_shards, compression, destination) -> file name.
+    The names of the global window contain no limits. The suffix includes its dot.
 
     >>> default_file_naming("out", ".txt")(GlobalWindow(), None, 1, 5, "", None)
     'out-00001-of-00005.txt'
@@ -58,13 +52,9 @@ def destination_prefix_naming(suffix: str | None = None, *, allow_separators: bo
     """Like `default_file_naming`, with the destination as the prefix (Beam's name).
 
     Args:
-        suffix: How the names end, with its dot.
-        allow_separators: Whether a destination such as ``eu/fr`` may choose a folder. Destinations mostly come from the
-            data, and who writes that must not choose where files go. (Beam allows it.)
-
-    Returns:
-        A function (window, pane, shard_index, total_shards, compression, destination) -> file name; it raises
-        ValueError for a destination with a separator.
+        suffix: The end of the names, with its dot.
+        allow_separators: Whether a destination such as ``eu/fr`` may select a folder; otherwise it raises a ValueError.
+            Destinations mostly come from the data, whose author must not choose where files go. (Beam allows it.)
 
     >>> destination_prefix_naming(".csv")(None, None, 0, 1, "", "eu")
     'eu-00000-of-00001.csv'
@@ -76,7 +66,7 @@ def destination_prefix_naming(suffix: str | None = None, *, allow_separators: bo
         if not allow_separators and re.search(r"[/\\]", str(destination)):
             raise ValueError(
                 three_parts(
-                    f"a destination, of type {type(destination).__name__}, has a separator of folders in it",
+                    f"a destination, of type {type(destination).__name__}, contains a separator of folders",
                     hint="replace it in the function destination=, or pass allow_separators=True to the naming",
                 )
             )
@@ -86,7 +76,7 @@ def destination_prefix_naming(suffix: str | None = None, *, allow_separators: bo
 
 
 def check_file_name(name: str) -> None:
-    """Raises ValueError for a name that is outside of the folder that it is for.
+    """Raises a ValueError for a name that leads out of its folder.
 
     >>> check_file_name("eu/fr-00000-of-00001")
     >>> check_file_name("../eu")
@@ -96,7 +86,7 @@ def check_file_name(name: str) -> None:
       hint: correct file_naming or destination, or pass allow_outside_path=True
     """
     parts = re.split(r"[/\\]", name)
-    # A first part that is empty begins an absolute name; one with a colon, a drive or a scheme.
+    # An absolute name begins with an empty part; a drive or a scheme ends with a colon.
     if parts[0] == "" or parts[0].endswith(":") or ".." in parts:
         raise ValueError(
             three_parts(
@@ -107,10 +97,7 @@ def check_file_name(name: str) -> None:
 
 
 def single_file_naming(prefix: str, suffix: str | None = None) -> FileNaming:
-    """The prefix and the suffix alone; for one shard only (Beam's name).
-
-    Raises:
-        ValueError: When called for one of several shards.
+    """The prefix and the suffix alone; another shard than the only one raises a ValueError (Beam's name).
 
     >>> single_file_naming("all", ".txt")(None, None, 0, 1, "", None)
     'all.txt'
@@ -122,7 +109,7 @@ def single_file_naming(prefix: str, suffix: str | None = None) -> FileNaming:
         if shard_index not in (0, None) or total_shards not in (1, None):
             raise ValueError(
                 three_parts(
-                    f"one file name was asked for shard {shard_index} of {total_shards}",
+                    f"single_file_naming has no name for shard {shard_index} of {total_shards}",
                     hint="write with one shard: shards=1, max_writers_per_bundle=0",
                 )
             )

@@ -1,4 +1,4 @@
-"""What a file system can do for a pipeline: the interface, the records it answers with, and the local one."""
+"""The interface of file systems, the records that they return, and the local file system."""
 
 from __future__ import annotations
 
@@ -26,8 +26,7 @@ class BeamIOError(IOError):
     """A file operation failed (Beam's name).
 
     Attributes:
-        exception_details: The failure of each single file, by path (or by source and destination); None if
-            not known.
+        exception_details: The failure of each file, by path (or by source and destination); None if unknown.
 
     >>> str(BeamIOError("Delete operation failed"))
     'Delete operation failed with exceptions None'
@@ -44,8 +43,8 @@ class FileMetadata:
 
     Attributes:
         path: The path, with the scheme that the pattern had.
-        size_in_bytes: As stored, before any decompression.
-        last_updated_in_seconds: Seconds since 1970; 0.0 where the file system does not tell.
+        size_in_bytes: The stored size, before any decompression.
+        last_updated_in_seconds: Seconds since 1970; 0.0 if the file system does not know it.
     """
 
     path: str
@@ -64,8 +63,7 @@ class MatchResult:
 def translate_pattern(pattern: str) -> str:
     r"""The regular expression of a path pattern, with Beam's meaning of each wildcard.
 
-    ``*`` matches within one folder, ``**`` across folders, ``?`` any one character, ``[ab]`` and ``[!ab]`` a
-    set.
+    ``*`` matches within one folder, ``**`` across folders, ``?`` any one character, ``[ab]`` and ``[!ab]`` a set.
 
     >>> bool(re.match(translate_pattern("/logs/**.txt"), "/logs/2024/may.txt"))
     True
@@ -94,10 +92,9 @@ def _translate_part(part: str) -> str:
 
 
 class FileSystem:
-    """How one scheme's files are reached (Beam's ``FileSystem``); a subclass is found by its `scheme`.
+    """The file operations of one scheme (Beam's ``FileSystem``).
 
-    A subclass that is defined (or imported) anywhere is used by `penstock.io.filesystems.FileSystems` from
-    then on.
+    `penstock.io.filesystems.FileSystems` uses every subclass that is defined or imported, by its `scheme`.
     """
 
     CHUNK_SIZE = 1
@@ -125,11 +122,11 @@ class FileSystem:
         raise NotImplementedError
 
     def mkdirs(self, path: str) -> None:
-        """Makes a folder and those above it; OSError if it is there."""
+        """Makes a folder and its parents; an OSError if it exists."""
         raise NotImplementedError
 
     def has_dirs(self) -> bool:
-        """Whether there are folders at all, or only names with slashes."""
+        """Whether the file system has folders, and not only names with slashes."""
         return True
 
     def _list(self, dir_or_prefix: str) -> Iterable[FileMetadata]:
@@ -141,15 +138,10 @@ class FileSystem:
         return translate_pattern(pattern)
 
     def match(self, patterns: Sequence[str], limits: Sequence[int | None] | None = None) -> list[MatchResult]:
-        """The files that each pattern matches, in the order of their paths.
+        """The files that each pattern matches, in the order of their paths; at most `limits` for each.
 
-        Args:
-            patterns: Paths with wildcards as `translate_pattern` has them; one that ends in a slash means its
-                files.
-            limits: How many files to answer with at most, for each pattern.
-
-        Raises:
-            BeamIOError: A folder cannot be listed.
+        Wildcards are explained at `translate_pattern`; a pattern that ends in a slash means the folder's files. A
+        folder that cannot be listed raises a BeamIOError.
         """
         bounds = limits or [None] * len(patterns)
         return [self._match_one(pattern, bound) for pattern, bound in zip(patterns, bounds, strict=True)]
@@ -170,7 +162,7 @@ class FileSystem:
         return prefix.rpartition("/")[0] if self.has_dirs() else prefix
 
     def _candidates(self, folder: str, pattern: str) -> Iterable[FileMetadata]:
-        """The files below a folder, or fewer, among which are all that a pattern matches."""
+        """The files below a folder, or fewer, that include all that a pattern matches."""
         return self._list(folder)
 
     def create(
@@ -179,7 +171,7 @@ class FileSystem:
         mime_type: str = "application/octet-stream",
         compression_type: str = CompressionTypes.AUTO,
     ) -> BinaryIO:
-        """A new file, open for writing bytes."""
+        """Opens a new file for writing bytes."""
         raise NotImplementedError
 
     def open(
@@ -188,7 +180,7 @@ class FileSystem:
         mime_type: str = "application/octet-stream",
         compression_type: str = CompressionTypes.AUTO,
     ) -> BinaryIO:
-        """A file, open for reading bytes."""
+        """Opens a file for reading bytes."""
         raise NotImplementedError
 
     def copy(self, source_file_names: Sequence[str], destination_file_names: Sequence[str]) -> None:
@@ -200,7 +192,7 @@ class FileSystem:
         raise NotImplementedError
 
     def exists(self, path: str) -> bool:
-        """Whether there is a file or folder of that path."""
+        """Whether a file or folder has this path."""
         raise NotImplementedError
 
     def size(self, path: str) -> int:
@@ -208,15 +200,15 @@ class FileSystem:
         return self.metadata(path).size_in_bytes
 
     def last_updated(self, path: str) -> float:
-        """Seconds since 1970 at which the file was last changed."""
+        """When the file was last changed, in seconds since 1970."""
         return self.metadata(path).last_updated_in_seconds
 
     def checksum(self, path: str) -> str:
-        """A text that changes when the content does, as far as the file system knows; here, the size."""
+        """A text that changes with the content, as far as the file system knows; by default the size."""
         return str(self.size(path))
 
     def metadata(self, path: str) -> FileMetadata:
-        """What is known of a file."""
+        """The known facts about a file."""
         raise NotImplementedError
 
     def delete(self, paths: Sequence[str]) -> None:
@@ -233,19 +225,15 @@ class LocalFileSystem(FileSystem):
 
     @classmethod
     def scheme(cls) -> str | None:
-        """The scheme of these paths."""
         return None
 
     def join(self, basepath: str, *paths: str) -> str:
-        """The parts as one path."""
         return os.path.join(basepath, *paths)
 
     def split(self, path: str) -> tuple[str, str]:
-        """The folder, and the last part."""
         return os.path.split(os.path.abspath(path))
 
     def mkdirs(self, path: str) -> None:
-        """Makes a folder and those above it."""
         os.makedirs(path)
 
     def _folder_of(self, prefix: str) -> str:
@@ -254,7 +242,7 @@ class LocalFileSystem(FileSystem):
     def _candidates(self, folder: str, pattern: str) -> Iterator[FileMetadata]:
         if re.search(r"\*\*|[\[?]", pattern):
             return self._list(folder)
-        # A single star stays within one folder, so that no file further down can match.
+        # A single star stays within one folder, and so no file in a subfolder can match.
         return self._list(folder, pattern[len(folder) :].strip(os.sep).count(os.sep))
 
     def _list(self, dir_or_prefix: str, depth: int | None = None) -> Iterator[FileMetadata]:
@@ -272,7 +260,7 @@ class LocalFileSystem(FileSystem):
                 try:
                     yield self.metadata(path)
                 except OSError:
-                    # A file may go away between the listing and the look at it; then it was never there.
+                    # A file may be deleted after the listing.
                     continue
 
     def create(
@@ -281,7 +269,6 @@ class LocalFileSystem(FileSystem):
         mime_type: str = "application/octet-stream",
         compression_type: str = CompressionTypes.AUTO,
     ) -> BinaryIO:
-        """A new file, open for writing bytes, in a folder that is made if need be."""
         if os.path.dirname(path):
             os.makedirs(os.path.dirname(path), exist_ok=True)
         return open_compressed(path, "wb", compression_type)
@@ -292,23 +279,18 @@ class LocalFileSystem(FileSystem):
         mime_type: str = "application/octet-stream",
         compression_type: str = CompressionTypes.AUTO,
     ) -> BinaryIO:
-        """A file, open for reading bytes."""
         return open_compressed(path, "rb", compression_type)
 
     def copy(self, source_file_names: Sequence[str], destination_file_names: Sequence[str]) -> None:
-        """Copies each source to its destination."""
         _for_each("Copy", _copy, source_file_names, destination_file_names)
 
     def rename(self, source_file_names: Sequence[str], destination_file_names: Sequence[str]) -> None:
-        """Moves each source to its destination."""
         _for_each("Rename", os.rename, source_file_names, destination_file_names)
 
     def exists(self, path: str) -> bool:
-        """Whether there is a file or folder of that path."""
         return os.path.exists(path)
 
     def metadata(self, path: str) -> FileMetadata:
-        """What is known of a file."""
         try:
             status = os.stat(path)
         except OSError as error:
@@ -316,7 +298,6 @@ class LocalFileSystem(FileSystem):
         return FileMetadata(path, status.st_size, status.st_mtime)
 
     def delete(self, paths: Sequence[str]) -> None:
-        """Deletes what the patterns match."""
         failures: dict[Any, Exception] = {}
         for result in self.match(paths):
             if not result.metadata_list:

@@ -1,4 +1,4 @@
-"""File operations by path, whatever file system the path is on."""
+"""File operations by path, on any file system."""
 
 from __future__ import annotations
 
@@ -14,11 +14,10 @@ _SCHEME = re.compile(r"([a-zA-Z][-a-zA-Z0-9+.]*)://")
 
 
 class FileSystems:
-    """Beam's ``FileSystems``: each function picks the file system by the path's scheme.
+    """Beam's ``FileSystems``: each function selects the file system by the path's scheme.
 
-    Local paths work out of the box; another scheme needs a `FileSystem` subclass that names it. (The
-    transforms that Spark reads and writes, such as ``ReadFromText``, go to Hadoop's file systems instead and
-    need none.)
+    Local paths always work; another scheme needs a `FileSystem` subclass with it. (Transforms that Spark reads and
+    writes, such as ``ReadFromText``, use Hadoop's file systems instead and need none.)
 
     >>> FileSystems.get_scheme("hdfs://host/logs"), FileSystems.get_scheme("/logs")
     ('hdfs', None)
@@ -28,7 +27,7 @@ class FileSystems:
 
     @classmethod
     def set_options(cls, pipeline_options: Any) -> None:
-        """The pipeline options that a file system is made with."""
+        """Sets the pipeline options for new file systems."""
         cls._pipeline_options = pipeline_options
 
     @staticmethod
@@ -39,12 +38,7 @@ class FileSystems:
 
     @staticmethod
     def get_filesystem(path: str) -> FileSystem:
-        """The file system of a path.
-
-        Raises:
-            BeamIOError: The path is no text.
-            ValueError: None is known for its scheme.
-        """
+        """The file system of a path; a ValueError if its scheme is unknown."""
         if not isinstance(path, str):
             raise BeamIOError(
                 three_parts(
@@ -66,12 +60,12 @@ class FileSystems:
 
     @staticmethod
     def report_source_lineage(path: str) -> None:
-        """Notes a file, or a pattern of files, among what the step at work reads (Beam's name)."""
+        """Records a file, or a pattern of files, as an input of the current step (Beam's name)."""
         _report(path, Lineage.sources())
 
     @staticmethod
     def report_sink_lineage(path: str) -> None:
-        """Notes a file, or a pattern of files, among what the step at work writes (Beam's name)."""
+        """Records a file, or a pattern of files, as an output of the current step (Beam's name)."""
         _report(path, Lineage.sinks())
 
     @staticmethod
@@ -86,60 +80,58 @@ class FileSystems:
 
     @staticmethod
     def mkdirs(path: str) -> None:
-        """Makes a folder and those above it; OSError if it is there already."""
+        """Makes a folder and its parents; an OSError if it exists."""
         FileSystems.get_filesystem(path).mkdirs(path)
 
     @staticmethod
     def match(patterns: Sequence[str], limits: Sequence[int | None] | None = None) -> list[MatchResult]:
-        """The files that each pattern matches; wildcards as `penstock.io.filesystem.translate_pattern` has
-        them.
-        """
+        """The files that each pattern matches; `penstock.io.filesystem.translate_pattern` explains wildcards."""
         return FileSystems.get_filesystem(patterns[0]).match(patterns, limits) if patterns else []
 
     @staticmethod
     def create(
         path: str, mime_type: str = "application/octet-stream", compression_type: str = CompressionTypes.AUTO
     ) -> BinaryIO:
-        """A new file, open for writing bytes; close it when done."""
+        """Opens a new file for writing bytes; close it afterwards."""
         return FileSystems.get_filesystem(path).create(path, mime_type, compression_type)
 
     @staticmethod
     def open(
         path: str, mime_type: str = "application/octet-stream", compression_type: str = CompressionTypes.AUTO
     ) -> BinaryIO:
-        """A file, open for reading bytes; close it when done."""
+        """Opens a file for reading bytes; close it afterwards."""
         return FileSystems.get_filesystem(path).open(path, mime_type, compression_type)
 
     @staticmethod
     def copy(source_file_names: Sequence[str], destination_file_names: Sequence[str]) -> None:
-        """Copies each source to its destination; BeamIOError names each that failed."""
+        """Copies each source to its destination; a BeamIOError names the failures."""
         if source_file_names:
             FileSystems.get_filesystem(source_file_names[0]).copy(source_file_names, destination_file_names)
 
     @staticmethod
     def rename(source_file_names: Sequence[str], destination_file_names: Sequence[str]) -> None:
-        """Moves each source to its destination; BeamIOError names each that failed."""
+        """Moves each source to its destination; a BeamIOError names the failures."""
         if source_file_names:
             FileSystems.get_filesystem(source_file_names[0]).rename(source_file_names, destination_file_names)
 
     @staticmethod
     def exists(path: str) -> bool:
-        """Whether there is a file or folder of that path."""
+        """Whether a file or folder has this path."""
         return FileSystems.get_filesystem(path).exists(path)
 
     @staticmethod
     def last_updated(path: str) -> float:
-        """Seconds since 1970 at which the file was last changed; BeamIOError if it is not there."""
+        """When the file was last changed, in seconds since 1970; a BeamIOError if it does not exist."""
         return FileSystems.get_filesystem(path).last_updated(path)
 
     @staticmethod
     def checksum(path: str) -> str:
-        """A text that changes when the content does; BeamIOError if the file is not there."""
+        """A text that changes with the content; a BeamIOError if the file does not exist."""
         return FileSystems.get_filesystem(path).checksum(path)
 
     @staticmethod
     def delete(paths: Sequence[str]) -> None:
-        """Deletes the files and folders that the patterns match; BeamIOError names each that failed."""
+        """Deletes the files and folders that the patterns match; a BeamIOError names the failures."""
         if isinstance(paths, str):
             raise BeamIOError(f"Delete passed string argument instead of list: {paths}")
         if paths:
@@ -147,12 +139,12 @@ class FileSystems:
 
     @staticmethod
     def get_chunk_size(path: str) -> int:
-        """How many files one batch operation takes."""
+        """The number of files in one batch operation."""
         return FileSystems.get_filesystem(path).CHUNK_SIZE
 
 
 _SYSTEMS = {"gs": "gcs", "s3a": "s3", "s3n": "s3"}
-"""What Beam calls the systems of some schemes; others are called as the scheme."""
+"""Beam's names for the systems of some schemes; the others have the name of the scheme."""
 
 
 def _report(path: str, lineage: Lineage) -> None:

@@ -1,4 +1,4 @@
-"""Reading and writing JSON files (Beam's ``ReadFromJson`` and ``WriteToJson``)."""
+"""Reads and writes JSON files (Beam's ``ReadFromJson`` and ``WriteToJson``)."""
 
 from __future__ import annotations
 
@@ -11,24 +11,22 @@ from penstock.io.columnar import JsonSink, JsonSource, ReadColumns, WriteColumns
 def ReadFromJson(
     path: str, *, orient: str = "records", lines: bool = True, dtype: Any = False, **kwargs: Any
 ) -> ReadColumns:
-    """A transform that reads JSON objects into rows with one attribute a field (Beam's ``ReadFromJson``).
+    """A transform that reads JSON objects into rows with one attribute per field (Beam's ``ReadFromJson``).
 
-    Every row has all fields that occur in the data, in the order in which the first file has them; one that
-    an object lacks is None. Values are what Python's ``json`` makes of them: nested objects are dicts. A text
-    that is no JSON object is an error that names the file. The element type has the types of the values, if the files
-    have no more than 4 MB when the transform is applied; otherwise it only says that there are rows.
+    Every row has all fields of the data, in the order of the first file; a field that an object lacks is None. Values
+    are the ones of Python's ``json``: nested objects are dicts. A text that is not a JSON object is an error that
+    names the file. The element type has the types of the values if the files have at most 4 MB when the transform is
+    applied; otherwise it only says that elements are rows.
 
     Args:
         path: The path, with wildcards as in ``ReadFromText``.
         orient: Only ``"records"``.
         lines: Whether each line is an object; False means that each file is a list of objects (or one).
-        dtype: Only False, Beam's default: types are not inferred beyond JSON's own.
+        dtype: Only False, Beam's default: no types beyond JSON's own are inferred.
         kwargs: ``encoding``, of ``pandas.read_json``.
 
     Raises:
-        TypeError: Another argument is given.
-        ValueError: `orient` or `dtype` is another.
-        OSError: No file matches.
+        OSError: If no file matches.
 
     >>> ReadFromJson("/data/*.json").source.describe()
     'json /data/*.json'
@@ -38,7 +36,7 @@ def ReadFromJson(
         if value != only:
             raise ValueError(
                 three_parts(
-                    f"ReadFromJson takes {name}={only!r} only, not {value!r}",
+                    f"ReadFromJson takes only {name}={only!r}, not {value!r}",
                     hint="read the files with ReadFromText or fileio.ReadMatches and parse them in a Map",
                 )
             )
@@ -57,15 +55,12 @@ def WriteToJson(
     """A transform that writes rows as JSON files (Beam's ``WriteToJson``).
 
     Args:
-        path: What the files' paths begin with.
-        num_shards: How many files; None leaves it to Spark.
+        path: The beginning of the files' paths.
+        num_shards: The number of files; None leaves it to Spark.
         file_naming: A naming of `penstock.io.fileio`; `path` is then the folder.
         orient: Only ``"records"``.
-        lines: Whether each row is a line of its own (the default); False makes each file one list.
-        kwargs: Further arguments of ``pandas.DataFrame.to_json``, e.g. ``date_format``.
-
-    Raises:
-        ValueError: `orient` is another.
+        lines: Whether each row has its own line (the default); False makes each file one list.
+        kwargs: More arguments of ``pandas.DataFrame.to_json``, e.g. ``date_format``.
 
     >>> WriteToJson("/out/a").sink.describe()
     'json /out/a'
@@ -73,7 +68,7 @@ def WriteToJson(
     if orient != "records":
         raise ValueError(
             three_parts(
-                f"WriteToJson takes orient='records' only, not {orient!r}",
+                f"WriteToJson takes only orient='records', not {orient!r}",
                 hint="make the text in a Map and write it with WriteToText",
             )
         )

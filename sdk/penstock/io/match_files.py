@@ -1,4 +1,4 @@
-"""Finding files by pattern, and reading whole files, as steps of a pipeline."""
+"""Steps that find files by pattern and read whole files."""
 
 from __future__ import annotations
 
@@ -26,11 +26,7 @@ _LOGGER = logging.getLogger(__name__)
 
 
 class EmptyMatchTreatment:
-    """What a pattern that matches no file means (Beam's name).
-
-    >>> EmptyMatchTreatment.allow_empty_match("/logs/*", EmptyMatchTreatment.ALLOW_IF_WILDCARD)
-    True
-    """
+    """The meaning of a pattern that matches no file (Beam's name)."""
 
     ALLOW = "ALLOW"
     DISALLOW = "DISALLOW"
@@ -38,9 +34,7 @@ class EmptyMatchTreatment:
 
     @staticmethod
     def allow_empty_match(pattern: str, setting: str) -> bool:
-        """Whether it may be; ValueError if the setting is none of these, as in Beam for a pattern without
-        ``*`` too.
-        """
+        """Whether the pattern may match nothing; a ValueError for an unknown setting."""
         if setting == EmptyMatchTreatment.ALLOW:
             return True
         if setting == EmptyMatchTreatment.ALLOW_IF_WILDCARD:
@@ -49,7 +43,8 @@ class EmptyMatchTreatment:
             return False
         raise ValueError(
             three_parts(
-                f"{setting!r} is no EmptyMatchTreatment", hint="take ALLOW, DISALLOW or ALLOW_IF_WILDCARD"
+                f"{setting!r} is not an EmptyMatchTreatment",
+                hint="pass ALLOW, DISALLOW or ALLOW_IF_WILDCARD",
             )
         )
 
@@ -68,8 +63,7 @@ class _Match(DoFn):
 class MatchAll(PTransform[Any, Any]):
     """The files that each pattern in a PCollection matches, as ``FileMetadata`` (Beam's ``MatchAll``).
 
-    Args:
-        empty_match_treatment: What a pattern that matches nothing means; an error is a ``BeamIOError``.
+    `empty_match_treatment` says whether a pattern may match nothing; otherwise that is a ``BeamIOError``.
     """
 
     def __init__(self, empty_match_treatment: str = EmptyMatchTreatment.ALLOW) -> None:
@@ -77,7 +71,6 @@ class MatchAll(PTransform[Any, Any]):
         self._treatment = empty_match_treatment
 
     def expand(self, pcoll: Any) -> PCollection[FileMetadata]:
-        """One ParDo."""
         result: PCollection[FileMetadata] = pcoll | "Match" >> ParDo(
             _Match(self._treatment)
         ).with_output_types(filesystem.FileMetadata)
@@ -87,9 +80,7 @@ class MatchAll(PTransform[Any, Any]):
 class MatchFiles(PTransform[Any, Any]):
     """The files that a pattern matches, as ``FileMetadata`` (Beam's ``MatchFiles``).
 
-    Args:
-        file_pattern: Wildcards as in ``ReadFromText``.
-        empty_match_treatment: What it means if nothing matches; an error is a ``BeamIOError``.
+    Wildcards are those of ``ReadFromText``; see `MatchAll` for `empty_match_treatment`.
     """
 
     def __init__(
@@ -100,7 +91,6 @@ class MatchFiles(PTransform[Any, Any]):
         self._treatment = empty_match_treatment
 
     def expand(self, pbegin: Any) -> PCollection[FileMetadata]:
-        """The pattern, matched."""
         result: PCollection[FileMetadata] = (
             pbegin.pipeline | Create([self._pattern]) | MatchAll(self._treatment)
         )
@@ -109,18 +99,16 @@ class MatchFiles(PTransform[Any, Any]):
 
 @dataclass(frozen=True)
 class ReadableFile:
-    """A file that can be read (Beam's ``ReadableFile``).
+    """A file to read (Beam's ``ReadableFile``).
 
-    Args:
-        metadata: What is known of the file.
-        compression: A name of ``CompressionTypes``, or None for what the file's name says.
+    `compression` is a name of ``CompressionTypes``, or None to follow the file's name.
     """
 
     metadata: filesystem.FileMetadata
     compression: str | None = None
 
     def open(self, mime_type: str = "text/plain", compression_type: str | None = None) -> BinaryIO:
-        """The file, open for reading bytes, through its compression."""
+        """Opens the file for reading bytes, through its compression."""
         compression = compression_type or self.compression or CompressionTypes.AUTO
         return FileSystems.open(self.metadata.path, mime_type, compression)
 
@@ -148,11 +136,11 @@ class _ToReadableFile(DoFn):
 
 
 class ReadMatches(PTransform[Any, Any]):
-    """Makes a `ReadableFile` of each ``FileMetadata`` or path (Beam's ``ReadMatches``).
+    """Makes a `ReadableFile` from each ``FileMetadata`` or path (Beam's ``ReadMatches``).
 
     Args:
-        compression: A name of ``CompressionTypes``, or None for what each file's name says.
-        skip_directories: Whether a path that ends in a slash is left out; otherwise it is a ``BeamIOError``.
+        compression: A name of ``CompressionTypes``, or None to follow each file's name.
+        skip_directories: Whether to skip a path that ends in a slash; otherwise it is a ``BeamIOError``.
     """
 
     def __init__(self, compression: str | None = None, skip_directories: bool = True) -> None:
@@ -160,27 +148,23 @@ class ReadMatches(PTransform[Any, Any]):
         self._dofn = _ToReadableFile(compression, skip_directories)
 
     def expand(self, pcoll: Any) -> Any:
-        """One ParDo."""
         return pcoll | "ToReadableFile" >> ParDo(self._dofn).with_output_types(ReadableFile)
 
 
 class MatchContinuously(PTransform[Any, Any]):
-    """The files that a pattern matches, looked for again and again (Beam's ``MatchContinuously``).
+    """The files that a pattern matches, at regular intervals (Beam's ``MatchContinuously``).
 
     Args:
         file_pattern: Wildcards as in ``ReadFromText``.
-        interval: Seconds from one look to the next.
-        has_deduplication: Whether a file is given once only.
-        start_timestamp: When to look first; None is now.
+        interval: Seconds from one match to the next.
+        has_deduplication: Whether to give each file only once.
+        start_timestamp: The time of the first match; None is now.
         stop_timestamp: When to stop.
-        match_updated_files: Whether a file that was changed is given again.
+        match_updated_files: Whether to give a changed file again.
         apply_windowing: Whether the output is in fixed windows of `interval`.
-        empty_match_treatment: What it means if nothing matches.
-        timestamp_cursor: Whether only the latest time of a change is remembered, and which files have it.
-            Files that changed earlier are taken as seen, also those that come later. Changed ones are given again.
-
-    Raises:
-        ValueError: The interval is not positive, or `timestamp_cursor` is asked for without deduplication.
+        empty_match_treatment: See `MatchAll`.
+        timestamp_cursor: Whether to remember only the latest time of a change, and which files have it. Files that
+            changed earlier then count as seen, also if they appear later. Changed files are given again.
 
     >>> MatchContinuously("/logs/*", 60, match_updated_files=True, timestamp_cursor=True).match_upd
     True
@@ -200,7 +184,7 @@ class MatchContinuously(PTransform[Any, Any]):
     ) -> None:
         super().__init__()
         if Duration.of(interval).micros <= 0:
-            raise ValueError(three_parts("MatchContinuously interval must be positive.", hint="give seconds"))
+            raise ValueError(three_parts("MatchContinuously interval must be positive.", hint="pass seconds"))
         if timestamp_cursor and not has_deduplication:
             raise ValueError(
                 three_parts(
@@ -222,8 +206,7 @@ class MatchContinuously(PTransform[Any, Any]):
         self._treatment = empty_match_treatment
 
     def expand(self, pbegin: Any) -> PCollection[FileMetadata]:
-        """A clock, the pattern matched at each tick, files that were seen left out."""
-        # The impulse reads a source, and whoever imports its module first would get here before it is there.
+        # The impulse's module imports `penstock.io`, and so this module: an import at the top would be a circle.
         from penstock.transforms.periodicsequence import PeriodicImpulse
 
         start, stop = self._times
@@ -244,20 +227,20 @@ class MatchContinuously(PTransform[Any, Any]):
 
 
 class _Look(_Match):
-    """All files of a pattern as one element, since they were there at one time."""
+    """All files of a pattern as one element, because they existed at one time."""
 
     def process(self, element: str) -> Any:
         found = super().process(element)
         for each in found:
             if not each.last_updated_in_seconds:
                 raise BeamIOError(
-                    f"timestamp_cursor needs the time of the last change, which is not known of {each.path}"
+                    f"timestamp_cursor needs the time of the last change, which is unknown for {each.path}"
                 )
         return [(element, [(each.last_updated_in_seconds, each) for each in found])]
 
 
 def _past_the_cursor() -> DoFn:
-    """A stateful DoFn that gives files which have changed since the latest change that was seen, or just then."""
+    """A stateful DoFn that gives the files that changed after the latest change seen so far, or at that time."""
     cursor_spec = ReadModifyWriteStateSpec("cursor", coders.FastPrimitivesCoder())
 
     class PastTheCursor(DoFn):
@@ -291,7 +274,7 @@ def _with_path(metadata: filesystem.FileMetadata) -> tuple[str, filesystem.FileM
 
 
 def _only_new(match_updated_files: bool) -> DoFn:
-    """A stateful DoFn that gives a file once, or once for each time that it was changed."""
+    """A stateful DoFn that gives a file once, or once for each change."""
     seen_spec = ReadModifyWriteStateSpec("last_updated", coders.FloatCoder())
 
     class OnlyNew(DoFn):

@@ -37,14 +37,7 @@ _ROW_GROUP_BYTES = 64 * 1024 * 1024
 
 @dataclass(frozen=True)
 class ParquetSource(Streamable):
-    """Records of Parquet files.
-
-    Attributes:
-        file_pattern: The path, with wildcards.
-        validate: Whether a pattern that matches nothing is an error.
-        columns: The columns to read, ``a`` or ``a.b`` for a field of a struct; None means all.
-        elements: What an element is: ``"dict"``, ``"row"``, or ``"table"``, a ``pyarrow.Table`` of many
-            records.
+    """Records of Parquet files; see `ReadFromParquet`.
 
     >>> ParquetSource("/data/*.parquet").describe()
     'parquet /data/*.parquet'
@@ -53,26 +46,23 @@ class ParquetSource(Streamable):
     file_pattern: Path
     validate: bool = True
     columns: tuple[str, ...] | None = None
-    elements: str = "dict"
+    elements: str = "dict"  # Or ``"row"``, or ``"table"``: a ``pyarrow.Table`` of many records.
 
     @property
     def has_fields(self) -> bool:  # type: ignore[override]
-        """Records have; tables do not."""
+        """Whether elements are records, not tables."""
         return self.elements != "table"
 
     def describe(self) -> str:
-        """One line for `explain`."""
         return f"parquet {self.file_pattern}" + (f" [{', '.join(self.columns)}]" if self.columns else "")
 
     def why_no_stream(self) -> tuple[str, str] | None:
-        """It can be unless elements are tables."""
         if self.elements != "table":
             return None
-        what = "tables of records cannot be streamed: what is in one would depend on when it is read"
+        what = "tables of records cannot be streamed: their contents would depend on the time of reading"
         return what, "use ReadFromParquet, which gives the records"
 
     def known_fields(self) -> tuple[str, ...] | None:
-        """The columns that are asked for."""
         if self.columns is None:
             return None
         return tuple(dict.fromkeys(column.partition(".")[0] for column in self.columns))
@@ -80,20 +70,7 @@ class ParquetSource(Streamable):
 
 @dataclass(frozen=True)
 class ParquetSink(Sink):
-    """Records in Parquet files; the arguments of Beam's ``WriteToParquet``.
-
-    Attributes:
-        shards: Where the files go.
-        schema: A ``pyarrow.Schema``, or None to take it from `element_type`.
-        codec: The compression inside the file, by pyarrow's name.
-        row_group_buffer_size: Bytes in memory after which a row group is written.
-        record_batch_size: Records to collect before they become columns.
-        use_deprecated_int96_timestamps: Whether timestamps are written as INT96.
-        use_compliant_nested_type: Whether lists are named as the Parquet specification has it.
-        batched: Whether the elements are ``pyarrow.Table`` values.
-        element_type: The type of the elements.
-        triggering_frequency: The length of the windows whose files an unbounded collection gives, in seconds.
-    """
+    """Records in Parquet files; see `WriteToParquet`."""
 
     shards: Shards
     schema: Any = None
@@ -102,12 +79,11 @@ class ParquetSink(Sink):
     record_batch_size: int = 1000
     use_deprecated_int96_timestamps: bool = False
     use_compliant_nested_type: bool = False
-    batched: bool = False
+    batched: bool = False  # Whether the elements are ``pyarrow.Table`` values.
     element_type: Any = None
     triggering_frequency: float | None = None
 
     def describe(self) -> str:
-        """One line for `explain`."""
         shards = self.shards
         return f"parquet {shards.file_path_prefix}{shards.template}{shards.file_name_suffix}"
 
@@ -125,19 +101,19 @@ class _ReadParquet(SourceTransform):
 class ReadFromParquet(_ReadParquet):
     """The records of Parquet files (Beam's ``ReadFromParquet``).
 
-    Values are the Python values that ``pyarrow`` makes of the columns: lists and dicts where nested,
-    ``Decimal``, ``datetime`` (in UTC where the file says that it is an instant), None for null. Their types are read
-    from the footers of the files when the transform is applied.
+    Values are the Python values that ``pyarrow`` makes of the columns: lists and dicts for nested ones, ``Decimal``,
+    ``datetime`` (in UTC if the file says that it is an instant), None for null. Their types come from the footers of
+    the files when the transform is applied.
 
     Args:
         file_pattern: The path, with wildcards as in ``ReadFromText``.
-        min_bundle_size: Taken for Beam's sake; Spark decides.
+        min_bundle_size: Ignored; Spark decides.
         validate: Whether a pattern that matches nothing is an error.
-        columns: The columns to read; ``a`` also stands for ``a.b``.
-        as_rows: Whether the elements are ``Row`` values rather than dicts.
+        columns: The columns to read; ``a`` includes ``a.b``.
+        as_rows: Whether the elements are ``Row`` values, not dicts.
 
     Raises:
-        OSError: No file matches.
+        OSError: If no file matches.
 
     >>> ReadFromParquet("/data/*", validate=False, columns=["a"]).source.describe()
     'parquet /data/* [a]'
@@ -154,23 +130,13 @@ class ReadFromParquet(_ReadParquet):
         super().__init__(file_pattern, validate, columns, "row" if as_rows else "dict")
 
     def infer_output_type(self, input_type: Any) -> Any:
-        """Rows or dicts whose fields only the files tell."""
         return Row if self.source.elements == "row" else typehints.Dict[str, Any]
 
 
 class ReadFromParquetBatched(_ReadParquet):
     """The records of Parquet files, many at a time, as ``pyarrow.Table`` values (Beam's name).
 
-    A table is one of Spark's batches of records; Beam gives a table for each row group.
-
-    Args:
-        file_pattern: The path, with wildcards as in ``ReadFromText``.
-        min_bundle_size: Taken for Beam's sake; Spark decides.
-        validate: Whether a pattern that matches nothing is an error.
-        columns: The columns to read.
-
-    Raises:
-        OSError: No file matches.
+    A table is one of Spark's batches of records; in Beam it is a row group. See `ReadFromParquet` for the arguments.
     """
 
     def __init__(
@@ -182,7 +148,7 @@ class ReadFromParquetBatched(_ReadParquet):
 class _ReadParquetFiles(DoFn):
     """Reads each file that an element names, a row group at a time, with the runner's reader of Parquet.
 
-    The model knows no file format. The runner's reader goes along when the DoFn is pickled for the workers.
+    The SDK knows no file format. The pickled DoFn takes the runner's reader to the workers.
     """
 
     def __init__(self, columns: Any, with_filename: bool, as_tables: bool) -> None:
@@ -197,7 +163,7 @@ class _ReadParquetFiles(DoFn):
     def process(self, element: str | FileMetadata) -> Iterator[Any]:
         row_groups = self._row_groups or _provided.get("row_groups")
         if row_groups is None:
-            raise RunnerError("the runner has no reader of Parquet", hint="run the pipeline with SparkRunner")
+            raise RunnerError("the runner cannot read Parquet", hint="run the pipeline with SparkRunner")
         for found in files_of(element):
             with FileSystems.open(found.path, compression_type=CompressionTypes.UNCOMPRESSED) as file:
                 for table in row_groups(file, self._columns):
@@ -209,11 +175,9 @@ _provided: dict[str, Any] = {}
 
 
 def provide_row_groups(row_groups: Callable[[BinaryIO, list[str] | None], Iterator[Any]]) -> None:
-    """Called by the runner with its reader of Parquet.
+    """Called by the runner with its reader of Parquet, a function that the workers can import.
 
-    Args:
-        row_groups: From an open file and the wanted columns (None: all) to one table for each row group. It
-            must be a function that the workers can import.
+    It takes an open file and the wanted columns (None: all), and gives one table for each row group.
     """
     _provided["row_groups"] = row_groups
 
@@ -222,8 +186,8 @@ class ReadAllFromParquetBatched(PTransform[Any, Any]):
     """The tables of the files that the elements name, one ``pyarrow.Table`` for each row group (Beam's name).
 
     Args:
-        min_bundle_size: Taken for Beam's sake.
-        desired_bundle_size: Taken for Beam's sake.
+        min_bundle_size: Ignored.
+        desired_bundle_size: Ignored.
         columns: The columns to read.
         with_filename: Whether the elements are (file name, table).
         label: The name of the step that reads.
@@ -244,7 +208,6 @@ class ReadAllFromParquetBatched(PTransform[Any, Any]):
         self._read = label, _ReadParquetFiles(columns, with_filename, self._as_tables)
 
     def expand(self, pcoll: Any) -> Any:
-        """Spread, read."""
         label, dofn = self._read
         return pcoll | "Spread" >> Reshuffle() | label >> ParDo(dofn)
 
@@ -252,9 +215,7 @@ class ReadAllFromParquetBatched(PTransform[Any, Any]):
 class ReadAllFromParquet(ReadAllFromParquetBatched):
     """The records, as dicts, of the files that the elements name (Beam's ``ReadAllFromParquet``).
 
-    Args:
-        with_filename: Whether the elements are (file name, record).
-        kwargs: The other arguments of `ReadAllFromParquetBatched`.
+    The arguments are those of `ReadAllFromParquetBatched`.
     """
 
     _as_tables = False
@@ -264,25 +225,22 @@ class ReadAllFromParquet(ReadAllFromParquetBatched):
 
 
 class WriteToParquet(SinkTransform[str]):
-    """Writes dicts, or rows of a known type, to Parquet files (Beam's ``WriteToParquet``); gives the files'
-    names.
+    """Writes dicts, or rows of a known type, to Parquet files, and returns the files' names (Beam's
+    ``WriteToParquet``).
 
     Args:
-        file_path_prefix: What every file's path begins with.
+        file_path_prefix: The beginning of every file's path.
         schema: A ``pyarrow.Schema``; None takes it from the element type, which must then be a type of rows.
         row_group_buffer_size: Bytes in memory after which a row group is written.
-        record_batch_size: Records to collect before they become columns.
+        record_batch_size: The number of records that are collected before they become columns.
         codec: The compression, by pyarrow's name.
         use_deprecated_int96_timestamps: Whether timestamps are written as INT96.
-        use_compliant_nested_type: Whether lists are named as the Parquet specification has it.
-        file_name_suffix: What every file's path ends with.
-        num_shards: How many files; 0 leaves it to Spark.
+        use_compliant_nested_type: Whether lists have the names of the Parquet specification.
+        file_name_suffix: The end of every file's path.
+        num_shards: The number of files; 0 leaves it to Spark.
         shard_name_template: The middle of a file's name.
-        mime_type: Taken for Beam's sake; no file system here keeps it.
+        mime_type: Ignored; no file system here keeps it.
         triggering_frequency: The length of the windows whose files an unbounded collection gives, in seconds.
-
-    Raises:
-        ValueError: There is no schema, and the element type tells none (when the transform is applied).
     """
 
     sink: ParquetSink
@@ -315,7 +273,6 @@ class WriteToParquet(SinkTransform[str]):
         super().__init__(sink)
 
     def expand(self, pcoll: Any) -> PCollection[str]:
-        """The new PCollection; the element type must tell a schema if none was given."""
         if self.sink.schema is None:
             element_type = getattr(pcoll, "element_type", None)
             if field_names(element_type) is None:
@@ -331,15 +288,13 @@ class WriteToParquet(SinkTransform[str]):
         return result
 
     def infer_output_type(self, input_type: Any) -> Any:
-        """The names of the files."""
         return str
 
 
 class WriteToParquetBatched(SinkTransform[str]):
-    """Writes ``pyarrow.Table`` values to Parquet files (Beam's ``WriteToParquetBatched``); gives the files'
-    names.
+    """Writes ``pyarrow.Table`` values to Parquet files, and returns the files' names (Beam's name).
 
-    The arguments are those of `WriteToParquet`, less the sizes of buffers.
+    The arguments are those of `WriteToParquet`, without the sizes of buffers.
     """
 
     def __init__(
@@ -367,5 +322,4 @@ class WriteToParquetBatched(SinkTransform[str]):
         super().__init__(sink)
 
     def infer_output_type(self, input_type: Any) -> Any:
-        """The names of the files."""
         return str

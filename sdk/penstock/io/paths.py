@@ -1,4 +1,4 @@
-"""Checks of the paths that file transforms are given, made when the pipeline is written."""
+"""Checks of the paths of file transforms, made when the pipeline is built."""
 
 from __future__ import annotations
 
@@ -16,52 +16,38 @@ _WILDCARD = re.compile(r"[*?\[]")
 
 
 def check_path(path: Any, argument: str) -> None:
-    """Raises TypeError unless the path is a string or a ValueProvider, as Beam's file transforms do.
-
-    >>> check_path("/logs/*.txt", "file_pattern")
-    """
+    """Raises a TypeError unless the path is a string or a ValueProvider, as Beam's file transforms do."""
     if not isinstance(path, str | ValueProvider):
         raise TypeError(
             three_parts(
                 f"{argument} must be of type string or ValueProvider; got {path!r} instead",
-                hint=f"write {argument}={str(path)!r}" if path is not None else f"give {argument}",
+                hint=f"write {argument}={str(path)!r}" if path is not None else f"pass {argument}",
             )
         )
 
 
 def known_path(path: Path) -> str | None:
-    """The path as text, or None while a ValueProvider has no value yet.
-
-    >>> known_path("/logs/*.txt")
-    '/logs/*.txt'
-    """
+    """The path as text, or None while a ValueProvider has no value."""
     if isinstance(path, ValueProvider):
         return str(path.get()) if path.is_accessible() else None
     return path
 
 
 def require_files(source: Any, where: str, *, is_stream: bool = False) -> None:
-    """Refuses a source of local files that are not there, as Beam does while the pipeline is written.
+    """Refuses a source of missing local files, as Beam does while the pipeline is built.
 
-    A stream may begin before its first file: its folder must be there. A path with a scheme is on a file system that
-    only Spark reaches; the runner checks it before anything starts.
-
-    Args:
-        source: A description; one without a ``file_pattern``, or whose ``validate`` is false, is not checked.
-        where: The step, for the error.
-        is_stream: Whether it is read as a stream.
-
-    Raises:
-        FileNotFoundError: No file matches, or the folder of a stream is not there.
+    A stream may begin before its first file: its folder must exist. A path with a scheme is on a file system that
+    only Spark reaches; the runner checks it before a run starts. A source without a ``file_pattern``, or whose
+    ``validate`` is false, is not checked.
     """
-    may_be_let = getattr(source, "validate", None)
+    validates = getattr(source, "validate", None)
     path = getattr(source, "file_pattern", None)
-    pattern = None if path is None or may_be_let is False else known_path(path)
+    pattern = None if path is None or validates is False else known_path(path)
     if pattern is None or FileSystems.get_scheme(pattern) is not None:
         return
     missing = _missing_of_stream(pattern) if is_stream else _missing(pattern)
     if missing is not None:
-        hint = "check the path" + ("; with validate=False it may also be missing" if may_be_let else "")
+        hint = "check the path" + (", or pass validate=False" if validates else "")
         raise FileNotFoundError(three_parts(missing, where=where, hint=hint))
 
 
@@ -75,7 +61,7 @@ def _missing_of_stream(pattern: str) -> str | None:
     fixed = _WILDCARD.split(pattern, maxsplit=1)[0]
     watched = pattern if fixed == pattern else os.path.dirname(fixed) or "."
     return (
-        None if os.path.exists(watched) else f"{watched} is not there, which the stream {pattern} is to watch"
+        None if os.path.exists(watched) else f"the stream {pattern} watches {watched}, which does not exist"
     )
 
 
@@ -91,7 +77,7 @@ def with_folder(pattern: Any) -> Any:
 
 
 def files_of(element: str | FileMetadata) -> list[FileMetadata]:
-    """The files that an element of a collection of patterns stands for, which are then among what the step reads."""
+    """The files of a pattern or a record, which the function reports as inputs of the current step."""
     found = [element] if isinstance(element, FileMetadata) else FileSystems.match([element])[0].metadata_list
     for file in found:
         FileSystems.report_source_lineage(file.path)

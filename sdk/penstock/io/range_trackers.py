@@ -18,10 +18,7 @@ __all__ = [
 
 
 class OffsetRangeTracker(RangeTracker):
-    """Tracks offsets, whole numbers from `start` up to, without, `end` (Beam's name).
-
-    Raises:
-        ValueError: A limit is None.
+    """Tracks offsets: integers from `start` up to, but not including, `end` (Beam's name).
 
     >>> tracker = OffsetRangeTracker(0, 10)
     >>> tracker.try_claim(3), tracker.try_split(8), tracker.try_claim(8)
@@ -35,7 +32,7 @@ class OffsetRangeTracker(RangeTracker):
             raise ValueError(
                 three_parts(
                     f"the offsets of a range are {start!r} and {end!r}",
-                    hint="give both; OFFSET_INFINITY is an end",
+                    hint="pass both; OFFSET_INFINITY is a possible end",
                 )
             )
         if start > end:
@@ -49,25 +46,22 @@ class OffsetRangeTracker(RangeTracker):
         self._lock = threading.Lock()
 
     def start_position(self) -> int:
-        """The first position."""
         return self._start
 
     def stop_position(self) -> float:
-        """The position after the range."""
         return self._stop
 
     @property
     def last_record_start(self) -> int:
-        """The offset of the last record that was claimed; -1 before the first."""
+        """The offset of the last claimed record; -1 before the first."""
         return self._last_record
 
     @property
     def last_attempted_record_start(self) -> int:
-        """The last offset that somebody tried to claim; -1 before the first."""
+        """The last offset of `try_claim`; -1 before the first."""
         return self._last_attempt
 
     def try_claim(self, position: int) -> bool:
-        """Claims a position; ValueError if it comes before one that was claimed."""
         with self._lock:
             if position <= self._last_attempt:
                 raise ValueError(
@@ -85,19 +79,17 @@ class OffsetRangeTracker(RangeTracker):
             return True
 
     def set_current_position(self, position: int) -> None:
-        """Notes a position inside of what was claimed."""
         with self._lock:
             if self._last_record == -1 or position < self._last_record:
                 raise ValueError(
                     three_parts(
-                        f"the record at offset {position} comes before one that was claimed",
-                        hint="claim the first record with try_claim, and go on in order",
+                        f"the record at offset {position} comes before a claimed one",
+                        hint="claim the first record with try_claim, and continue in order",
                     )
                 )
             self._last_record = position
 
     def try_split(self, position: int) -> tuple[float, float] | None:
-        """Splits off the rest, or gives None if it cannot."""
         with self._lock:
             started = self._last_record != -1
             inside = max(self._start, self._last_record + 1) <= position < self._stop
@@ -108,36 +100,32 @@ class OffsetRangeTracker(RangeTracker):
             return position, fraction
 
     def fraction_consumed(self) -> float:
-        """How much is behind the reader."""
         with self._lock:
             return self.position_to_fraction(self._last_record, self._start, self._stop)
 
     def position_to_fraction(self, pos: float, start: float, stop: float) -> float:
-        """Where in the range a position is, between 0 and 1."""
+        """The place of a position in the range, between 0 and 1."""
         return max(0.0, min(1.0, (pos - start) / (stop - start) if start != stop else 0.0))
 
     def position_at_fraction(self, fraction: float) -> int:
-        """The position at a fraction of the range."""
         if self._stop == self.OFFSET_INFINITY:
             raise ValueError(
-                three_parts("a range without an end has no fractions", hint="ask only for finite ranges")
+                three_parts("a range without an end has no fractions", hint="use a range with an end")
             )
         return math.ceil(self._start + fraction * (self._stop - self._start))
 
     def split_points(self) -> tuple[int, Any]:
-        """How many places to start reading at are behind and ahead."""
         with self._lock:
             unclaimed: Any = self._unclaimed(self._stop) if self._unclaimed else self.SPLIT_POINTS_UNKNOWN
             ahead = unclaimed if unclaimed is self.SPLIT_POINTS_UNKNOWN else unclaimed + 1
             return max(0, self._split_points_seen - 1), ahead
 
     def set_split_points_unclaimed_callback(self, callback: Any) -> None:
-        """The reader's own answer to how many are ahead."""
         self._unclaimed = callback
 
 
 class OrderedPositionRangeTracker(RangeTracker):
-    """Tracks positions of any ordered type; a subclass says what a fraction of a range is (Beam's name)."""
+    """Tracks positions of any ordered type; a subclass defines fractions of a range (Beam's name)."""
 
     UNSTARTED = object()
 
@@ -148,16 +136,13 @@ class OrderedPositionRangeTracker(RangeTracker):
         self._lock = threading.Lock()
 
     def start_position(self) -> Any:
-        """The first position."""
         return self._start_position
 
     def stop_position(self) -> Any:
-        """The position after the range."""
         with self._lock:
             return self._stop_position
 
     def try_claim(self, position: Any) -> bool:
-        """Claims a position; ValueError if it comes before one that was claimed."""
         with self._lock:
             behind = self._last_claim is not self.UNSTARTED and position < self._last_claim
             if behind or (self._start_position is not None and position < self._start_position):
@@ -173,11 +158,9 @@ class OrderedPositionRangeTracker(RangeTracker):
             return True
 
     def position_at_fraction(self, fraction: float) -> Any:
-        """The position at a fraction of the range."""
         return self.fraction_to_position(fraction, self._start_position, self._stop_position)
 
     def try_split(self, position: Any) -> tuple[Any, float] | None:
-        """Splits off the rest, or gives None if it cannot."""
         with self._lock:
             late = self._stop_position is not None and position >= self._stop_position
             early = self._start_position is not None and position <= self._start_position
@@ -189,7 +172,6 @@ class OrderedPositionRangeTracker(RangeTracker):
             return position, fraction
 
     def fraction_consumed(self) -> float:
-        """How much is behind the reader."""
         if self._last_claim is self.UNSTARTED:
             return 0
         return self.position_to_fraction(self._last_claim, self._start_position, self._stop_position)
@@ -199,12 +181,12 @@ class OrderedPositionRangeTracker(RangeTracker):
         raise NotImplementedError
 
     def position_to_fraction(self, position: Any, start: Any, end: Any) -> float:
-        """The fraction at which a position is between two."""
+        """The fraction of a position between two others."""
         raise NotImplementedError
 
 
 class UnsplittableRangeTracker(RangeTracker):
-    """A tracker that refuses to be split, over another one (Beam's name).
+    """Wraps another tracker, and refuses to split it (Beam's name).
 
     >>> UnsplittableRangeTracker(OffsetRangeTracker(0, 10)).try_split(5) is None
     True
@@ -213,42 +195,18 @@ class UnsplittableRangeTracker(RangeTracker):
     def __init__(self, range_tracker: RangeTracker) -> None:
         self._tracker = range_tracker
 
-    def start_position(self) -> Any:
-        """The first position."""
-        return self._tracker.start_position()
-
-    def stop_position(self) -> Any:
-        """The position after the range."""
-        return self._tracker.stop_position()
-
-    def position_at_fraction(self, fraction: float) -> Any:
-        """The position at a fraction of the range."""
-        return self._tracker.position_at_fraction(fraction)
-
-    def try_claim(self, position: Any) -> bool:
-        """Claims a position; ValueError if it comes before one that was claimed."""
-        return self._tracker.try_claim(position)
+    def __getattribute__(self, name: str) -> Any:
+        # The base class defines every method, and so `__getattr__` would never be called.
+        if name.startswith("_") or name in ("split_points", "try_split"):
+            return super().__getattribute__(name)
+        return getattr(self._tracker, name)
 
     def try_split(self, position: Any) -> None:
-        """Splits off the rest, or gives None if it cannot."""
         return
 
-    def set_current_position(self, position: Any) -> None:
-        """Notes a position inside of what was claimed."""
-        self._tracker.set_current_position(position)
-
-    def fraction_consumed(self) -> float:
-        """How much is behind the reader."""
-        return self._tracker.fraction_consumed()
-
     def split_points(self) -> tuple[int, int]:
-        """How many places to start reading at are behind and ahead."""
-        # There is one place to start reading at, and it is the beginning.
+        # Reading can start only at the beginning.
         return 0, 1
-
-    def set_split_points_unclaimed_callback(self, callback: Any) -> None:
-        """The reader's own answer to how many are ahead."""
-        self._tracker.set_split_points_unclaimed_callback(callback)
 
 
 class LexicographicKeyRangeTracker(OrderedPositionRangeTracker):
@@ -260,7 +218,6 @@ class LexicographicKeyRangeTracker(OrderedPositionRangeTracker):
 
     @classmethod
     def fraction_to_position(cls, fraction: float, start: Any = None, end: Any = None) -> Any:
-        """The key at a fraction between two keys."""
         first = b"" if start is None else start
         if fraction in (0, 1):
             return end if fraction else first
@@ -268,14 +225,13 @@ class LexicographicKeyRangeTracker(OrderedPositionRangeTracker):
         low = _number(first, digits)
         high = _number(end, digits) if end else 1 << (digits * 8)
         key = low + int((high - low) * fraction)
-        # Rounding must not give one of the ends.
+        # Rounding must not return one of the ends.
         key += (key == low) - (key == high)
         position = key.to_bytes(digits, "big").rstrip(b"\0")
         return position if isinstance(first, bytes) else position.decode("unicode_escape", errors="replace")
 
     @classmethod
     def position_to_fraction(cls, key: Any = None, start: Any = None, end: Any = None) -> float:
-        """The fraction at which a key is between two."""
         if not key:
             return 0
         first = key[:0] if start is None else start
@@ -295,6 +251,6 @@ def _common_prefix(start: Any, end: Any) -> int:
 
 
 def _number(key: Any, digits: int) -> int:
-    """The key as a number in base 256 with that many digits."""
+    """The key as a number in base 256 with that number of digits."""
     data = key.encode() if isinstance(key, str) else key
     return int.from_bytes(data[:digits].ljust(digits, b"\0"), "big")

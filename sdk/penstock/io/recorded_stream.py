@@ -1,4 +1,4 @@
-"""The source of a stream that a program writes down event by event: what a `TestStream` reads."""
+"""The source of a stream that a program describes event by event: what a `TestStream` reads."""
 
 from __future__ import annotations
 
@@ -14,17 +14,12 @@ from penstock.utils.timestamp import Duration, Timestamp
 
 
 class Event:
-    """Something that happens in a `TestStream`: one of those below (Beam's ``Event``)."""
+    """An event of a `TestStream`: one of the classes below (Beam's ``Event``)."""
 
 
 @dataclass(frozen=True, order=True)
 class ElementEvent(Event):
-    """Elements arrive (Beam's ``ElementEvent``).
-
-    Attributes:
-        timestamped_values: The elements with their event times.
-        tag: The output they arrive at; None for the main one.
-    """
+    """Elements arrive at an output, None for the main one (Beam's ``ElementEvent``)."""
 
     timestamped_values: tuple[TimestampedValue[Any], ...]
     tag: str | None = None
@@ -38,12 +33,9 @@ class WatermarkEvent(Event):
     """An output's watermark advances (Beam's ``WatermarkEvent``).
 
     Attributes:
-        new_watermark: Where to; a number is in seconds since 1970.
+        new_watermark: A Timestamp, or seconds since 1970.
         tag: The output; None for the main one.
-        percentiles: Where the watermarks of percentiles are by then (penstock's own): pairs, which a mapping becomes.
-
-    Raises:
-        ValueError: A percentile is not between 0 and 1, or its watermark is behind the watermark itself.
+        percentiles: The watermarks of percentiles at that time (penstock's own): pairs, or a mapping.
 
     >>> WatermarkEvent(5).new_watermark
     Timestamp(5)
@@ -65,10 +57,7 @@ class WatermarkEvent(Event):
 
 @dataclass(frozen=True, order=True)
 class ProcessingTimeEvent(Event):
-    """Processing time passes (Beam's ``ProcessingTimeEvent``).
-
-    Attributes:
-        advance_by: How much; a number is in seconds.
+    """Processing time advances by a Duration or a number of seconds (Beam's ``ProcessingTimeEvent``).
 
     >>> ProcessingTimeEvent(1.5).advance_by
     Duration(1.5)
@@ -82,14 +71,7 @@ class ProcessingTimeEvent(Event):
 
 @dataclass(frozen=True, order=True)
 class SignalEvent(Event):
-    """A named signal arrives from outside (penstock's own).
-
-    Attributes:
-        name: Its name, for ``AfterSignal``.
-
-    Raises:
-        TypeError: The name is not a string.
-        ValueError: It is empty.
+    """A named signal for ``AfterSignal`` arrives from outside (penstock's own).
 
     >>> SignalEvent("flush").name
     'flush'
@@ -98,9 +80,9 @@ class SignalEvent(Event):
     name: str
 
     def __post_init__(self) -> None:
-        hint = "give it the name of the AfterSignal that waits for it"
+        hint = "pass the name of the AfterSignal that waits for it"
         if not isinstance(self.name, str):
-            what = f"the name of a signal is a string, not {self.name!r}"
+            what = f"the name of a signal must be a string, not {self.name!r}"
             raise TypeError(three_parts(what, where=here(), hint=hint))
         if not self.name:
             raise ValueError(three_parts("the name of the signal is empty", where=here(), hint=hint))
@@ -113,12 +95,7 @@ class MicroBatchEvent(Event):
 
 @dataclass(frozen=True, eq=False)
 class RecordedStream(graph.Source):
-    """The source of a `TestStream`, as the compiler sees it.
-
-    Attributes:
-        events: The events, in order.
-        tags: The outputs, None, for the main one, first.
-    """
+    """The source of a `TestStream`, as the compiler sees it; the main output, None, is the first of its tags."""
 
     events: tuple[Event, ...]
     tags: tuple[str | None, ...] = (None,)
@@ -126,16 +103,16 @@ class RecordedStream(graph.Source):
     is_bounded = False
 
     def describe(self) -> str:
-        """The count, never the elements: they may be private."""
+        """The number of events, but never the elements: they may be private."""
         return f"RecordedStream({len(self.events)} event{'s' * (len(self.events) != 1)})"
 
 
 def _check_percentile(share: float, time: Timestamp, watermark: Timestamp) -> None:
     if not (isinstance(share, Real) and 0 < share < 1):
         what = f"a percentile must be more than 0 and less than 1, but is {share!r}"
-        hint = "write 0.95 for 95 percent; for 100 percent there is the watermark itself"
+        hint = "write 0.95 for 95 percent; the watermark itself stands for 100 percent"
         raise ValueError(three_parts(what, where=here(), hint=hint))
     if time < watermark:
         what = f"the watermark of the percentile {share} is at {time}, behind the watermark itself at {watermark}"
-        hint = "leave it out, and the watermark itself stands in"
+        hint = "leave it out: the watermark itself stands in"
         raise ValueError(three_parts(what, where=here(), hint=hint))

@@ -12,21 +12,21 @@ from penstock.error import three_parts
 
 
 def check_delimiters(delimiter: object, escapechar: object, skip_header_lines: int) -> None:
-    r"""Raises ValueError for what Beam's text source refuses.
+    r"""Raises a ValueError for arguments that Beam's text source refuses.
 
-    That is: a delimiter that is not bytes, is empty, or begins as it ends; an escape of other than one byte;
-    a negative number of header lines.
+    These are: a delimiter that is not bytes, is empty, or begins as it ends; an escape that is not one byte; a negative
+    number of header lines.
 
     >>> check_delimiters(b"||", b"\\", 0)
     Traceback (most recent call last):
         ...
     ValueError: Delimiter must not self-overlap.
-      hint: no beginning of the delimiter may also be its end
+      hint: use a delimiter whose beginning is not also its end
     """
     if skip_header_lines < 0:
         raise ValueError(
             three_parts(
-                f"Cannot skip negative number of header lines: {skip_header_lines}", hint="take 0 or more"
+                f"Cannot skip negative number of header lines: {skip_header_lines}", hint="pass 0 or more"
             )
         )
     if delimiter is not None:
@@ -41,7 +41,7 @@ def check_delimiters(delimiter: object, escapechar: object, skip_header_lines: i
             raise ValueError(
                 three_parts(
                     "Delimiter must not self-overlap.",
-                    hint="no beginning of the delimiter may also be its end",
+                    hint="use a delimiter whose beginning is not also its end",
                 )
             )
     if escapechar is not None and not (isinstance(escapechar, bytes) and len(escapechar) == 1):
@@ -61,18 +61,17 @@ def records(
     strip: bool = True,
     skip: int = 0,
 ) -> Iterator[bytes]:
-    r"""The records of one file.
+    r"""The records of one file, whose bytes may be cut anywhere into chunks.
 
     Args:
-        chunks: The file's bytes, in order, cut anywhere.
-        delimiter: What ends a record; None means ``\n``, or ``\r\n`` where the return is there (and not
-            escaped).
+        chunks: The file's bytes, in order.
+        delimiter: The end of a record; None means ``\n``, or ``\r\n`` if the return is present (and not escaped).
         escapechar: A byte that makes a delimiter right after it part of the record (and also itself).
-        strip: Whether the delimiter is taken off.
+        strip: Whether the delimiter is removed.
         skip: How many records at the beginning to leave out.
 
     Yields:
-        Each record; nothing for an empty rest after the last delimiter.
+        Each record, but not an empty rest after the last delimiter.
     """
     for number, (record, end) in enumerate(_cut(chunks, delimiter or b"\n", escapechar)):
         if number < skip:
@@ -93,11 +92,10 @@ def records(
 def _cut(
     chunks: Iterable[bytes], delimiter: bytes, escapechar: bytes | None
 ) -> Iterator[tuple[bytes, bytes]]:
-    """Records with the delimiter that ended them, b"" for the last one if the file ends without."""
+    """Records with the delimiter that ended them; b"" for the last one if the file ends without a delimiter."""
     pending = b""
     for chunk in chunks:
-        # A delimiter may straddle two chunks, and a search never needs to start over further back than its
-        # length.
+        # A delimiter may straddle two chunks: the search starts again at most its length before the chunk.
         search_from = max(0, len(pending) - len(delimiter) + 1)
         pending += chunk
         start = 0
@@ -113,7 +111,7 @@ def _cut(
 
 
 def _is_escaped(data: bytes, position: int, escapechar: bytes | None, start: int = 0) -> bool:
-    """Whether an odd number of escapes stands right before the position."""
+    """Whether an odd number of escapes is right before the position."""
     if escapechar is None:
         return False
     before = data[start:position]

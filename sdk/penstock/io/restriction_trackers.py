@@ -15,10 +15,7 @@ __all__ = ["OffsetRange", "OffsetRestrictionTracker", "UnsplittableRestrictionTr
 
 @dataclass(frozen=True)
 class OffsetRange:
-    """The offsets from `start` up to, without, `stop` (Beam's ``OffsetRange``).
-
-    Raises:
-        ValueError: It ends before it starts.
+    """The offsets from `start` up to, but not including, `stop` (Beam's ``OffsetRange``).
 
     >>> list(OffsetRange(0, 10).split(4))
     [OffsetRange(start=0, stop=4), OffsetRange(start=4, stop=8), OffsetRange(start=8, stop=10)]
@@ -40,7 +37,7 @@ class OffsetRange:
     def split(
         self, desired_num_offsets_per_split: float, min_num_offsets_per_split: int = 1
     ) -> Iterator[OffsetRange]:
-        """Pieces of that many offsets; a small rest joins the piece before it."""
+        """Pieces with that number of offsets; a small rest joins the piece before it."""
         size = max(desired_num_offsets_per_split, min_num_offsets_per_split)
         start: Any = self.start
         while start < self.stop:
@@ -60,7 +57,7 @@ class OffsetRange:
         return OffsetRangeTracker(self.start, self.stop)
 
     def size(self) -> float:
-        """How many offsets."""
+        """The number of offsets."""
         return self.stop - self.start
 
 
@@ -75,7 +72,7 @@ class OffsetRestrictionTracker(RestrictionTracker):
     def __init__(self, offset_range: OffsetRange) -> None:
         if not isinstance(offset_range, OffsetRange):
             raise TypeError(
-                three_parts(f"{offset_range!r} is no OffsetRange", hint="write OffsetRange(start, stop)")
+                three_parts(f"{offset_range!r} is not an OffsetRange", hint="write OffsetRange(start, stop)")
             )
         self._range = offset_range
         self._claimed: int | None = None
@@ -83,7 +80,6 @@ class OffsetRestrictionTracker(RestrictionTracker):
         self._checkpointed = False
 
     def check_done(self) -> None:
-        """Raises ValueError if offsets are left that nobody claimed."""
         last = self._range.start - 1 if self._attempted is None else self._attempted
         if self._range.size() and last < self._range.stop - 1:
             raise ValueError(
@@ -91,16 +87,14 @@ class OffsetRestrictionTracker(RestrictionTracker):
                     "OffsetRestrictionTracker is not done since work in range "
                     f"[{max(last, self._range.start)}, "
                     f"{self._range.stop}) has not been claimed.",
-                    hint="claim until try_claim gives False",
+                    hint="claim offsets until try_claim returns False",
                 )
             )
 
     def current_restriction(self) -> OffsetRange:
-        """The range."""
         return self._range
 
     def current_progress(self) -> RestrictionProgress:
-        """How much of it is claimed."""
         if self._claimed is None:
             return RestrictionProgress(fraction=0.0)
         size = self._range.size()
@@ -115,7 +109,6 @@ class OffsetRestrictionTracker(RestrictionTracker):
         return self._range.stop
 
     def try_claim(self, position: int) -> bool:
-        """Claims a position; ValueError if it comes before one that was claimed."""
         if position < self._range.start or (self._attempted is not None and position <= self._attempted):
             raise ValueError(
                 three_parts(
@@ -131,7 +124,6 @@ class OffsetRestrictionTracker(RestrictionTracker):
         return True
 
     def try_split(self, fraction_of_remainder: float) -> tuple[OffsetRange, OffsetRange] | None:
-        """Splits off the rest, or gives None if it cannot."""
         if self._checkpointed:
             return None
         current = self._range.start - 1 if self._attempted is None else self._attempted
@@ -143,22 +135,20 @@ class OffsetRestrictionTracker(RestrictionTracker):
         return self._range, residual
 
     def is_bounded(self) -> bool:
-        """Always true."""
         return True
 
 
 class UnsplittableRestrictionTracker(RestrictionTracker):
-    """A tracker that refuses to be split, over another one (Beam's name)."""
+    """Wraps another tracker, and refuses to split it (Beam's name)."""
 
     def __init__(self, underling_tracker: RestrictionTracker) -> None:
         self._underling_tracker = underling_tracker
 
     def try_split(self, fraction_of_remainder: float) -> Any:
-        """Splits off the rest, or gives None if it cannot."""
         return False
 
     def __getattribute__(self, name: str) -> Any:
-        # The base class defines every method, so an ordinary __getattr__ would never be asked.
+        # The base class defines every method, and so `__getattr__` would never be called.
         if name.startswith("_") or name == "try_split":
             return super().__getattribute__(name)
         return getattr(self._underling_tracker, name)

@@ -1,4 +1,4 @@
-"""The interfaces of splittable DoFns: what is tracked while an element is worked off."""
+"""The interfaces of splittable DoFns: trackers of the work on an element."""
 
 from __future__ import annotations
 
@@ -6,26 +6,26 @@ from typing import Any
 
 
 class RestrictionTracker:
-    """Keeps which part of an element's work has been claimed (Beam's ``RestrictionTracker``)."""
+    """Tracks which part of the work on an element has been claimed (Beam's ``RestrictionTracker``)."""
 
     def current_restriction(self) -> Any:
-        """All of the work of the current call, also what is already done."""
+        """All of the work of the current call, including finished work."""
         raise NotImplementedError
 
     def current_progress(self) -> RestrictionProgress:
-        """How much of it is done."""
+        """How much of the work is done."""
         raise NotImplementedError
 
     def check_done(self) -> None:
-        """Raises ValueError if work is left that nobody claimed."""
+        """Raises a ValueError if unclaimed work is left."""
         raise NotImplementedError
 
     def try_split(self, fraction_of_remainder: float) -> Any:
-        """Splits the rest; gives (primary, residual), or None if that is refused."""
+        """Splits the rest; returns (primary, residual), or None if it refuses."""
         raise NotImplementedError
 
     def try_claim(self, position: Any) -> bool:
-        """Claims a position; False means: stop here."""
+        """Claims a position; False means: stop here. A position out of order raises a ValueError."""
         raise NotImplementedError
 
     def is_bounded(self) -> bool:
@@ -37,7 +37,7 @@ class WatermarkEstimator:
     """Estimates the watermark of a splittable DoFn's output (Beam's ``WatermarkEstimator``)."""
 
     def get_estimator_state(self) -> Any:
-        """What another instance can go on from."""
+        """The state from which another instance can continue."""
         raise NotImplementedError(type(self))
 
     def current_watermark(self) -> Any:
@@ -50,12 +50,12 @@ class WatermarkEstimator:
 
 
 class RestrictionProgress:
-    """How far a restriction is worked off (Beam's ``RestrictionProgress``).
+    """The progress of the work on a restriction (Beam's ``RestrictionProgress``).
 
     Args:
-        fraction: The part that is done, between 0 and 1.
-        completed: The work that is done, in a unit of its own.
-        remaining: The work that is left, in the same unit.
+        fraction: The finished share, between 0 and 1.
+        completed: The finished work, in any unit.
+        remaining: The remaining work, in the same unit.
 
     >>> RestrictionProgress(fraction=0.25, remaining=6).total_work
     8.0
@@ -74,7 +74,7 @@ class RestrictionProgress:
 
     @property
     def completed_work(self) -> Any:
-        """The work that is done; a fraction if no amount is known."""
+        """The finished work; a fraction if no amount is known."""
         if self._completed is not None:
             return self._completed
         if self._remaining is not None and self._fraction is not None:
@@ -83,7 +83,7 @@ class RestrictionProgress:
 
     @property
     def remaining_work(self) -> Any:
-        """The work that is left; a fraction if no amount is known."""
+        """The remaining work; a fraction if no amount is known."""
         if self._remaining is not None:
             return self._remaining
         fraction = self._fraction or 0.0
@@ -93,21 +93,21 @@ class RestrictionProgress:
 
     @property
     def total_work(self) -> Any:
-        """What is done and what is left."""
+        """The finished and the remaining work."""
         return self.completed_work + self.remaining_work
 
     @property
     def fraction_completed(self) -> float:
-        """The part that is done; all of it if there is no work."""
+        """The finished share; 1 if there is no work."""
         if self._fraction is not None:
             return self._fraction
         return float(self.completed_work / self.total_work) if self.total_work else 1.0
 
     @property
     def fraction_remaining(self) -> float:
-        """The part that is left."""
+        """The remaining share."""
         return 1 - self.fraction_completed
 
     def with_completed(self, completed: float) -> RestrictionProgress:
-        """The same with another amount of work done."""
+        """The same with another amount of finished work."""
         return RestrictionProgress(fraction=self._fraction, remaining=self._remaining, completed=completed)

@@ -1,7 +1,7 @@
-"""When the elements of a source come that follows the clock, such as those of a `PeriodicImpulse`.
+"""When the elements of a source that follows the clock arrive, such as those of a `PeriodicImpulse`.
 
-Whoever plays such a source asks for one stretch of time after the other, and is told what comes in each. The answers
-depend on the arguments alone, so that a stretch can be played again after a crash.
+A player of such a source asks for one interval of time after the other. The answers depend only on the arguments, so
+that an interval can be played again after a crash.
 """
 
 from __future__ import annotations
@@ -16,13 +16,7 @@ __all__ = ["Schedule", "ScheduledSource", "due", "is_over", "next_due_micros"]
 
 @dataclass(frozen=True)
 class Schedule:
-    """Moments at equal distances, each rounded up to a whole microsecond, numbered from 0 on.
-
-    Attributes:
-        first_micros: The first moment.
-        period_micros: A length of time, above 0.
-        per_period: How many moments there are in such a length.
-        count: How many there are in all; None if they do not end.
+    """Times at equal distances, each rounded up to a whole microsecond, numbered from 0.
 
     >>> schedule = Schedule(0, 1_000_000, per_period=3)
     >>> [schedule.due_micros(number) for number in range(4)]
@@ -33,15 +27,15 @@ class Schedule:
 
     first_micros: int
     period_micros: int
-    per_period: int = 1
-    count: int | None = None
+    per_period: int = 1  # The number of times in a period.
+    count: int | None = None  # The number of times in all; None without an end.
 
     def due_micros(self, number: int) -> int:
-        """The moment of that number."""
+        """The time of that number."""
         return self.first_micros - (-number * self.period_micros // self.per_period)
 
     def count_before(self, micros: int) -> int:
-        """How many of the moments are earlier."""
+        """The number of earlier times."""
         passed_micros = micros - self.first_micros - 1
         if passed_micros < 0:
             return 0
@@ -50,10 +44,10 @@ class Schedule:
 
 
 class ScheduledSource(Protocol):
-    """A source whose elements are due at the moments of a schedule."""
+    """A source whose elements are due at the times of a schedule."""
 
     def schedule_from(self, started_micros: int) -> Schedule:
-        """The schedule, for a pipeline that starts at that time."""
+        """The schedule for a pipeline that starts at that time."""
 
     def element(self, number: int, due_micros: int) -> TimestampedValue[Any]:
         """The element of a number, which is due at that time."""
@@ -62,16 +56,10 @@ class ScheduledSource(Protocol):
 def due(
     source: ScheduledSource, started_micros: int, from_micros: int, until_micros: int
 ) -> list[TimestampedValue[Any]]:
-    """The elements that come within a stretch of time, in order.
+    """The elements that arrive from one time on, until just before another, in order.
 
-    What is due before the pipeline starts comes at its start, and keeps its event time. Stretches that follow one
-    another give each element once; the first one must have the start in it.
-
-    Args:
-        source: The source.
-        started_micros: When the pipeline started for the first time.
-        from_micros: The first moment of the stretch.
-        until_micros: The first moment after it.
+    Elements that are due before the pipeline starts arrive at its start, and keep their event time. Consecutive
+    intervals give each element once; the first one must contain the start.
 
     >>> from penstock.transforms.periodicsequence import PeriodicSource
     >>> letters = PeriodicSource(0, 100, 10, data=("a", "b", "c"))
@@ -87,7 +75,7 @@ def due(
 
 
 def next_due_micros(source: ScheduledSource, started_micros: int, from_micros: int) -> int | None:
-    """When the first element comes that does not come before `from_micros`; None if there is none.
+    """When the first element arrives at `from_micros` or later; None without such an element.
 
     >>> from penstock.transforms.periodicsequence import PeriodicSource
     >>> ticks = PeriodicSource(0, 100, 10)
@@ -102,7 +90,7 @@ def next_due_micros(source: ScheduledSource, started_micros: int, from_micros: i
 
 
 def is_over(source: ScheduledSource, started_micros: int, until_micros: int) -> bool:
-    """Whether all elements have come before `until_micros`.
+    """Whether all elements arrive before `until_micros`.
 
     >>> from penstock.transforms.periodicsequence import PeriodicSource
     >>> is_over(PeriodicSource(0, 100, 10), 25, 90), is_over(PeriodicSource(0, 100, 10), 25, 91)
@@ -112,5 +100,5 @@ def is_over(source: ScheduledSource, started_micros: int, until_micros: int) -> 
 
 
 def _count_until(schedule: Schedule, started_micros: int, until_micros: int) -> int:
-    """How many elements come before a moment: none before the pipeline starts."""
+    """The number of elements that arrive before a time: none before the pipeline starts."""
     return schedule.count_before(until_micros) if until_micros > started_micros else 0

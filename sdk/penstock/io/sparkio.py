@@ -1,4 +1,4 @@
-"""Any of Spark's own sources and sinks, by the name of its format."""
+"""All of Spark's own sources and sinks, by the name of the format."""
 
 from __future__ import annotations
 
@@ -17,7 +17,7 @@ from penstock.transforms.field_checks import check_field_names
 __all__ = ["ReadFromSpark", "WriteToSpark", "from_dataframe", "to_dataframe"]
 
 FILE_FORMATS = frozenset({"avro", "binaryfile", "csv", "json", "orc", "parquet", "text", "xml"})
-"""The formats of Spark's that are files, in lower case."""
+"""Spark's file formats, in lower case."""
 
 _BATCH_FORMATS = frozenset({"jdbc"})
 _MODES = ("append", "overwrite", "error", "errorifexists", "ignore")
@@ -25,15 +25,7 @@ _MODES = ("append", "overwrite", "error", "errorifexists", "ignore")
 
 @dataclass(frozen=True)
 class SparkSource(Streamable):
-    """A table that Spark reads: ``spark.read.format(...).options(...).load(path)``.
-
-    Attributes:
-        format: The name of the format, e.g. ``"orc"`` or ``"jdbc"``.
-        path: A path, a list of paths, or None.
-        schema: A Spark schema, as an object or as text such as ``"a int, b string"``; None lets Spark find
-            it.
-        options: The reader's options, as sorted pairs.
-    """
+    """A table that Spark reads, ``spark.read.format(...).options(...).load(path)``; see `ReadFromSpark`."""
 
     format: str
     path: Any = None
@@ -43,7 +35,6 @@ class SparkSource(Streamable):
     has_fields = True
 
     def describe(self) -> str:
-        """One line for `explain`."""
         return f"spark {self.format}" + (f" {self.path}" if self.path else "")
 
     @property
@@ -52,9 +43,8 @@ class SparkSource(Streamable):
         return self.format.lower() in FILE_FORMATS
 
     def why_no_stream(self) -> tuple[str, str] | None:
-        """It can be if Spark streams the format, and there is one path."""
         if self.format.lower() in _BATCH_FORMATS:
-            hint = "read a log of its changes, such as a Kafka topic, or files that are added to a folder"
+            hint = "read a log of its changes, such as a Kafka topic, or files in a growing folder"
             return f"Spark does not stream the format {self.format!r}", hint
         if isinstance(self.path, list | tuple):
             hint = "write one path with wildcards, or Flatten several streams"
@@ -64,39 +54,25 @@ class SparkSource(Streamable):
 
 @dataclass(frozen=True)
 class DataFrameSource(Streamable):
-    """A Spark DataFrame that the program already has; its rows become ``Row`` values.
-
-    Attributes:
-        frame: The ``pyspark.sql.DataFrame``.
-    """
+    """An existing Spark DataFrame of the program; its rows become ``Row`` values."""
 
     frame: Any
 
     has_fields = True
 
     def describe(self) -> str:
-        """One line for `explain`."""
         return f"dataframe [{', '.join(self.frame.columns)}]"
 
     def why_no_stream(self) -> tuple[str, str] | None:
-        """What it is made of can be."""
-        hint = "read what it is made of, with ReadFromSpark(format, path).as_stream(...)"
-        return "a DataFrame that the program has cannot be read as a stream", hint
+        hint = "read its own source, with ReadFromSpark(format, path).as_stream(...)"
+        return "a DataFrame of the program cannot be read as a stream", hint
 
 
 @dataclass(frozen=True)
 class SparkSink(Sink):
-    """A table that Spark writes:
-    ``frame.write.format(...).mode(...).partitionBy(...).options(...).save(path)``.
+    """A table that Spark writes; see `WriteToSpark`.
 
-    Attributes:
-        format: The name of the format.
-        path: A path, or None.
-        mode: One of Spark's save modes.
-        partition_by: Columns whose values become folders.
-        options: The writer's options, as sorted pairs.
-        schema: The Spark schema of the rows; None takes it from `element_type`.
-        element_type: The type of the elements.
+    That is ``frame.write.format(...).mode(...).partitionBy(...).options(...).save(path)``.
     """
 
     format: str
@@ -108,18 +84,14 @@ class SparkSink(Sink):
     element_type: Any = None
 
     def describe(self) -> str:
-        """One line for `explain`."""
         return f"spark {self.format}" + (f" {self.path}" if self.path else "")
 
 
 @dataclass(frozen=True)
 class FrameSink(Sink):
-    """Elements as typed columns of a DataFrame.
+    """Elements as typed columns of a DataFrame, which is appended to the list `into`.
 
-    Attributes:
-        into: The DataFrame is appended to this list.
-        element_type: The type of the elements.
-        schema: The Spark schema of the columns; None takes it from `element_type`.
+    Without a schema, the element type gives the columns.
     """
 
     into: list[Any]
@@ -127,32 +99,19 @@ class FrameSink(Sink):
     schema: Any = None
 
     def describe(self) -> str:
-        """One line for `explain`."""
         return "dataframe"
 
 
 class _ReadRows(SourceTransform[Row]):
-    """Reads the rows of a frame or a table."""
-
     def infer_output_type(self, input_type: Any) -> Any:
-        """Rows whose fields only the table tells."""
         return Row
 
 
 def from_dataframe(frame: Any) -> _ReadRows:
-    """The rows of a DataFrame as a root of the pipeline (penstock's own).
+    """The rows of a DataFrame, which must not be a streaming one, as a root of the pipeline (penstock's own).
 
-    Elements are ``Row`` values, as of `ReadFromSpark`, of the types that the columns have. Example:
-    ``pipeline | from_dataframe(frame)``.
-
-    Args:
-        frame: A ``pyspark.sql.DataFrame`` that is not a streaming one.
-
-    Returns:
-        A transform.
-
-    Raises:
-        ValueError: Two columns have one name (when the transform is applied).
+    Elements are ``Row`` values, as with `ReadFromSpark`, and have the types of the columns. Two columns with the same
+    name raise a ValueError when the transform is applied. Example: ``pipeline | from_dataframe(frame)``.
     """
     return _ReadRows(DataFrameSource(frame), "from_dataframe")
 
@@ -160,20 +119,13 @@ def from_dataframe(frame: Any) -> _ReadRows:
 def to_dataframe(pcoll: Any, schema: Any = None) -> Any:
     """A PCollection as a DataFrame of the pipeline's Spark session (penstock's own).
 
-    Only the steps that lead to the PCollection are in the DataFrame's plan; the pipeline itself is not run. Side inputs
-    are computed now, all else when the DataFrame is. Records have a column for each field, pairs the columns ``key``
-    and ``value``, longer tuples ``_1``, ``_2`` and so on, and anything else the column ``value``. Timestamps and
-    windows are left out; ``beam.Reify`` puts them into the elements.
+    The DataFrame's plan has only the steps that lead to the PCollection; the pipeline itself does not run. Side
+    inputs are computed now, everything else with the DataFrame. Records have a column for each field, pairs the
+    columns ``key`` and ``value``, longer tuples ``_1``, ``_2`` and so on, and anything else the column ``value``.
+    Timestamps and windows are left out; ``beam.Reify`` puts them into the elements.
 
-    Args:
-        pcoll: The PCollection.
-        schema: A Spark schema, as an object or as text; None takes it from the element type.
-
-    Returns:
-        A ``pyspark.sql.DataFrame``.
-
-    Raises:
-        ValueError: There is no schema, and the element type does not tell the columns.
+    The schema is a Spark schema, as an object or as text. Without one, the element type must give the columns;
+    otherwise a ValueError says so.
     """
     return pcoll.pipeline.runner.to_dataframe(pcoll, schema)
 
@@ -182,15 +134,15 @@ class ReadFromSpark(_ReadRows):
     """Rows of any source that Spark can read (penstock's own; Beam has none).
 
     Elements are ``Row`` values: nested structs are ``Row`` values too, arrays lists, maps dicts, timestamps
-    ``datetime`` in UTC (without a time zone where Spark's type has none), decimals ``Decimal``, null None.
+    ``datetime`` in UTC (without a time zone if Spark's type has none), decimals ``Decimal``, null None.
 
-    The types of the fields are those of the schema. Without one, a Spark session that is running already is asked for
-    them when the transform is applied; none is started for that, and the types are then not known.
+    The schema gives the types of the fields. Without one, a Spark session that is already running finds them when the
+    transform is applied; no session is started for that, and the types are then unknown.
 
     Args:
         format: The name of the format, e.g. ``"orc"``, ``"avro"``, ``"jdbc"``, ``"delta"``.
         path: A path, a list of paths, or None.
-        schema: A Spark schema, as an object or as text; None lets Spark find it.
+        schema: A Spark schema, as an object or as text such as ``"a int, b string"``; None lets Spark find it.
         options: The reader's options.
 
     >>> ReadFromSpark("orc", "/data/scores").source.describe()
@@ -202,22 +154,16 @@ class ReadFromSpark(_ReadRows):
 
 
 class WriteToSpark(SinkTransform):
-    """Writes rows to any sink that Spark can write (penstock's own; Beam has none); gives nothing.
+    """Writes rows to any sink that Spark can write (penstock's own; Beam has none); no output.
 
     Args:
         format: The name of the format.
         path: A path, or None.
-        mode: What to do if there is something already: ``"append"``, ``"overwrite"``, ``"error"`` or
-            ``"ignore"``.
+        mode: What to do with existing data: ``"append"``, ``"overwrite"``, ``"error"`` or ``"ignore"``.
         partition_by: A column, or columns, whose values become folders.
-        schema: The Spark schema of the rows, as an object or as text; None takes it from the element type,
-            which must then be a type of rows, e.g. a NamedTuple.
+        schema: The Spark schema of the rows, as an object or as text; None takes it from the element type, which must
+            then be a type of rows, e.g. a NamedTuple.
         options: The writer's options.
-
-    Raises:
-        TypeCheckError: The elements have no field of the name of a column in `partition_by`.
-        ValueError: The mode is none of these; or there is no schema and the element type tells none (when the
-            transform is applied).
 
     >>> WriteToSpark("orc", "/out", mode="append", schema="a int").sink.describe()
     'spark orc /out'
@@ -236,13 +182,12 @@ class WriteToSpark(SinkTransform):
     ) -> None:
         if mode not in _MODES:
             raise ValueError(
-                three_parts(f"{mode!r} is no save mode of Spark's", hint=f"take one of {', '.join(_MODES)}")
+                three_parts(f"{mode!r} is not a save mode of Spark", hint=f"use one of {', '.join(_MODES)}")
             )
         columns = (partition_by,) if isinstance(partition_by, str) else tuple(partition_by)
         super().__init__(SparkSink(format, path, mode, columns, tuple(sorted(options.items())), schema))
 
     def expand(self, pcoll: Any) -> PCollection[Any]:
-        """The new PCollection, which stays empty."""
         if self.sink.schema is None:
             element_type = getattr(pcoll, "element_type", None)
             if field_names(element_type) is None:

@@ -1,4 +1,4 @@
-"""Where the times of a stream's elements are: the functions that `StreamSource` makes of names of fields."""
+"""The functions that find the times and partitions of a stream's elements."""
 
 from __future__ import annotations
 
@@ -25,13 +25,9 @@ _MICROS_PER_SECOND = 1_000_000
 
 @dataclass(frozen=True)
 class PartOf:
-    """A function from an element to what a selector finds in it.
+    """A function from an element to what a selector finds in it; it can be pickled if the selector can.
 
-    It can be pickled, as far as the selector can.
-
-    Attributes:
-        argument: What the user calls the selector.
-        selector: A field's name, of dicts and of objects with attributes, or a function of the element.
+    `argument` is the name of the user's argument, for errors.
 
     >>> PartOf("partition", "shard")({"shard": 7}), PartOf("partition", len)("abc")
     (7, 3)
@@ -41,11 +37,7 @@ class PartOf:
     selector: Selector
 
     def __call__(self, element: Any) -> Any:
-        """What is found.
-
-        Raises:
-            ValueError: The element has no such field.
-        """
+        """What the selector finds; a ValueError if the element has no such field."""
         if not isinstance(self.selector, str):
             return self.selector(element)
         try:
@@ -60,13 +52,9 @@ class PartOf:
 
 @dataclass(frozen=True)
 class MicrosOf:
-    """A function from an element to one of its times, in microseconds since 1970.
+    """A function from an element to one of its times, in microseconds since 1970; see `PartOf`.
 
     The time may be a ``Timestamp``, a ``datetime`` (in UTC if it has no zone), or seconds since 1970.
-
-    Attributes:
-        argument: What the user calls the selector.
-        selector: As in `PartOf`.
 
     >>> MicrosOf("event_time", "at")({"at": 1.5})
     1500000
@@ -76,39 +64,30 @@ class MicrosOf:
     selector: Selector
 
     def __call__(self, element: Any) -> int:
-        """The time.
-
-        Raises:
-            TypeError: What is there is no time.
-            ValueError: There is none, or it is not between the ends of time.
-        """
+        """The time; a TypeError or ValueError if the element has none, or not a time between the ends of time."""
         return self._checked(element, PartOf(self.argument, self.selector)(element))
 
     def _checked(self, element: Any, moment: Any) -> int:
-        # NaN, and what pandas has for a moment that is not known, differ from themselves.
+        # NaN, and pandas' NaT for an unknown time, differ from themselves.
         if moment is None or (isinstance(moment, float | datetime.datetime) and moment != moment):
             what = f"an element of type {type(element).__name__} has no {self._noun}: there is {moment}"
             raise ValueError(three_parts(what, hint=_PUT_ASIDE))
         micros = _micros(moment)
         if micros is None:
-            what = f"the {self._noun} of an element is a {type(moment).__name__}, which is no time"
+            what = f"the {self._noun} of an element is a {type(moment).__name__}, which is not a time"
             hint = (
-                "a time is a Timestamp, a datetime or seconds since 1970; convert others in a function, such as "
+                "use a Timestamp, a datetime or seconds since 1970; convert others in a function, such as "
                 f"{self.argument}=lambda element: Timestamp.from_rfc3339(element.time)"
             )
             raise TypeError(three_parts(what, hint=hint))
         if not _MIN_MICROS <= micros < _MAX_MICROS:
             what = f"the {self._noun} of an element is beyond the ends of time"
-            hint = f"numbers are seconds since 1970, not nanoseconds; {_PUT_ASIDE}"
+            hint = f"give numbers as seconds since 1970, not nanoseconds; {_PUT_ASIDE}"
             raise ValueError(three_parts(what, hint=hint))
         return micros
 
     def of_all(self, elements: Sequence[Any]) -> list[int]:
-        """The times of several elements; quick where all of them are whole seconds, or all are Timestamps.
-
-        Raises:
-            TypeError: As of one.
-            ValueError: As of one.
+        """The times of several elements; fast if all of them are whole seconds, or all are Timestamps.
 
         >>> MicrosOf("event_time", len).of_all(["a", "abc"])
         [1000000, 3000000]
@@ -137,7 +116,7 @@ _PUT_ASIDE = "pass rejects=True to as_stream to put such elements aside"
 
 
 def _micros(moment: Any) -> int | None:
-    """The microseconds of a moment; None if it is none."""
+    """The microseconds of a time; None for any other value."""
     match moment:
         case Timestamp():
             return moment.micros

@@ -1,4 +1,4 @@
-"""Sources that are read continuously: what ``as_stream`` makes of a source, and the one check of all that it takes."""
+"""Sources that are read continuously: what ``as_stream`` makes of a source, and the check of its arguments."""
 
 from __future__ import annotations
 
@@ -25,52 +25,34 @@ from penstock.utils.timestamp import DurationTypes
 __all__ = ["ACCEPTED", "REJECTED", "StreamSource", "Streamable"]
 
 ACCEPTED = "accepted"
-"""The name of a stream's main output, where it has two."""
+"""The name of the main output of a stream with two outputs."""
 
 REJECTED = "rejected"
-"""The tag of the output for elements whose times cannot be told and for rows that cannot be parsed."""
+"""The tag of the output for elements without a usable time and for rows that cannot be parsed."""
 
-_POLICIES = "BoundedDisorder(60), EstimationBand(), OrderedPartitions() or a CustomWatermark of your own"
+_POLICIES = "BoundedDisorder(60), EstimationBand(), OrderedPartitions() or your own CustomWatermark"
 
 
 class Streamable(Source):
-    """A source that may be read continuously, and tells what of it can be.
-
-    Attributes:
-        reads_files: Whether it reads files, so that a micro-batch may be limited to some of them.
-        rejects_text: Whether what cannot be parsed is text, and no element.
-    """
+    """A source that may be read continuously."""
 
     reads_files: bool = True
+    """Whether it reads files, so that a micro-batch may be limited to some of them."""
     rejects_text: bool = False
+    """Whether rows that cannot be parsed are rejected as text, not as elements."""
 
     def why_no_stream(self) -> tuple[str, str] | None:
-        """Why it cannot be read as a stream after all, and what to do instead; None if it can be."""
+        """Why it cannot be read as a stream, and what to do instead; None if it can."""
         return None
 
     def known_fields(self) -> tuple[str, ...] | None:
-        """The fields of the elements, where the description tells; None where only the data does."""
+        """The fields of the elements, if the description has them; None if only the data does."""
         return None
 
 
 @dataclass(frozen=True, eq=False)
 class StreamSource(Source):
-    """A source that is read continuously: whatever is added to it comes once.
-
-    Attributes:
-        source: The description of what is read.
-        watermark: How it is found how far event time has come.
-        event_time: Where an element's event time is; None: it is the moment of arrival.
-        arrival_time: For recorded logs, which are replayed in their own processing time: where the moment of an
-            element's arrival is; None: an element arrives when it is read.
-        tick_micros: With an arrival time: what arrives within one tick arrives at one moment.
-        partition: Where the name of an element's partition is, for policies that take partitions one by one; None: it
-            is the same for all: files are read one after the other.
-        max_ahead_micros: Event times that are further ahead of the clock do not move the watermark, and are counted;
-            None: all do.
-        has_rejects: Whether a second output, `REJECTED`, takes what is wrong; otherwise that is an error.
-        options: Further options of Spark's reader, as pairs.
-        ends: Whether it ends when all that is there has been read; otherwise it waits for more.
+    """A source that is read continuously: every addition arrives once. See `SourceTransform.as_stream`.
 
     >>> from penstock.io.text_source import TextSource
     >>> StreamSource(TextSource("/logs/*.txt"), IngressTime()).describe()
@@ -85,18 +67,13 @@ class StreamSource(Source):
     partition: Selector | None = None
     max_ahead_micros: int | None = None
     has_rejects: bool = False
-    options: tuple[tuple[str, Any], ...] = ()
+    options: tuple[tuple[str, Any], ...] = ()  # More options of Spark's reader.
     ends: bool = False
 
     is_bounded = False
 
     def check(self) -> StreamSource:
-        """Itself, if the arguments fit together and the source can be read as a stream.
-
-        Raises:
-            TypeError: The watermark is no policy, or a selector is of another type.
-            ValueError: Anything else does not fit.
-        """
+        """Returns itself if the arguments fit together and the source can be read as a stream."""
         _check_streamable(self.source)
         for argument in ("event_time", "arrival_time", "partition"):
             _check_selector(self.source, argument, getattr(self, argument))
@@ -105,57 +82,44 @@ class StreamSource(Source):
         return self
 
     def describe(self) -> str:
-        """One line for `explain`."""
         return f"stream of {self.source.describe()}, {_policy_name(self.watermark)}"
 
     def event_time_of(self) -> MicrosOf | None:
-        """A function from an element to its event time, in microseconds, that can be pickled; None if there is none."""
+        """A function from an element to its event time in microseconds, which can be pickled; None without event
+        times.
+        """
         return None if self.event_time is None else MicrosOf("event_time", self.event_time)
 
     def arrival_time_of(self) -> MicrosOf | None:
-        """Likewise for its recorded arrival time."""
+        """The same for the recorded arrival time."""
         return None if self.arrival_time is None else MicrosOf("arrival_time", self.arrival_time)
 
     def partition_of(self) -> PartOf | None:
-        """A function from an element to the name of its partition, that can be pickled; None if there is none."""
+        """A function from an element to the name of its partition, which can be pickled; or None."""
         return None if self.partition is None else PartOf("partition", self.partition)
 
 
 def watermark_of(watermark: WatermarkPolicy | None, event_time: Any) -> WatermarkPolicy:
-    """The policy, by default that of the moment of arrival.
-
-    Raises:
-        ValueError: There are event times but no policy for them.
-    """
+    """The policy, by default `IngressTime`; event times need one."""
     if watermark is not None:
         return watermark
     if event_time is None:
         return IngressTime()
-    what = "event_time is given, but not how far event time has come"
-    raise _refused(what, f"pass watermark={_POLICIES}; IdleTimeout and Percentiles go around one of them")
+    what = "event_time is given, but no watermark"
+    raise _refused(what, f"pass watermark={_POLICIES}; IdleTimeout and Percentiles wrap one of them")
 
 
 def tick_micros_of(tick: DurationTypes, arrival_time: Any) -> int:
-    """The length of a tick.
-
-    Raises:
-        TypeError: It is no length of time.
-        ValueError: It is not positive and finite, or there are no recorded arrival times to be cut into ticks.
-    """
+    """The length of a tick, which only recorded arrival times have."""
     tick_micros = positive_micros("tick parameter", tick)
     if arrival_time is None and tick_micros != 1_000_000:
-        what = f"tick={tick!r} has no meaning without arrival_time: a live stream's moments are its micro-batches"
-        raise _refused(what, "leave it out, or say in arrival_time when elements arrived")
+        what = f"tick={tick!r} has no meaning without arrival_time: each micro-batch of a live stream is a logical time"
+        raise _refused(what, "leave it out, or pass arrival_time, which says when elements arrived")
     return tick_micros
 
 
 def max_ahead_micros_of(max_ahead: DurationTypes | None) -> int | None:
-    """How far ahead of the clock event times may be.
-
-    Raises:
-        TypeError: It is no length of time.
-        ValueError: It is negative or not finite.
-    """
+    """How far ahead of the clock event times may be."""
     if max_ahead is None:
         return None
     return 0 if max_ahead == 0 else positive_micros("max_ahead parameter", max_ahead)
@@ -164,12 +128,7 @@ def max_ahead_micros_of(max_ahead: DurationTypes | None) -> int | None:
 def reader_options(
     source: Source, max_files_per_batch: int | None, max_bytes_per_batch: int | None
 ) -> tuple[tuple[str, Any], ...]:
-    """How much a micro-batch may read, as options of Spark's reader of files.
-
-    Raises:
-        TypeError: One is no whole number.
-        ValueError: One is not positive, or the source reads no files.
-    """
+    """The limits of a micro-batch, as options of Spark's reader of files."""
     limits = {
         "max_files_per_batch": ("maxFilesPerTrigger", max_files_per_batch),
         "max_bytes_per_batch": ("maxBytesPerTrigger", max_bytes_per_batch),
@@ -179,13 +138,13 @@ def reader_options(
         if limit is None:
             continue
         if not isinstance(limit, int) or isinstance(limit, bool):
-            what = f"{argument} must be a whole number, but is {limit!r}"
+            what = f"{argument} must be an integer, but is {limit!r}"
             raise TypeError(three_parts(what, where=here(), hint=f"write {argument}=100, for example"))
         if limit < 1:
             raise _refused(f"{argument} must be 1 or more, but is {limit}", "leave it out for no limit")
         if not (isinstance(source, Streamable) and source.reads_files):
             hint = "pass the format's own option to ReadFromSpark, such as maxOffsetsPerTrigger for kafka"
-            raise _refused(f"{argument} is for files, and {source.describe()} reads none", hint)
+            raise _refused(f"{argument} limits files, but {source.describe()} reads none", hint)
         options.append((option, limit))
     return tuple(options)
 
@@ -194,7 +153,7 @@ def _check_streamable(source: Source) -> None:
     if not source.is_bounded:
         raise _refused(f"{source.describe()} is a stream already", "apply it without as_stream")
     if isinstance(source, InlineValues):
-        hint = "apply them without as_stream, and they come first; or say in a TestStream what comes when"
+        hint = "apply them without as_stream, and they arrive first; or use a TestStream for their times"
         raise _refused("values of the program cannot be read as a stream", hint)
     if not isinstance(source, Streamable):
         hint = "use ReadFromText, ReadFromCsv, ReadFromJson, ReadFromParquet or ReadFromSpark"
@@ -205,7 +164,7 @@ def _check_streamable(source: Source) -> None:
 
 
 def _check_selector(source: Source, argument: str, selector: Any) -> None:
-    """Refuses what is neither None, nor a function, nor the name of a field that elements may have."""
+    """Refuses everything but None, a function, and the name of a field that elements may have."""
     if selector is None or callable(selector):
         return
     if not isinstance(selector, str):
@@ -220,14 +179,14 @@ def _check_selector(source: Source, argument: str, selector: Any) -> None:
 
 
 def _check_watermark(watermark: Any, event_time: Any) -> None:
-    """Refuses what is no policy, and event times that do not fit it."""
+    """Refuses anything but a policy, and event times that do not fit it."""
     if not isinstance(watermark, WatermarkPolicy):
         what = f"the watermark parameter must be a policy, but is {watermark!r}"
         raise TypeError(three_parts(what, where=here(), hint=f"pass {_POLICIES}"))
     match _innermost(watermark):
         case IngressTime():
             if event_time is not None:
-                what = "with IngressTime the event time is the moment of arrival, but event_time is given too"
+                what = "with IngressTime the event time is the arrival time, but event_time is given too"
                 raise _refused(what, f"leave event_time out, or pass watermark={_POLICIES}")
         case BoundedDisorder() | CustomWatermark() | EstimationBand() | OrderedPartitions():
             if event_time is None:
@@ -235,39 +194,36 @@ def _check_watermark(watermark: Any, event_time: Any) -> None:
                 hint = 'pass event_time="field" or a function of the element; or leave the watermark out'
                 raise _refused(what, hint)
         case Recorded():
-            what = "the watermark is written down only where the whole stream is, in a TestStream"
+            what = "the policy Recorded needs a stream with recorded watermarks, which only a TestStream has"
             raise _refused(what, f"pass {_POLICIES}")
         case policy:
-            what = f"{type(policy).__name__} does not say how the watermark is found"
-            raise TypeError(
-                three_parts(what, where=here(), hint="derive policies of your own from CustomWatermark")
-            )
+            what = f"{type(policy).__name__} does not say how to find the watermark"
+            hint = "derive your own policies from CustomWatermark"
+            raise TypeError(three_parts(what, where=here(), hint=hint))
 
 
 def _check_partition(watermark: WatermarkPolicy, partition: Any) -> None:
-    """Refuses partitions where the policy takes all together, and a number of them where they are not known."""
+    """Refuses partitions for a policy that does not use them, and a number of unknown partitions."""
     policy = _innermost(watermark)
     match policy:
         case OrderedPartitions(at_least=at_least) | BoundedDisorder(per_partition=True, at_least=at_least):
             if at_least > 1 and partition is None:
-                what = (
-                    f"there will never be {at_least} partitions: where they are in the elements is not said"
-                )
+                what = f"the watermark would wait for {at_least} partitions, but elements have no partition"
                 raise _refused(what, 'pass partition="field" or a function, or leave at_least out')
         case _ if partition is not None:
-            what = f"partition has no meaning for {_policy_name(policy)}, which takes all partitions together"
+            what = f"partition has no meaning for {_policy_name(policy)}, which combines all partitions"
             raise _refused(what, "leave it out, or pass per_partition=True to BoundedDisorder")
 
 
 def _innermost(policy: WatermarkPolicy) -> WatermarkPolicy:
-    """The policy inside of those that are about another one."""
+    """The policy inside the ones that wrap another."""
     while isinstance(policy, IdleTimeout | Percentiles):
         policy = policy.policy
     return policy
 
 
 def _policy_name(policy: WatermarkPolicy) -> str:
-    """The classes of a policy and of those inside of it.
+    """The classes of a policy and of the policies inside it.
 
     >>> _policy_name(IdleTimeout(EstimationBand()))
     'IdleTimeout(EstimationBand)'

@@ -1,6 +1,4 @@
-"""Text files as a sink: what ``WriteToText`` hands to the runner, and the naming of shards that all file
-sinks share.
-"""
+"""Text files as a sink: what ``WriteToText`` passes to the runner, and the names of all sinks' shards."""
 
 from __future__ import annotations
 
@@ -21,16 +19,16 @@ DEFAULT_WINDOW_SHARD_NAME_TEMPLATE = "-W-SSSSS-of-NNNNN"
 
 @dataclass(frozen=True)
 class Shards:
-    """Where the files of a sink go and what they are called (the arguments that Beam's file sinks share).
+    """The folder and the names of a sink's files (the arguments that Beam's file sinks share).
 
     Attributes:
-        file_path_prefix: What every file's path begins with.
-        file_name_suffix: What it ends with.
-        num_shards: How many files; 0 leaves it to the runner.
-        shard_name_template: What stands between: ``S`` is the shard's number, ``N`` the number of shards,
-            both padded with zeros to as many digits as there are letters; ``W`` is the window in seconds since
-            1970, ``V`` in dates and times; "" means one file without a number; None means ``-SSSSS-of-NNNNN``, and
-            for the windows of a stream ``-W-SSSSS-of-NNNNN``.
+        file_path_prefix: The beginning of every file's path.
+        file_name_suffix: The end of every file's path.
+        num_shards: The number of files; 0 leaves it to the runner.
+        shard_name_template: The middle: ``S`` is the shard's number, ``N`` the number of shards, both padded with zeros
+            to as many digits as letters; ``W`` is the window in seconds since 1970, ``V`` in dates and times; "" means
+            one file without a number; None means ``-SSSSS-of-NNNNN``, and for the windows of a stream
+            ``-W-SSSSS-of-NNNNN``.
 
     >>> Shards("/out/a", ".txt").name(1, 3)
     '/out/a-00001-of-00003.txt'
@@ -42,7 +40,7 @@ class Shards:
     shard_name_template: str | None = None
 
     def check(self) -> Shards:
-        """Itself, with a template; raises TypeError or ValueError for what Beam refuses."""
+        """Returns itself if Beam would take the arguments."""
         check_path(self.file_path_prefix, "file_path_prefix")
         check_path(self.file_name_suffix, "file_name_suffix")
         template = self.shard_name_template
@@ -57,7 +55,7 @@ class Shards:
 
     @property
     def count(self) -> int:
-        """How many files are asked for; 0 if that is the runner's choice."""
+        """The requested number of files; 0 leaves it to the runner."""
         return 1 if self.shard_name_template == "" else self.num_shards or 0
 
     @property
@@ -67,12 +65,12 @@ class Shards:
 
     @property
     def prefix(self) -> str:
-        """The prefix as text; ValueError while it has no value."""
+        """The prefix as text; a ValueError while it has no value."""
         return _text(self.file_path_prefix)
 
     @property
     def suffix(self) -> str:
-        """The suffix as text; ValueError while it has no value."""
+        """The suffix as text; a ValueError while it has no value."""
         return _text(self.file_name_suffix)
 
     def name(self, shard: int, shards: int) -> str:
@@ -81,11 +79,11 @@ class Shards:
 
     @property
     def names_windows(self) -> bool:
-        """Whether the template asks for the window in the names."""
+        """Whether the template contains the window."""
         return any(letter in self.template for letter in "VW")
 
     def window_name(self, window: Any, pane: int, shard: int, shards: int) -> str:
-        """The path of one file of a window of a stream; files of later panes have the pane's number in their names.
+        """The path of one file of a stream's window; the name of a later pane contains its number.
 
         >>> from penstock.transforms.window import IntervalWindow
         >>> Shards("/out/a", ".txt").window_name(IntervalWindow(0, 60), 0, 1, 3)
@@ -108,9 +106,7 @@ class Shards:
         return self.prefix + _fill_first("W", filled, lambda _: _in_seconds(window) + later) + self.suffix
 
     def compression(self, compression_type: str) -> str:
-        """What ``AUTO`` means: the ending of prefix and suffix counts, not that of the template, as in
-        Beam.
-        """
+        """The meaning of ``AUTO``: it follows the ending of prefix and suffix, not of the template, as in Beam."""
         return resolve_compression(os.path.basename(self.prefix) + self.suffix, compression_type)
 
     def _fill(self, shard: Any, shards: int) -> str:
@@ -119,7 +115,7 @@ class Shards:
 
 
 def _fill_first(letter: str, template: str, text: Any) -> str:
-    """Replaces the first run of a letter, and whatever equals it, as Beam's templates do."""
+    """Replaces the first run of a letter and all equal runs, as Beam's templates do."""
     found = re.search(f"{letter}+", template)
     return template.replace(found.group(), text(len(found.group()))) if found else template
 
@@ -139,27 +135,14 @@ def _text(path: Path) -> str:
     text = known_path(path)
     if text is None:
         raise ValueError(
-            three_parts(f"the path {path} has no value yet", hint="give the option that it stands for")
+            three_parts(f"the path {path} has no value yet", hint="pass the option of that name")
         )
     return text
 
 
 @dataclass(frozen=True)
 class TextSink(Sink):
-    """Lines of text in files; the arguments of Beam's ``WriteToText``.
-
-    Attributes:
-        shards: Where the files go.
-        append_trailing_newlines: Whether each element, the header and the footer are followed by a line end.
-        coder: What turns an element into bytes; None means: bytes as they are, anything else as ``str`` gives
-            it.
-        compression_type: A name of `CompressionTypes`.
-        header: A text at the beginning of every file.
-        footer: A text at the end of every file.
-        max_records_per_shard: After how many elements to begin another file.
-        max_bytes_per_shard: After how many bytes, before compression, to begin another file.
-        skip_if_empty: Whether an empty collection writes no file at all; otherwise it writes an empty one.
-        triggering_frequency: The length of the windows whose files an unbounded collection gives, in seconds.
+    """Lines of text in files; see `penstock.io.textio.WriteToText`.
 
     >>> TextSink(Shards("/out/a", ".txt")).describe()
     'text /out/a-SSSSS-of-NNNNN.txt'
@@ -177,12 +160,11 @@ class TextSink(Sink):
     triggering_frequency: float | None = field(default=None)
 
     def describe(self) -> str:
-        """One line for `explain`."""
         shards = self.shards
         return f"text {shards.file_path_prefix}{shards.template}{shards.file_name_suffix}"
 
     def check(self) -> TextSink:
-        """Itself, if Beam would take the arguments; raises TypeError or ValueError otherwise."""
+        """Returns itself if Beam would take the arguments."""
         self.shards.check()
         check_compression(self.compression_type)
         return self
@@ -192,7 +174,7 @@ class TextSink(Sink):
         return to_bytes(element) if self.coder is None else self.coder.encode(element)
 
     def frame_of(self, text: Any) -> bytes:
-        """The bytes of the header or the footer; none if there is none."""
+        """The bytes of the header or the footer; no bytes if there is none."""
         if text is None:
             return b""
         return to_bytes(text) + (b"\n" if self.append_trailing_newlines else b"")
@@ -208,5 +190,5 @@ def to_bytes(value: Any) -> bytes:
 
 
 def plain_coder(coder: Any) -> Any:
-    """None for Beam's default coder of text sinks, any other coder as it is."""
+    """None for Beam's default coder of text sinks, any other coder unchanged."""
     return None if coder is None or type(coder).__name__ == "ToBytesCoder" else coder

@@ -1,4 +1,4 @@
-"""Reading and writing text files (Beam's ``apache_beam.io.textio``); CSV and JSON are here by name too."""
+"""Reads and writes text files (Beam's ``apache_beam.io.textio``); also exports CSV and JSON."""
 
 from __future__ import annotations
 
@@ -38,29 +38,25 @@ __all__ = [
 class ReadFromText(SourceTransform[str]):
     r"""The lines of text files, as strings (Beam's ``ReadFromText``).
 
-    Lines end with ``\n`` or ``\r\n``. Spark reads and splits the files, and knows more compressions by their
-    suffix than Beam; a byte-order mark at the beginning of a file is taken off.
+    Lines end with ``\n`` or ``\r\n``. Spark reads and splits the files, and knows more compressions by their suffix
+    than Beam; it removes a byte-order mark at the beginning of a file.
 
     Args:
-        file_pattern: The path; ``*`` matches within a folder, ``**`` across, ``?`` one character, ``[ab]`` a
-            set. A path without a scheme is a local one. Files whose name begins with ``_`` or ``.`` are left
-            out of what a wildcard matches, as everywhere in Spark.
-        min_bundle_size: Taken for Beam's sake; Spark decides.
+        file_pattern: The path; ``*`` matches within a folder, ``**`` across, ``?`` one character, ``[ab]`` a set. A
+            path without a scheme is local. As everywhere in Spark, wildcards do not match files whose name begins with
+            ``_`` or ``.``.
+        min_bundle_size: Ignored; Spark decides.
         compression_type: A name of ``CompressionTypes``; by default the file's name decides.
-        strip_trailing_newlines: Whether line ends are taken off. If not, a file is read as a whole by one
-            task.
-        coder: What decodes the bytes of a line.
-        validate: Whether a pattern that matches nothing is an error: for local files here, otherwise when the
-            pipeline runs, before anything starts.
-        skip_header_lines: How many lines to leave out at the beginning of each file.
+        strip_trailing_newlines: Whether line ends are removed. If not, one task reads each file as a whole.
+        coder: Decodes the bytes of a line.
+        validate: Whether a pattern that matches nothing is an error: for local files here, otherwise when the pipeline
+            runs, before anything starts.
+        skip_header_lines: How many lines to skip at the beginning of each file.
         delimiter: Bytes that end a record instead of a line end.
-        escapechar: A byte that makes a delimiter part of the record. A file is then read as a whole by one
-            task.
+        escapechar: A byte that makes a delimiter part of the record. One task then reads each file as a whole.
 
     Raises:
-        OSError: No file matches.
-        TypeError: The pattern or the compression is of another type.
-        ValueError: The delimiter, the escape or the number of header lines cannot be.
+        OSError: If no file matches.
 
     >>> ReadFromText("/logs/*.txt", validate=False).to_primitive()
     Read(source=TextSource(file_pattern='/logs/*.txt', ...))
@@ -97,13 +93,11 @@ class ReadFromText(SourceTransform[str]):
         super().__init__(source.check(), **kwargs)
 
     def infer_output_type(self, input_type: Any) -> Any:
-        """Text, or what the coder says it decodes to."""
         return self.source.element_type()
 
 
 class ReadFromTextWithFilename(ReadFromText):
-    """The lines of text files with the file they are from: (file name, line) (Beam's name, and its
-    arguments).
+    """The lines of text files with the name of the file: (file name, line) (Beam's name and arguments).
 
     >>> ReadFromTextWithFilename("/logs/*.txt", validate=False).source.with_filename
     True
@@ -112,14 +106,11 @@ class ReadFromTextWithFilename(ReadFromText):
     with_filename = True
 
     def expand(self, pbegin: Any) -> PCollection[tuple[str, str]]:  # type: ignore[override]
-        """The new PCollection."""
         pairs: PCollection[Any] = super().expand(pbegin)
         return pairs
 
 
 class _ReadTextFiles(DoFn):
-    """Reads each file that an element names."""
-
     def __init__(self, source: TextSource) -> None:
         self._source = source
 
@@ -128,8 +119,6 @@ class _ReadTextFiles(DoFn):
 
 
 class _MatchTextFiles(DoFn):
-    """The files that a pattern, or a record of a file, stands for."""
-
     def process(self, element: str | FileMetadata) -> list[FileMetadata]:
         return files_of(element)
 
@@ -137,19 +126,8 @@ class _MatchTextFiles(DoFn):
 class ReadAllFromText(PTransform[Any, Any]):
     """The lines of the files that the elements name: paths or patterns (Beam's ``ReadAllFromText``).
 
-    The files are read in Python, one file by one task, through `penstock.io.filesystems.FileSystems`.
-
-    Args:
-        min_bundle_size: Taken for Beam's sake.
-        desired_bundle_size: Taken for Beam's sake.
-        compression_type: A name of ``CompressionTypes``.
-        strip_trailing_newlines: Whether line ends are taken off.
-        validate: Taken for Beam's sake: there is nothing to look at before the pipeline runs.
-        coder: What decodes the bytes of a line.
-        skip_header_lines: How many lines to leave out at the beginning of each file.
-        with_filename: Whether the elements are (file name, line).
-        delimiter: Bytes that end a record instead of a line end.
-        escapechar: A byte that makes a delimiter part of the record.
+    One task reads each file in Python, through `penstock.io.filesystems.FileSystems`. `ReadFromText` explains the
+    arguments; the sizes of bundles and `validate` are ignored. With `with_filename`, elements are (file name, line).
     """
 
     DEFAULT_DESIRED_BUNDLE_SIZE = 64 * 1024 * 1024
@@ -183,7 +161,6 @@ class ReadAllFromText(PTransform[Any, Any]):
         ).check()
 
     def expand(self, pcoll: Any) -> PCollection[Any]:
-        """Match, spread, read."""
         files = pcoll | "Match" >> ParDo(_MatchTextFiles()) | "Spread" >> Reshuffle()
         result: PCollection[Any] = files | "Read" >> ParDo(_ReadTextFiles(self.source)).with_output_types(
             self.source.element_type()
@@ -195,7 +172,7 @@ class ReadAllFromTextContinuously(ReadAllFromText):
     """The lines of files that appear over time (Beam's ``ReadAllFromTextContinuously``).
 
     Args:
-        file_pattern: The pattern that is looked at again and again.
+        file_pattern: The pattern that is matched again and again.
         kwargs: The arguments of `ReadAllFromText` and of `penstock.io.fileio.MatchContinuously`.
     """
 
@@ -216,7 +193,6 @@ class ReadAllFromTextContinuously(ReadAllFromText):
         self._for_match = {name: value for name, value in kwargs.items() if name in self._FOR_MATCH}
 
     def expand(self, pbegin: Any) -> Any:
-        """Match again and again, read."""
         files = pbegin | MatchContinuously(self._file_pattern, **self._for_match)
         return files | "Read" >> ParDo(_ReadTextFiles(self.source)).with_output_types(
             self.source.element_type()
@@ -224,30 +200,25 @@ class ReadAllFromTextContinuously(ReadAllFromText):
 
 
 class WriteToText(SinkTransform[str]):
-    """Writes each element as a line of text (Beam's ``WriteToText``); gives the names of the files.
+    """Writes each element as a line of text, and returns the names of the files (Beam's ``WriteToText``).
 
-    An element that is bytes is written as it is, any other as ``str`` gives it. A file has its final name
-    only when it is whole. Files of an earlier run with the same names and the same number of shards are
-    replaced.
+    Bytes are written unchanged, any other element as its ``str``. A file gets its final name only when it is complete.
+    Files of an earlier run with the same names and the same number of shards are replaced.
 
     Args:
-        file_path_prefix: What every file's path begins with; a path without a scheme is a local one.
-        file_name_suffix: What it ends with.
+        file_path_prefix: The beginning of every file's path; a path without a scheme is local.
+        file_name_suffix: The end of every file's path.
         append_trailing_newlines: Whether a line end follows each element, the header and the footer.
-        num_shards: How many files; 0 leaves it to Spark: one for each task that has elements.
+        num_shards: The number of files; 0 leaves it to Spark: one for each task with elements.
         shard_name_template: The middle of a file's name, see `penstock.io.text_sink.Shards`.
-        coder: What encodes an element.
+        coder: Encodes an element.
         compression_type: A name of ``CompressionTypes``; by default the suffix decides.
         header: A text at the beginning of every file.
         footer: A text at the end of every file.
-        max_records_per_shard: After how many elements to begin another file.
-        max_bytes_per_shard: After how many bytes to begin another file.
-        skip_if_empty: Whether an empty collection writes no file.
+        max_records_per_shard: The number of elements after which another file begins.
+        max_bytes_per_shard: The number of bytes, before compression, after which another file begins.
+        skip_if_empty: Whether an empty collection writes no file; otherwise it writes an empty one.
         triggering_frequency: The length of the windows whose files an unbounded collection gives, in seconds.
-
-    Raises:
-        TypeError: A path or the compression is of another type.
-        ValueError: The template has no ``S``.
     """
 
     def __init__(
@@ -282,5 +253,4 @@ class WriteToText(SinkTransform[str]):
         super().__init__(sink.check())
 
     def infer_output_type(self, input_type: Any) -> Any:
-        """The names of the files."""
         return str

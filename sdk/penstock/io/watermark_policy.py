@@ -1,4 +1,4 @@
-"""What all watermark policies have in common, and the one that only recorded input has."""
+"""The base class of watermark policies, and the policy of recorded input."""
 
 from __future__ import annotations
 
@@ -8,21 +8,17 @@ __all__ = ["Recorded", "WatermarkPolicy"]
 
 
 class WatermarkPolicy:
-    """A way to find a source's watermark (penstock's own): an immutable value, such as ``BoundedDisorder(60)``.
+    """Finds a source's watermark (penstock's own): an immutable value, such as ``BoundedDisorder(60)``.
 
     See `penstock.io.watermarks`.
     """
 
     @property
     def delay_micros(self) -> int:
-        """How far the watermark is behind the clock when all goes well, in microseconds; by default 0."""
+        """How far the watermark usually is behind the clock, in microseconds; by default 0."""
         return 0
 
 
 @dataclass(frozen=True)
 class Recorded(WatermarkPolicy):
-    """The watermark is written down, as in a ``TestStream``; nothing is found from elements.
-
-    >>> Recorded().delay_micros
-    0
-    """
+    """The watermark is recorded, as in a ``TestStream``; it does not follow from elements."""

@@ -1,8 +1,8 @@
 """How far event time has come at a source: the policies to choose from.
 
-A source's watermark says that no element with an earlier event time is expected any more. A policy says how it is found
-from what has arrived; the runner does so, in `penstock_spark.source_watermarks`. Whatever the policy, a watermark never
-goes back, and at the end of a source it goes to the end of time. The book's chapter 3 is about them.
+A source's watermark says that no element with an earlier event time is expected any more. A policy says how the runner
+finds it from the elements that have arrived, in `penstock_spark.source_watermarks`. With every policy, a watermark
+never goes back, and at the end of a source it goes to the end of time. See the book's chapter 3.
 """
 
 from __future__ import annotations
@@ -32,28 +32,22 @@ __all__ = [
 
 @dataclass(frozen=True)
 class IngressTime(WatermarkPolicy):
-    """For elements whose event time is the moment of their arrival: the watermark is the clock.
+    """For elements whose event time is their arrival time: the watermark is the clock.
 
     Nothing is ever late.
-
-    >>> IngressTime()
-    IngressTime()
     """
 
 
 @dataclass(frozen=True, init=False)
 class OrderedPartitions(WatermarkPolicy):
-    """For partitions in each of which event times ascend: the least of the last event times of all partitions.
+    """For partitions with ascending event times: the least of all partitions' last event times.
 
-    Nothing is ever late, as long as a partition is known before the watermark has passed its beginning. A partition
-    that has ended no longer counts; when all have, the watermark stays.
+    Nothing is ever late if every partition is known before the watermark has passed its beginning. A partition that has
+    ended no longer counts; when all have ended, the watermark stays.
 
     Args:
-        at_least: How many partitions there are, if the source does not tell. The watermark waits until as many have
-            been seen.
-
-    Raises:
-        ValueError: `at_least` is no whole number from 1 on.
+        at_least: The number of partitions, if the source does not report it, from 1. The watermark waits until it has
+            seen so many.
 
     >>> OrderedPartitions(at_least=12)
     OrderedPartitions(at_least=12)
@@ -67,21 +61,16 @@ class OrderedPartitions(WatermarkPolicy):
 
 @dataclass(frozen=True, init=False)
 class BoundedDisorder(WatermarkPolicy):
-    """For elements that come at most some time out of order: the largest event time so far, less that time.
+    """For elements that arrive at most some time out of order: the largest event time so far, less that time.
 
-    By default the largest of all partitions counts, as in Spark's own watermark: a silent partition delays nothing, but
-    one that is read more slowly than the others makes late data. `per_partition` takes the partition that is furthest
-    behind, as Flink does at a source: put that into an `IdleTimeout` if partitions may fall silent.
+    By default the largest of all partitions counts, as in Spark's own watermark: a silent partition delays nothing,
+    but a partition that is read more slowly than the others makes late data. With `per_partition` the partition that
+    is furthest behind counts, as in Flink's sources: wrap that in an `IdleTimeout` if partitions may fall silent.
 
     Args:
         delay: The time, in seconds, or 0.
-        per_partition: Whether the order is that within each partition.
+        per_partition: Whether each partition is in order on its own.
         at_least: As in `OrderedPartitions`, with `per_partition`.
-
-    Raises:
-        TypeError: `delay` is no length of time.
-        ValueError: `delay` is negative or not finite; or `at_least` is no whole number from 1 on, or given without
-            `per_partition`.
 
     >>> BoundedDisorder(60)
     BoundedDisorder(delay=Duration(60), per_partition=False, at_least=1)
@@ -94,7 +83,7 @@ class BoundedDisorder(WatermarkPolicy):
     def __init__(self, delay: DurationTypes, per_partition: bool = False, at_least: int = 1) -> None:
         micros = 0 if delay == 0 else positive_micros("delay parameter", delay)
         if _count(at_least) > 1 and not per_partition:
-            what = f"at_least={at_least} has no meaning where all partitions are taken together"
+            what = f"at_least={at_least} has no meaning for all partitions together"
             raise ValueError(three_parts(what, where=here(), hint="add per_partition=True, or leave it out"))
         vars(self).update(
             delay=Duration.from_micros(micros), per_partition=bool(per_partition), at_least=at_least
@@ -102,7 +91,6 @@ class BoundedDisorder(WatermarkPolicy):
 
     @property
     def delay_micros(self) -> int:
-        """The delay."""
         return self.delay.micros
 
 
@@ -110,17 +98,13 @@ class BoundedDisorder(WatermarkPolicy):
 class EstimationBand(WatermarkPolicy):
     """For elements that arrive at most some time out of order, by the clock (the book's estimate for Pub/Sub).
 
-    The watermark is the least event time that arrived within the band, the last seconds by the clock, but no more than
-    the largest that arrived before it: only that has nothing left to overtake. (The book's rule is the first half, and
-    needs dense data.) So an element that arrives no more than `band` seconds after one with a later event time is never
-    late, however far event time is from the clock. The band is taken up to a sixteenth wider.
+    The watermark is the least event time that arrived within the band, the last seconds by the clock, but at most the
+    largest event time that arrived before it: no other element can still be overtaken. (The book's rule is the first
+    half, and needs dense data.) So an element that arrives at most `band` seconds after one with a later event time
+    is never late, however far event time is from the clock. The actual band is up to a sixteenth wider.
 
     Args:
         band: Its width, in seconds.
-
-    Raises:
-        TypeError: `band` is no length of time.
-        ValueError: `band` is not positive and finite.
 
     >>> EstimationBand()
     EstimationBand(band=Duration(10))
@@ -133,25 +117,20 @@ class EstimationBand(WatermarkPolicy):
 
     @property
     def delay_micros(self) -> int:
-        """The width of the band."""
         return self.band.micros
 
 
 @dataclass(frozen=True, init=False)
 class IdleTimeout(WatermarkPolicy):
-    """Another policy, with a limit to how long it waits in silence.
+    """Another policy, with a limit to its wait for a silent source.
 
-    A source from which nothing came for that long no longer holds the watermark back: it counts as if it had come as
-    far as the clock, less the delay or band of the policy. Where partitions count one by one, so do silent ones. This
-    is for event times that follow the clock: if a recording of last year pauses, the rest of it will be late.
+    A source without elements for that time no longer holds the watermark: it counts as if it had reached the clock,
+    less the delay or band of the policy. If partitions count separately, so do silent ones. This is for event times
+    that follow the clock: if a recording of last year pauses, the rest of it will be late.
 
     Args:
         policy: The other policy.
         timeout: The time, in seconds, by the clock.
-
-    Raises:
-        TypeError: `policy` is no policy, or `timeout` no length of time.
-        ValueError: `timeout` is not positive and finite, or `policy` has such a limit already.
 
     >>> IdleTimeout(EstimationBand())
     IdleTimeout(policy=EstimationBand(band=Duration(10)), timeout=Duration(120))
@@ -168,27 +147,22 @@ class IdleTimeout(WatermarkPolicy):
 
     @property
     def delay_micros(self) -> int:
-        """That of the other policy."""
         return self.policy.delay_micros
 
 
 @dataclass(frozen=True, init=False)
 class Percentiles(WatermarkPolicy):
-    """Another policy, and besides its watermark those of percentiles, for ``AfterWatermarkPercentile``.
+    """Another policy, with additional watermarks of percentiles for ``AfterWatermarkPercentile``.
 
     An element is in flight from its event time until it arrives. The watermark of a percentile is the clock less the
-    time within which that share of the elements arrives, as far as is known: of what happened before it, that share is
-    here. It is never behind the policy's watermark, and otherwise not ahead of the largest event time seen. Recent
-    elements weigh more than old ones, and times are rounded up by at most a sixteenth. For a percentile p, at least
-    1 / (1 - p) elements must have come; before that, the policy's watermark stands in.
+    time within which that share of the elements arrives, as far as is known: that share of all earlier events has
+    arrived. It is never behind the policy's watermark, and otherwise not ahead of the largest event time seen. Recent
+    elements weigh more than old ones, and times are rounded up by at most a sixteenth. A percentile p needs at least
+    1 / (1 - p) elements; before that, the policy's watermark stands in.
 
     Args:
         policy: The other policy.
-        percentiles: Shares of the elements, more than 0 and less than 1; the policy's own watermark is that of 1.
-
-    Raises:
-        TypeError: `policy` is no policy, or `percentiles` are not several numbers.
-        ValueError: There is no percentile, or one is no such number, or `policy` has percentiles already.
+        percentiles: Shares of the elements, more than 0 and less than 1.
 
     >>> Percentiles(IngressTime(), percentiles=[0.5, 0.95]).percentiles
     (0.5, 0.95)
@@ -203,14 +177,13 @@ class Percentiles(WatermarkPolicy):
 
     @property
     def delay_micros(self) -> int:
-        """That of the other policy."""
         return self.policy.delay_micros
 
 
 def _count(at_least: int) -> int:
     if not isinstance(at_least, int) or isinstance(at_least, bool) or at_least < 1:
-        what = f"the at_least parameter must be a whole number from 1 on, but is {at_least!r}"
-        raise ValueError(three_parts(what, where=here(), hint="give the number of partitions"))
+        what = f"the at_least parameter must be an integer, 1 or more, but is {at_least!r}"
+        raise ValueError(three_parts(what, where=here(), hint="pass the number of partitions"))
     return at_least
 
 
@@ -220,22 +193,23 @@ def _shares(percentiles: Iterable[float]) -> tuple[float, ...]:
         raise TypeError(three_parts(what, where=here(), hint="write (0.9,) for a single one"))
     shares = tuple(percentiles)
     if not shares:
-        raise ValueError(three_parts("there are no percentiles", where=here(), hint="name one, such as 0.9"))
+        what = "the percentiles parameter is empty"
+        raise ValueError(three_parts(what, where=here(), hint="pass a percentile, such as 0.9"))
     for share in shares:
         if not (isinstance(share, Real) and 0 < share < 1):
             what = f"a percentile must be more than 0 and less than 1, but is {share!r}"
-            hint = "write 0.95 for 95 percent; for 100 percent there is the policy's own watermark"
+            hint = "write 0.95 for 95 percent; the policy's own watermark stands for 100 percent"
             raise ValueError(three_parts(what, where=here(), hint=hint))
     return shares
 
 
 def _check_policy(outer: type[IdleTimeout | Percentiles], policy: WatermarkPolicy) -> None:
-    """Refuses what is no policy, or has at any depth what `outer` adds."""
+    """Refuses anything but a policy without an `outer` policy at any depth."""
     if not isinstance(policy, WatermarkPolicy):
         what = f"{outer.__name__} needs a watermark policy, but got {policy!r}"
         raise TypeError(three_parts(what, where=here(), hint="pass one, such as BoundedDisorder(60)"))
     while isinstance(policy, IdleTimeout | Percentiles):
         if isinstance(policy, outer):
-            what = f"{outer.__name__} is given twice"
+            what = f"{outer.__name__} occurs twice in the policy"
             raise ValueError(three_parts(what, where=here(), hint="keep one of the two"))
         policy = policy.policy

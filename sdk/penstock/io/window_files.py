@@ -1,4 +1,4 @@
-"""The windows whose files a stream writes one by one, as Beam does."""
+"""The windowing of files that a stream writes window by window, as Beam does."""
 
 from __future__ import annotations
 
@@ -12,12 +12,9 @@ from penstock.windows.windowing import Windowing, default_windowing
 
 
 def windowing_of_files(windowing: Windowing, is_bounded: bool, sink: Sink) -> Windowing:
-    """How elements are grouped that go to files of windows.
+    """The windowing of elements that a sink writes to files.
 
-    Args:
-        windowing: That of the elements.
-        is_bounded: Whether they end: then they are in one window, and ``triggering_frequency`` has no meaning.
-        sink: Where they go.
+    Bounded input has one window, and ignores the sink's ``triggering_frequency``.
 
     >>> from penstock.io.text_sink import Shards, TextSink
     >>> every_minute = TextSink(Shards("/out/a"), triggering_frequency=60)
@@ -30,6 +27,6 @@ def windowing_of_files(windowing: Windowing, is_bounded: bool, sink: Sink) -> Wi
     if seconds:
         return Windowing(FixedWindows(seconds), AfterWatermark(), AccumulationMode.DISCARDING)
     if windowing.accumulation_mode == AccumulationMode.ACCUMULATING_AND_RETRACTING:
-        # What is in a file cannot be taken back.
+        # A file's content cannot be retracted.
         return replace(windowing, accumulation_mode=AccumulationMode.DISCARDING)
     return windowing

@@ -1,4 +1,4 @@
-"""Writing elements to files that a function chooses, also one set of files for each window."""
+"""Writes elements to files that a function chooses, also for each window."""
 
 from __future__ import annotations
 
@@ -44,10 +44,10 @@ class FileResult(NamedTuple):
 
 
 class FileSink:
-    """Writes elements to one open file; override these (Beam's ``FileSink``)."""
+    """Writes elements to one open file; override its methods (Beam's ``FileSink``)."""
 
     def create_metadata(self, destination: Any, full_file_name: str) -> FileMetadata:
-        """The MIME type and the compression of a file that is about to be made."""
+        """The MIME type and the compression of a new file."""
         return FileMetadata("application/octet-stream", CompressionTypes.AUTO)
 
     def open(self, fh: BinaryIO) -> None:
@@ -59,7 +59,7 @@ class FileSink:
         raise NotImplementedError
 
     def flush(self) -> None:
-        """Ends the file; it is closed afterwards."""
+        """Ends the file, which is closed afterwards."""
         raise NotImplementedError
 
 
@@ -71,40 +71,33 @@ class TextSink(FileSink):
     """
 
     def open(self, fh: BinaryIO) -> None:
-        """A file, open for reading bytes."""
-        # Beam's name, which the classes of users that derive from this one write to.
+        # Beam's name: users' subclasses write to it.
         self._fh = fh
 
     def write(self, record: str) -> None:
-        """Writes a line."""
         self._fh.write(record.encode("utf8") + b"\n")
 
     def flush(self) -> None:
-        """Hands what was written to the file."""
         self._fh.flush()
 
 
 class WriteToFiles(PTransform[Any, Any]):
-    """Writes elements to files that functions name and fill (Beam's ``WriteToFiles``).
+    """Writes elements to files that functions name and fill, and returns `FileResult` records (Beam's
+    ``WriteToFiles``).
 
-    The files are written in Python, through `penstock.io.filesystems.FileSystems`, to a temporary folder, and
-    get their names only when they are whole.
+    Python writes the files, through `penstock.io.filesystems.FileSystems`, to a temporary folder. They get their
+    names only when they are complete.
 
     Args:
         path: The folder.
-        file_naming: A function (window, pane, shard_index, total_shards, compression, destination) -> file
-            name.
+        file_naming: A function (window, pane, shard_index, total_shards, compression, destination) -> file name.
         destination: A function of an element, or one value for all; elements of one destination share files.
-        temp_directory: Where files are until they are whole; by default a folder within `path`.
-        sink: A `FileSink`, its class, or a function of the destination that gives one; by default a
-            `TextSink`.
-        shards: How many files for each destination and window hold what did not fit into open files.
-        output_fn: Taken for Beam's sake; Beam does not use it either.
-        max_writers_per_bundle: How many files a task has open at once; 0 sends all elements through `shards`.
-        allow_outside_path: Whether `file_naming` may give absolute names, and such with ``..``. (Beam allows it.)
-
-    Returns:
-        A PCollection of `FileResult`.
+        temp_directory: The folder of incomplete files; by default inside `path`.
+        sink: A `FileSink`, its class, or a function from a destination to one; by default a `TextSink`.
+        shards: The number of files of each destination and window for elements that exceed the open files.
+        output_fn: Ignored, as in Beam.
+        max_writers_per_bundle: How many open files a task may have; 0 sends all elements through `shards`.
+        allow_outside_path: Whether `file_naming` may return absolute names and names with ``..``. (Beam allows it.)
     """
 
     MAX_NUM_WRITERS_PER_BUNDLE = 20
@@ -137,7 +130,6 @@ class WriteToFiles(PTransform[Any, Any]):
         self._allow_outside_path = allow_outside_path
 
     def expand(self, pcoll: Any) -> PCollection[FileResult]:
-        """Write open files, shuffle what did not fit, move all to their names."""
         folder = known_path(self.path) or str(self.path)
         given = self._temp_directory
         temporary = (
@@ -176,7 +168,7 @@ def _with_destination(result: FileResult) -> tuple[Any, FileResult]:
 
 
 class _OpenFile:
-    """A temporary file with the sink that fills it."""
+    """A temporary file, and the sink that fills it."""
 
     def __init__(self, folder: str, destination: Any, sink: FileSink) -> None:
         self.name = FileSystems.join(folder, uuid_text())
@@ -192,7 +184,7 @@ class _OpenFile:
 
 
 class _WriteOpenFiles(DoFn):
-    """Writes to one file for each destination and window; sends elements on for which there are too many."""
+    """Writes to one file for each destination and window; passes on elements that exceed the open files."""
 
     def __init__(self, folder: str, destination_fn: Any, sink_fn: Any, max_writers: int) -> None:
         self._folder = folder
@@ -223,7 +215,7 @@ class _WriteOpenFiles(DoFn):
 
 
 class _Shard(DoFn):
-    """Deals the elements of each destination out to its shards."""
+    """Distributes the elements of each destination over its shards."""
 
     def __init__(self, destination_fn: Any, shards: int) -> None:
         self._destination_fn = destination_fn
@@ -272,19 +264,19 @@ class _Move(DoFn):
         if not self._allow_outside:
             for name in names:
                 check_file_name(name)
-        # A task that is run again finds that the first run has moved its files already.
+        # If a task runs again, the first run has already moved its files.
         moves = [
             (each.file_name, FileSystems.join(self._folder, name))
             for each, name in zip(files, names, strict=True)
             if FileSystems.exists(each.file_name)
         ]
         for inside in {os.path.dirname(name) for name in names} - {""}:
-            # Somebody else may have made it.
+            # Another task may have made it.
             with contextlib.suppress(OSError):
                 FileSystems.mkdirs(FileSystems.join(self._folder, inside))
         FileSystems.rename([source for source, _ in moves], [target for _, target in moves])
         if self._temporary is not None and FileSystems.get_scheme(self._temporary) is None:
-            # The last to move finds it empty; what is written later makes it again.
+            # The last task finds it empty; later writes make it again.
             with contextlib.suppress(OSError):
                 os.rmdir(self._temporary)
         for at, (each, name) in enumerate(zip(files, names, strict=True)):

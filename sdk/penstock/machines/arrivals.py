@@ -1,4 +1,4 @@
-"""Elements that arrive at one moment, before the machine sees them: which of them are one arrival."""
+"""Elements of one key that arrive at one logical time, combined by window before the machine sees them."""
 
 from __future__ import annotations
 
@@ -12,12 +12,7 @@ from penstock.windows.window_fn import Sessions
 
 
 def united(program: GroupingProgram, arrivals: Iterable[Arrival]) -> list[Arrival]:
-    """What arrives of one key at one moment, with one arrival for each window, or session.
-
-    Args:
-        program: That of the grouping's machine.
-        arrivals: Those of the key, in the order in which their values are to be in a group; they are used up.
-    """
+    """One arrival for each window, or session, of what arrives of one key at one logical time; uses `arrivals` up."""
     arrivals = list(arrivals)
     if len(arrivals) == 1:
         return arrivals
@@ -41,7 +36,8 @@ def _as_one(program: GroupingProgram, window: BoundedWindow, group: list[Arrival
 
 
 def runs(windows: Sequence[Any], merge_touching: bool) -> Iterator[tuple[IntervalWindow, list[int]]]:
-    """The sessions that windows make by themselves, each with the places of its windows in the sequence.
+    """The sessions that windows make without the key's earlier ones, each with the places of its windows in the
+    sequence.
 
     >>> windows = [IntervalWindow(0, 10), IntervalWindow(20, 30), IntervalWindow(5, 15)]
     >>> list(runs(windows, merge_touching=False))

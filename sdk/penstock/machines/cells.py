@@ -1,4 +1,4 @@
-"""Cells of state over plain data: what a stateful DoFn reads and writes, encoded one by one by their coders."""
+"""Cells of state over plain data: what a stateful DoFn reads and writes, each encoded by its coder."""
 
 from __future__ import annotations
 
@@ -26,19 +26,11 @@ from penstock.functions.userstate import (
 from penstock.utils.timestamp import Timestamp
 
 Cells = dict[str, Any]
-"""What is in the cells of a key and window, by their names: bytes, and lists and dictionaries of bytes. A cell in which
-there is nothing is not there."""
+"""The cells of a key and window, by name: bytes, or lists or dictionaries of bytes. Empty cells have no entry."""
 
 
 def cell_of(spec: StateSpec, cells: Cells) -> RuntimeState:
-    r"""A cell as a DoFn sees it. Only what is asked for is decoded, and only what is written is encoded.
-
-    Args:
-        spec: The cell's description.
-        cells: Those of the key and window; changed in place.
-
-    Raises:
-        TypeError: There is no such kind of state.
+    r"""A cell as a DoFn sees it: reads decode only what they ask for, and writes change `cells` in place.
 
     >>> from penstock.coders import VarIntCoder
     >>> cells = {}
@@ -50,26 +42,15 @@ def cell_of(spec: StateSpec, cells: Cells) -> RuntimeState:
 
 
 def kind_of_cell(spec: StateSpec) -> Callable[[Any, Cells], RuntimeState]:
-    """What makes the cell that a DoFn sees, of a description and the cells of a key and window; see `cell_of`.
-
-    Raises:
-        TypeError: There is no such kind of state.
-    """
+    """The class of the cells that have such a description; see `cell_of`."""
     kind = _KINDS.get(type(spec))
     if kind is None:
-        what = f"{spec!r} is of a kind of state that nobody knows"
+        what = f"{spec!r} has an unknown kind of state"
         raise TypeError(three_parts(what, hint=f"use one of {', '.join(one.__name__ for one in _KINDS)}"))
     return kind
 
 
 class _Cell:
-    """What all kinds share.
-
-    Args:
-        spec: The description.
-        cells: Those of the key and window.
-    """
-
     __slots__ = ("_cells", "_name", "_spec")
 
     def __init__(self, spec: Any, cells: Cells) -> None:
@@ -78,55 +59,49 @@ class _Cell:
         self._cells = cells
 
     def clear(self) -> None:
-        """Removes everything."""
         self._cells.pop(self._name, None)
 
     def commit(self) -> None:
-        """Does nothing: all is stored where it is written."""
+        """Does nothing: each write has already stored its value."""
 
 
 class ValueCell(_Cell, ReadModifyWriteRuntimeState):
-    """One value."""
+    """A cell with one value."""
 
     def read(self) -> Any:
-        """The value; None if there is none."""
         stored = self._cells.get(self._name)
         return None if stored is None else self._spec.coder.decode(stored)
 
     def write(self, value: Any) -> None:
-        """Replaces the value."""
         self._cells[self._name] = self._spec.coder.encode(value)
 
 
 class BagCell(_Cell, BagRuntimeState):
-    """Values in no order; to add one reads nothing."""
+    """Values without an order; adding one reads nothing."""
 
     def read(self) -> Iterable[Any]:
-        """The values."""
         return _Decoded(self._spec.coder.decode, tuple(self._cells.get(self._name, ())))
 
     def add(self, value: Any) -> None:
-        """Adds a value."""
         self._cells.setdefault(self._name, []).append(self._spec.coder.encode(value))
 
 
 class SetCell(_Cell, SetRuntimeState):
-    """Distinct values: such that their coder encodes differently."""
+    """Distinct values, compared as their coder encodes them."""
 
     def read(self) -> Iterable[Any]:
-        """The values."""
         return _Decoded(self._spec.coder.decode, tuple(self._cells.get(self._name, ())))
 
     def add(self, value: Any) -> None:
-        """Adds a value, if it is not there; reads no other."""
+        """Adds a value unless it is there; decodes nothing."""
         self._cells.setdefault(self._name, {})[self._spec.coder.encode(value)] = None
 
     def contains(self, value: Any) -> bool:
-        """Whether a value is there; reads no other (penstock's own)."""
+        """Whether a value is there; decodes nothing (penstock's own)."""
         return self._spec.coder.encode(value) in self._cells.get(self._name, ())
 
     def add_if_absent(self, value: Any) -> bool:
-        """Adds a value; whether it was not there before (penstock's own)."""
+        """Adds a value and says whether it was not there before (penstock's own)."""
         before = len(self._cells.get(self._name, ()))
         self.add(value)
         return len(self._cells[self._name]) > before
@@ -137,27 +112,23 @@ class SetCell(_Cell, SetRuntimeState):
 
 
 class MapCell(_Cell, MapRuntimeState):
-    """Values by keys: such that the keys' coder encodes differently."""
+    """Values by keys, which are compared as their coder encodes them."""
 
     def is_empty(self) -> bool:
-        """Whether there are no keys; reads nothing (penstock's own)."""
+        """Whether the cell has no keys; decodes nothing (penstock's own)."""
         return self._name not in self._cells
 
     def get(self, key: Any, default: Any = None) -> Any:
-        """The value of a key; reads no other."""
         stored = self._cells.get(self._name, {}).get(self._spec.key_coder.encode(key))
         return default if stored is None else self._spec.coder.decode(stored)
 
     def contains(self, key: Any) -> bool:
-        """Whether a key is there."""
         return self._spec.key_coder.encode(key) in self._cells.get(self._name, ())
 
     def put(self, key: Any, value: Any) -> None:
-        """Sets the value of a key; reads nothing."""
         self._entries()[self._spec.key_coder.encode(key)] = self._spec.coder.encode(value)
 
     def put_if_absent(self, key: Any, value: Any) -> bool:
-        """Sets the value of a key that has none; whether it had none. Decodes nothing."""
         encoded, entries = self._spec.key_coder.encode(key), self._entries()
         if encoded in entries:
             return False
@@ -165,19 +136,15 @@ class MapCell(_Cell, MapRuntimeState):
         return True
 
     def remove(self, key: Any) -> None:
-        """Removes a key, if it is there."""
         _remove(self._cells, self._name, self._spec.key_coder.encode(key))
 
     def keys(self) -> Iterable[Any]:
-        """The keys."""
         return _Decoded(self._spec.key_coder.decode, tuple(self._cells.get(self._name, ())))
 
     def values(self) -> Iterable[Any]:
-        """The values."""
         return _Decoded(self._spec.coder.decode, tuple(self._cells.get(self._name, {}).values()))
 
     def entries(self) -> Iterable[tuple[Any, Any]]:
-        """Pairs of a key and its value."""
         decode_key, decode = self._spec.key_coder.decode, self._spec.coder.decode
         stored = tuple(self._cells.get(self._name, {}).items())
         return _Decoded(lambda entry: (decode_key(entry[0]), decode(entry[1])), stored)
@@ -192,14 +159,12 @@ class MapCell(_Cell, MapRuntimeState):
 
 
 class CombiningCell(_Cell, CombiningValueRuntimeState):
-    """An accumulator."""
+    """The accumulator of a CombineFn."""
 
     def read(self) -> Any:
-        """The result of what was added; that of nothing, if there is nothing."""
         return self._spec.combine_fn.extract_output(self._accumulator())
 
     def add(self, value: Any) -> None:
-        """Adds a value."""
         added = self._spec.combine_fn.add_input(self._accumulator(), value)
         self._cells[self._name] = self._spec.coder.encode(added)
 
@@ -211,25 +176,21 @@ class CombiningCell(_Cell, CombiningValueRuntimeState):
 
 
 class OrderedListCell(_Cell, OrderedListRuntimeState):
-    """Pairs of a timestamp and a value, by timestamp; those of one timestamp as they came."""
+    """Pairs of a timestamp and a value, ordered by timestamp and then by arrival."""
 
     def read(self) -> Iterable[tuple[Timestamp, Any]]:
-        """All pairs."""
         return self._pairs(self._rows())
 
     def add(self, value: tuple[Any, Any]) -> None:
-        """Adds a pair."""
         timestamp, inner = value
         rows = self._cells.setdefault(self._name, [])
         insort(rows, (Timestamp.of(timestamp).micros, self._spec.coder.encode(inner)), key=_micros)
 
     def read_range(self, min_time_stamp: Any, limit_time_stamp: Any) -> Iterable[tuple[Timestamp, Any]]:
-        """The pairs from one timestamp on, before another; reads no other."""
         start, end = self._range(min_time_stamp, limit_time_stamp)
         return self._pairs(self._rows()[start:end])
 
     def clear_range(self, min_time_stamp: Any, limit_time_stamp: Any) -> None:
-        """Removes the pairs from one timestamp on, before another."""
         start, end = self._range(min_time_stamp, limit_time_stamp)
         rows = self._rows()
         del rows[start:end]
@@ -239,7 +200,7 @@ class OrderedListCell(_Cell, OrderedListRuntimeState):
     def _range(self, first: Any, limit: Any) -> tuple[int, int]:
         rows = self._rows()
         start, end = (
-            bisect_left(rows, Timestamp.of(moment).micros, key=_micros) for moment in (first, limit)
+            bisect_left(rows, Timestamp.of(timestamp).micros, key=_micros) for timestamp in (first, limit)
         )
         return start, end
 
@@ -260,7 +221,7 @@ def _micros(row: tuple[int, bytes]) -> int:
 
 
 class _Decoded:
-    """What is in a cell now, decoded as it is looked at, as often as that is."""
+    """The present content of a cell, decoded anew in each iteration."""
 
     def __init__(self, decode: Callable[[Any], Any], stored: tuple[Any, ...]) -> None:
         self._decode = decode

@@ -1,8 +1,8 @@
 """Groupings whose windows can be kept in columns: which ones they are, and the few facts that say when they fire.
 
-Where windows do not merge, output times are the windows' ends, nothing is taken back, and the trigger is the common
-one, early, at the end and late, the end of a window is what all of its keys wait for. What differs from key to key is a
-handful of numbers, for which no machine of the key's own is needed (see `penstock.machines.window_columns`).
+Windows of such a grouping do not merge, output times are the windows' ends, and nothing is retracted. The trigger is
+the common one: early, at the end and late. So all keys of a window wait for its end, and what differs from key to key
+is a handful of numbers, which need no machine for each key (see `penstock.machines.window_columns`).
 """
 
 from __future__ import annotations
@@ -23,30 +23,17 @@ from penstock.windows.windowing import Windowing
 
 @dataclass(frozen=True)
 class Holding:
-    """The operations on what a key holds in a window; nothing is never held, but asked for.
+    """The operations on what a key holds in a window; a key without elements holds no value at all."""
 
-    Attributes:
-        add: What is held, with one more value.
-        first: What is held of a first value.
-        merge: What is held of two parts; the first may change.
-        result: The value of a pane.
-        nothing: The value of a pane in which there is nothing.
-    """
-
-    add: Callable[[Any, Any], Any]
-    first: Callable[[Any], Any]
-    merge: Callable[[Any, Any], Any]
-    result: Callable[[Any], Any]
-    nothing: Callable[[], Any]
+    add: Callable[[Any, Any], Any]  # What is held, with one more value.
+    first: Callable[[Any], Any]  # What is held of a first value.
+    merge: Callable[[Any, Any], Any]  # What is held of two parts; the first may change.
+    result: Callable[[Any], Any]  # The value of a pane.
+    nothing: Callable[[], Any]  # The value of a pane in which there is nothing.
 
 
 def holding_of(contents: Contents, keeps: bool) -> Holding:
-    """The operations of a grouping of any kind.
-
-    Args:
-        contents: Those of its machine.
-        keeps: Whether a window still holds its elements after a pane.
-    """
+    """The operations of a grouping; `keeps` says whether windows keep their elements after a pane."""
     return Holding(
         add=contents.add,
         first=lambda value: contents.add(contents.empty(), value),
@@ -60,26 +47,18 @@ def holding_of(contents: Contents, keeps: bool) -> Holding:
 class ColumnRule:
     """When the windows of a grouping fire.
 
-    Attributes:
-        program: That of its machine, which says the same of one key.
-        early: What makes a window fire again and again before its end; None if nothing does.
-        late: The same for what comes after its end; the first element of a key in a window fires in any case.
-        fires_empty_at_end: Whether a key has a pane at the end of a window in which nothing is new for it.
+    The first element of a key in a window whose end has passed fires in any case.
     """
 
     program: GroupingProgram
-    early: Total | ClockDelay | None
-    late: Total | ClockDelay
+    early: Total | ClockDelay | None  # What fires repeatedly before the end; None if nothing does.
+    late: Total | ClockDelay  # The same for elements after the end.
+    # Whether a key has a pane at the end of a window in which nothing is new for it.
     fires_empty_at_end: bool
 
 
 def column_rule(windowing: Windowing, combine: Any, input_retracts: bool) -> ColumnRule | None:
     """When the windows of a grouping fire; None if it needs a machine for each key.
-
-    Args:
-        windowing: Its input's.
-        combine: Its CombineFn; None for a raw group.
-        input_retracts: Whether elements may take back earlier ones.
 
     >>> from penstock.transforms.trigger import AccumulationMode, AfterCount, AfterWatermark
     >>> from penstock.transforms.window import FixedWindows, Sessions
@@ -107,13 +86,13 @@ def _early_and_late(trigger: TriggerMachine) -> tuple[Total | ClockDelay | None,
     """What fires before the end and after it, if that is simple enough."""
     match trigger:
         case Repeat(EndOfWindow(1.0)):
-            # After the end it fires whenever it is asked, and so does this.
+            # Both fire at every element after the end.
             return None, Total(1)
         case EndOfWindow(1.0):
             return None, Total(1)
         case EarlyAndLate(early, late):
             before = None if isinstance(early, Never) else _simple(early)
-            # Without a late trigger nothing comes late, as no window outlives its end.
+            # Without a late trigger no window outlives its end, and so nothing comes late.
             after = Total(1) if late is None else _simple(late)
             if after is None or (before is None and not isinstance(early, Never)):
                 return None
@@ -131,11 +110,7 @@ def _simple(trigger: TriggerMachine) -> Total | ClockDelay | None:
 
 
 class Numbering(dict[tuple[int, int], PaneInfo]):
-    """The pane information of one firing, by the number of panes before and of those that were not early.
-
-    Args:
-        timing: A constant of `PaneInfoTiming`.
-        is_last: Whether no pane follows.
+    """The pane information of one firing, by the numbers of earlier panes and of earlier panes that were not early.
 
     >>> Numbering(PaneInfoTiming.LATE, True)[3, 1]
     PaneInfo(first: False, last: True, timing: LATE, index: 3, nonspeculative_index: 1)

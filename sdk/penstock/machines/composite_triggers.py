@@ -1,4 +1,4 @@
-"""Triggers made of others, as state machines: the state of each is the states of its parts."""
+"""Triggers that consist of others, as state machines."""
 
 from __future__ import annotations
 
@@ -25,40 +25,31 @@ class Repeat(TriggerMachine):
         )
 
     def start(self) -> Any:
-        """As its part."""
         return self.part.start()
 
     def element(self, state: Any, element: Element, status: WindowStatus) -> Any:
-        """As its part."""
         return self.part.element(state, element, status)
 
     def merge(self, states: Sequence[Any], status: WindowStatus) -> Any:
-        """As its part, which has never finished here."""
         return self.part.merge(states, status)
 
     def signal(self, state: Any, name: str) -> Any:
-        """As its part."""
         return self.part.signal(state, name)
 
     def wake(self, state: Any, status: WindowStatus) -> Any:
-        """As its part."""
         return self.part.wake(state, status)
 
     def should_fire(self, state: Any, status: WindowStatus) -> bool:
-        """As its part."""
         return self.part.should_fire(state, status)
 
     def fire(self, state: Any, status: WindowStatus) -> Any:
-        """The part's next state, or its first one again."""
         fired = self.part.fire(state, status)
         return self.part.start() if self.part.is_finished(fired) else fired
 
     def is_finished(self, state: Any) -> bool:
-        """Never."""
         return False
 
     def alarms(self, state: Any, status: WindowStatus) -> Iterable[Alarm]:
-        """As its part."""
         return self.part.alarms(state, status)
 
 
@@ -66,8 +57,8 @@ class Repeat(TriggerMachine):
 class EarlyAndLate(TriggerMachine):
     """One trigger until the watermark passes the end of the window, one firing then, and another trigger after it.
 
-    The state is a pair: whether the end has been passed, and the state of the trigger at work (Beam's
-    ``AfterWatermark`` with ``early`` and ``late``; `Never` stands for an early one that is left out).
+    The state is a pair: whether the end has passed, and the state of the active trigger (Beam's ``AfterWatermark`` with
+    ``early`` and ``late``; `Never` stands for a missing early one).
     """
 
     early: TriggerMachine
@@ -82,15 +73,13 @@ class EarlyAndLate(TriggerMachine):
         return self.late if state[0] and self.late is not None else self.early
 
     def start(self) -> tuple[bool, Any]:
-        """The early trigger is at work."""
         return False, self.early.start()
 
     def element(self, state: tuple[bool, Any], element: Element, status: WindowStatus) -> tuple[bool, Any]:
-        """The element is for the trigger at work."""
         return state[0], self._at_work(state).element(state[1], element, status)
 
     def merge(self, states: Sequence[Any], status: WindowStatus) -> Any:
-        """Late if all are and the new end has been passed as well; otherwise early (again)."""
+        """Late if all states are and the new end has passed as well; otherwise early (again)."""
         if all(state is FINISHED or state[0] for state in states) and status.is_past_end:
             late = [state[1] for state in unfinished(states)]
             return (True, self.late.merge(late, status)) if late and self.late is not None else FINISHED
@@ -98,32 +87,28 @@ class EarlyAndLate(TriggerMachine):
         return False, self.early.merge(early, status) if early else self.early.start()
 
     def signal(self, state: tuple[bool, Any], name: str) -> tuple[bool, Any]:
-        """The signal is for the trigger at work."""
         return state[0], self._at_work(state).signal(state[1], name)
 
     def wake(self, state: tuple[bool, Any], status: WindowStatus) -> tuple[bool, Any]:
-        """The alarms are for the trigger at work."""
         return state[0], self._at_work(state).wake(state[1], status)
 
     def should_fire(self, state: tuple[bool, Any], status: WindowStatus) -> bool:
-        """Whether the end has just been passed, or the trigger at work fires."""
         return (not state[0] and status.is_past_end) or self._at_work(state).should_fire(state[1], status)
 
     def fire(self, state: tuple[bool, Any], status: WindowStatus) -> Any:
-        """From the firing at the end on, the late trigger is at work; without one it is finished."""
+        """Starts the late trigger when the window fires at its end; without a late trigger, finishes."""
         is_late, part = state
         if not is_late and status.is_past_end:
             return FINISHED if self.late is None else (True, self.late.start())
         return is_late, self._at_work(state).fire(part, status)
 
     def alarms(self, state: tuple[bool, Any], status: WindowStatus) -> Iterable[Alarm]:
-        """Those of the trigger at work."""
         return self._at_work(state).alarms(state[1], status)
 
 
 @dataclass(frozen=True)
 class _Parts(TriggerMachine):
-    """A trigger of several parts. The state is the tuple of theirs."""
+    """A trigger of several parts. Its state is the tuple of the parts' states."""
 
     parts: tuple[TriggerMachine, ...]
 
@@ -134,55 +119,48 @@ class _Parts(TriggerMachine):
 
     @abstractmethod
     def _of_parts(self, answers: Iterable[bool]) -> bool:
-        """From the answers of all parts to that of the whole."""
+        """Combines the answers of the parts."""
 
     def start(self) -> tuple[Any, ...]:
-        """Every part at its start."""
         return tuple(part.start() for part in self.parts)
 
     def _active(self, state: tuple[Any, ...]) -> Iterator[int]:
-        """The numbers of the parts that are told and asked: here, those that are not finished."""
+        """The numbers of the parts that are told and asked: here, of those that are not finished."""
         return (number for number, part in enumerate(self.parts) if not part.is_finished(state[number]))
 
     def element(self, state: tuple[Any, ...], element: Element, status: WindowStatus) -> tuple[Any, ...]:
-        """The element is for every active part."""
         states = list(state)
         for number in self._active(state):
             states[number] = self.parts[number].element(state[number], element, status)
         return tuple(states)
 
     def merge(self, states: Sequence[Any], status: WindowStatus) -> tuple[Any, ...]:
-        """Part by part."""
         return tuple(
             part.merge([state[number] for state in states], status) for number, part in enumerate(self.parts)
         )
 
     def signal(self, state: tuple[Any, ...], name: str) -> tuple[Any, ...]:
-        """The signal is for every active part."""
         states = list(state)
         for number in self._active(state):
             states[number] = self.parts[number].signal(state[number], name)
         return tuple(states)
 
     def wake(self, state: tuple[Any, ...], status: WindowStatus) -> tuple[Any, ...]:
-        """The alarms are for every active part."""
         states = list(state)
         for number in self._active(state):
             states[number] = self.parts[number].wake(state[number], status)
         return tuple(states)
 
     def should_fire(self, state: tuple[Any, ...], status: WindowStatus) -> bool:
-        """Whether any, or all, of the active parts fire."""
         return self._of_parts(
             self.parts[number].should_fire(state[number], status) for number in self._active(state)
         )
 
     def is_finished(self, state: tuple[Any, ...]) -> bool:
-        """Whether any part is, or all are."""
         return self._of_parts(part.is_finished(one) for part, one in zip(self.parts, state, strict=True))
 
     def fire(self, state: tuple[Any, ...], status: WindowStatus) -> tuple[Any, ...]:
-        """Every active part that would fire by itself does."""
+        """Fires every active part that would fire alone."""
         states = list(state)
         for number in self._active(state):
             if self.parts[number].should_fire(state[number], status):
@@ -190,14 +168,13 @@ class _Parts(TriggerMachine):
         return tuple(states)
 
     def alarms(self, state: tuple[Any, ...], status: WindowStatus) -> Iterable[Alarm]:
-        """Those of every active part."""
         for number in self._active(state):
             yield from self.parts[number].alarms(state[number], status)
 
 
 @dataclass(frozen=True)
 class AnyOf(_Parts):
-    """Fires when any part does, and is finished when any is (Beam's ``AfterAny`` and ``OrFinally``)."""
+    """Fires when any part does, and finishes when any has (Beam's ``AfterAny`` and ``OrFinally``)."""
 
     def _of_parts(self, answers: Iterable[bool]) -> bool:
         return any(answers)
@@ -205,12 +182,12 @@ class AnyOf(_Parts):
 
 @dataclass(frozen=True)
 class AllOf(_Parts):
-    """Fires when all parts would, or have finished before; is finished when all are (Beam's ``AfterAll``)."""
+    """Fires when all parts would, or have finished before; finishes when all have (Beam's ``AfterAll``)."""
 
     def __post_init__(self) -> None:
         super().__post_init__()
-        # What one part waits for may have come in one window and the rest in another; then the element that makes these
-        # windows merge makes it fire.
+        # One part may wait only for elements of one window, and the others for elements of another: then the element
+        # that merges the windows fires the trigger.
         _set_traits(self, self.heeds_elements, self.fires_on_elements, tells_one_from_many=True)
 
     def _of_parts(self, answers: Iterable[bool]) -> bool:
@@ -219,11 +196,11 @@ class AllOf(_Parts):
 
 @dataclass(frozen=True)
 class InTurn(AllOf):
-    """Its parts one after the other: only the first that is not finished is active (Beam's ``AfterEach``)."""
+    """Parts one after the other: only the first that is not finished is active (Beam's ``AfterEach``)."""
 
     def __post_init__(self) -> None:
         super().__post_init__()
-        # An element may make one part fire, and the next one is for the next part.
+        # If an element fires one part, the next element belongs to the next part.
         _set_traits(self, self.heeds_elements, self.parts[0].fires_on_elements, tells_one_from_many=True)
 
     def _active(self, state: tuple[Any, ...]) -> Iterator[int]:
@@ -240,7 +217,7 @@ class InTurn(AllOf):
 
 
 def _tells_one_from_many_late(late: TriggerMachine | None) -> bool:
-    """Whether a trigger tells one late element from many: not if one is enough for it, as several can do no more."""
+    """Whether a trigger tells one late element from many: not if one is enough to fire it."""
     match late:
         case None | Always() | Total(0 | 1, None):
             return False

@@ -1,9 +1,10 @@
-"""A trigger of the user's as a state machine: its own state, and its timers beside it."""
+"""A custom trigger as a state machine: the user's state, and its timers beside it."""
 
 from __future__ import annotations
 
 from collections.abc import Iterable, Sequence
 from dataclasses import dataclass
+from operator import itemgetter
 from typing import Any
 
 from penstock.base.bounded_window import BoundedWindow
@@ -27,11 +28,11 @@ _TIME_DOMAINS: dict[Domain, str] = {CLOCK: TimeDomain.REAL_TIME, WATERMARK: Time
 
 Timers = tuple[Alarm, ...]
 _State = tuple[Any, Timers]
-"""What the user's methods return, and the timers that are set."""
+"""The value that the user's methods return, and the timers that are set."""
 
 
 class _Context(TriggerContext):
-    """What the user's methods see, and where they set timers."""
+    """The context that the user's methods see, and in which they set timers."""
 
     def __init__(self, status: WindowStatus, timers: Timers) -> None:
         self.status = status
@@ -39,81 +40,69 @@ class _Context(TriggerContext):
 
     @property
     def window(self) -> BoundedWindow:
-        """The window."""
         return self.status.window
 
     @property
     def watermark(self) -> Timestamp:
-        """The watermark."""
         return Timestamp.from_micros(self.status.times.watermark_micros)
 
     @property
     def clock(self) -> Timestamp:
-        """Processing time."""
         return Timestamp.from_micros(self.status.times.clock_micros)
 
     @property
     def count(self) -> int:
-        """The number of elements since the last pane."""
         return self.status.fresh
 
     @property
     def value(self) -> Any:
-        """What a pane would hold now."""
         return self.status.value()
 
     @property
     def last_value(self) -> Any:
-        """What the last pane held."""
         return self.status.last_value(None)
 
     def set_timer(self, timestamp: TimestampTypes, time_domain: str = TimeDomain.REAL_TIME) -> None:
-        """Sets the domain's timer; one in the past rings as soon as its clock moves."""
+        """Sets the domain's timer; a timer in the past fires as soon as its clock advances."""
         domain = WATERMARK if TimeDomain.is_event_time(time_domain) else CLOCK
         now = self.status.due_micros if domain == CLOCK else self.status.times.watermark_micros
         self.timers[domain] = max(Timestamp.of(timestamp).micros, now + 1)
 
     def and_timers(self, state: Any) -> _State:
-        """A state of the user's together with the timers as they are now.
-
-        Raises:
-            ValueError: It is `FINISHED`, which would let go of elements that have not fired.
-        """
+        """A state of the user's and the present timers; refuses FINISHED, which would lose unfired elements."""
         if state is FINISHED:
-            what = "a custom trigger is finished, but has not fired"
+            what = "a custom trigger has finished, but has not fired"
             raise ValueError(three_parts(what, hint="return FINISHED from on_fire only"))
         return state, tuple(self.timers.items())
 
 
 @dataclass(frozen=True)
 class Custom(TriggerMachine):
-    """A `CustomTrigger` at work."""
+    """A `CustomTrigger` as a state machine."""
 
     trigger: CustomTrigger
     heeds_elements = True
     fires_on_elements = True
 
     def start(self) -> _State:
-        """The user's first state, and no timers."""
         return self.trigger.start(), ()
 
     def element(self, state: _State, element: Element, status: WindowStatus) -> _State:
-        """The user's ``on_element``."""
         context = _Context(status, state[1])
         seen = TriggerElement(element.value, Timestamp.from_micros(element.timestamp_micros), element.kind)
         return context.and_timers(self.trigger.on_element(state[0], seen, context))
 
     def merge(self, states: Sequence[Any], status: WindowStatus) -> Any:
-        """The user's ``on_merge``, of those that have not finished; the earliest timer of each domain stays."""
+        """The user's ``on_merge`` of the states that have not finished; keeps the earliest timer of each domain."""
         waiting: list[_State] = list(unfinished(states))
         if not waiting:
             return FINISHED
-        latest_first = sorted((alarm for _, timers in waiting for alarm in timers), key=_moment, reverse=True)
+        alarms = (alarm for _, timers in waiting for alarm in timers)
+        latest_first = sorted(alarms, key=itemgetter(1), reverse=True)
         context = _Context(status, tuple(dict(latest_first).items()))
         return context.and_timers(self.trigger.on_merge([state for state, _ in waiting], context))
 
     def wake(self, state: _State, status: WindowStatus) -> _State:
-        """The user's ``on_timer``, for each timer that is due."""
         own, timers = state
         context = _Context(status, timers)
         for domain, micros in timers:
@@ -125,19 +114,12 @@ class Custom(TriggerMachine):
         return context.and_timers(own)
 
     def should_fire(self, state: _State, status: WindowStatus) -> bool:
-        """The user's ``should_fire``."""
         return bool(self.trigger.should_fire(state[0], _Context(status, state[1])))
 
     def fire(self, state: _State, status: WindowStatus) -> Any:
-        """The user's ``on_fire``."""
         context = _Context(status, state[1])
         fired = self.trigger.on_fire(state[0], context)
         return FINISHED if fired is FINISHED else context.and_timers(fired)
 
     def alarms(self, state: _State, status: WindowStatus) -> Iterable[Alarm]:
-        """The timers."""
         return state[1]
-
-
-def _moment(alarm: Alarm) -> int:
-    return alarm[1]

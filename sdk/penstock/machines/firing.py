@@ -1,4 +1,4 @@
-"""A window fires: the panes that come out, and what the window holds afterwards (paper, section 2.3: refinement)."""
+"""How a window fires: the panes that it gives, and what it holds afterwards (paper, section 2.3: refinement)."""
 
 from __future__ import annotations
 
@@ -9,19 +9,12 @@ from penstock.machines.records import Pane
 from penstock.machines.states import WindowState
 from penstock.utils.windowed_value import PaneInfo, PaneInfoTiming, ValueKind
 
-# There are few different ones, and many panes: one object for all of a kind is quicker to get, and to pickle.
+# Many panes share few different infos: one object for all equal ones is faster to get and to pickle.
 _info = lru_cache(maxsize=1_024)(PaneInfo)
 
 
 def fire(program: GroupingProgram, state: WindowState, timing: int, is_last: bool) -> list[Pane]:
-    """The panes of one firing: what is taken back first, then what is new.
-
-    Args:
-        program: The grouping.
-        state: The window; its numbering and contents move on.
-        timing: A constant of `PaneInfoTiming`.
-        is_last: Whether the window will never fire again.
-    """
+    """The panes of one firing: retractions first, then the new value. `timing` is a constant of `PaneInfoTiming`."""
     if program.retracts:
         panes = _refined(program, state, timing, is_last)
     elif program.contents.owed(state.held) and not program.keeps:
@@ -31,7 +24,7 @@ def fire(program: GroupingProgram, state: WindowState, timing: int, is_last: boo
     else:
         panes = []
     if not panes and not program.keeps:
-        # Nothing has been given, and so nothing may be let go: more may be owed than is there. It holds nothing back.
+        # The window has given nothing, and so may drop nothing: it may owe more than it holds. It holds nothing back.
         state.output_micros = None
         return []
     if not program.keeps:
@@ -42,7 +35,7 @@ def fire(program: GroupingProgram, state: WindowState, timing: int, is_last: boo
 
 
 def _has_result(program: GroupingProgram, state: WindowState) -> bool:
-    """Whether there is anything to give: values, or a result of no values where some have been given before."""
+    """Whether the window has something to give: values, or a result of no values after earlier panes."""
     if not (state.live or state.panes):
         return False
     has_values = (program.keeps or state.fresh > 0) and program.contents.has_values(state.held)
@@ -50,7 +43,6 @@ def _has_result(program: GroupingProgram, state: WindowState) -> bool:
 
 
 def _pane(program: GroupingProgram, state: WindowState, timing: int, is_last: bool, kind: ValueKind) -> Pane:
-    """The window's next pane."""
     value = program.contents.result(state.held, program.keeps)
     if program.remembers:
         state.last = (value,)
@@ -66,7 +58,7 @@ def _pane(program: GroupingProgram, state: WindowState, timing: int, is_last: bo
 
 
 def _refined(program: GroupingProgram, state: WindowState, timing: int, is_last: bool) -> list[Pane]:
-    """Every pane that still stands, taken back under its own window; then the new value, unless nothing is left."""
+    """Retractions of every pane that still stands, under its own window; then the new value, unless nothing is left."""
     has_value = state.live > 0
     panes = []
     is_update = False
@@ -86,7 +78,7 @@ def _refined(program: GroupingProgram, state: WindowState, timing: int, is_last:
 
 
 def _difference(program: GroupingProgram, state: WindowState, timing: int, is_last: bool) -> list[Pane]:
-    """What earlier panes held and has been taken back since; then what is new, if anything is."""
+    """What earlier panes held and has been retracted since; then the new values, if any."""
     held, owed = state.held, program.contents.empty()
     for value in program.contents.owed(held):
         owed = program.contents.add(owed, value)

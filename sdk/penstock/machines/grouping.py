@@ -46,10 +46,8 @@ _VERSION: Final = b"\x02"
 class GroupingMachine:
     """The machine of one grouping; the state of each key is apart from it.
 
-    Args:
-        windowing: The input's: windows, trigger, accumulation mode and the rest.
-        combine: The CombineFn whose results panes hold; without one, a pane holds the list of the values.
-        input_retracts: Whether elements may take back earlier ones.
+    Panes hold the result of the CombineFn `combine`; without one, the list of the values. If `input_retracts`,
+    elements may be retractions.
 
     >>> from penstock.transforms.window import FixedWindows
     >>> machine = GroupingMachine(Windowing(FixedWindows(10)))
@@ -73,14 +71,12 @@ class GroupingMachine:
         return tuple(self.windowing.windowfn.assign(context))
 
     def new_key(self, key: Any = None) -> KeyState:
-        """The state of a key that has had no elements; which key it is does not matter."""
+        """The state of a key without elements."""
         return KeyState()
 
     def element(self, key: KeyState, element: Element, times: Times) -> list[Emitted]:
-        """An element arrives, in windows that have been assigned.
-
-        Returns:
-            The panes it makes fire, and for each of its windows that no longer takes it, a `Dropped`.
+        """An element arrives in its windows; gives panes, and a `Dropped` for each window that has expired or
+        finished.
         """
         program = self.program
         status = StoredWindowStatus(program, times, times.clock_micros - 1)
@@ -97,16 +93,10 @@ class GroupingMachine:
         return emitted
 
     def arrival(self, key: KeyState, arrival: Arrival, times: Times) -> list[Emitted]:
-        """Elements of one moment and one window arrive together, combined.
+        """Elements of one logical time and one window arrive together, combined.
 
-        What comes out is what would if they came one by one, but for late elements: what makes a window fire at once
-        makes it fire once. If the window takes no more elements, one `Dropped` counts them all.
-
-        Returns:
-            As `element` does.
-
-        Raises:
-            ValueError: The grouping needs its elements one by one: ``program.takes_arrivals`` is false.
+        The output is the same as if they came one by one, except that late elements fire a window once, not several
+        times. If the window takes no more elements, one `Dropped` counts them all.
         """
         program = self.program
         if not program.takes_arrivals:
@@ -123,11 +113,11 @@ class GroupingMachine:
         return emitted
 
     def advance(self, key: KeyState, times: Times) -> list[Emitted]:
-        """The watermark and the clock have come to `times`: what is due fires, first by the watermark."""
+        """The watermark and the clock advance to `times`: what is due fires, first by the watermark."""
         return self.advance_watermark(key, times) + self.advance_clock(key, times)
 
     def advance_watermark(self, key: KeyState, times: Times) -> list[Emitted]:
-        """The watermark has come to that of `times`: what is due by it fires."""
+        """The watermark advances to `times`: what is due by it fires."""
         emitted: list[Emitted] = []
         status = StoredWindowStatus(self.program, times, times.clock_micros - 1)
         for percentile in sorted(float(domain) for domain in key.agendas if domain != CLOCK):
@@ -137,14 +127,14 @@ class GroupingMachine:
         return emitted
 
     def advance_clock(self, key: KeyState, times: Times) -> list[Emitted]:
-        """The clock has come to that of `times`, and everything else of this instant is done: what is due fires."""
+        """The clock advances to `times`, after everything else at this time: what is due fires."""
         emitted: list[Emitted] = []
         status = StoredWindowStatus(self.program, times, times.clock_micros)
         self._ring(key, CLOCK, times.clock_micros, status, emitted)
         return emitted
 
     def signal(self, key: KeyState, name: str, times: Times) -> list[Emitted]:
-        """A named signal arrives from outside, for all windows of the key."""
+        """A named signal from outside arrives, for all windows of the key."""
         emitted: list[Emitted] = []
         status = StoredWindowStatus(self.program, times, times.clock_micros - 1)
         for state in sorted(key.windows.values(), key=_by_window):
@@ -154,11 +144,9 @@ class GroupingMachine:
         return emitted
 
     def end_micro_batch(self, key: KeyState, times: Times) -> list[Emitted]:
-        """A micro-batch ends: its own watermark goes to infinity, every window that changed fires and starts anew.
+        """A micro-batch ends: its own watermark becomes infinite, and every window that changed fires and starts anew.
 
-        Args:
-            key: The key.
-            times: The clock; and ``expiry_micros``, the source's watermark, which decides what is let go.
+        The watermark of the source (``expiry_micros`` of `times`) decides which windows expire.
         """
         emitted: list[Emitted] = []
         end = times._replace(watermark_micros=MAX_MICROS, expiry_micros=times.horizon_micros)
@@ -170,7 +158,7 @@ class GroupingMachine:
         return emitted
 
     def hold_micros(self, key: KeyState) -> int | None:
-        """The event time that the watermark of the output may not pass; None if nothing holds it."""
+        """The event time that the output watermark may not pass; None if nothing holds it."""
         while (noted := key.holds.earliest()) is not None:
             micros, number = noted
             state = key.numbered.get(number)
@@ -184,7 +172,7 @@ class GroupingMachine:
         return None
 
     def alarm_micros(self, key: KeyState, domain: Domain) -> int | None:
-        """A moment before which nothing is due in a domain; None if nothing will ever be."""
+        """A time before which nothing is due in a domain; None if nothing will ever be due."""
         agenda = key.agendas.get(domain)
         earliest = None if agenda is None else agenda.earliest()
         return None if earliest is None else earliest[0]
@@ -194,11 +182,7 @@ class GroupingMachine:
         return _VERSION + dumps(key)
 
     def restore(self, data: bytes) -> KeyState:
-        """The state of a key from its bytes.
-
-        Raises:
-            ValueError: They are of another version.
-        """
+        """The state of a key from the bytes of `snapshot`."""
         if data[:1] != _VERSION:
             what = f"the state of a key has the format {data[:1]!r}, not {_VERSION!r}"
             raise ValueError(three_parts(what, hint="restore it with the version of penstock that wrote it"))
@@ -219,7 +203,7 @@ class GroupingMachine:
     def _opened(
         self, key: KeyState, window: BoundedWindow, status: StoredWindowStatus
     ) -> WindowState | DropReason:
-        """A new window, unless it is one that has given its last pane."""
+        """A new window, or the reason why it takes no elements."""
         program = self.program
         if window in key.windows:
             return DropReason.FINISHED
@@ -235,7 +219,7 @@ class GroupingMachine:
     def _merged(
         self, key: KeyState, window: BoundedWindow, status: StoredWindowStatus, emitted: list[Emitted]
     ) -> WindowState | DropReason:
-        """The window that a new one merges into; others that merge because of its coming do so as well."""
+        """The window that a new one merges into; other windows may merge at the same time."""
         candidates = merging.concerned(self.program, key, window)
         if not candidates and self.program.merges_in_order:
             return self._opened(key, window, status)
@@ -243,7 +227,7 @@ class GroupingMachine:
             state = key.windows[candidates[0]]
             if self.program.separable is None or not splitting.is_hollow(state):
                 return state
-        merged = merging.Merging(self.program.windowfn, [*candidates, window]).sources()
+        merged = merging.Merging(self.program.windowfn, [*candidates, window]).sources
         into = next(into for into, sources in merged.items() if window in sources)
         states = [key.windows[source] for source in merged.pop(into) if source != window]
         for other, sources in merged.items():
@@ -257,7 +241,6 @@ class GroupingMachine:
     def _united(
         self, key: KeyState, states: list[WindowState], window: BoundedWindow, status: StoredWindowStatus
     ) -> WindowState:
-        """One window of several."""
         united = merging.unite(self.program, key, states, window, status)
         set_alarms(self.program, key, united, status)
         return united
@@ -270,7 +253,7 @@ class GroupingMachine:
         window: BoundedWindow,
         status: StoredWindowStatus,
     ) -> Sequence[WindowState]:
-        """The windows of what a window holds now that it has taken an element."""
+        """The windows of what remains in a window after it has taken an element."""
         if self.program.separable is None:
             return (state,)
         states = splitting.parted(self.program, key, state, element, window, status)
@@ -281,7 +264,7 @@ class GroupingMachine:
     def _take(
         self, state: WindowState, element: Element, window: BoundedWindow, status: StoredWindowStatus
     ) -> None:
-        """The window holds one more element, or one less, that has a window by itself."""
+        """Adds an element to a window, or takes it back; `window` is the element's window before merging."""
         program, is_less = self.program, element.kind.is_retraction
         if program.separable is not None:
             state.held = program.separable.put(state.held, element, window)
@@ -296,7 +279,7 @@ class GroupingMachine:
             state.trigger = program.trigger.element(state.trigger, element, status.at(state))
 
     def _take_together(self, state: WindowState, arrival: Arrival, status: StoredWindowStatus) -> None:
-        """The window holds more elements."""
+        """Adds combined elements to a window."""
         program = self.program
         holds_some = state.live if program.keeps else state.fresh
         state.held = program.contents.merge([state.held, arrival.held]) if holds_some else arrival.held
@@ -309,16 +292,16 @@ class GroupingMachine:
             state.trigger = program.trigger.element(state.trigger, as_one, status.at(state))
 
     def _note_time(self, state: WindowState, timestamp_micros: int, status: StoredWindowStatus) -> None:
-        """The output's event time, with one more element."""
+        """Updates the output's event time for one more element."""
         rule = self.program.output_times
         output_micros = rule.of_element(state.window, timestamp_micros)
-        # What is behind the watermark holds nothing back, but counts where the window holds back as much by itself.
+        # An element behind the watermark holds nothing back, unless the window's earlier elements hold back as much.
         held_micros = status.times.watermark_micros if state.output_micros is None else state.output_micros
         if output_micros >= min(status.times.watermark_micros, held_micros):
             state.output_micros = rule.together_with(state.output_micros, output_micros)
 
     def _answer(self, key: KeyState, state: WindowState, status: StoredWindowStatus) -> list[Pane]:
-        """What a window gives now that it holds more."""
+        """The panes of a window that has just taken elements."""
         program, times = self.program, status.times
         if times.expiry_micros is not None:
             key.changed[state.number] = None
@@ -343,7 +326,7 @@ class GroupingMachine:
             if state is not None and state.alarms.get(domain) == micros:
                 del state.alarms[domain]
                 if domain != CLOCK and number in key.changed:
-                    # Whatever the watermark says of it, it is the end of the round that tells.
+                    # The end of the round decides about this window, not the watermark.
                     continue
                 if not state.is_closed:
                     state.trigger = self.program.trigger.wake(state.trigger, status.at(state))
@@ -351,7 +334,7 @@ class GroupingMachine:
 
 
 def _as_element(arrival: Arrival) -> Element:
-    """An arrival as a trigger sees it that cannot tell it from an element, and as an element that is dropped."""
+    """An arrival as an element, for triggers that do not tell them apart, and for `Dropped`."""
     latest_micros = arrival.timestamps[-1] if arrival.timestamps else arrival.window.end_micros - 1
     return Element(arrival.held, latest_micros, (arrival.window,))
 

@@ -1,4 +1,4 @@
-"""The windows of a key that merge: which ones a new window concerns, and one state for several."""
+"""How windows of a key merge: which windows a new one may merge with, and one state for several."""
 
 from __future__ import annotations
 
@@ -15,48 +15,38 @@ from penstock.windows.window_fn import MergeScope, WindowFn
 
 
 class InventedWindowError(ValueError):
-    """A WindowFn merges a window that it was not shown."""
+    """A WindowFn merged a window that is not among the windows of its context."""
 
 
 class Merging(WindowFn.MergeContext):
-    """Asks a WindowFn which windows become one, and takes its answers down.
-
-    Raises:
-        InventedWindowError: It merges a window that it was not shown.
-    """
+    """Asks a WindowFn which windows merge, and records its answers."""
 
     def __init__(self, windowfn: WindowFn, windows: Iterable[BoundedWindow]) -> None:
         super().__init__(windows)
-        self._sources: dict[BoundedWindow, list[BoundedWindow]] = {
-            window: [window] for window in self.windows
-        }
+        # The original windows, by the window that each of them is in now.
+        self.sources: dict[BoundedWindow, list[BoundedWindow]] = {window: [window] for window in self.windows}
         self._name = type(windowfn).__name__
         windowfn.merge(self)
 
     def merge(self, to_be_merged: Iterable[BoundedWindow], merge_result: BoundedWindow) -> None:
-        """Notes that some windows are one."""
         sources: list[BoundedWindow] = []
         for window in to_be_merged:
-            if window not in self._sources:
-                what = f"{self._name} merges the window {window!r}, which no element is in"
+            if window not in self.sources:
+                what = f"{self._name} merges the window {window!r}, which has no elements"
                 hint = "merge only windows of the context's `windows`"
                 raise InventedWindowError(three_parts(what, hint=hint))
-            sources.extend(self._sources.pop(window))
-        self._sources.setdefault(merge_result, []).extend(sources)
-
-    def sources(self) -> dict[BoundedWindow, list[BoundedWindow]]:
-        """The windows that came in, by the window that each of them is in now."""
-        return self._sources
+            sources.extend(self.sources.pop(window))
+        self.sources.setdefault(merge_result, []).extend(sources)
 
 
 def start_of(window: BoundedWindow) -> int:
-    """The first moment of a window, in microseconds."""
+    """Where a window starts, in microseconds."""
     micros: int | None = getattr(window, "start_micros", None)
     return window.start.micros if micros is None else micros
 
 
 def concerned(program: GroupingProgram, key: KeyState, window: BoundedWindow) -> list[BoundedWindow]:
-    """The windows of a key that a new window may merge with: those that are closed merge no more."""
+    """The windows of a key that may merge with a new one; closed windows merge no more."""
     if program.windowfn.merge_scope is MergeScope.ALL:
         return [window for window, state in key.windows.items() if not state.is_closed]
     starts, start_micros = key.starts, start_of(window)
@@ -77,7 +67,7 @@ def surrounding(program: GroupingProgram, window: BoundedWindow, candidates: lis
 
 
 def add(program: GroupingProgram, key: KeyState, state: WindowState) -> None:
-    """Makes a window one of the key's; it takes the place of a closed one with the same bounds."""
+    """Adds a window to a key, in place of a closed one with the same bounds."""
     window = state.window
     if (closed := key.windows.get(window)) is not None:
         remove(program, key, closed)
@@ -92,7 +82,7 @@ def add(program: GroupingProgram, key: KeyState, state: WindowState) -> None:
 
 
 def remove(program: GroupingProgram, key: KeyState, state: WindowState) -> None:
-    """Forgets a window of the key's; entries in agendas are passed over when their time comes."""
+    """Forgets a window of a key; its entries in agendas are ignored when they are due."""
     del key.windows[state.window]
     del key.numbered[state.number]
     key.changed.pop(state.number, None)
@@ -102,7 +92,7 @@ def remove(program: GroupingProgram, key: KeyState, state: WindowState) -> None:
 
 
 def take_out_of_order(key: KeyState, state: WindowState) -> None:
-    """Sees to it that a window merges no more."""
+    """Excludes a window from further merging."""
     place = bisect_left(key.starts, start_of(state.window))
     while key.ordered[place] is not state:
         place += 1
@@ -116,10 +106,7 @@ def unite(
     window: BoundedWindow,
     status: StoredWindowStatus,
 ) -> WindowState:
-    """One state for several windows that have become one, or for one that has grown.
-
-    It keeps the name of the first, and so the entries that are in agendas for it.
-    """
+    """One state for several windows that have merged, or for one that has grown; it keeps the number of the first."""
     first = states[0]
     if len(states) == 1 and first.window == window:
         return first
@@ -157,26 +144,26 @@ def owed_by(
     window: BoundedWindow | None,
     status: StoredWindowStatus,
 ) -> int | None:
-    """The event time that must not be passed before a united window has taken back the panes of windows that are gone.
+    """The event time that the output watermark must not pass before a united window has retracted panes of lost
+    windows.
 
-    It is None for windows that have come apart: theirs is gone in any case.
-
-    Groupings that follow must still take what is taken back: so it holds the output's watermark like a pane that is yet
-    to come, at its own timestamp. If that has been passed, at the end of its window; or else within the lateness.
+    Later groupings must still take these retractions. So they hold the watermark like a future pane with the
+    timestamp of the old one. If the watermark has passed that, the end of the old pane's window takes its place, or
+    else the end of the allowed lateness. Windows that have come apart (`window` is None) are lost in any case.
     """
     now_micros = status.times.horizon_micros
     owed = [key.owed[state.number] for state in states if state.number in key.owed]
     for state in states:
         for of_window, _, timestamp_micros, _ in state.shown:
-            # Those of windows that were gone before are owed already.
+            # Panes of windows that were lost before are owed already.
             if of_window == state.window != window:
                 last_micros = program.expiry_micros(of_window) - 1
-                moments = (timestamp_micros, of_window.end_micros - 1)
-                owed.append(next((micros for micros in moments if micros >= now_micros), last_micros))
+                preferred = (timestamp_micros, of_window.end_micros - 1)
+                owed.append(next((micros for micros in preferred if micros >= now_micros), last_micros))
     return min(owed, default=None)
 
 
 def _held_together(program: GroupingProgram, states: list[WindowState]) -> Any:
-    """What windows hold together. One that has just given away what it held is left out, as it may not even merge."""
+    """What windows hold together, except for those that have just given everything away and may not even merge."""
     several = [state.held for state in states if program.keeps or state.fresh]
     return program.contents.merge(several) if several else program.contents.empty()

@@ -1,4 +1,4 @@
-"""What a window holds that may come apart: its values together, and by the windows that they have by themselves."""
+"""What a window holds if it may come apart: all values together, and by their windows before merging."""
 
 from __future__ import annotations
 
@@ -12,48 +12,36 @@ from penstock.machines.records import Element
 _BAG = Bag()
 
 Pieces = dict[tuple[BoundedWindow, int], tuple[list[Any], list[Any]]]
-"""By the window that an element has by itself and its event time in microseconds: the values that are there, and those
-that are owed."""
+"""The values that are there and the values that are owed, by an element's window before merging and its event time."""
 
 
 class Held(NamedTuple):
-    """What a window holds that may come apart.
-
-    Attributes:
-        whole: What it holds as one.
-        pieces: What it is made of.
-        owing: How many values it owes.
-    """
+    """What a window holds if it may come apart."""
 
     whole: Any
     pieces: Pieces
-    owing: int = 0
+    owing: int = 0  # The number of values that it owes.
 
 
 class Separable(Contents):
-    """What a window holds as one, beside the values by the windows that they would have without the others.
-
-    Args:
-        together: The operations on what it holds as one.
-    """
+    """Contents that hold all values as one (`together`), beside the values by their windows before merging."""
 
     def __init__(self, together: Contents) -> None:
         self.together = together
 
     def empty(self) -> Held:
-        """No values."""
         return Held(self.together.empty(), {})
 
     def add(self, held: Held, value: Any) -> Held:
-        """Not asked for: see `put`."""
+        """Never called: see `put`."""
         raise NotImplementedError
 
     def subtract(self, held: Held, value: Any) -> Held:
-        """Not asked for: see `put`."""
+        """Never called: see `put`."""
         raise NotImplementedError
 
     def put(self, held: Held, element: Element, window: BoundedWindow) -> Held:
-        """With one element more, or less, that has a window by itself."""
+        """Adds an element, or takes it back; `window` is its window before merging."""
         place = window, element.timestamp_micros
         piece = held.pieces.setdefault(place, ([], []))
         owed_before = len(piece[1])
@@ -68,7 +56,6 @@ class Separable(Contents):
         return Held(whole, held.pieces, held.owing - owed_before + len(piece[1]))
 
     def merge(self, several: Sequence[Held]) -> Held:
-        """What several windows hold, together."""
         pieces: Pieces = {}
         for held in several:
             for place, piece in held.pieces.items():
@@ -77,19 +64,16 @@ class Separable(Contents):
         return _held(whole, {place: piece for place, piece in pieces.items() if any(piece)})
 
     def result(self, held: Held, is_kept: bool) -> Any:
-        """Of all together."""
         return self.together.result(held.whole, is_kept)
 
     def owed(self, held: Held) -> list[Any]:
-        """Those of all together."""
         return self.together.owed(held.whole)
 
     def has_values(self, held: Held) -> bool:
-        """Whether there may be values besides those that are owed."""
         return self.together.has_values(held.whole)
 
     def of_pieces(self, pieces: Pieces) -> Held:
-        """What a window holds that is made of some pieces."""
+        """What a window that consists of some pieces holds."""
         whole = self.together.empty()
         for there, owed in pieces.values():
             for value in there:
@@ -104,5 +88,5 @@ def _held(whole: Any, pieces: Pieces) -> Held:
 
 
 def own_windows(held: Held) -> list[BoundedWindow]:
-    """The windows that the values that are there have by themselves."""
+    """The windows before merging of the values that are there."""
     return [window for (window, _), (there, _) in held.pieces.items() if there]

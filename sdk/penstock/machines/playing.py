@@ -1,4 +1,4 @@
-"""Recorded input, played on the bare machine in each of the paper's three engines: batch, micro-batch and streaming."""
+"""Plays recorded input on the bare machine in each of the paper's three engines: batch, micro-batch and streaming."""
 
 from __future__ import annotations
 
@@ -30,38 +30,28 @@ _MODES = ("batch", "micro_batch", "streaming")
 class Player:
     """Plays events on the machines of all keys, one after the other.
 
-    At one instant elements come first, then the watermark, then what waits for the clock. So an event at some
-    processing time is played when everything that waits for an earlier one has fired.
+    At one processing time elements come first, then the watermark, then what waits for the clock. So an event is played
+    when everything that waits for an earlier processing time has fired.
 
-    In batch, call `play` in order of event time; nothing but elements counts. In micro-batch, `EndMicroBatch` ends a
-    round, and the watermark only decides what is let go.
-
-    Args:
-        machine: The machine.
-        mode: ``batch``, ``micro_batch`` or ``streaming``.
-
-    Attributes:
-        step: The number of the next event.
-
-    Raises:
-        ValueError: There is no such mode.
+    In batch, call `play` in order of event time; only elements count. In micro-batch, `EndMicroBatch` ends a round,
+    and the watermark only decides what expires.
     """
 
     def __init__(self, machine: GroupingMachine, mode: str = "streaming") -> None:
         if mode not in _MODES:
             raise ValueError(
-                three_parts(f"there is no mode {mode!r}", hint=f"use one of {', '.join(_MODES)}")
+                three_parts(f"the mode {mode!r} is unknown", hint=f"use one of {', '.join(_MODES)}")
             )
         self.machine = machine
         self.mode = mode
         self._keys: dict[bytes, tuple[Any, KeyState]] = {}
-        self.step = 0
+        self.step = 0  # The number of the next event.
         expiry_micros = MIN_MICROS if mode == "micro_batch" else None
         self._times = Times(clock_micros=MIN_MICROS, expiry_micros=expiry_micros)
 
     @property
     def hold_micros(self) -> int | None:
-        """The event time that the watermark of the output may not pass; None if nothing holds it."""
+        """The event time that the output watermark may not pass; None if nothing holds it."""
         holds = [self.machine.hold_micros(state) for _, state in self._keys.values()]
         return min((hold for hold in holds if hold is not None), default=None)
 
@@ -77,7 +67,7 @@ class Player:
         return played
 
     def finish(self) -> list[Played]:
-        """Ends the input: the watermark goes to infinity."""
+        """Ends the input: the watermark becomes infinite."""
         played: list[Played] = []
         self._set_watermark(MAX_MICROS, {})
         self._for_all_keys("advance_watermark", played)
@@ -87,7 +77,7 @@ class Player:
         return played
 
     def cut(self) -> None:
-        """Stores the state of every key and gets it back."""
+        """Stores and restores the state of every key."""
         for name, (key, state) in self._keys.items():
             self._keys[name] = key, self.machine.restore(self.machine.snapshot(state))
 
@@ -119,15 +109,15 @@ class Player:
         self._add(played, key, self.machine.element(state, element, self._times))
 
     def _advance_clock(self, clock_micros: int, to_the_end: bool, played: list[Played]) -> None:
-        """Lets everything fire that is due before a moment, or also what is due just then."""
+        """Fires everything that is due before a processing time, and with `to_the_end` also what is due then."""
         until_micros = clock_micros if to_the_end else clock_micros - 1
-        for moment_micros in self._moments_due(until_micros):
-            self._times = self._times._replace(clock_micros=moment_micros)
+        for due_micros in self._times_due(until_micros):
+            self._times = self._times._replace(clock_micros=due_micros)
             self._for_all_keys("advance_clock", played)
         self._times = self._times._replace(clock_micros=clock_micros)
 
-    def _moments_due(self, until_micros: int) -> Iterable[int]:
-        """The moments at which something is due by the clock, in order, found anew after each."""
+    def _times_due(self, until_micros: int) -> Iterable[int]:
+        """The times at which something is due by the clock, in order, found anew after each."""
         while True:
             alarms = [self.machine.alarm_micros(state, "clock") for _, state in self._keys.values()]
             due = [alarm for alarm in alarms if alarm is not None and alarm <= until_micros]
@@ -157,16 +147,7 @@ class Player:
 def play(
     machine: GroupingMachine, events: Sequence[Event], mode: str = "streaming", finish: bool = False
 ) -> list[Played]:
-    """Plays a whole recorded input.
-
-    Args:
-        machine: The machine.
-        events: The input; batch sorts it by event time.
-        mode: ``batch``, ``micro_batch`` or ``streaming``.
-        finish: Whether the input ends; in batch it always does.
-
-    Raises:
-        ValueError: There is no such mode.
+    """Plays a whole recorded input, which batch sorts by event time and always ends; `finish` ends it in other modes.
 
     >>> from penstock.transforms.window import FixedWindows
     >>> from penstock.transforms.windowing import Windowing

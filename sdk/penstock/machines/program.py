@@ -1,4 +1,4 @@
-"""What the machines of one grouping have in common: its windowing and its combiner, prepared for quick use."""
+"""What the machines of one grouping share: its windowing and its combiner, prepared for quick use."""
 
 from __future__ import annotations
 
@@ -20,18 +20,13 @@ from penstock.windows.windowing import Windowing
 
 @dataclass(frozen=True)
 class OutputTimes:
-    """Which event time a pane gets, from its elements and its window (Beam's ``TimestampCombiner``).
+    """Which event time a pane gets, from its elements and its window (Beam's ``TimestampCombiner``)."""
 
-    Attributes:
-        of_element: The time, in microseconds, if the element were alone.
-        together: That of several; None where the window alone decides.
-    """
-
-    of_element: Callable[[BoundedWindow, int], int]
-    together: Callable[[Iterable[int]], int] | None
+    of_element: Callable[[BoundedWindow, int], int]  # The time, in microseconds, if the element were alone.
+    together: Callable[[Iterable[int]], int] | None  # The time of several; None if the window alone decides.
 
     def together_with(self, before_micros: int | None, micros: int) -> int:
-        """That of what was there, None for nothing, and one more element."""
+        """Combines an earlier output time, None if there is none, with the one of one more element."""
         return (
             micros
             if before_micros is None or self.together is None
@@ -39,9 +34,9 @@ class OutputTimes:
         )
 
     def needed(self, timestamps: Iterable[int]) -> tuple[int, ...]:
-        """Those of the event times of several elements that tell their output's.
+        """The event times among several that determine the output's.
 
-        The earliest does not: if it is behind the watermark, the earliest of the others counts.
+        The earliest alone does not: if it is behind the watermark, the earliest of the others counts.
 
         >>> OutputTimes(_own, min).needed([7, 5, 7]), OutputTimes(_own, max).needed([7, 5, 7])
         ((5, 7), (7,))
@@ -51,14 +46,14 @@ class OutputTimes:
         return (max(timestamps),) if self.together is max else tuple(sorted(set(timestamps)))
 
     def after_merge(self, window: BoundedWindow, several_micros: list[int]) -> int | None:
-        """That of what merged into a window; None if there is nothing that was on time."""
+        """The output time of a merged window; None if nothing in it was on time."""
         if not several_micros:
             return None
         return window.end_micros - 1 if self.together is None else self.together(several_micros)
 
 
 def output_times_of(windowing: Windowing) -> OutputTimes:
-    """The rule that a windowing asks for."""
+    """The rule of a windowing's timestamp combiner."""
     match windowing.timestamp_combiner:
         case TimestampCombiner.OUTPUT_AT_EARLIEST:
             return OutputTimes(_own, min)
@@ -86,38 +81,22 @@ def _transformed(windowfn: WindowFn) -> Callable[[BoundedWindow, int], int]:
 
 @dataclass(frozen=True)
 class GroupingProgram:
-    """A grouping, prepared.
-
-    Attributes:
-        windowfn: Merges windows, if it does.
-        trigger: The trigger's state machine.
-        contents: The operations on what a window holds.
-        output_times: The event times of panes.
-        lateness_micros: How long after its end a window takes elements.
-        keeps: Whether a window still holds its elements after a pane.
-        retracts: Whether a pane takes the one before back.
-        remembers: Whether the trigger looks at the last pane.
-        fires_empty_at_end: Whether there is a pane at the end of a window in which nothing is new.
-        fires_empty_when_closing: Whether there is a last pane in which nothing is new.
-        merges: Whether windows may merge.
-        merges_in_order: Whether they merge only with windows near them, so that their order is kept.
-        takes_arrivals: Whether elements of one moment may come combined.
-        separable: The contents, where windows that have merged come apart if elements are taken back; None elsewhere.
-    """
+    """A grouping, prepared."""
 
     windowfn: WindowFn
     trigger: TriggerMachine
     contents: Contents
     output_times: OutputTimes
-    lateness_micros: int
-    keeps: bool
-    retracts: bool
-    remembers: bool
-    fires_empty_at_end: bool
-    fires_empty_when_closing: bool
-    merges: bool
-    merges_in_order: bool
-    takes_arrivals: bool
+    lateness_micros: int  # How long after its end a window takes elements.
+    keeps: bool  # Whether a window still holds its elements after a pane.
+    retracts: bool  # Whether a pane takes the one before back.
+    remembers: bool  # Whether the trigger looks at the last pane.
+    fires_empty_at_end: bool  # Whether there is a pane at the end of a window in which nothing is new.
+    fires_empty_when_closing: bool  # Whether there is a last pane in which nothing is new.
+    merges: bool  # Whether windows may merge.
+    merges_in_order: bool  # Whether they merge only with windows near them, so that their order is kept.
+    takes_arrivals: bool  # Whether elements of one logical time may come combined.
+    # The contents, if merged windows come apart when elements are retracted; otherwise None.
     separable: Separable | None = None
 
     def expiry_micros(self, window: BoundedWindow) -> int:
@@ -126,20 +105,14 @@ class GroupingProgram:
 
 
 def program_of(windowing: Windowing, combine: Any, input_retracts: bool) -> GroupingProgram:
-    """Prepares a grouping.
-
-    Args:
-        windowing: Its input's.
-        combine: A CombineFn; None for a raw group.
-        input_retracts: Whether elements may be retractions.
-    """
+    """Prepares a grouping of windows with a CombineFn, or without one if `combine` is None."""
     trigger, mode = windowing.triggerfn, windowing.accumulation_mode
     always_at_end = windowing.on_time_behavior == OnTimeBehavior.FIRE_ALWAYS
     merges = windowing.windowfn.is_merging()
     machine = machine_of(trigger)
     keeps = mode != AccumulationMode.DISCARDING
     contents = contents_of(combine, input_retracts, keeps)
-    # In discarding mode what has been given is gone, and cannot be given once more for other windows.
+    # In discarding mode a window does not keep what it has given, and so cannot give it again for other windows.
     separable = Separable(contents) if merges and input_retracts and keeps else None
     return GroupingProgram(
         windowfn=windowing.windowfn,
@@ -160,10 +133,10 @@ def program_of(windowing: Windowing, combine: Any, input_retracts: bool) -> Grou
 
 
 def _may_combine(windowing: Windowing, machine: TriggerMachine) -> bool:
-    """Whether the elements of one moment may be combined before windows and triggers see them."""
-    # If the first late element may be the last one that a window takes, the others are to be dropped.
+    """Whether the elements of one logical time may be combined before windows and triggers see them."""
+    # The first late element may be the last that a window takes, and then the others must be dropped.
     if DataLossReason.MAY_FINISH in windowing.triggerfn.may_lose_data(windowing):
         return False
-    # Which windows merge may depend on what has merged before, unless it is known that it does not.
+    # A WindowFn of the user's may merge windows in an order that matters; sessions do not.
     merges_freely = type(windowing.windowfn) is Sessions or not windowing.windowfn.is_merging()
     return merges_freely and not machine.tells_one_from_many

@@ -1,4 +1,4 @@
-"""What a grouping has seen, as workers write it down: bounded, and whoever reports first, the same."""
+"""What a grouping has seen, as workers record it: bounded, and independent of the order of their reports."""
 
 from __future__ import annotations
 
@@ -11,26 +11,17 @@ from penstock.base.bounded_window import BoundedWindow, GlobalWindow
 from penstock.machines.records import MAX_MICROS, MIN_MICROS, Dropped, Element, Emitted, Pane
 
 ARRIVALS, PANES = "Recorded arrivals", "Recorded panes"
-"""The last part of the labels of steps that write down what goes into a grouping, and what comes out."""
+"""The last part of the labels of steps that record the input and the output of a grouping."""
 
 VALUE_LENGTH_MAX = 40
-"""So many characters a value in a recording has at most."""
+"""The maximum number of characters of a value in a recording."""
 
 
 @dataclass(frozen=True)
 class RecordedInput:
-    """An element that arrived at a grouping.
+    """An element that arrived at a grouping; its key and value are text, see `value_text`.
 
-    Attributes:
-        event_micros: Its event time, in microseconds.
-        clock_micros: The processing time at which it arrived.
-        key: Its key as text; empty if there are no keys.
-        value: Its value as text, see `value_text`.
-        is_retraction: Whether it takes its value back.
-        is_dropped: Whether a window no longer took it.
-
-    >>> RecordedInput(3_000_000, 5_000_000, "game", "7").value
-    '7'
+    The key is empty if there are no keys.
     """
 
     event_micros: int
@@ -38,27 +29,14 @@ class RecordedInput:
     key: str
     value: str
     is_retraction: bool = False
-    is_dropped: bool = False
+    is_dropped: bool = False  # Whether a window no longer took it.
 
 
 @dataclass(frozen=True)
 class RecordedPane:
-    """A pane that a grouping gave.
+    """A pane that a grouping gave; its key and value are text, see `value_text`.
 
-    Attributes:
-        start_micros: Where its window begins, in microseconds; ``MIN_MICROS`` of `penstock.machines.records` for the
-            GlobalWindow.
-        end_micros: Where its window ends; ``MAX_MICROS`` for the GlobalWindow.
-        clock_micros: The processing time at which it came.
-        key: Its key as text; empty if there are no keys.
-        value: Its value as text, see `value_text`.
-        timing: A constant of `penstock.utils.windowed_value.PaneInfoTiming`.
-        index: Its number among the panes of its window.
-        is_retraction: Whether it takes an earlier pane's value back.
-        is_last: Whether no other pane of its window follows.
-
-    >>> RecordedPane(0, 10_000_000, 12_000_000, "game", "7", timing=1, index=0).is_retraction
-    False
+    The GlobalWindow extends from ``MIN_MICROS`` to ``MAX_MICROS`` of `penstock.machines.records`.
     """
 
     start_micros: int
@@ -66,49 +44,34 @@ class RecordedPane:
     clock_micros: int
     key: str
     value: str
-    timing: int
-    index: int
+    timing: int  # A constant of `penstock.utils.windowed_value.PaneInfoTiming`.
+    index: int  # The pane's number in its window.
     is_retraction: bool = False
     is_last: bool = False
 
 
 class At(NamedTuple):
-    """When something happened.
-
-    Attributes:
-        clock_micros: Processing time.
-        step: The step of the input; where processing time stands still, this tells before from after.
-        number: Its number among all that a worker has seen.
-    """
+    """When something happened."""
 
     clock_micros: int
-    step: int = 0
-    number: int = 0
+    step: int = 0  # The step of the input; where processing time stands still, this tells before from after.
+    number: int = 0  # Its number among all that a worker has seen.
 
 
 Row = tuple[At, Any]
-"""When, and a RecordedInput, a RecordedPane or an event time in microseconds."""
+"""When something happened, and a RecordedInput, a RecordedPane or an event time in microseconds."""
 
 
 @dataclass(frozen=True)
 class Happenings:
-    """Elements, panes and watermarks of one grouping, each in order; the first ones, if there are too many.
-
-    Attributes:
-        room: How many of each are kept.
-        inputs: Elements that arrived, as (when, RecordedInput).
-        dropped: Those that were dropped, likewise.
-        panes: Panes, as (when, RecordedPane).
-        watermarks: Where the watermark of the input was from then on, as (when, microseconds).
-        is_complete: Whether nothing had to be left out.
-    """
+    """Elements, panes and watermarks of one grouping, each in order; the first `room` of each if there are more."""
 
     room: int
     inputs: tuple[Row, ...] = ()
     dropped: tuple[Row, ...] = ()
     panes: tuple[Row, ...] = ()
-    watermarks: tuple[Row, ...] = ()
-    is_complete: bool = True
+    watermarks: tuple[Row, ...] = ()  # Each holds from its time on.
+    is_complete: bool = True  # Whether nothing had to be left out.
 
     def combine(self, other: Happenings | None) -> Happenings:
         """The union of both; queries for metrics do not show it.
@@ -131,15 +94,12 @@ class Happenings:
 
 
 def _order(row: Row) -> tuple[Any, ...]:
-    # Of two workers' rows at one moment the text decides, so that it does not matter who reports first.
+    # The text orders two workers' rows of one time, so that the order of their reports does not matter.
     return (*row[0], repr(row[1]))
 
 
 class Recorder:
-    """Writes down what one worker sees of a grouping.
-
-    Args:
-        room: How many elements, panes and watermarks are kept; the first ones.
+    """Records what one worker sees of a grouping: the first `room` elements, panes and watermarks.
 
     >>> from penstock.transforms.window import IntervalWindow
     >>> recorder = Recorder(10)
@@ -155,22 +115,22 @@ class Recorder:
         self._number = 0
 
     def arrived(self, at: At, key: Any, element: Element) -> None:
-        """An element arrives."""
+        """Records an element that arrives."""
         self._put("inputs", at, lambda: _recorded_input(at, key, element))
 
     def emitted(self, at: At, key: Any, emitted: Emitted) -> None:
-        """A pane comes out, or an element that arrived is dropped."""
+        """Records a pane, or an element that a window dropped."""
         if isinstance(emitted, Dropped):
             self._put("dropped", at, lambda: _recorded_input(at, key, emitted.element))
         else:
             self._put("panes", at, lambda: _recorded_pane(at, key, emitted))
 
     def watermark(self, at: At, micros: int) -> None:
-        """The watermark of the input is there now."""
+        """Records the watermark of the input."""
         self._put("watermarks", at, lambda: micros)
 
     def happenings(self) -> Happenings:
-        """All that was seen."""
+        """Everything that was recorded."""
         rows = {name: tuple(sorted(found, key=_order)) for name, found in self._rows.items()}
         return Happenings(self._room, **rows, is_complete=self._is_complete)
 
@@ -230,7 +190,7 @@ def _text(value: Any) -> str:
         case float():
             return f"{value:.4g}" if abs(value) < 1e4 else f"{value:g}"
         case list():
-            # One more than can be shown is enough: the values of a group may be many.
+            # A group may have many values: one more than fit is enough.
             return f"[{', '.join(map(_text, value[: VALUE_LENGTH_MAX + 1]))}]"
         case tuple():
             return f"({', '.join(map(_text, value[: VALUE_LENGTH_MAX + 1]))})"
@@ -239,7 +199,7 @@ def _text(value: Any) -> str:
 
 
 def bounds_of(window: BoundedWindow) -> tuple[int, int]:
-    """Where a window begins and ends; a user's window without a start begins with the earliest timestamp."""
+    """Where a window begins and ends; a user's window without a start begins at the earliest timestamp."""
     if isinstance(window, GlobalWindow):
         return MIN_MICROS, MAX_MICROS
     try:

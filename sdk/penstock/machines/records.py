@@ -1,4 +1,4 @@
-"""What goes into a machine and what comes out of it, as plain values."""
+"""The inputs and outputs of machines, as plain values."""
 
 from __future__ import annotations
 
@@ -16,16 +16,7 @@ MAX_MICROS = MAX_TIMESTAMP.micros
 
 
 class Times(NamedTuple):
-    """What a machine is told of time, all in microseconds.
-
-    Attributes:
-        watermark_micros: No element before it is expected any more.
-        clock_micros: Processing time.
-        percentile_micros: The watermarks of percentiles, such as ``{0.9: ...}``; where one is missing, the watermark
-            itself stands in, which is never ahead of it.
-        expiry_micros: The watermark that decides when windows take no more elements, if that is another one: in a
-            micro-batch, that of the source.
-        side_micros: The watermarks of the side inputs that do not end, in their order.
+    """What a machine is told about time, in microseconds.
 
     >>> Times(5, 100).percentile(0.9)
     5
@@ -33,9 +24,11 @@ class Times(NamedTuple):
 
     watermark_micros: int = MIN_MICROS
     clock_micros: int = MIN_MICROS
+    # The watermarks of percentiles, such as ``{0.9: ...}``; the watermark itself stands in for a missing one.
     percentile_micros: Mapping[float, int] = {}
+    # The watermark that decides when windows expire if it is another one: in a micro-batch, the source's.
     expiry_micros: int | None = None
-    side_micros: tuple[int, ...] = ()
+    side_micros: tuple[int, ...] = ()  # The watermarks of the unbounded side inputs, in their order.
 
     @property
     def horizon_micros(self) -> int:
@@ -43,19 +36,12 @@ class Times(NamedTuple):
         return self.watermark_micros if self.expiry_micros is None else self.expiry_micros
 
     def percentile(self, percentile: float) -> int:
-        """The watermark of a percentile in (0, 1], in microseconds."""
+        """The watermark of a percentile in (0, 1]."""
         return max(self.percentile_micros.get(percentile, MIN_MICROS), self.watermark_micros)
 
 
 class Element(NamedTuple):
-    """An element of a key, in its windows.
-
-    Attributes:
-        value: The value.
-        timestamp_micros: Its event time.
-        windows: The windows that the WindowFn assigned.
-        kind: Whether it adds its value or takes it back.
-    """
+    """An element of a key, in the windows that the WindowFn assigned."""
 
     value: Any
     timestamp_micros: int
@@ -65,14 +51,7 @@ class Element(NamedTuple):
 
 @dataclass(frozen=True, slots=True)
 class Pane:
-    """What a window gives when its trigger fires (paper, section 2.3): a list of values, or a combined value.
-
-    Attributes:
-        value: The values, or the result of the CombineFn.
-        window: The window it is of.
-        timestamp_micros: Its event time.
-        info: Timing, number and kind.
-    """
+    """What a window gives when its trigger fires (paper, section 2.3): a list of values, or the CombineFn's result."""
 
     value: Any
     window: BoundedWindow
@@ -81,26 +60,19 @@ class Pane:
 
     @property
     def kind(self) -> ValueKind:
-        """Whether it adds its value or takes it back."""
+        """Whether it adds its value or retracts it."""
         return self.info.kind
 
 
 @dataclass(frozen=True, slots=True)
 class Arrival:
-    """Elements of a key that arrive at one moment in one window, combined: one arrival (see `GroupingMachine.arrival`).
+    """Elements of a key that arrive at one logical time in one window, combined (see `GroupingMachine.arrival`)."""
 
-    Attributes:
-        window: Their window. Sessions that overlap by themselves are one: it is as long as they are together.
-        held: What they come to: their values as a list, or the CombineFn's accumulator. Whoever takes the arrival may
-            change it.
-        count: The number of elements.
-        timestamps: Those of their event times, in microseconds and in order, that the output's may depend on (see
-            `penstock.machines.program.OutputTimes.needed`).
-    """
-
-    window: BoundedWindow
+    window: BoundedWindow  # Sessions that overlap share one window, as long as they are together.
+    # Their values as a list, or the CombineFn's accumulator. The receiver of the arrival may change it.
     held: Any
     count: int
+    # Their event times, in order, that the output's may depend on (see `OutputTimes.needed`).
     timestamps: tuple[int, ...] = ()
 
 
@@ -113,32 +85,20 @@ class DropReason(Enum):
 
 @dataclass(frozen=True, slots=True)
 class Dropped:
-    """An element that a window no longer takes: counted, and available as an output.
+    """An element that a window no longer takes: counted, and available as an output."""
 
-    Attributes:
-        element: The element, in this one window; of an `Arrival`, what it held.
-        reason: Why.
-        count: The number of elements that it stands for.
-    """
-
-    element: Element
+    element: Element  # The element, in this one window; of an `Arrival`, what it held.
     reason: DropReason
-    count: int = 1
+    count: int = 1  # The number of elements that it stands for.
 
 
 class Given(NamedTuple):
-    """What a method of a stateful DoFn gave.
+    """What a method of a stateful DoFn gave."""
 
-    Attributes:
-        results: What it returned or yielded: values, or values with a tag, a timestamp or windows of their own.
-        timestamp_micros: The event time of those that have none of their own.
-        window: The window that it was called for.
-        info: Likewise, the pane.
-    """
-
+    # What it returned or yielded: values, or values with their own tags, timestamps or windows.
     results: tuple[Any, ...]
-    timestamp_micros: int
-    window: BoundedWindow
+    timestamp_micros: int  # The event time of results without their own.
+    window: BoundedWindow  # The window for which it was called.
     info: PaneInfo
 
 
@@ -147,14 +107,9 @@ Emitted = Pane | Dropped
 
 @dataclass(frozen=True, slots=True)
 class Arrive:
-    """A step of a recorded input: an element arrives.
+    """An event of a recorded input: an element arrives. The WindowFn sees ``(key, value)``.
 
-    Attributes:
-        value: The value; the WindowFn sees ``(key, value)``, as it does in a keyed PCollection.
-        timestamp_micros: Its event time.
-        clock_micros: Processing time; None where it stands still.
-        key: Its key.
-        kind: Whether it adds its value or takes it back.
+    Here and in other events, no `clock_micros` means that processing time stands still.
     """
 
     value: Any
@@ -166,13 +121,7 @@ class Arrive:
 
 @dataclass(frozen=True, slots=True)
 class AdvanceWatermark:
-    """A step of a recorded input: the watermark advances.
-
-    Attributes:
-        watermark_micros: Where to.
-        clock_micros: Processing time; None where it stands still.
-        percentile_micros: Where the watermarks of percentiles are by then.
-    """
+    """An event of a recorded input: the watermark advances, and with it the watermarks of percentiles."""
 
     watermark_micros: int
     clock_micros: int | None = None
@@ -181,23 +130,14 @@ class AdvanceWatermark:
 
 @dataclass(frozen=True, slots=True)
 class AdvanceClock:
-    """A step of a recorded input: processing time advances.
-
-    Attributes:
-        clock_micros: Where to.
-    """
+    """An event of a recorded input: processing time advances."""
 
     clock_micros: int
 
 
 @dataclass(frozen=True, slots=True)
 class Signal:
-    """A step of a recorded input: a named signal arrives from outside.
-
-    Attributes:
-        name: Its name.
-        clock_micros: Processing time; None where it stands still.
-    """
+    """An event of a recorded input: a named signal arrives from outside."""
 
     name: str
     clock_micros: int | None = None
@@ -205,11 +145,7 @@ class Signal:
 
 @dataclass(frozen=True, slots=True)
 class EndMicroBatch:
-    """A step of a recorded input: here a micro-batch ends; the other modes pass over it.
-
-    Attributes:
-        clock_micros: Processing time; None where it stands still.
-    """
+    """An event of a recorded input: a micro-batch ends; other modes ignore it."""
 
     clock_micros: int | None = None
 
@@ -219,16 +155,9 @@ Event = Arrive | AdvanceWatermark | AdvanceClock | Signal | EndMicroBatch
 
 @dataclass(frozen=True, slots=True)
 class Played:
-    """What came out while a recorded input was played.
+    """What came out while a recorded input was played."""
 
-    Attributes:
-        step: The number of the event that caused it; the number of events where the end of the input did.
-        clock_micros: Processing time.
-        key: The key it is of.
-        emitted: The pane, or the element that was dropped.
-    """
-
-    step: int
+    step: int  # The number of the event that caused it; the number of events if the end of the input did.
     clock_micros: int
     key: Any
     emitted: Emitted

@@ -1,4 +1,4 @@
-"""Windows that have merged come apart again where the elements between them are taken back."""
+"""Windows that have merged come apart again when the elements between them are retracted."""
 
 from __future__ import annotations
 
@@ -14,16 +14,16 @@ from penstock.machines.window_status import StoredWindowStatus
 
 
 def is_hollow(state: WindowState) -> bool:
-    """Whether nothing is left in a window: it waits only to take its pane back, or for what it owes."""
+    """Whether nothing is left in a window, which waits only to retract its pane or to receive what it owes."""
     return not any(there for there, _ in state.held.pieces.values())
 
 
 def window_of(
     program: GroupingProgram, states: Iterable[WindowState], window: BoundedWindow
 ) -> BoundedWindow:
-    """The window that a new one becomes with all that windows hold, however far these reached before."""
+    """The window that a new one becomes with all that windows hold, however far they reached before."""
     windows = [own for state in states for own in own_windows(state.held)]
-    merged = merging.Merging(program.windowfn, dict.fromkeys([*windows, window])).sources()
+    merged = merging.Merging(program.windowfn, dict.fromkeys([*windows, window])).sources
     return next(into for into, sources in merged.items() if window in sources)
 
 
@@ -35,15 +35,9 @@ def parted(
     window: BoundedWindow,
     status: StoredWindowStatus,
 ) -> list[WindowState]:
-    """The windows of what is left in a window, once it has taken an element: mostly, it stays as it is.
+    """The windows of what is left in a window after it has taken an element: mostly, the window itself.
 
-    Args:
-        program: The grouping.
-        key: The key.
-        state: The window.
-        element: What it has taken.
-        window: The window that the element has by itself.
-        status: The moment.
+    `window` is the window of the element before merging.
     """
     held = state.held
     there, _ = held.pieces.get((window, element.timestamp_micros), ((), ()))
@@ -60,9 +54,9 @@ def _apart(
     dealt: Mapping[BoundedWindow, Pieces],
     status: StoredWindowStatus,
 ) -> list[WindowState]:
-    """One state for each window that is left of one; the first of them keeps its name.
+    """One state for each window that is left of one; the first keeps its number.
 
-    What has been given before is to be taken back: by the window that gave it, if it is there again, or by the first.
+    The window that gave a pane retracts it if it still exists, and otherwise the first does.
     """
     assert program.separable is not None
     shown, trigger = state.shown, state.trigger
@@ -80,7 +74,7 @@ def _apart(
         part.panes = part.nonspeculative = 0
         part.output_micros = _output_micros(program, window, pieces, status)
         part.shown = [one for one in shown if one[0] == window or (number == 0 and one[0] not in dealt)]
-        # To have something to take back is news as well.
+        # Something to retract counts as news.
         part.fresh = sum(len(there) for there, _ in pieces.values()) or len(part.shown)
         part.last = state.last
         merging.add(program, key, part)
@@ -95,15 +89,15 @@ def _apart(
 
 
 def _dealt(program: GroupingProgram, held: Held) -> dict[BoundedWindow, Pieces]:
-    """The pieces of a window by the windows that they make without what has been taken back; the hollow ones come last.
+    """The pieces of a window by the windows that they make without the retracted elements; hollow windows come last.
 
-    What is only owed stays where the value that it waits for will come: with what that would join, or else by itself.
+    What is only owed stays in the window that its value would join, or else has its own.
     """
-    merged = merging.Merging(program.windowfn, dict.fromkeys(own_windows(held))).sources()
+    merged = merging.Merging(program.windowfn, dict.fromkeys(own_windows(held))).sources
     into = {own: window for window, sources in merged.items() for own in sources}
     if held.owing:
         everything = merging.Merging(program.windowfn, dict.fromkeys(own for own, _ in held.pieces))
-        for window, sources in everything.sources().items():
+        for window, sources in everything.sources.items():
             home = min((into[own] for own in sources if own in into), default=window)
             into.update({own: home for own in sources if own not in into})
     dealt: dict[BoundedWindow, Pieces] = {window: {} for window in sorted(merged)}
@@ -115,7 +109,7 @@ def _dealt(program: GroupingProgram, held: Held) -> dict[BoundedWindow, Pieces]:
 def _output_micros(
     program: GroupingProgram, window: BoundedWindow, pieces: Pieces, status: StoredWindowStatus
 ) -> int | None:
-    """The event time of a window's next pane; None if all that it holds is late."""
+    """The event time of a window's next pane; None if everything in it is late."""
     rule = program.output_times
     outputs = [
         rule.of_element(window, timestamp_micros)

@@ -1,6 +1,6 @@
 """The machine of a stateful DoFn, one key at a time: what its cells hold, and when its timers fire.
 
-Like the machine of a grouping it knows no engine and no clock: time is an argument (Streaming Systems, chapter 7).
+Like a grouping's machine it knows no engine and no clock: time is an argument (Streaming Systems, chapter 7).
 """
 
 from __future__ import annotations
@@ -14,7 +14,7 @@ from penstock.coders.registered_pickles import dumps
 from penstock.error import three_parts
 from penstock.functions.userstate import UserStateContext
 from penstock.machines.records import MAX_MICROS, Dropped, DropReason, Element, Given, Times
-from penstock.machines.stateful_keys import PlainWindow, StatefulKey, plain_window, restored, window_of
+from penstock.machines.stateful_keys import PlainWindow, StatefulKey, plain_window, window_of
 from penstock.machines.timers import END_OF_WINDOW, HOLDS_NOTHING, NextTimers
 from penstock.machines.trigger_machine import CLOCK, Domain
 from penstock.machines.user_state import UserState
@@ -26,26 +26,19 @@ Reaction = Given | Dropped
 
 
 class Ring(NamedTuple):
-    """A timer that fires.
+    """A timer that fires."""
 
-    Attributes:
-        name: The timer's name, as its TimerSpec has it.
-        tag: The dynamic timer tag.
-        fire_micros: When it was due.
-        output_micros: The event time of what it gives.
-    """
-
-    name: str
-    tag: str
-    fire_micros: int
-    output_micros: int
+    name: str  # The name of the TimerSpec.
+    tag: str  # The dynamic timer tag.
+    fire_micros: int  # When it was due.
+    output_micros: int  # The event time of what it gives.
 
 
 class Code(Protocol):
     """The methods of a stateful DoFn; each returns what the user's method gave, in order."""
 
     has_expiration: bool
-    """Whether it wants to know when a window's state goes."""
+    """Whether it has a method for the expiration of windows."""
 
     def process(
         self, key: Any, element: Element, window: BoundedWindow, state: UserStateContext
@@ -58,31 +51,25 @@ class Code(Protocol):
         ...
 
     def on_window_expiration(self, key: Any, window: BoundedWindow, state: UserStateContext) -> Iterable[Any]:
-        """The state of a window is about to go."""
+        """The state of a window is about to be dropped."""
         ...
 
 
 class StatefulMachine:
-    """The machine of one stateful DoFn.
-
-    Args:
-        code: Its methods.
-        lateness_micros: How long after a window's end its state is kept.
-    """
+    """The machine of one stateful DoFn, which keeps a window's state for `lateness_micros` after its end."""
 
     def __init__(self, code: Code, lateness_micros: int = 0) -> None:
         self._code = code
         self._lateness_micros = lateness_micros
 
     def new_key(self, key: Any = None) -> StatefulKey:
-        """The state of a key that has had no elements."""
+        """The state of a key without elements."""
         return StatefulKey(key)
 
     def element(self, state: StatefulKey, element: Element, times: Times) -> list[Reaction]:
-        """An element arrives, in windows that have been assigned; timers that it sets to a time gone by fire.
+        """An element arrives in its windows; gives results, and a `Dropped` for each window that has expired.
 
-        Returns:
-            What its windows gave; for each that no longer takes it, a `Dropped`.
+        Timers that the element sets to a time in the past fire at once.
         """
         reactions: list[Reaction] = []
         value, timestamp_micros, windows, kind = element
@@ -109,36 +96,36 @@ class StatefulMachine:
         return reactions
 
     def advance_watermark(self, state: StatefulKey, times: Times) -> list[Reaction]:
-        """The watermark has come to that of `times`: timers of event time that are due fire, and windows end."""
+        """The watermark advances to `times`: event-time timers that are due fire, and windows end."""
         reactions: list[Reaction] = []
         self._ring(state, True, times.horizon_micros, times, reactions)
         return reactions
 
     def advance_clock(self, state: StatefulKey, times: Times) -> list[Reaction]:
-        """The clock has come to that of `times`: timers of processing time that are due fire."""
+        """The clock advances to `times`: processing-time timers that are due fire."""
         reactions: list[Reaction] = []
         self._ring(state, False, times.clock_micros, times, reactions)
         self._ring(state, True, times.horizon_micros, times, reactions)
         return reactions
 
     def signal(self, state: StatefulKey, name: str, times: Times) -> list[Reaction]:
-        """A signal: only triggers hear it."""
+        """Ignores signals: only triggers use them."""
         return []
 
     def end_micro_batch(self, state: StatefulKey, times: Times) -> list[Reaction]:
-        """A micro-batch ends: timers go by the watermark of the source, and hear nothing of rounds."""
+        """Ignores rounds: timers follow the watermark of the source."""
         return []
 
     def hold_micros(self, state: StatefulKey) -> int | None:
-        """The event time that the watermark of the output may not pass; None if nothing holds it."""
+        """The event time that the output watermark may not pass; None if nothing holds it."""
         return state.timers.hold_micros()
 
     def next_timers(self, state: StatefulKey) -> NextTimers:
-        """What `alarm_micros` tells of each domain in which something is due, and what `hold_micros` does."""
+        """The `alarm_micros` of each domain in which something is due, and `hold_micros`."""
         return state.timers.next_timers()
 
     def alarm_micros(self, state: StatefulKey, domain: Domain) -> int | None:
-        """A moment before which nothing is due in a domain; None if nothing will ever be."""
+        """A time before which nothing is due in a domain; None if nothing will ever be due."""
         return state.timers.earliest(domain != CLOCK)
 
     def snapshot(self, state: StatefulKey) -> bytes:
@@ -146,22 +133,18 @@ class StatefulMachine:
         return _VERSION + dumps((state.key, state.plain()))
 
     def restore(self, data: bytes) -> StatefulKey:
-        """The state of a key from its bytes.
-
-        Raises:
-            ValueError: They are of another version.
-        """
+        """The state of a key from the bytes of `snapshot`."""
         if data[:1] != _VERSION:
             what = f"the state of a key has the format {data[:1]!r}, not {_VERSION!r}"
             raise ValueError(three_parts(what, hint="restore it with the version of penstock that wrote it"))
-        return restored(*pickle.loads(data[1:]))
+        return StatefulKey(*pickle.loads(data[1:]))
 
     def _expiry_micros(self, window: BoundedWindow) -> int:
         micros = window.end_micros + self._lateness_micros
         return micros if micros < MAX_MICROS else MAX_MICROS
 
     def _keep_if_used(self, state: StatefulKey, plain: PlainWindow, expiry_micros: int) -> None:
-        """A window in which nothing is kept, and nothing is waited for, takes no room."""
+        """Closes a window that keeps nothing and waits for nothing, so that it takes no room."""
         timers = state.timers
         if not (state.windows[plain] or self._code.has_expiration or timers.has_any(plain)):
             state.close(plain)
@@ -178,7 +161,7 @@ class StatefulMachine:
         times: Times,
         reactions: list[Reaction],
     ) -> None:
-        """Fires what is due, earliest first; what that sets, too, if it is due. Adds what it gives to `reactions`."""
+        """Fires what is due, earliest first, including due timers that are set meanwhile."""
         timers = state.timers
         while (due := timers.take(is_event_time, until_micros)) is not None:
             place, setting = due
@@ -186,7 +169,7 @@ class StatefulMachine:
             _, fire_micros, output_micros = setting
             if name == END_OF_WINDOW:
                 if timers.are_due(plain, fire_micros):
-                    # What is due at that very moment fires before the window ends.
+                    # Timers that are due at the same time fire before the window ends.
                     timers.set(place, setting)
                 else:
                     self._end(state, plain, times, reactions)
@@ -203,7 +186,7 @@ class StatefulMachine:
             self._keep_if_used(state, plain, expiry_micros)
 
     def _end(self, state: StatefulKey, plain: PlainWindow, times: Times, reactions: list[Reaction]) -> None:
-        """The state of a window goes, after the DoFn has had a last look."""
+        """Drops the state of a window, after the DoFn's method for its expiration."""
         if self._code.has_expiration:
             window = window_of(plain)
             last_micros, cells = window.end_micros - 1, state.windows[plain]

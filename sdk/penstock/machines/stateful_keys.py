@@ -1,4 +1,4 @@
-"""What a stateful DoFn keeps for one key: the cells of its windows, and its timers. All of it is plain data."""
+"""What a stateful DoFn keeps for one key, as plain data: the cells of its windows, and its timers."""
 
 from __future__ import annotations
 
@@ -6,31 +6,21 @@ from typing import Any, Final
 
 from penstock.base.bounded_window import BoundedWindow, GlobalWindow, IntervalWindow
 from penstock.machines.cells import Cells
-from penstock.machines.timers import END_OF_WINDOW, HOLDS_NOTHING, Place, Setting, Timers
+from penstock.machines.timers import Place, Setting, Timers
 from penstock.machines.trigger_machine import CLOCK, WATERMARK
 
 _GLOBAL: Final = GlobalWindow()
 _MOST_WINDOWS: Final = 1_000
 
 PlainWindow = Any
-"""A window as plain data, if it is of one of the usual kinds: None is the global one; two numbers are the start and the
-end of an interval, in microseconds; any other is itself."""
+"""A window as plain data: None for the global window, start and end in microseconds for an interval, or itself."""
 
 PlainKey = tuple[dict[PlainWindow, Cells], dict[Place, Setting]]
-"""What is in the cells of each window, and all timers, those of the windows' ends as well."""
+"""The cells of each window, and all timers, including those for the windows' ends."""
 
 
 class StatefulKey:
-    """All that a DoFn keeps for one key.
-
-    Args:
-        key: The key.
-        plain: What there is. It is kept, and changed in place.
-
-    Attributes:
-        windows: What is in the cells of each window.
-        timers: The timers of all windows, and the ends of these.
-    """
+    """All that a DoFn keeps for one key. It uses the dictionaries of `plain`, and changes them in place."""
 
     __slots__ = ("key", "timers", "windows")
 
@@ -47,35 +37,13 @@ class StatefulKey:
             self.timers = Timers(settings)
 
     def close(self, window: PlainWindow) -> None:
-        """Lets everything of a window go."""
+        """Drops everything of a window."""
         self.timers.clear_window(window)
         del self.windows[window]
 
     def plain(self) -> PlainKey:
-        """All of it as plain data, except for the key: many small states are stored, each beside its key's name."""
+        """Everything but the key, as plain data: many small states are stored, each beside its key's name."""
         return self.windows, self.timers.settings
-
-
-def restored(key: Any, plain: Any) -> StatefulKey:
-    """What is kept for a key, from plain data, also of the form in which it was stored before."""
-    return StatefulKey(key, plain if len(plain) == 2 else _of_numbers(*plain))
-
-
-def _of_numbers(_: int, windows: tuple[Any, ...], timers: tuple[Any, ...]) -> PlainKey:
-    """What was stored while windows had numbers, and the ends of windows stood apart from the timers.
-
-    Args:
-        windows: Each window's number, itself, its cells, and when they go.
-        timers: Each timer's window, by number, its name and its tag; then its setting.
-    """
-    plain_of = {number: window for number, window, _, _ in windows}
-    ends: dict[Place, Setting] = {
-        (window, END_OF_WINDOW, ""): (True, end_micros, HOLDS_NOTHING)
-        for _, window, _, end_micros in windows
-        if end_micros is not None
-    }
-    settings = {(plain_of[number], name, tag): tuple(setting) for number, name, tag, *setting in timers}
-    return {window: cells for _, window, cells, _ in windows}, ends | settings
 
 
 def plain_window(window: BoundedWindow) -> PlainWindow:
@@ -107,5 +75,5 @@ def window_of(plain: PlainWindow) -> BoundedWindow:
     return window
 
 
-# Most keys have something in the same few windows.
+# Most keys use the same few windows.
 _known: dict[tuple[int, int], IntervalWindow] = {}

@@ -1,4 +1,4 @@
-"""The state of one key: its windows, what each holds, and when to look at it again. All of it is plain data."""
+"""The state of one key, as plain data: its windows, what each holds, and when to visit it again."""
 
 from __future__ import annotations
 
@@ -14,29 +14,11 @@ from penstock.utils.windowed_value import PaneInfo
 _SPARE_ENTRIES = 16
 
 Shown = tuple[BoundedWindow, Any, int, PaneInfo]
-"""A pane that has been emitted and not been taken back: its window, value, timestamp in microseconds, and numbering."""
+"""A pane that has been given and not been retracted: its window, value, timestamp in microseconds, and numbering."""
 
 
 class WindowState:
-    """One window of one key.
-
-    Attributes:
-        number: Its name in agendas; it stays when the window grows.
-        window: The window.
-        held: What it holds (see `penstock.machines.contents`).
-        trigger: The trigger's state.
-        fresh: The number of elements since the last pane.
-        live: The number of elements that have come, less those taken back.
-        panes: The number of panes so far.
-        nonspeculative: The number of them that were not early.
-        is_past_end: Whether the watermark has passed its end.
-        is_closed: Whether its trigger has fired for the last time.
-        output_micros: The output timestamp of what it holds; None without any element that was on time.
-        shown: The panes to take back when the next one comes; only where they are retracted.
-        last: The last pane's value in a 1-tuple; () before the first; only where a trigger looks at it.
-        alarms: The earliest alarm that is set, by domain.
-        noted_micros: The earliest hold that is noted.
-    """
+    """One window of one key."""
 
     __slots__ = (
         "alarms",
@@ -57,31 +39,33 @@ class WindowState:
     )
 
     def __init__(self, number: int, window: BoundedWindow, held: Any, trigger: Any) -> None:
-        self.number = number
+        self.number = number  # Its name in agendas; it stays when the window grows.
         self.window = window
-        self.held = held
-        self.trigger = trigger
-        self.fresh = 0
-        self.live = 0
-        self.panes = 0
-        self.nonspeculative = 0
-        self.is_past_end = False
-        self.is_closed = False
+        self.held = held  # What it holds (see `penstock.machines.contents`).
+        self.trigger = trigger  # The trigger's state.
+        self.fresh = 0  # The number of elements since the last pane.
+        self.live = 0  # The number of elements that have arrived, less the retracted ones.
+        self.panes = 0  # The number of panes so far.
+        self.nonspeculative = 0  # The number of panes that were not early.
+        self.is_past_end = False  # Whether the watermark has passed its end.
+        self.is_closed = False  # Whether its trigger has fired for the last time.
+        # The output timestamp of what it holds; None if no element was on time.
         self.output_micros: int | None = None
-        self.shown: list[Shown] = []
+        self.shown: list[Shown] = []  # The panes to retract when the next one comes, if panes are retracted.
+        # The last pane's value in a 1-tuple; () before the first; kept only for triggers that look at it.
         self.last: tuple[Any, ...] = ()
-        self.alarms: dict[Domain, int] = {}
-        self.noted_micros: int | None = None
+        self.alarms: dict[Domain, int] = {}  # The earliest alarm that is set, by domain.
+        self.noted_micros: int | None = None  # The earliest hold that is noted.
 
 
-# The window is stored apart.
+# The window is stored separately.
 _content_of = attrgetter(*WindowState.__slots__[:-1])
 
 
 def _restored(window: BoundedWindow, content: tuple[Any, ...]) -> WindowState:
     state = WindowState.__new__(WindowState)
     state.window = window
-    # States are restored by the thousand: one statement is much quicker than a loop over the names.
+    # States are restored by the thousand: one statement is much faster than a loop over the names.
     (
         state.alarms,
         state.fresh,
@@ -102,9 +86,9 @@ def _restored(window: BoundedWindow, content: tuple[Any, ...]) -> WindowState:
 
 
 class Agenda:
-    """Windows by the earliest moment at which each may need attention: a heap whose entries may be out of date.
+    """Windows by the earliest time at which each may need a visit: a heap whose entries may be out of date.
 
-    An entry is never later than its window asks for. Whoever takes one asks the window again.
+    No entry is later than its window needs. Whoever takes an entry asks the window again.
     """
 
     __slots__ = ("entries",)
@@ -117,45 +101,27 @@ class Agenda:
         heappush(self.entries, (micros, number))
 
     def may_be_untidy(self, windows: int) -> bool:
-        """Whether most of it is out of date, if there are so many windows."""
+        """Whether most entries are out of date if there are so many windows."""
         return len(self.entries) > 2 * windows + _SPARE_ENTRIES
 
     def tidy(self, is_current: Callable[[int, int], bool]) -> None:
-        """Drops what is out of date.
-
-        Args:
-            is_current: Whether a (moment, number) still says something.
-        """
+        """Drops entries that are out of date."""
         self.entries = [entry for entry in set(self.entries) if is_current(*entry)]
         heapify(self.entries)
 
     def earliest(self) -> tuple[int, int] | None:
-        """The first entry, as (moment, number); None if there is none."""
+        """The first entry, as (time, number); None without entries."""
         return self.entries[0] if self.entries else None
 
     def take(self, until_micros: int) -> tuple[int, int] | None:
-        """Takes the first entry out, as (moment, number), if its moment has come; else None."""
+        """Takes the first entry out if it is due, as (time, number); else None."""
         if self.entries and self.entries[0][0] <= until_micros:
             return heappop(self.entries)
         return None
 
 
 class KeyState:
-    """All windows of one key.
-
-    Attributes:
-        windows: By window.
-        numbered: By number.
-        next_number: The next window's.
-        agendas: By domain.
-        holds: By the output timestamps that must not be passed.
-        ordered: The windows in order of their starts; only where it is kept.
-        starts: Those starts, in microseconds.
-        longest_micros: The length of the longest window so far; only where windows merge.
-        changed: The numbers of the windows that changed in this round of a micro-batch; as keys, in order.
-        owed: The event times that must not be passed before panes of windows that have merged are taken back, by the
-            numbers of the windows that will do it.
-    """
+    """All windows of one key."""
 
     __slots__ = (
         "agendas",
@@ -175,15 +141,19 @@ class KeyState:
         self.numbered: dict[int, WindowState] = {}
         self.next_number = 0
         self.agendas: dict[Domain, Agenda] = {}
-        self.holds = Agenda()
-        self.ordered: list[WindowState] = []
-        self.starts: list[int] = []
-        self.longest_micros = 0
-        self.changed: dict[int, None] = {}
+        self.holds = Agenda()  # Windows by the output timestamps that must not be passed.
+        self.ordered: list[WindowState] = []  # Windows ordered by start, if they merge in order.
+        self.starts: list[int] = []  # The starts of the ordered windows, in microseconds.
+        self.longest_micros = 0  # The length of the longest window so far, if windows merge in order.
+        self.changed: dict[
+            int, None
+        ] = {}  # The numbers of windows that changed in this micro-batch, in order.
+        # The event times that must not be passed before panes of merged windows are retracted, by the numbers of the
+        # windows that will retract them.
         self.owed: dict[int, int] = {}
 
     def set_alarm(self, state: WindowState, domain: Domain, micros: int) -> None:
-        """Sees to it that a window is visited at a moment, or before."""
+        """Makes sure that a window is visited at a time, or before."""
         earliest = state.alarms.get(domain)
         if earliest is not None and earliest <= micros:
             return
@@ -193,15 +163,15 @@ class KeyState:
             agenda = self.agendas[domain] = Agenda()
         agenda.add(micros, state.number)
         if agenda.may_be_untidy(len(self.windows)):
-            agenda.tidy(lambda moment, number: self._alarm(number, domain) == moment)
+            agenda.tidy(lambda due_micros, number: self._alarm(number, domain) == due_micros)
 
     def note_hold(self, state: WindowState, micros: int) -> None:
-        """Sees to it that a window's hold is found."""
+        """Notes the event time that a window holds."""
         if state.noted_micros is None or micros < state.noted_micros:
             state.noted_micros = micros
             self.holds.add(micros, state.number)
             if self.holds.may_be_untidy(len(self.windows)):
-                self.holds.tidy(lambda moment, number: self._noted(number) == moment)
+                self.holds.tidy(lambda held_micros, number: self._noted(number) == held_micros)
 
     def _alarm(self, number: int, domain: Domain) -> int | None:
         state = self.numbered.get(number)
@@ -212,7 +182,7 @@ class KeyState:
         return None if state is None else state.noted_micros
 
     def __reduce__(self) -> tuple[Callable[..., KeyState], tuple[Any, ...]]:
-        # Plain tuples and numbers: every object of a class would cost a look-up of the class, both ways.
+        # Pickling and unpickling look up the class of every object: tuples and numbers are faster.
         states = self.windows.values()
         return _restored_key, (
             [_stored(state.window) for state in states],
@@ -224,7 +194,7 @@ class KeyState:
             list(self.changed),
             [state.number for state in self.ordered],
             self.starts,
-            *([self.owed] if self.owed else ()),
+            self.owed,
         )
 
 
@@ -242,7 +212,7 @@ def _restored_key(
     changed: list[int],
     ordered: list[int],
     starts: list[int],
-    owed: dict[int, int] | None = None,
+    owed: dict[int, int],
 ) -> KeyState:
     key = KeyState()
     for stored, content in zip(windows, contents, strict=True):
@@ -256,5 +226,5 @@ def _restored_key(
     key.changed = dict.fromkeys(changed)
     key.ordered = [key.numbered[number] for number in ordered]
     key.starts = starts
-    key.owed = owed or {}
+    key.owed = owed
     return key

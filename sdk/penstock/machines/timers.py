@@ -1,4 +1,4 @@
-"""The timers of a key: when each is due, what it holds back, and which is next."""
+"""The timers of a key: when each is due, what it holds, and which is next."""
 
 from __future__ import annotations
 
@@ -8,40 +8,30 @@ from typing import Any
 from penstock.machines.trigger_machine import CLOCK, WATERMARK, Domain
 
 FEW: int = 8
-"""So many timers are looked through; where there are more, heaps tell what is next."""
+"""The number of timers up to which the next one is searched for; more timers need heaps."""
 
 END_OF_WINDOW = ""
 """The name of the timer for the end of a window."""
 
 HOLDS_NOTHING: int = (1 << 63) - 1
-"""Stands where a timer holds nothing back; it is later than all times."""
+"""The hold of a timer that holds nothing back: later than all times."""
 
 _SPARE_ENTRIES = 8
 
 Setting = tuple[bool, int, int | None]
-"""One setting of a timer, as plain data:
-
-- whether it goes by the watermark, or else by the clock;
-- when it is due, in microseconds;
-- the event time of what it will give, which the output's watermark may not pass before; None if it is when it is due.
-"""
+"""One setting of a timer: whether it follows the watermark (or else the clock); when it is due, in microseconds; and
+the event time of its output, which holds the output watermark, or None if that is when it is due."""
 
 NextTimers = tuple[dict[Domain, int], int | None]
-"""When a key is next due, by domain, and what it holds back, if anything; in microseconds."""
+"""When a key is next due, by domain, and what it holds, if anything; in microseconds."""
 
 Place = tuple[Any, str, str]
-"""Where a new setting replaces an old one: what tells its window apart; the timer's name, which is empty for the end of
-the window; and the tag that tells settings of one timer apart."""
+"""Identifies a setting, which a new one replaces: its window; the timer's name, which is empty for the end of the
+window; and the timer's tag."""
 
 
 class Timers:
-    """All timers of a key.
-
-    Args:
-        settings: What is set, in the order in which it was. It is kept, and changed in place.
-
-    Attributes:
-        settings: The same.
+    """All timers of a key, in the order in which they were set. `settings` is used, and changed in place.
 
     >>> timers = Timers()
     >>> timers.set((0, "expiry", ""), (True, 20, None))
@@ -59,7 +49,7 @@ class Timers:
         self._heaps = _Heaps(self.settings) if len(self.settings) > FEW else None
 
     def set(self, place: Place, setting: Setting) -> None:
-        """Sets a timer, instead of any earlier setting at its place."""
+        """Sets a timer, and replaces an earlier setting at its place."""
         settings, heaps = self.settings, self._heaps
         was_set = settings.pop(place, None) is not None
         settings[place] = setting
@@ -71,12 +61,12 @@ class Timers:
             self._heaps = _Heaps(settings)
 
     def clear(self, place: Place) -> None:
-        """Unsets a timer, if it is set."""
+        """Clears a timer, if it is set."""
         if self.settings.pop(place, None) is not None and self._heaps is not None:
             self._heaps.drop(place)
 
     def clear_window(self, window: Any) -> None:
-        """Unsets all timers of a window."""
+        """Clears all timers of a window."""
         for place in [place for place in self.settings if place[0] == window]:
             self.clear(place)
 
@@ -88,14 +78,14 @@ class Timers:
         return any(name and of_window == window for of_window, name, _ in self.settings)
 
     def are_due(self, window: Any, until_micros: int) -> bool:
-        """Whether timers of event time of a window are due by a moment besides its end."""
+        """Whether event-time timers of a window are due by a time, besides its end."""
         return self.has_any(window) and any(
             of_window == window and name and is_event_time and micros <= until_micros
             for (of_window, name, _), (is_event_time, micros, _) in self.settings.items()
         )
 
     def earliest(self, is_event_time: bool) -> int | None:
-        """When the next timer is due, in microseconds; None if none is set."""
+        """When the next timer is due; None if none is set."""
         heaps = self._heaps
         if heaps is not None:
             return heaps.first(heaps.due[is_event_time])
@@ -106,12 +96,12 @@ class Timers:
         return earliest
 
     def latest(self, is_event_time: bool) -> int | None:
-        """When the last timer is due that is set now, in microseconds; None if none is set."""
+        """When the last timer is due that is set now; None if none is set."""
         due = (micros for domain, micros, _ in self.settings.values() if domain is is_event_time)
         return max(due, default=None)
 
     def hold_micros(self) -> int | None:
-        """The earliest event time that a timer holds back; None if none does."""
+        """The earliest event time that a timer holds; None if none does."""
         heaps = self._heaps
         if heaps is not None:
             return heaps.first(heaps.holds)
@@ -122,7 +112,7 @@ class Timers:
         return None if held == HOLDS_NOTHING else held
 
     def next_timers(self) -> NextTimers:
-        """What `earliest` tells of the watermark and of the clock, where anything is due; and what `hold_micros` does.
+        """The `earliest` of each domain in which anything is due, and `hold_micros`.
 
         >>> Timers({(0, "expiry", ""): (True, 20, 10), (0, "flush", ""): (False, 30, HOLDS_NOTHING)}).next_timers()
         ({1.0: 20, 'clock': 30}, 10)
@@ -145,7 +135,7 @@ class Timers:
         return alarms, None if hold_micros == HOLDS_NOTHING else hold_micros
 
     def take(self, is_event_time: bool, until_micros: int) -> tuple[Place, Setting] | None:
-        """Unsets the next timer that is due by a moment; of those due at once, the one that was set first."""
+        """Clears the next timer that is due by a time; of several at once, the one that was set first."""
         settings, heaps = self.settings, self._heaps
         if heaps is not None:
             first_micros = self.earliest(is_event_time)
@@ -163,33 +153,24 @@ class Timers:
 
 
 class _Heaps:
-    """Many timers, in order of time.
-
-    Args:
-        settings: The timers by place, in the order in which they were set.
-
-    Attributes:
-        places: Where the timers are that are set, by their numbers, which ascend as they are set.
-        counts: The number of timers of each window, without its end.
-        due: When timers are due, for those of event time and those of the clock: heaps of (microseconds, number), whose
-            entries may be out of date.
-        holds: What they hold back, likewise.
-    """
+    """Many timers, in order of time. The numbers of timers ascend as they are set."""
 
     __slots__ = ("_next", "_numbers", "counts", "due", "holds", "places")
 
     def __init__(self, settings: dict[Place, Setting]) -> None:
         self._next = 0
         self._numbers: dict[Place, int] = {}
-        self.places: dict[int, Place] = {}
-        self.counts: dict[Any, int] = {}
+        self.places: dict[int, Place] = {}  # The places of set timers, by number.
+        self.counts: dict[Any, int] = {}  # The number of timers of each window, without its end.
+        # Heaps of (microseconds, number), whose entries may be out of date: when event-time timers (True) and timers of
+        # the clock (False) are due, and what timers hold.
         self.due: dict[bool, list[tuple[int, int]]] = {True: [], False: []}
         self.holds: list[tuple[int, int]] = []
         for place, setting in settings.items():
             self.add(place, setting)
 
     def add(self, place: Place, setting: Setting) -> None:
-        """A timer is set, where none is."""
+        """Adds a timer to an empty place."""
         number, self._next = self._next, self._next + 1
         self._numbers[place] = number
         self.places[number] = place
@@ -203,7 +184,7 @@ class _Heaps:
             self._push(self.holds, held_micros, number)
 
     def drop(self, place: Place) -> None:
-        """A timer is unset."""
+        """Removes a timer."""
         del self.places[self._numbers.pop(place)]
         window, name, _ = place
         if name:
@@ -212,7 +193,7 @@ class _Heaps:
                 del self.counts[window]
 
     def first(self, heap: list[tuple[int, int]]) -> int | None:
-        """The earliest moment in a heap; None if there is none."""
+        """The earliest time in a heap; None without current entries."""
         while heap and heap[0][1] not in self.places:
             heappop(heap)
         return heap[0][0] if heap else None

@@ -1,7 +1,7 @@
 """The trigger as a state machine: what every trigger can be told and asked.
 
-A trigger's state in one window is a plain value. No method changes it: each returns the next one. Whoever holds the
-state can therefore store it, copy it and go back to it.
+A trigger's state in one window is a plain value. No method changes it: each returns the next one. So the owner of the
+state can store it, copy it and go back to it.
 """
 
 from __future__ import annotations
@@ -15,34 +15,27 @@ from penstock.machines.records import Element, Times
 from penstock.windows.triggers import FINISHED
 
 CLOCK: Final = "clock"
-"""The domain of alarms by processing time."""
+"""The domain of alarms in processing time."""
 
 WATERMARK: Final = 1.0
-"""The domain of alarms by the watermark; any other percentile is a domain of its own."""
+"""The domain of alarms by the watermark; each other percentile has its own domain."""
 
 Domain = str | float
 Alarm = tuple[Domain, int]
-"""A domain and a moment in microseconds: ask again then."""
+"""A domain, and the time in microseconds when the trigger must be asked again."""
 
 
 class WindowStatus:
-    """What a trigger sees of its window while it is told or asked something.
-
-    Attributes:
-        times: The watermark and the clock.
-        due_micros: Alarms of the clock up to this moment have rung. While elements and the watermark are at work,
-            those of the present instant have not: they come last.
-        window: The window.
-        fresh: The number of elements since the last pane.
-        keeps: Whether the window still holds its elements after a pane.
-    """
+    """What a trigger sees of its window."""
 
     __slots__ = ("due_micros", "fresh", "keeps", "times", "window")
     times: Times
+    # The time up to which alarms of the clock have fired. At each instant they come last, after elements and
+    # watermarks.
     due_micros: int
     window: BoundedWindow
-    fresh: int
-    keeps: bool
+    fresh: int  # The number of elements since the last pane.
+    keeps: bool  # Whether the window keeps its elements after a pane.
 
     @property
     def is_past_end(self) -> bool:
@@ -59,19 +52,16 @@ class WindowStatus:
 
 
 class TriggerMachine(ABC):
-    """One kind of trigger, without state of its own: an interpreter of states.
-
-    Attributes:
-        heeds_elements: Whether an element can change its state, or its answer before the end of the window.
-        fires_on_elements: Whether it may fire while the watermark and the clock stand still, as they do in batch.
-        tells_one_from_many: Whether it matters to it how many elements arrive at one moment, or which. If not, no
-            element makes it fire before the end of the window (before its percentile has passed it, if it waits for
-            one), and several lead to the state that one leads to. After the end an element may make it fire at once.
-    """
+    """One kind of trigger. It has no state itself, but interprets states."""
 
     heeds_elements: bool = False
+    """Whether an element can change its state, or its answer before the end of the window."""
     fires_on_elements: bool = False
+    """Whether it may fire while the watermark and the clock stand still, as they do in batch."""
     tells_one_from_many: bool = True
+    """Whether it matters how many elements arrive at one logical time, or which. If not, no element fires it before
+    the end of the window (or before its percentile has passed the end, if it waits for one), and several elements
+    lead to the same state as one. After the end an element may fire it at once."""
 
     def start(self) -> Any:
         """The state before the first element."""
@@ -81,28 +71,33 @@ class TriggerMachine(ABC):
         """The state after one more element."""
         return state
 
-    @abstractmethod
     def merge(self, states: Sequence[Any], status: WindowStatus) -> Any:
         """The state of a window that others merged into, or that has grown; the window of `status` is the new one."""
+        waiting = [state for state in states if state is not FINISHED]
+        return self.merged(waiting) if waiting else FINISHED
+
+    def merged(self, states: list[Any]) -> Any:
+        """The state that several unfinished ones merge into; needed for triggers with a state."""
+        return None
 
     def signal(self, state: Any, name: str) -> Any:
         """The state after a signal from outside."""
         return state
 
     def wake(self, state: Any, status: WindowStatus) -> Any:
-        """The state after the alarms that are due by now have rung."""
+        """The state after the alarms that are due have fired."""
         return state
 
     @abstractmethod
     def should_fire(self, state: Any, status: WindowStatus) -> bool:
         """Whether it fires now."""
 
-    @abstractmethod
     def fire(self, state: Any, status: WindowStatus) -> Any:
-        """The state after it has fired; only called where `should_fire`."""
+        """The state after it has fired: only called if `should_fire`, and finished unless the trigger goes on."""
+        return FINISHED
 
     def is_finished(self, state: Any) -> bool:
-        """Whether it will not fire any more."""
+        """Whether it will not fire again."""
         return state is FINISHED
 
     def alarms(self, state: Any, status: WindowStatus) -> Iterable[Alarm]:
@@ -111,5 +106,5 @@ class TriggerMachine(ABC):
 
 
 def unfinished(states: Iterable[Any]) -> Iterator[Any]:
-    """Those states that are not `FINISHED`."""
+    """The states that are not `FINISHED`."""
     return (state for state in states if state is not FINISHED)

@@ -1,4 +1,4 @@
-"""From a trigger's description to its state machine."""
+"""Turns the description of a trigger into its state machine."""
 
 from __future__ import annotations
 
@@ -37,9 +37,6 @@ from penstock.windows.triggers import (
 
 def machine_of(trigger: TriggerFn) -> TriggerMachine:
     """The state machine of a trigger.
-
-    Raises:
-        TypeError: There is none for this class.
 
     >>> machine_of(Repeatedly(AfterCount(3)))
     Repeat(part=Total(enough=3, weight=None))
@@ -97,8 +94,8 @@ def _simple(trigger: TriggerFn) -> TriggerMachine:
             return simple.Never()
     raise TypeError(
         three_parts(
-            f"there is no state machine for the trigger {type(trigger).__name__}",
-            hint="derive triggers of your own from CustomTrigger",
+            f"the trigger {type(trigger).__name__} has no state machine",
+            hint="derive your own triggers from CustomTrigger",
         )
     )
 

@@ -14,16 +14,7 @@ from penstock.windows.timeutil import TimeDomain
 
 
 class UserState(UserStateContext):
-    """The cells and timers of one key and window, while a method is called for it.
-
-    Attributes:
-        window: The window, as plain data.
-        cells: What is in its cells.
-        timers: The timers of the key.
-        timestamp_micros: The event time of what the method works on.
-        expiry_micros: Where the watermark must be for the state to go; None if it goes now.
-        clock_micros: Processing time.
-    """
+    """The cells and timers of one key and window, while a method of the DoFn is called for it."""
 
     __slots__ = ("cells", "clock_micros", "expiry_micros", "timers", "timestamp_micros", "window")
 
@@ -39,12 +30,13 @@ class UserState(UserStateContext):
         self.window = window
         self.cells = cells
         self.timers = timers
-        self.timestamp_micros = timestamp_micros
-        self.expiry_micros = expiry_micros
+        self.timestamp_micros = timestamp_micros  # The event time of what the method works on.
+        self.expiry_micros = (
+            expiry_micros  # The watermark at which the state is dropped; None if that is now.
+        )
         self.clock_micros = clock_micros
 
     def get_state(self, state_spec: StateSpec, key: Any = None, window: Any = None) -> RuntimeState:
-        """A cell."""
         return cell_of(state_spec, self.cells)
 
     def get_timer(
@@ -55,11 +47,10 @@ class UserState(UserStateContext):
         timestamp: Any = None,
         pane: Any = None,
     ) -> BaseTimer:
-        """A timer."""
         return UserTimer(timer_spec, self)
 
     def commit(self) -> None:
-        """Does nothing: all is stored where it is written."""
+        """Does nothing: each write has already stored its value."""
 
 
 class UserTimer(BaseTimer):
@@ -73,15 +64,9 @@ class UserTimer(BaseTimer):
         self._is_event_time = spec.time_domain == TimeDomain.WATERMARK
 
     def clear(self, dynamic_timer_tag: str = "") -> None:
-        """Unsets the timer."""
         self._context.timers.clear((self._context.window, self._spec.name, dynamic_timer_tag))
 
     def set_relative(self, duration: Any, dynamic_timer_tag: str = "") -> None:
-        """Sets the timer some time after now; see `BaseTimer`.
-
-        Raises:
-            ValueError: The state of the window goes.
-        """
         context = self._context
         now_micros = context.timestamp_micros if self._is_event_time else context.clock_micros
         fire_micros = now_micros + Duration.of(duration).micros
@@ -90,25 +75,21 @@ class UserTimer(BaseTimer):
         self.set(Timestamp.from_micros(fire_micros), dynamic_timer_tag)
 
     def set(self, timestamp: Any, dynamic_timer_tag: str = "", output_timestamp: Any = None) -> None:
-        """Sets the timer; see `BaseTimer`.
-
-        Raises:
-            ValueError: It is due after the state of its window has gone, or gives something after it is due.
-        """
         context, is_event_time = self._context, self._is_event_time
         fire_micros = timestamp.micros if type(timestamp) is Timestamp else Timestamp.of(timestamp).micros
         if context.expiry_micros is None:
-            raise self._refused(timestamp, "is set while the state of its window goes", "set timers before")
+            raise self._refused(
+                timestamp, "is set while the state of its window is dropped", "set timers earlier"
+            )
         if is_event_time and fire_micros > context.expiry_micros:
             hint = "set it to the window's end at most, or allow more lateness"
-            raise self._refused(timestamp, "is due after the state of its window has gone", hint)
+            raise self._refused(timestamp, "is due after the state of its window is dropped", hint)
         output_micros = None if is_event_time else context.timestamp_micros
         if output_timestamp is not None:
             output_micros = Timestamp.of(output_timestamp).micros
             if is_event_time and output_micros > fire_micros:
-                raise self._refused(
-                    timestamp, "would give something later than it is due", "give an earlier time"
-                )
+                what = "has an output timestamp later than the time when it is due"
+                raise self._refused(timestamp, what, "pass an earlier output_timestamp")
         place = context.window, self._spec.name, dynamic_timer_tag
         context.timers.set(place, (is_event_time, fire_micros, output_micros))
 

@@ -1,4 +1,4 @@
-"""A look at one window: whether it fires, when to look again, and what it holds back."""
+"""A visit of one window: whether it fires, when to visit it again, and what it holds back."""
 
 from __future__ import annotations
 
@@ -21,14 +21,9 @@ def is_expired(program: GroupingProgram, window: BoundedWindow, times: Times) ->
 def visit(
     program: GroupingProgram, key: KeyState, state: WindowState, status: StoredWindowStatus, has_moved: bool
 ) -> list[Pane]:
-    """Fires a window if its trigger says so or its time is over, and settles what comes next.
+    """Fires a window if its trigger says so or it has expired, and settles what comes next.
 
-    Args:
-        program: The grouping.
-        key: The key.
-        state: The window.
-        status: The moment.
-        has_moved: Whether the watermark has just moved, so that passing the end now means being on time.
+    If the watermark `has_moved` just now, a window whose end it passes is on time.
     """
     trigger, times, window = program.trigger, status.times, state.window
     is_over = is_expired(program, window, times)
@@ -62,13 +57,13 @@ def visit(
 def _fired(
     program: GroupingProgram, key: KeyState, state: WindowState, timing: int, is_last: bool
 ) -> list[Pane]:
-    """The panes of one firing, after which nothing is owed."""
+    """The panes of one firing, after which the window owes nothing."""
     key.owed.pop(state.number, None)
     return fire(program, state, timing, is_last)
 
 
 def _close(program: GroupingProgram, key: KeyState, state: WindowState) -> None:
-    """Lets everything go but the knowledge that the window takes no more elements."""
+    """Drops everything except that the window takes no more elements."""
     if program.merges_in_order:
         merging.take_out_of_order(key, state)
     key.owed.pop(state.number, None)
@@ -82,7 +77,7 @@ def _close(program: GroupingProgram, key: KeyState, state: WindowState) -> None:
 def _has_pane(
     program: GroupingProgram, state: WindowState, fires_at_end: bool, fires: bool, is_last: bool
 ) -> bool:
-    """Whether there is a pane where the trigger fires, or the window's time is over."""
+    """Whether the window gives a pane when its trigger fires, or when it has expired."""
     if not (fires or is_last):
         return False
     if state.fresh or (fires_at_end and program.fires_empty_at_end):
@@ -93,9 +88,9 @@ def _has_pane(
 def end_micro_batch(
     program: GroupingProgram, key: KeyState, state: WindowState, status: StoredWindowStatus
 ) -> list[Pane]:
-    """The end of a micro-batch in a window that changed: its watermark has passed everything.
+    """Ends a micro-batch in a window that changed: its watermark has passed everything.
 
-    The next round has a watermark of its own, and so the trigger starts anew.
+    The next round has its own watermark, and so the trigger starts anew.
     """
     if state.is_closed:
         return []
@@ -115,7 +110,7 @@ def end_micro_batch(
 
 
 def _settle(program: GroupingProgram, key: KeyState, state: WindowState, status: StoredWindowStatus) -> None:
-    """Sees to it that a window is looked at when it must, after it may have fired."""
+    """Makes sure that a window is visited in time after it may have fired."""
     set_alarms(program, key, state, status)
     note_hold(program, key, state)
 
@@ -123,7 +118,7 @@ def _settle(program: GroupingProgram, key: KeyState, state: WindowState, status:
 def set_alarms(
     program: GroupingProgram, key: KeyState, state: WindowState, status: StoredWindowStatus
 ) -> None:
-    """Sees to it that the window is visited when next something may be due."""
+    """Makes sure that the window is visited when something may be due next."""
     now_micros = status.times.horizon_micros
     end_micros = state.window.end_micros
     next_micros = end_micros if now_micros < end_micros else program.expiry_micros(state.window)
@@ -136,16 +131,17 @@ def set_alarms(
 
 
 def _rung_until(status: StoredWindowStatus, domain: Domain) -> int:
-    """The moment up to which the alarms of a domain have rung."""
+    """The time up to which the alarms of a domain have fired."""
     if domain == CLOCK:
         return status.due_micros
     return status.times.horizon_micros if domain == WATERMARK else status.times.percentile(float(domain))
 
 
 def hold_of(program: GroupingProgram, state: WindowState) -> int | None:
-    """The event time of the window's next pane, which the output's watermark may not pass before it; None if free.
+    """The event time of the window's next pane, which the output watermark may not pass before; None if it holds
+    nothing.
 
-    A window all of whose elements are late holds nothing back once its end is passed: its pane is late anyway.
+    A window with only late elements holds nothing once its end has passed: its pane is late anyway.
     """
     if state.output_micros is not None:
         return state.output_micros
@@ -155,14 +151,14 @@ def hold_of(program: GroupingProgram, state: WindowState) -> int | None:
 
 
 def note_hold(program: GroupingProgram, key: KeyState, state: WindowState) -> None:
-    """Sees to it that the window's hold is found."""
+    """Notes what a window holds, if anything."""
     hold = hold_of(program, state)
     if hold is not None:
         key.note_hold(state, hold)
 
 
 def note_hold_anew(program: GroupingProgram, key: KeyState, state: WindowState) -> None:
-    """Sees to it that what the window holds back is found when what was noted is so no longer."""
+    """Notes what a window holds after the noted hold has become out of date."""
     state.noted_micros = None
     note_hold(program, key, state)
     owed_micros = key.owed.get(state.number)

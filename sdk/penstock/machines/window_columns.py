@@ -1,8 +1,8 @@
-"""One window of many keys, as the machine of a grouping has one key with its windows: the same panes, keys together.
+"""One window of many keys, where a grouping's machine has one key and its windows: the same panes, keys together.
 
-What is known of a key in a window is a `Cell` of a few plain values. Everything that the watermark causes happens to
-all keys of a window at once, and what arrives is taken window by window: a plain loop over cells. Only groupings with
-a `ColumnRule` are that simple; the law is that what comes out is what `GroupingMachine` gives.
+A `Cell` of a few plain values holds what is known of a key in a window. The watermark affects all keys of a window at
+once, and elements arrive window by window: a plain loop over cells. Only groupings with a `ColumnRule` are that
+simple; the law is that the output equals the output of `GroupingMachine`.
 """
 
 from __future__ import annotations
@@ -17,58 +17,41 @@ from penstock.machines.simple_triggers import ClockDelay, Total
 from penstock.utils.windowed_value import PaneInfo, PaneInfoTiming
 
 Cell = tuple[Any, int, int | None, int, int]
-"""What a key holds; the number of elements since its last pane; when it is due by the clock, if it is; the number of
+"""What a key holds; the number of elements since its last pane; when it is due by the clock, or None; the number of
 its panes; and how many of them were not early."""
 
 FRESH, DUE = 1, 2
-"""Where those are in a cell."""
+"""The indexes of these two in a cell."""
 
 _NEW: Cell = (None, 0, None, 0, 0)
 
 
 class Firing(NamedTuple):
-    """Panes of one window, with one of each key.
-
-    Attributes:
-        window: The window; all of the panes have its last moment as their event time.
-        names: The encoded keys.
-        values: The values.
-        infos: Timing and numbers.
-    """
+    """Panes of one window, one for each key; the window's last timestamp is their event time."""
 
     window: BoundedWindow
-    names: Sequence[bytes]
+    names: Sequence[bytes]  # The encoded keys.
     values: list[Any]
     infos: list[PaneInfo]
 
 
 class WindowColumn:
-    """A window with its cells.
-
-    Attributes:
-        window: The window.
-        cells: By the keys' encoded names.
-        dues: The keys that wait for the clock, by the moment that they wait for.
-        fresh: The number of cells with something new.
-        is_past_end: Whether the watermark has passed its end.
-    """
+    """A window with its cells."""
 
     __slots__ = ("cells", "dues", "fresh", "is_past_end", "window")
 
     def __init__(self, window: BoundedWindow, is_past_end: bool) -> None:
         self.window = window
-        self.cells: dict[bytes, Cell] = {}
-        self.dues: dict[int, list[bytes]] = {}
-        self.fresh = 0
+        self.cells: dict[bytes, Cell] = {}  # By encoded key.
+        self.dues: dict[
+            int, list[bytes]
+        ] = {}  # The keys that wait for the clock, by the time for which they wait.
+        self.fresh = 0  # The number of cells with something new.
         self.is_past_end = is_past_end
 
 
 class ColumnMachine:
     """The machine of one grouping for one window at a time; the state of each window is apart from it.
-
-    Args:
-        rule: When windows fire.
-        holding: The operations on what they hold.
 
     >>> from penstock.machines.column_rules import column_rule, holding_of
     >>> from penstock.functions.combinefn import CombineFn
@@ -104,7 +87,7 @@ class ColumnMachine:
         return column.window.end_micros
 
     def takes_together(self, column: WindowColumn) -> bool:
-        """Whether what comes for a key now is quietly put to what is there, so that it may come in any parts."""
+        """Whether elements can be added in any parts, because they fire nothing."""
         return not (column.is_past_end or self._takes_singly)
 
     def take_together(
@@ -115,15 +98,7 @@ class ColumnMachine:
         counts: Sequence[int],
         times: Times,
     ) -> list[Firing]:
-        """Combined elements of several keys arrive at one moment.
-
-        Args:
-            column: The window.
-            names: The keys; each stands there once, if not `takes_together`.
-            helds: What their elements come to.
-            counts: How many there are of each.
-            times: The watermark and the clock.
-        """
+        """Combined elements of several keys arrive at one logical time; each key once, if not `takes_together`."""
         if not self.takes_together(column):
             merge = self.holding.merge
             return [
@@ -153,13 +128,13 @@ class ColumnMachine:
         return []
 
     def take(self, column: WindowColumn, name: bytes, value: Any, times: Times) -> Firing | None:
-        """An element arrives by itself."""
+        """A single element arrives."""
         return self._take(column, name, value, 1, self.holding.add, times)
 
     def _take(
         self, column: WindowColumn, name: bytes, more: Any, count: int, put: Any, times: Times
     ) -> Firing | None:
-        """Something arrives for one key, and may make it fire at once."""
+        """Something arrives for one key, and may fire it at once."""
         is_new = name not in column.cells
         held, fresh, due, panes, nonspeculative = _NEW if is_new else column.cells[name]
         if fresh or (self._keeps and not is_new):
@@ -176,16 +151,15 @@ class ColumnMachine:
                 due = delay.due_micros(times.clock_micros)
                 column.dues.setdefault(due, []).append(name)
         column.cells[name] = held, fresh, due, panes, nonspeculative
-        # A window that is opened when its end has passed is past it with the first element.
+        # A window that is opened after its end fires at its first element.
         if fires or (is_new and column.is_past_end):
             return self._fire(column, [name], _early_or_late(column), False)
         return None
 
     def pass_watermark(self, column: WindowColumn, times: Times) -> Firing | None:
-        """The watermark has come to `next_micros`: the window is at its end, or over, or both.
+        """The watermark has reached `next_micros`: the window ends, or expires, or both.
 
-        Returns:
-            The panes; None if there are none. If the window `is_expired` by now, it is to be forgotten.
+        A window that `is_expired` now must be forgotten afterwards.
         """
         is_last = self.is_expired(column.window, times)
         fires_empty = is_last and self.rule.program.fires_empty_when_closing
@@ -199,22 +173,18 @@ class ColumnMachine:
         return firing
 
     def may_close_quietly(self, fresh: int) -> bool:
-        """Whether keys of a window whose end has passed have no pane when it is over.
-
-        Args:
-            fresh: The number of those with something new.
-        """
+        """Whether keys of a window after its end, `fresh` of them with something new, give no panes at its expiry."""
         return not (fresh or self.rule.program.fires_empty_when_closing)
 
     def pass_clock(self, column: WindowColumn, due_micros: int) -> Firing | None:
-        """The clock has come to a moment that keys of a window wait for."""
+        """The clock has reached a time for which keys of a window wait."""
         cells = column.cells
         names = [name for name in column.dues.pop(due_micros, ()) if cells[name][DUE] == due_micros]
         return self._fire(column, sorted(names), _early_or_late(column), False) if names else None
 
     def _fire_all(self, column: WindowColumn, fires_empty: bool, timing: int, is_last: bool) -> Firing | None:
         """The panes of all keys with something new, and perhaps of the others."""
-        # There is no maximum of nothing, and so no pane with it.
+        # An empty window has no maximum, for example, and then gives no pane.
         if fires_empty and (self._keeps or self.rule.program.contents.has_result_of_nothing):
             names: Iterable[bytes] = column.cells
         elif column.fresh:
@@ -224,7 +194,7 @@ class ColumnMachine:
         return self._fire(column, sorted(names), timing, is_last)
 
     def _fire(self, column: WindowColumn, names: list[bytes], timing: int, is_last: bool) -> Firing:
-        """The panes of some keys, after which nothing of them is new."""
+        """The panes of some keys, which then have nothing new."""
         cells, keeps, result, nothing = column.cells, self._keeps, self.holding.result, self.holding.nothing
         infos_of, spoken = Numbering(timing, is_last), timing != PaneInfoTiming.EARLY
         values, infos, renewed = [], [], 0

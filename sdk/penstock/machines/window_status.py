@@ -11,7 +11,7 @@ from penstock.machines.trigger_machine import WindowStatus
 
 
 class StoredWindowStatus(WindowStatus):
-    """What a window's trigger sees, over the window's state."""
+    """What a window's trigger sees, read from the window's state."""
 
     __slots__ = ("_program", "_state")
     _state: WindowState
@@ -23,16 +23,14 @@ class StoredWindowStatus(WindowStatus):
         self.keeps = program.keeps
 
     def at(self, state: WindowState) -> StoredWindowStatus:
-        """The same moment at a window."""
+        """The same times, for a window."""
         self._state = state
         self.window = state.window
         self.fresh = state.fresh
         return self
 
     def value(self) -> Any:
-        """What a pane would hold if it fired now."""
         return self._program.contents.result(self._state.held, True)
 
     def last_value(self, default: Any) -> Any:
-        """What the window's last pane held."""
         return self._state.last[0] if self._state.last else default

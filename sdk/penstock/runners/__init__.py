@@ -1,4 +1,4 @@
-"""Runners: what takes a pipeline and runs it. There is one, on Spark; it lives in a package of its own."""
+"""Runners, which run pipelines. The only one is the Spark runner, in its own package."""
 
 import sys
 from typing import Any
@@ -18,7 +18,7 @@ __all__ = [
 
 
 class _NameOfTheRunner(type):
-    """The type of names that stand for the one runner: Spark's package is imported when one of them is called."""
+    """The metaclass of names for the one runner: calling one of them imports Spark's package."""
 
     def __call__(cls, **arguments: Any) -> PipelineRunner:
         runner: PipelineRunner = spark_runner(**arguments)
@@ -33,14 +33,9 @@ class _NameOfTheRunner(type):
 
 
 class SparkRunner(PipelineRunner, metaclass=_NameOfTheRunner):
-    """The Spark runner, as `penstock_spark.runner.SparkRunner` makes it; Spark is imported when it is called.
+    """The Spark runner, `penstock_spark.runner.SparkRunner`; calling it imports Spark.
 
-    Args:
-        arguments: Options by name, such as ``spark=session``; they win over the pipeline's.
-
-    Raises:
-        ImportError: If the runner's package cannot be imported.
-        TypeError: If an option's name is unknown, or a class derives from this name.
+    Arguments are options by name, such as ``spark=session``; they override the pipeline's.
 
     >>> isinstance(create_runner("spark"), SparkRunner), isinstance(create_runner("spark"), DirectRunner)
     (True, False)
@@ -48,19 +43,12 @@ class SparkRunner(PipelineRunner, metaclass=_NameOfTheRunner):
 
     def __init_subclass__(cls) -> None:
         if cls.__module__ != __name__:
-            what = f"{cls.__name__} derives from a name of the Spark runner, which is not its class"
+            what = f"{cls.__name__} derives from a name for the Spark runner, which is not its class"
             raise TypeError(three_parts(what, hint=f"derive it from {'.'.join(SPARK_RUNNER)}"))
 
 
 class DirectRunner(SparkRunner):
     """The Spark runner on this machine, under the name that Beam's programs use for their local runner.
-
-    Args:
-        arguments: As of `SparkRunner`.
-
-    Raises:
-        ImportError: If the runner's package cannot be imported.
-        TypeError: As of `SparkRunner`.
 
     >>> isinstance(create_runner("direct"), DirectRunner), isinstance(create_runner("direct"), SparkRunner)
     (True, True)

@@ -1,4 +1,4 @@
-"""Runners, what they give back, and how a name becomes one (Beam's ``apache_beam.runners.runner``)."""
+"""Runners, their results, and how a name becomes a runner (Beam's ``apache_beam.runners.runner``)."""
 
 from __future__ import annotations
 
@@ -52,7 +52,7 @@ class PipelineState:
 
 
 class PipelineResult:
-    """A run of a pipeline (Beam's ``PipelineResult``); a runner gives a subclass.
+    """A run of a pipeline (Beam's ``PipelineResult``); a runner returns a subclass.
 
     >>> PipelineResult(PipelineState.DONE).wait_until_finish()
     'DONE'
@@ -63,45 +63,31 @@ class PipelineResult:
 
     @property
     def state(self) -> str:
-        """The state the run is in now."""
+        """The present state of the run."""
         return self._state
 
     def wait_until_finish(self, duration: int | None = None) -> str | None:
-        """Waits for the run to end.
-
-        Args:
-            duration: How long at most, in milliseconds; None waits for ever.
+        """Waits until the run ends, at most `duration` milliseconds; None waits for ever.
 
         Returns:
-            The state at the end; None if the time was up before.
-
-        Raises:
-            NotImplementedError: If the run has not ended and the runner cannot wait.
+            The final state; None if the run has not ended in this time.
         """
         if PipelineState.is_terminal(self.state):
             return self.state
         raise self._cannot("wait for a run")
 
     def cancel(self) -> str:
-        """Ends the run.
-
-        Raises:
-            NotImplementedError: If the run has not ended and the runner cannot end it.
-        """
+        """Ends the run, and returns its state."""
         if PipelineState.is_terminal(self.state):
             return self.state
         raise self._cannot("cancel a run")
 
     def metrics(self) -> MetricResults:
-        """The metrics of the run, to query.
-
-        Raises:
-            NotImplementedError: If the runner has none.
-        """
-        raise self._cannot("tell metrics")
+        """The metrics of the run, for queries."""
+        raise self._cannot("give metrics")
 
     def aggregated_values(self, aggregator_or_name: Any) -> dict[str, Any]:
-        """Beam's old way to metrics: always empty, with a warning; use `metrics`."""
+        """Beam's old name for metrics: always empty, with a warning; use `metrics`."""
         _LOGGER.warning("%s has no aggregated values; query metrics() instead", type(self).__name__)
         return {}
 
@@ -112,54 +98,34 @@ class PipelineResult:
 
 
 class PipelineRunner:
-    """The base of runners (Beam's ``PipelineRunner``).
-
-    Attributes:
-        local_only: Whether the runner must stay on this machine, since the program named one of Beam's local
-            runners.
-    """
+    """The base of runners (Beam's ``PipelineRunner``)."""
 
     local_only: bool = False
+    """Whether the runner must stay on this machine, because the program named one of Beam's local runners."""
 
     def run_pipeline(self, pipeline: Pipeline, options: PipelineOptions) -> PipelineResult:
-        """Starts a pipeline.
-
-        Raises:
-            NotImplementedError: In this base class.
-        """
+        """Starts a pipeline."""
         raise NotImplementedError(f"{type(self).__name__} does not define run_pipeline")
 
     def explain(self, pipeline: Pipeline, options: PipelineOptions) -> str:
-        """What the runner would do, as text, without running anything.
-
-        Raises:
-            NotImplementedError: In this base class.
-        """
+        """What the runner would do, as text, without running anything."""
         raise NotImplementedError(f"{type(self).__name__} does not define explain")
 
     def element_type_of(self, source: Source, options: PipelineOptions, where: str) -> Any:
-        """The type of a source's elements, asked when a pipeline is written; None if that is not the time to know it.
+        """The type of a source's elements while the pipeline is built; None if it is not known so early.
 
-        Args:
-            source: A description from `penstock.io`, of elements with named fields.
-            options: The pipeline's options.
-            where: The step, for errors.
+        The source is a description from `penstock.io` of elements with named fields; `where` names the step in errors.
         """
         return None
 
     def run(self, transform: Any, options: PipelineOptions | None = None) -> PipelineResult:
-        """Runs a transform at the start of a pipeline of its own and waits for the end.
-
-        Args:
-            transform: A PTransform, or a function of the pipeline's start.
-            options: The pipeline's options.
-        """
+        """Runs a PTransform, or a function of a PBegin, as a pipeline, and waits for the end."""
         result = self.run_async(transform, options)
         result.wait_until_finish()
         return result
 
     def run_async(self, transform: Any, options: PipelineOptions | None = None) -> PipelineResult:
-        """As `run`, without waiting."""
+        """Like `run`, without waiting."""
         pipeline = Pipeline(runner=self, options=options)
         if isinstance(transform, PTransform):
             _ = pipeline | transform

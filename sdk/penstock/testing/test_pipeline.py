@@ -22,25 +22,19 @@ __all__ = ["TestPipeline"]
 class TestPipeline(Pipeline):
     """A pipeline whose `run` waits and checks that the run succeeded (Beam's ``TestPipeline``).
 
-    The command line argument ``--test-pipeline-options="--runner=... --mode=..."`` gives options to all
-    tests.
+    The command-line argument ``--test-pipeline-options="--runner=... --mode=..."`` gives options to all tests.
 
     Args:
-        runner: As of `Pipeline`.
-        options: As of `Pipeline`; by default those of the command line argument.
-        argv: Arguments to look for ``--test-pipeline-options`` in; by default those of the program.
-        is_integration_test: Skips the test if there is no such argument.
+        runner: See `Pipeline`, also for the arguments without an explanation here.
+        options: By default the options of the command-line argument.
+        argv: The arguments that may contain ``--test-pipeline-options``; by default the program's.
+        is_integration_test: Skips the test without this argument.
         blocking: Whether `run` waits.
-        additional_pipeline_args: Further options, as flags.
-        display_data: As of `Pipeline`.
+        additional_pipeline_args: More options, as flags.
         timeout: How long to wait, in milliseconds; by default the option ``wait_until_finish_duration``.
-        runner_arguments: As of `Pipeline`.
-
-    Raises:
-        unittest.SkipTest: See `is_integration_test`.
     """
 
-    __test__ = False  # The name begins with Test, and pytest would take the class for tests.
+    __test__ = False  # Otherwise pytest would collect the class because of its name.
     pytest_test_pipeline_options: ClassVar[str | None] = None
 
     def __init__(
@@ -68,19 +62,15 @@ class TestPipeline(Pipeline):
         super().__init__(runner, options, display_data=display_data, **runner_arguments)
 
     def run(self, test_runner_api: Any = True) -> Any:
-        """Runs the pipeline and, unless `blocking` is off, waits.
+        """Runs the pipeline and waits, unless `blocking` is off.
 
-        Args:
-            test_runner_api: Has no meaning here; it is Beam's.
-
-        Raises:
-            AssertionError: If the run failed, or the time was up.
+        If the run fails or takes longer than the timeout, an AssertionError says so.
         """
         result = super().run()
         if self.blocking:
             state = result.wait_until_finish(duration=self.timeout)
             if state not in (PipelineState.DONE, PipelineState.CANCELLED):
-                what = "the time was up" if state is None else f"the run ended as {state}"
+                what = "the timeout has passed" if state is None else f"the run ended as {state}"
                 raise AssertionError(three_parts(f"Pipeline execution failed: {what}"))
         return result
 
@@ -90,10 +80,7 @@ class TestPipeline(Pipeline):
 
     @classmethod
     def get_options_list(cls, argv: Sequence[str] | None = None) -> list[str]:
-        """The flags in ``--test-pipeline-options``; an empty list if it is not there.
-
-        Args:
-            argv: Where to look; by default the program's arguments.
+        """The flags in ``--test-pipeline-options``, by default of the program's arguments; a list.
 
         >>> TestPipeline.get_options_list(["--test-pipeline-options=--mode=batch --streaming"])
         ['--mode=batch', '--streaming']
@@ -104,9 +91,9 @@ class TestPipeline(Pipeline):
         return shlex.split(known.test_pipeline_options or cls.pytest_test_pipeline_options or "")
 
     def get_full_options_as_args(self, **extra_opts: Any) -> list[str]:
-        """The test's flags, and further options by name as flags.
+        """The test's flags, with more options as flags.
 
-        Empty and false options are left out; one whose name has ``matcher`` in it is pickled.
+        Empty and false options are left out; an option whose name contains ``matcher`` is pickled.
         """
         flags = list(self.options_list)
         for name, value in extra_opts.items():
@@ -119,15 +106,7 @@ class TestPipeline(Pipeline):
         return flags
 
     def get_option(self, opt_name: str, bool_option: bool = False) -> Any:
-        """One option of the test's flags.
-
-        Args:
-            opt_name: Its name, with or without dashes.
-            bool_option: Whether it is a flag without a value.
-
-        Returns:
-            Its text, or whether the flag is there; None if an option with a value is not there.
-        """
+        """The text of one option of the test's flags, or None; with `bool_option`, whether the flag is set."""
         parser = argparse.ArgumentParser(allow_abbrev=False, add_help=False)
         action = "store_true" if bool_option else "store"
         parser.add_argument(f"--{opt_name.removeprefix('--')}", dest="wanted", action=action)

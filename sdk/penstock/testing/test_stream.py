@@ -1,4 +1,4 @@
-"""A stream that is written down event by event (Beam's ``apache_beam.testing.test_stream``)."""
+"""A stream that is described event by event (Beam's ``apache_beam.testing.test_stream``)."""
 
 from __future__ import annotations
 
@@ -38,28 +38,24 @@ __all__ = [
 
 
 class TestStream(PTransform[Any, Any]):
-    """An unbounded PCollection of which a test says what happens when (Beam's ``TestStream``).
+    """An unbounded PCollection for which a test says what happens when (Beam's ``TestStream``).
 
-    The methods add an event each and give the stream itself back. Applied, it gives a PCollection; with
-    several outputs, a dictionary of them by tag. Several in one pipeline go by the same clock, each from 0 on; what
-    happens at the same time, happens in the order in which they were applied.
+    Each method adds an event and returns the stream itself. Applied, it gives a PCollection, or a dictionary of
+    several by tag. All streams of a pipeline have one clock, which starts at 0; events of one time happen in the
+    order in which their streams were applied.
 
     Args:
         coder: Beam's; elements are not encoded.
-        events: Events to begin with.
-        output_tags: The outputs; those of events and of the methods below are added.
-        endpoint: Beam's address of a service that gives events; there is none here.
-
-    Raises:
-        AssertionError: If an event has a tag that is not in `output_tags`, or the coder is None.
-        ValueError: If an endpoint is given.
+        events: The first events.
+        output_tags: The outputs; tags of events and of the methods below are added.
+        endpoint: Beam's address of a service that gives events, which is not supported.
 
     >>> stream = TestStream().add_elements(["a"]).advance_watermark_to(10).advance_watermark_to_infinity()
     >>> stream.to_primitive().source.describe()
     'RecordedStream(3 events)'
     """
 
-    __test__ = False  # The name begins with Test, and pytest would take the class for tests.
+    __test__ = False  # Otherwise pytest would collect the class because of its name.
 
     def __init__(
         self,
@@ -71,7 +67,7 @@ class TestStream(PTransform[Any, Any]):
         super().__init__()
         _demand(coder is not None, "a TestStream's coder is None", "leave it out")
         if endpoint:
-            raise ValueError(three_parts("a TestStream takes no endpoint", hint="pass the events"))
+            raise ValueError(three_parts("a TestStream does not support an endpoint", hint="pass the events"))
         self.coder = coder
         self.watermarks: dict[str | None, Timestamp] = {None: MIN_TIMESTAMP}
         self._percentiles: dict[tuple[str | None, float], Timestamp] = {}
@@ -85,7 +81,6 @@ class TestStream(PTransform[Any, Any]):
         )
 
     def expand(self, pbegin: Any) -> Any:
-        """One PCollection, or a dictionary of several by tag."""
         _demand(
             isinstance(pbegin, PBegin), "a TestStream is applied to a PCollection", "apply it to the pipeline"
         )
@@ -95,7 +90,6 @@ class TestStream(PTransform[Any, Any]):
         return outputs[None] if outputs.keys() == {None} else outputs
 
     def to_primitive(self) -> graph.Read:
-        """The events as the compiler sees them."""
         return graph.Read(RecordedStream(tuple(self._events), self._tags()))
 
     def _tags(self) -> tuple[str | None, ...]:
@@ -104,15 +98,12 @@ class TestStream(PTransform[Any, Any]):
     def add_elements(
         self, elements: Iterable[Any], tag: str | None = None, event_timestamp: Any = None
     ) -> TestStream:
-        """Elements arrive.
+        """Adds elements to an output.
 
         Args:
-            elements: `TimestampedValue` and `WindowedValue` keep their time (the windows are dropped).
-            tag: The output they arrive at.
+            elements: `TimestampedValue` and `WindowedValue` keep their time (but not their windows).
+            tag: The output.
             event_timestamp: The time of other elements; by default the output's watermark.
-
-        Raises:
-            AssertionError: If a time is not before ``MAX_TIMESTAMP``.
         """
         time = self.watermarks.setdefault(tag, MIN_TIMESTAMP) if event_timestamp is None else event_timestamp
         values = []
@@ -127,16 +118,16 @@ class TestStream(PTransform[Any, Any]):
     def advance_watermark_to(
         self, new_watermark: Any, tag: str | None = None, percentiles: Mapping[float, Any] | None = None
     ) -> TestStream:
-        """The watermark advances.
+        """Advances the watermark of an output.
 
         Args:
-            new_watermark: Where to: a Timestamp, or seconds since 1970.
-            tag: The output it is of.
-            percentiles: Where the watermarks of percentiles are by then (penstock's own), for
-                ``AfterWatermarkPercentile``; those that are left out stay, or go with the watermark itself.
+            new_watermark: A Timestamp, or seconds since 1970.
+            tag: The output.
+            percentiles: The watermarks of percentiles at that time (penstock's own), for ``AfterWatermarkPercentile``;
+                missing ones stay, or advance with the watermark itself.
 
         Raises:
-            AssertionError: If it goes back, or one of a percentile does; or if none of them is later than before.
+            AssertionError: If a watermark goes back, or none advances.
             ValueError: If a percentile is not between 0 and 1, or its watermark is behind the watermark itself.
 
         >>> stream = TestStream().advance_watermark_to(5, percentiles={0.5: 20, 0.9: 8})
@@ -145,41 +136,27 @@ class TestStream(PTransform[Any, Any]):
         return self._add(WatermarkEvent(new_watermark, tag, tuple((percentiles or {}).items())))
 
     def advance_watermark_to_infinity(self, tag: str | None = None) -> TestStream:
-        """The watermark advances to the end of time: the output is complete."""
+        """Advances the watermark to the end of time: the output is complete."""
         return self.advance_watermark_to(MAX_TIMESTAMP, tag)
 
     def advance_processing_time(self, advance_by: Any) -> TestStream:
-        """Processing time passes.
-
-        Args:
-            advance_by: How much: a Duration, or seconds.
-
-        Raises:
-            AssertionError: If it is not more than 0.
-        """
+        """Advances processing time by a Duration or a number of seconds, more than 0."""
         return self._add(ProcessingTimeEvent(advance_by))
 
     def send_signal(self, name: str) -> TestStream:
-        """A named signal arrives from outside (penstock's own).
+        """Sends a signal for ``AfterSignal`` from outside (penstock's own).
 
-        It reaches all groupings of the pipeline, as a run's ``signal(name)`` does, not only those below this stream.
-        A stream that nothing reads is left out of a run, with its signals.
-
-        Args:
-            name: Its name, for ``AfterSignal``.
-
-        Raises:
-            TypeError: If it is not a string.
-            ValueError: If it is empty.
+        It reaches all groupings of the pipeline, not only the ones after this stream, like a run's ``signal(name)``.
+        A stream without readers is not part of a run, and so its signals are not either.
 
         >>> stream = TestStream().add_elements([("ann", 1)]).send_signal("flush")
         """
         return self._add(SignalEvent(name))
 
     def end_micro_batch(self) -> TestStream:
-        """A micro-batch ends (penstock's own).
+        """Ends a micro-batch (penstock's own).
 
-        In the mode ``micro_batch``, what has changed in it fires. In the mode ``streaming``, no cut changes anything.
+        In the mode ``micro_batch``, everything that has changed fires. The mode ``streaming`` ignores it.
         """
         return self._add(MicroBatchEvent())
 
@@ -187,14 +164,13 @@ class TestStream(PTransform[Any, Any]):
         match event:
             case ElementEvent(values, tag):
                 in_time = all(value.timestamp < MAX_TIMESTAMP for value in values)
-                _demand(in_time, "an element's timestamp is MAX_TIMESTAMP or later", "give it an earlier one")
+                _demand(in_time, "an element's timestamp is MAX_TIMESTAMP or later", "pass an earlier one")
                 self.output_tags.add(tag)
             case WatermarkEvent():
                 self._advance(event)
             case ProcessingTimeEvent(advance_by):
-                _demand(
-                    advance_by > Duration(0), f"processing time goes on by {advance_by}", "use more than 0"
-                )
+                what = f"processing time advances by {advance_by}"
+                _demand(advance_by > Duration(0), what, "pass more than 0")
         self._events.append(event)
         return self
 
@@ -205,12 +181,12 @@ class TestStream(PTransform[Any, Any]):
         for share, time in event.percentiles:
             last = self._percentiles.get((tag, share), MIN_TIMESTAMP)
             what = f"the watermark of the percentile {share} goes from {last} to {time}"
-            _demand(time >= last, what, "let it advance, or leave it out")
+            _demand(time >= last, what, "advance it, or leave it out")
             is_ahead = is_ahead or time > max(last, before)
         _demand(
             new_watermark > before or (new_watermark == before and is_ahead),
             f"the watermark goes from {before} to {new_watermark}",
-            "let it advance strictly",
+            "advance it strictly",
         )
         self.watermarks[tag] = new_watermark
         self._percentiles.update({(tag, share): time for share, time in event.percentiles})
@@ -219,7 +195,7 @@ class TestStream(PTransform[Any, Any]):
 
 @dataclass(frozen=True)
 class TimingInfo:
-    """Processing time and watermark at one moment (Beam's ``TimingInfo``); numbers are seconds since 1970.
+    """Processing time and watermark at an instant (Beam's ``TimingInfo``); numbers are seconds since 1970.
 
     >>> TimingInfo(1, 2).watermark
     Timestamp(2)

@@ -1,4 +1,4 @@
-"""Helpers of tests: temporary files, hashes, repeatable numbers (Beam's ``apache_beam.testing.test_utils``)."""
+"""Test helpers: temporary files, hashes, repeatable numbers (Beam's ``apache_beam.testing.test_utils``)."""
 
 from __future__ import annotations
 
@@ -22,7 +22,7 @@ DEFAULT_HASHING_ALG = "sha1"
 
 
 class TempDir:
-    """A folder that is there for the length of a ``with`` block (Beam's name).
+    """A folder that exists during a ``with`` block (Beam's name).
 
     >>> with TempDir() as folder:
     ...     read_files_from_pattern(folder.create_temp_file(".txt", [b"one"]))
@@ -45,23 +45,14 @@ class TempDir:
         return self._path
 
     def create_temp_file(self, suffix: str = "", lines: Iterable[bytes] | None = None) -> str:
-        """A new file in the folder.
-
-        Args:
-            suffix: The end of its name.
-            lines: What is in it, with the ends of the lines.
-        """
+        """Makes a file in the folder with lines, including their ends, and gives its path."""
         with tempfile.NamedTemporaryFile(delete=False, dir=self._path, suffix=suffix) as file:
             file.writelines(lines or ())
         return file.name
 
 
 def compute_hash(content: Iterable[Any], hashing_alg: str = DEFAULT_HASHING_ALG) -> str:
-    """A hash of the texts of some objects, whatever their order (Beam's name).
-
-    Args:
-        content: The objects; bytes are taken as they are.
-        hashing_alg: A name that `hashlib.new` knows.
+    """A hash of the texts, or bytes, of some objects in any order, by a name for `hashlib.new` (Beam's name).
 
     >>> compute_hash([2, "a"]) == compute_hash(["a", b"2"])
     True
@@ -71,31 +62,25 @@ def compute_hash(content: Iterable[Any], hashing_alg: str = DEFAULT_HASHING_ALG)
 
 
 def delete_files(file_paths: list[str]) -> None:
-    """Deletes files, folders and what matches patterns (Beam's name).
-
-    Raises:
-        RuntimeError: If the list is empty.
-    """
+    """Deletes files, folders and everything that matches patterns (Beam's name)."""
     if not file_paths:
         raise RuntimeError(
-            three_parts(f"Clean up failed. Invalid file path: {file_paths}", hint="name files")
+            three_parts(f"Clean up failed. Invalid file path: {file_paths}", hint="pass paths of files")
         )
     FileSystems.delete(file_paths)
 
 
 def create_file(path: str, contents: str) -> str:
-    """Writes a text to a new file and gives the path (Beam's name)."""
+    """Writes a text to a new file and returns the path (Beam's name)."""
     with FileSystems.create(path) as file:
         file.write(contents.encode())
     return path
 
 
 def patch_retry(testcase: Any, module: Any) -> None:
-    """Has the retries of a module neither wait nor log until a test ends (Beam's name).
+    """Lets the retries of a module neither wait nor log until a `unittest.TestCase` ends (Beam's name).
 
-    Args:
-        testcase: The `unittest.TestCase`.
-        module: A module that decorates functions with `penstock.utils.retry`; it is loaded again, now and at the end.
+    The module decorates functions with `penstock.utils.retry`; it is loaded again, now and at the end.
     """
     original = retry.with_exponential_backoff
 
@@ -116,7 +101,7 @@ class _NoClock:
 
 
 def read_files_from_pattern(file_pattern: str) -> str:
-    """The texts of all files that match a pattern, each without white space around it (Beam's name)."""
+    """The texts of all files that match a pattern, without white space around them (Beam's name)."""
     texts = []
     for metadata in FileSystems.match([file_pattern])[0].metadata_list:
         with FileSystems.open(metadata.path) as file:
@@ -125,7 +110,7 @@ def read_files_from_pattern(file_pattern: str) -> str:
 
 
 class LCGenerator:
-    """A linear congruential generator, with the numbers of Java's by default (Beam's name).
+    """A linear congruential generator, by default with Java's numbers (Beam's name).
 
     Args:
         a: The factor.
@@ -146,7 +131,7 @@ class LCGenerator:
         self.seed(0)
 
     def seed(self, seed: int) -> None:
-        """Sets the state to what follows `seed`."""
+        """Sets the state to the one after `seed`."""
         self._seed = (seed * self._a + self._c) & self._mask
 
     def seed_jdk(self, seed: int) -> None:
@@ -164,7 +149,7 @@ class LCGenerator:
         return (self._seed >> (self._bits - 32)) & 0xFFFFFFFF
 
     def randbytes(self, length: int) -> bytes:
-        """The given number of bytes."""
+        """Several bytes."""
         count = (length + 3) // 4
         return struct.pack(f"<{count}I", *(self.next_uint() for _ in range(count)))[:length]
 

@@ -47,7 +47,7 @@ __all__ = [
 ]
 
 
-# An error's text shows so many elements of each list, and so many characters of each element.
+# The numbers of elements of each list, and of characters of each element, in an error's text.
 _SHOWN_ELEMENTS = 20
 _SHOWN_CHARACTERS = 500
 
@@ -55,7 +55,7 @@ Matcher = Callable[[list[Any]], None]
 
 
 class BeamAssertException(Exception):
-    """A PCollection is not what a test says (Beam's name)."""
+    """A PCollection does not match what a test expects (Beam's name)."""
 
 
 class TestWindowedValue(NamedTuple):
@@ -67,7 +67,7 @@ class TestWindowedValue(NamedTuple):
     pane_info: PaneInfo = PANE_INFO_UNKNOWN
 
 
-# The name begins with Test, and pytest would take the class for tests.
+# Otherwise pytest would collect the class because of its name.
 TestWindowedValue.__test__ = False  # type: ignore[attr-defined]
 
 
@@ -91,15 +91,13 @@ class _EqualTo:
 def equal_to(expected: Iterable[Any], equals_fn: Callable[[Any, Any], Any] | None = None) -> Matcher:
     """Matches these elements in any order, each as often as it is given (Beam's ``equal_to``).
 
-    Elements need be neither hashable nor sortable. The order inside of an element does count.
+    Elements need not be hashable or sortable. The order inside an element counts. A mismatch raises a
+    `BeamAssertException` with the missing and the unexpected elements.
 
     Args:
         expected: The elements.
-        equals_fn: Called with an expected and an actual element; by default `row_namedtuple_equals_fn`. Each
-            actual element takes the first expected one that it equals.
-
-    Returns:
-        A matcher; it raises `BeamAssertException` with what is missing and what is unexpected.
+        equals_fn: Called with an expected and an actual element; by default `row_namedtuple_equals_fn`. Each actual
+            element takes the first expected one that it equals.
 
     >>> equal_to([1, 2])([2, 3])
     Traceback (most recent call last):
@@ -114,7 +112,7 @@ def _same_when_sorted(expected: list[Any], actual: list[Any]) -> bool:
     try:
         return sorted(expected) == sorted(actual)
     except (TypeError, ValueError):
-        # Not sortable, or, as arrays, without a plain answer to `==`.
+        # Not sortable, or, like arrays, without a truth value of `==`.
         return False
 
 
@@ -137,7 +135,7 @@ def _difference(
 
 
 def _without_common(expected: list[Any], actual: list[Any]) -> tuple[list[Any], list[Any]]:
-    # What is hashable goes first, so that comparing each with each is left for what is not.
+    # Removes equal hashable elements first, so that only the rest is compared each with each.
     try:
         wanted, found = collections.Counter(expected), collections.Counter(actual)
     except TypeError:
@@ -148,12 +146,9 @@ def _without_common(expected: list[Any], actual: list[Any]) -> tuple[list[Any], 
 def row_namedtuple_equals_fn(
     expected: Any, actual: Any, fallback_equals_fn: Callable[[Any, Any], Any] | None = None
 ) -> bool:
-    """Whether two elements are equal; a `Row` may equal a named tuple of its fields (Beam's name).
+    """Whether two elements are equal; a `Row` may equal a named tuple with its fields (Beam's name).
 
-    Args:
-        expected: An element.
-        actual: Another.
-        fallback_equals_fn: Compares what is neither; by default ``==``.
+    By default ``==`` compares other elements.
 
     >>> from penstock.pvalue import Row
     >>> Point = collections.namedtuple("Point", "x y")
@@ -173,12 +168,7 @@ def _is_record(element: Any) -> bool:
 
 
 def equal_to_approx(expected: Iterable[Any], rel_tol: float = 1e-09, abs_tol: float = 0.0) -> Matcher:
-    """As `equal_to`, with numbers compared by ``math.isclose``, in lists and tuples too (Beam's name).
-
-    Args:
-        expected: The elements.
-        rel_tol: By how much numbers may differ, as a part of the greater one.
-        abs_tol: By how much they may differ in any case.
+    """Like `equal_to`, but ``math.isclose`` compares numbers, also in lists and tuples (Beam's name).
 
     >>> equal_to_approx([1.0, ("a", 2.0)])([("a", 2.0000000001), 1])
     """
@@ -204,7 +194,7 @@ class _Approximately:
 
 @dataclass(frozen=True, eq=False)
 class EqualToPerWindow:
-    """What `equal_to_per_window` gives."""
+    """The matcher of `equal_to_per_window`."""
 
     expected: Mapping[Any, list[Any]]
 
@@ -215,7 +205,7 @@ class EqualToPerWindow:
             if not isinstance(element, TestWindowedValue):
                 raise BeamAssertException(
                     f"Failed assert: an element of type {type(element).__name__} is not a TestWindowedValue; "
-                    "is reify_windows=True missing?"
+                    "pass reify_windows=True"
                 )
             window = element.windows[0]
             if window not in waiting:
@@ -260,8 +250,7 @@ def _matches(expected: Any, actual: Any) -> bool:
 def matches_all(expected: Iterable[Any]) -> Matcher:
     """Matches elements one to one, in any order, with values or hamcrest's matchers (Beam's name).
 
-    Args:
-        expected: Values, or objects with a method ``matches(element)``.
+    A matcher has a method ``matches(element)``.
 
     >>> matches_all([1, "a"])(["a", 1])
     """
@@ -269,7 +258,7 @@ def matches_all(expected: Iterable[Any]) -> Matcher:
 
 
 def contains_in_any_order(iterable: Iterable[Any]) -> Any:
-    """Something that equals any iterable of these elements, whatever their order (Beam's name).
+    """An object that equals any iterable of these elements, in any order (Beam's name).
 
     >>> ("k", contains_in_any_order([1, 2])) == ("k", [2, 1])
     True
@@ -301,10 +290,7 @@ def _check_empty(actual: Iterable[Any]) -> None:
 
 
 def is_empty() -> Matcher:
-    """Matches no elements (Beam's name).
-
-    >>> is_empty()([])
-    """
+    """Matches no elements (Beam's name)."""
     return _check_empty
 
 
@@ -314,10 +300,7 @@ def _check_not_empty(actual: Iterable[Any]) -> None:
 
 
 def is_not_empty() -> Matcher:
-    """Matches one element or more (Beam's name).
-
-    >>> is_not_empty()([1])
-    """
+    """Matches one element or more (Beam's name)."""
     return _check_not_empty
 
 
@@ -345,23 +328,21 @@ def assert_that(
     reify_windows: bool = False,
     use_global_window: bool = True,
 ) -> Any:
-    """Makes the pipeline fail unless a PCollection's elements fit (Beam's ``assert_that``).
+    """Makes the pipeline fail unless a PCollection's elements match (Beam's ``assert_that``).
 
-    All elements are brought together in one place: this is for tests. The check is done for an empty
-    PCollection too.
+    One worker gathers all elements: this is for tests. The check also runs for an empty PCollection.
 
     Args:
         actual: The PCollection.
-        matcher: Called with the list of elements; raises if they do not fit. See `equal_to` and the others
-            here.
-        label: The step's label; a number is added if it is used already.
+        matcher: Called with the list of elements; raises if they do not match. See `equal_to` and the others here.
+        label: The step's label, with a number if it is already used.
         reify_windows: Gives the matcher a `TestWindowedValue` for each element.
-        use_global_window: False calls the matcher for each window, with the pair of its elements and the
-            window; and once with no elements and the global window.
+        use_global_window: False calls the matcher for each window, with the pair of its elements and the window; and
+            once with no elements and the global window.
 
     Raises:
         AssertionError: If `actual` is not a PCollection.
-        RuntimeError: If its pipeline has run already.
+        RuntimeError: If its pipeline has already run.
     """
     if not isinstance(actual, pvalue.PCollection):
         raise AssertionError(
@@ -391,14 +372,7 @@ def _free_label(pipeline: Any, label: str) -> str:
 
 
 class AssertThat(PTransform[Any, Any]):
-    """As `assert_that`, to apply with ``|`` (Beam's ``AssertThat``).
-
-    Args:
-        matcher: As of `assert_that`, and so are the others.
-        label: The step's label.
-        reify_windows: Gives the matcher a `TestWindowedValue` for each element.
-        use_global_window: False calls the matcher for each window.
-    """
+    """Like `assert_that`, to apply with ``|`` (Beam's ``AssertThat``)."""
 
     def __init__(
         self,
@@ -414,7 +388,7 @@ class AssertThat(PTransform[Any, Any]):
         self._use_global_window = use_global_window or per_window
 
     def expand(self, pcoll: Any) -> Any:
-        """Groups all elements under one key, together with a pair that is always there."""
+        """Groups all elements under one key, together with a pair that always exists."""
         label = pcoll.pipeline._current_transform().full_label
         match = _Match(self._matcher, at_step(label, caller()))
         to_key = ParDo(_ReifyToKey()) if self._reify_windows else Map(_to_key)
@@ -424,7 +398,7 @@ class AssertThat(PTransform[Any, Any]):
         nothing = pcoll.pipeline | "Always" >> Create([(None, ())]).with_output_types(_Keyed)
         together = (nothing | "WindowAlways" >> _up_to_the_end(), keyed | "Window" >> _up_to_the_end())
         collected = together | "Together" >> Flatten()
-        # A test's stream ends, and the check waits for that; grouping an endless one would be refused.
+        # The check waits for the end of the test's stream; grouping an unbounded one would be refused.
         collected.is_bounded = True
         return collected | "Group" >> GroupByKey() | "Match" >> ParDo(_MatchAtTheEnd(match))
 
@@ -437,7 +411,7 @@ class AssertThat(PTransform[Any, Any]):
 
 @dataclass(frozen=True)
 class _Match:
-    """Calls the matcher; an error of its gets the step's label and place."""
+    """Calls the matcher, and adds the step's label and place to its errors."""
 
     matcher: Callable[[Any], Any]
     where: str
@@ -451,13 +425,13 @@ class _Match:
         except BeamAssertException as error:
             raise type(error)(three_parts(str(error), where=self.where)) from None
         except Exception as error:
-            # Its type and text stay as the test's own matcher made them.
+            # The type and text of the test's own error stay unchanged.
             error.add_note(self.where)
             raise
 
 
 def _up_to_the_end() -> WindowInto:
-    """Everything in one pane, the last: a micro-batch gives a pane each time, with all that there has been."""
+    """Everything in the last pane: each micro-batch gives a pane with all elements so far."""
     return WindowInto(
         GlobalWindows(),
         accumulation_mode=AccumulationMode.ACCUMULATING,
@@ -475,7 +449,7 @@ class _MatchAtTheEnd(DoFn):
 
 
 def _to_key(element: Any) -> Any:
-    # The element goes into a tuple of one, since the pair that is always there has an empty tuple.
+    # The element is in a 1-tuple, because the pair that always exists has an empty tuple.
     return None, (element,)
 
 
@@ -502,10 +476,7 @@ def has_at_least_one(
 ) -> None:
     """Makes the pipeline fail unless an element meets a criterion (Beam's name).
 
-    Args:
-        input: The PCollection.
-        criterion: Called with element, timestamp, window and pane.
-        label: The step's label; a number is added if it is used already.
+    The criterion gets the element, timestamp, window and pane. The label gets a number if it is already used.
     """
     met = input | _free_label(input.pipeline, label) >> ParDo(_Meets(criterion))
     assert_that(met, _check_met)
@@ -532,15 +503,9 @@ def _check_met(met: list[Any]) -> None:
 
 
 def open_shards(glob_pattern: str, mode: str = "rt", encoding: str | None = "utf-8") -> IO[Any]:
-    """All files that match a pattern, one after the other, as one open file (Beam's name).
+    """All files that match a pattern, one after the other by name, as one open file to close (Beam's name).
 
-    Args:
-        glob_pattern: The pattern, as of ``glob``; files come in the order of their names.
-        mode: As of ``open``.
-        encoding: Of text.
-
-    Returns:
-        A file; the caller closes it.
+    `mode` and `encoding` are the arguments of ``open``.
     """
     with tempfile.NamedTemporaryFile(delete=False) as together:
         for name in sorted(glob.glob(glob_pattern)):
@@ -561,4 +526,4 @@ def _sorted_lists(element: Any) -> Any:
 
 
 SortLists = Map(_sorted_lists)
-"""Sorts the lists in each element, for tests to compare (Beam's name); a transform, to apply with ``|``."""
+"""A transform that sorts the lists in each element, so that tests can compare them (Beam's name)."""

@@ -1,4 +1,4 @@
-"""Windows of days, weeks, months and years, as the calendars of a time zone show them."""
+"""Windows of days, weeks, months and years in the calendar of a time zone."""
 
 from __future__ import annotations
 
@@ -21,11 +21,11 @@ _EPOCH_ORDINAL = _EPOCH.toordinal()
 
 
 class CalendarCycle(ABC):
-    """Divides the calendar into cycles, numbered; cycle 0 is the first that starts after 1969."""
+    """Divides the calendar into numbered cycles; cycle 0 is the first that starts after 1969."""
 
     @abstractmethod
     def number_at(self, day: datetime.date) -> int:
-        """The number of the cycle that a day is in."""
+        """The number of the cycle that contains a day."""
 
     @abstractmethod
     def number_from(self, day: datetime.date) -> int:
@@ -33,25 +33,16 @@ class CalendarCycle(ABC):
 
     @abstractmethod
     def first_day(self, number: int) -> datetime.date:
-        """The first day of a cycle.
-
-        Raises:
-            ValueError: It is not in the years 1 to 9999.
-            OverflowError: The same.
-        """
+        """The first day of a cycle; a ValueError or OverflowError outside the years 1 to 9999."""
 
     @abstractmethod
     def times(self, count: int, starting: datetime.date) -> Self:
-        """Cycles of `count` of these each; one of them starts with the first of these on or after a day."""
+        """Cycles of `count` of these; one of them starts with the first of these on or after a day."""
 
 
 @dataclass(frozen=True)
 class DayCycle(CalendarCycle):
-    """Cycles of so many days each.
-
-    Attributes:
-        days: How many.
-        offset_days: How many days after the first of January 1970 cycle 0 starts; fewer than `days`.
+    """Cycles of some days; cycle 0 starts `offset_days`, fewer than `days`, after the first of January 1970.
 
     >>> weeks = DayCycle(7, offset_days=4)
     >>> weeks.number_at(datetime.date(1970, 1, 4)), weeks.first_day(-1).isoformat()
@@ -76,12 +67,9 @@ class DayCycle(CalendarCycle):
 
 @dataclass(frozen=True)
 class MonthCycle(CalendarCycle):
-    """Cycles of so many months each, which all start on the same day of the month.
+    """Cycles of some months; cycle 0 starts `offset_months`, fewer than `months`, after January 1970.
 
-    Attributes:
-        months: How many.
-        offset_months: How many months after January 1970 cycle 0 starts; fewer than `months`.
-        day: The day of the month: one that all months in which a cycle starts have.
+    All cycles start on the same `day` of the month, which every month in which one starts must have.
 
     >>> years = MonthCycle(12, offset_months=3, day=6)
     >>> years.number_at(datetime.date(1971, 4, 5)), years.first_day(1).isoformat()
@@ -124,16 +112,12 @@ _YEARS_MAX = 1000
 class CalendarWindows(ByTimestamp, NonMergingWindowFn):
     """Windows of calendar time (a name of Beam's Java SDK), made by `days`, `weeks`, `months` and `years`.
 
-    A window begins when its first day does, in a time zone of the IANA database, and ends where the next one begins:
-    a day on which clocks are set forward has 23 hours. Where a zone skips midnight, the day begins at its first
-    moment; where midnight comes twice, at the first.
+    A window begins with its first day in a time zone of the IANA database, and ends where the next one begins: a day
+    on which clocks are set forward has 23 hours. If a zone skips midnight, the day begins with its first instant; if
+    midnight comes twice, with the first one.
 
-    A window lies in the years 1 to 9999. Putting an element that is in no such window into one is refused with a
-    ValueError; mostly nobody gave it a timestamp, and so it is at `MIN_TIMESTAMP`.
-
-    Args:
-        cycle: On which days windows start.
-        time_zone: The name of the zone.
+    Windows lie in the years 1 to 9999. An element without such a window raises a ValueError. Mostly it has no
+    timestamp, and so is at `MIN_TIMESTAMP`.
 
     >>> from penstock.transforms.window import WindowFn
     >>> noon = Timestamp.from_rfc3339("2024-03-31T12:00:00Z")
@@ -157,16 +141,12 @@ class CalendarWindows(ByTimestamp, NonMergingWindowFn):
     def days(
         cls, number: int = 1, *, starting: datetime.date = _EPOCH, time_zone: str = "UTC"
     ) -> CalendarWindows:
-        """Windows of so many days.
+        """Windows of several days.
 
         Args:
-            number: How many.
+            number: The number of days.
             starting: The first day of one of the windows.
-            time_zone: In which zone days begin, such as "Europe/Berlin".
-
-        Raises:
-            TypeError: An argument is of another type.
-            ValueError: The number is not positive or too large, or there is no such zone.
+            time_zone: The zone of the days, such as "Europe/Berlin".
 
         >>> CalendarWindows.days(time_zone="Asia/Tokyo").assign_micros(0)
         ([-32400.0, 54000.0),)
@@ -183,17 +163,13 @@ class CalendarWindows(ByTimestamp, NonMergingWindowFn):
         starting: datetime.date = _EPOCH,
         time_zone: str = "UTC",
     ) -> CalendarWindows:
-        """Windows of so many weeks.
+        """Windows of several weeks.
 
         Args:
-            number: How many.
-            first_day: On which day a week begins: its name, or its number from 0 for Monday to 6 for Sunday.
+            number: The number of weeks.
+            first_day: The first day of a week: its name, or its number from 0 for Monday to 6 for Sunday.
             starting: One of the windows starts with the first such day on or after this one.
-            time_zone: In which zone days begin.
-
-        Raises:
-            TypeError: An argument is of another type.
-            ValueError: The number is not positive or too large, or there is no such day or zone.
+            time_zone: The zone of the days.
 
         >>> CalendarWindows.weeks(first_day="sunday").assign_micros(0)
         ([-345600.0, 259200.0),)
@@ -211,17 +187,13 @@ class CalendarWindows(ByTimestamp, NonMergingWindowFn):
         starting: datetime.date = _EPOCH,
         time_zone: str = "UTC",
     ) -> CalendarWindows:
-        """Windows of so many months.
+        """Windows of several months.
 
         Args:
-            number: How many.
+            number: The number of months.
             first_day_of_month: The day of the month on which windows start, from 1 to 28.
             starting: One of the windows starts with the first such day on or after this one.
-            time_zone: In which zone days begin.
-
-        Raises:
-            TypeError: An argument is of another type.
-            ValueError: A number is not positive or too large, or there is no such zone.
+            time_zone: The zone of the days.
 
         >>> CalendarWindows.months(3).assign_micros(0)
         ([0.0, 7776000.0),)
@@ -241,18 +213,14 @@ class CalendarWindows(ByTimestamp, NonMergingWindowFn):
         starting: datetime.date = _EPOCH,
         time_zone: str = "UTC",
     ) -> CalendarWindows:
-        """Windows of so many years.
+        """Windows of several years.
 
         Args:
-            number: How many.
+            number: The number of years.
             month: The month in which windows start, from 1 to 12.
             day: The day of that month; not the 29th of February.
             starting: One of the windows starts with the first such day on or after this one.
-            time_zone: In which zone days begin.
-
-        Raises:
-            TypeError: An argument is of another type.
-            ValueError: The number is not positive or too large, or there is no such day or zone.
+            time_zone: The zone of the days.
 
         >>> CalendarWindows.years(month=4, day=6, time_zone="Europe/London")
         CalendarWindows.years(1, month=4, day=6, time_zone='Europe/London')
@@ -263,12 +231,11 @@ class CalendarWindows(ByTimestamp, NonMergingWindowFn):
             datetime.date(_EPOCH.year, first_month, first_day)
         except ValueError:
             what = f"windows cannot start with month={month} and day={day} in every year"
-            raise ValueError(three_parts(what, where=here(), hint="give a day of each year")) from None
+            raise ValueError(three_parts(what, where=here(), hint="pass a day that every year has")) from None
         year = MonthCycle(12, first_month - 1, first_day)
         return cls(year.times(count, _date(starting)), time_zone)
 
     def assign_micros(self, timestamp_micros: int) -> tuple[IntervalWindow, ...]:
-        """The one window around a timestamp in microseconds (penstock's own)."""
         for window in _windows_on(self.cycle, self.time_zone, timestamp_micros // _DAY_MICROS):
             if timestamp_micros < window[0].end_micros:
                 return window
@@ -293,21 +260,16 @@ class CalendarWindows(ByTimestamp, NonMergingWindowFn):
 
 @lru_cache(maxsize=40_000)
 def _windows_on(cycle: CalendarCycle, time_zone: str, utc_day: int) -> tuple[tuple[IntervalWindow], ...]:
-    """The windows that hold the moments of a day of UTC, in order of time, each as a tuple of its own.
+    """The windows that contain times of a day of UTC, numbered from the epoch; in order, each as a tuple.
 
-    This is what makes assigning fast: most elements are on a day that was asked about before.
-
-    Args:
-        cycle: On which days windows start.
-        time_zone: In which zone.
-        utc_day: The day's number, counted from the epoch.
+    The cache makes assigning fast: most elements are on a day that another element was on.
     """
     zone = time_zone_named(time_zone)
     first_second = utc_day * _DAY_SECONDS
     found = []
     try:
-        # Clocks that are set back over midnight show the day before once more, and its window may be over by then;
-        # a zone that skips days leaves windows empty. So there may be windows too many, which hold no such moment.
+        # Clocks that are set back over midnight show the day before again, whose window may be over by then; a zone
+        # that skips days leaves windows empty. So some of the windows may contain no time of this day.
         number = cycle.number_at(local_date(first_second, zone))
         start = start_of_day(cycle.first_day(number), zone)
         while start < first_second + _DAY_SECONDS:
@@ -321,7 +283,7 @@ def _windows_on(cycle: CalendarCycle, time_zone: str, utc_day: int) -> tuple[tup
 
 
 def _checked(noun: str, number: int, most: int) -> int:
-    hint = f"give an int from 1 to {most}"
+    hint = f"pass an int from 1 to {most}"
     try:
         count = index(number)
     except TypeError:
@@ -340,7 +302,7 @@ def _weekday(first_day: int | str) -> int:
         case int() if 0 <= first_day < len(_WEEKDAYS):
             return first_day
     what = f"the first_day parameter is not a day of the week: {first_day!r}"
-    hint = "give its name, such as 'sunday', or its number from 0 for Monday to 6 for Sunday"
+    hint = "pass its name, such as 'sunday', or its number from 0 for Monday to 6 for Sunday"
     raise ValueError(three_parts(what, where=here(), hint=hint))
 
 
@@ -348,4 +310,4 @@ def _date(starting: datetime.date) -> datetime.date:
     if isinstance(starting, datetime.date) and not isinstance(starting, datetime.datetime):
         return starting
     what = f"the starting parameter must be a date without a time, but is {starting!r}"
-    raise TypeError(three_parts(what, where=here(), hint="give a day, such as datetime.date(1970, 1, 1)"))
+    raise TypeError(three_parts(what, where=here(), hint="pass a day, such as datetime.date(1970, 1, 1)"))

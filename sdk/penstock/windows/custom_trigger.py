@@ -1,4 +1,4 @@
-"""Triggers of the user's own: a base class, and what its methods see."""
+"""The base class of custom triggers, and what its methods see."""
 
 from __future__ import annotations
 
@@ -15,13 +15,7 @@ from penstock.windows.triggers import FINISHED, AfterCount, FiresOnce, Repeatedl
 
 
 class TriggerElement(NamedTuple):
-    """An element, as `CustomTrigger.on_element` sees it.
-
-    Attributes:
-        value: Its value; in a collection of pairs, the second part.
-        timestamp: Its event time.
-        kind: Whether it adds its value, or takes it back.
-    """
+    """An element, as `CustomTrigger.on_element` sees it; in a collection of pairs, `value` is the second part."""
 
     value: Any
     timestamp: Timestamp
@@ -29,15 +23,10 @@ class TriggerElement(NamedTuple):
 
 
 class TriggerTimer(NamedTuple):
-    """A timer that has come due, as `CustomTrigger.on_timer` sees it.
-
-    Attributes:
-        timestamp: The moment it was set to.
-        time_domain: The clock it was set by, a constant of `penstock.transforms.timeutil.TimeDomain`.
-    """
+    """A timer that is due, as `CustomTrigger.on_timer` sees it."""
 
     timestamp: Timestamp
-    time_domain: str
+    time_domain: str  # The clock that it follows, a constant of `penstock.transforms.timeutil.TimeDomain`.
 
 
 class TriggerContext(ABC):
@@ -75,26 +64,20 @@ class TriggerContext(ABC):
 
     @abstractmethod
     def set_timer(self, timestamp: TimestampTypes, time_domain: str = TimeDomain.REAL_TIME) -> None:
-        """Asks for a call of `CustomTrigger.on_timer`.
+        """Requests a call of `CustomTrigger.on_timer` at a time.
 
-        Args:
-            timestamp: When.
-            time_domain: By which clock: ``TimeDomain.REAL_TIME`` or ``TimeDomain.WATERMARK``. Each has one timer; a
-                new one replaces it.
+        Each clock, ``TimeDomain.REAL_TIME`` and ``TimeDomain.WATERMARK``, has one timer; a new one replaces it.
         """
 
 
 class CustomTrigger(FiresOnce):
-    """The base of triggers of your own: subclass it and define `should_fire` (penstock's own).
+    """The base of your own triggers: derive from it and define `should_fire` (penstock's own).
 
-    What the trigger has to remember in a window is its state: a plain value that can be pickled, which each method
-    takes and returns anew, and does not change in place. It fires when `should_fire` says so, which is asked after
-    each element, timer and merge, and when the watermark passes the end of the window. Then it is finished, unless
-    `on_fire` says with which state it goes on. Arguments of the constructor are part of the description: a frozen
-    dataclass suits them.
-
-    Raises:
-        TypeError: The class does not define `should_fire`.
+    What the trigger remembers in a window is its state: a plain value that can be pickled. Each method takes the
+    state and returns the next one, and does not change it in place. `should_fire` is called after each element, timer
+    and merge, and when the watermark passes the end of the window. A trigger that has fired is finished, unless
+    `on_fire` returns another state. Arguments of the constructor are part of the description: a frozen dataclass
+    suits them.
 
     >>> class WhenOdd(CustomTrigger):
     ...     def should_fire(self, state, context):
@@ -104,29 +87,24 @@ class CustomTrigger(FiresOnce):
     """
 
     def __new__(cls, *args: Any, **kwargs: Any) -> Self:
-        """An instance of a subclass that is complete."""
+        """Refuses a subclass without `should_fire`."""
         if getattr(cls.should_fire, "__isabstractmethod__", False):
-            what = f"the trigger {cls.__name__} does not say when it fires"
+            what = f"the trigger {cls.__name__} does not define should_fire"
             raise TypeError(three_parts(what, where=here(), hint="define should_fire(self, state, context)"))
         return super().__new__(cls)
 
     def start(self) -> Any:
-        """The state of a window without elements; None, by default."""
+        """The state of a window without elements; by default None."""
         return None
 
     def on_element(self, state: Any, element: TriggerElement, context: TriggerContext) -> Any:
-        """The state after an element; the same, by default."""
+        """The state after an element; by default the same."""
         return state
 
     def on_merge(self, states: list[Any], context: TriggerContext) -> Any:
-        """The state of a window that others have merged into.
+        """The state of a window after others have merged into it, from their unfinished states; at least one.
 
-        Args:
-            states: Those of the others, as far as they have not finished; at least one.
-            context: The new window.
-
-        Raises:
-            NotImplementedError: By default.
+        By default it raises a NotImplementedError.
         """
         raise NotImplementedError(
             three_parts(
@@ -136,7 +114,7 @@ class CustomTrigger(FiresOnce):
         )
 
     def on_timer(self, state: Any, timer: TriggerTimer, context: TriggerContext) -> Any:
-        """The state after a timer has come due; the same, by default."""
+        """The state after a timer was due; by default the same."""
         return state
 
     @abstractmethod
@@ -144,16 +122,16 @@ class CustomTrigger(FiresOnce):
         """Whether a pane fires now."""
 
     def on_fire(self, state: Any, context: TriggerContext) -> Any:
-        """The state after a pane; by default `penstock.windows.triggers.FINISHED`: no further one fires."""
+        """The state after a pane; by default `penstock.windows.triggers.FINISHED`: it does not fire again."""
         return FINISHED
 
     def get_continuation_trigger(self) -> TriggerFn:
-        """At each element: what comes has been judged already; repeatedly, if the class defines `on_fire`."""
+        """At each element, which the trigger has already selected; repeatedly if the class defines `on_fire`."""
         fires_once = type(self).on_fire is CustomTrigger.on_fire
         return AfterCount(1) if fires_once else Repeatedly(AfterCount(1))
 
     def __eq__(self, other: object) -> bool:
-        # Not a dataclass, so that the user's subclass may be one, frozen or not, or none.
+        # This class is not a dataclass: so the user's subclass may be one, frozen or not.
         return type(other) is type(self) and vars(other) == vars(self)
 
     def __hash__(self) -> int:

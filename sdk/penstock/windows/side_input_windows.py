@@ -1,4 +1,4 @@
-"""Which window of a side input an element sees (Beam's ``transforms.sideinputs``)."""
+"""The window of a side input that an element sees (Beam's ``transforms.sideinputs``)."""
 
 from __future__ import annotations
 
@@ -15,16 +15,10 @@ SIDE_INPUT_REGEX = SIDE_INPUT_PREFIX + "([0-9]+)(-.*)?$"
 
 
 def default_window_mapping_fn(target_window_fn: WindowFn) -> Callable[[Any], Any]:
-    """From a window of the main input to the window of the side input that its elements see.
+    """Maps a window of the main input to the window of the side input that its elements see.
 
-    That is the global window, or the last window into which the side input's own function puts the end of the
-    main input's window.
-
-    Args:
-        target_window_fn: The side input's window function.
-
-    Raises:
-        RuntimeError: For windows that merge, and those that depend on the elements' keys or values.
+    The result is the global window, or the last window that the side input's WindowFn assigns to the end of the main
+    input's window. Windows that merge or that depend on an element's key or value raise a RuntimeError.
 
     >>> default_window_mapping_fn(GlobalWindows())(None)
     GlobalWindow
@@ -44,15 +38,13 @@ def default_window_mapping_fn(target_window_fn: WindowFn) -> Callable[[Any], Any
 
 
 def get_sideinput_index(tag: str) -> int:
-    """The number in the name of a side input.
-
-    Raises:
-        RuntimeError: If it is not such a name.
+    """The number in the name of a side input; another name raises a RuntimeError.
 
     >>> get_sideinput_index("python_side_input2-total")
     2
     """
     match = re.match(SIDE_INPUT_REGEX, tag, re.DOTALL)
     if match is None:
-        raise RuntimeError(three_parts(f"Invalid tag {tag!r}", hint=f"it starts with {SIDE_INPUT_PREFIX}"))
+        hint = f"pass a tag that starts with {SIDE_INPUT_PREFIX}"
+        raise RuntimeError(three_parts(f"Invalid tag {tag!r}", hint=hint))
     return int(match[1])

@@ -1,4 +1,4 @@
-"""The clocks that timers run on, and how the timestamp of a group follows from its elements' timestamps."""
+"""The clocks of timers, and how the timestamp of a group follows from its elements' timestamps."""
 
 from __future__ import annotations
 
@@ -15,7 +15,7 @@ if TYPE_CHECKING:
 
 
 class TimeDomain:
-    """The clock of a timer: event time (the watermark) or the machine's (Beam's names).
+    """The clock of a timer: event time (the watermark) or the machine's clock (Beam's names).
 
     >>> TimeDomain.is_event_time(TimeDomain.WATERMARK), TimeDomain.is_event_time("REAL_TIME")
     (True, False)
@@ -27,14 +27,7 @@ class TimeDomain:
 
     @staticmethod
     def from_string(domain: str) -> str:
-        """The domain itself, checked.
-
-        Raises:
-            ValueError: There is no such domain.
-
-        >>> TimeDomain.from_string("WATERMARK")
-        'WATERMARK'
-        """
+        """Returns the domain, or raises a ValueError if it is unknown."""
         if domain not in (TimeDomain.WATERMARK, TimeDomain.REAL_TIME, TimeDomain.DEPENDENT_REAL_TIME):
             hint = "use TimeDomain.WATERMARK or TimeDomain.REAL_TIME"
             raise ValueError(three_parts(f"unknown time domain: {domain!r}", hint=hint))
@@ -42,7 +35,7 @@ class TimeDomain:
 
     @staticmethod
     def is_event_time(domain: str) -> bool:
-        """Whether timers of this domain fire by the watermark; ValueError if there is no such domain."""
+        """Whether timers of this domain fire by the watermark; a ValueError for an unknown domain."""
         return TimeDomain.from_string(domain) == TimeDomain.WATERMARK
 
 
@@ -60,10 +53,10 @@ class TimestampCombinerImpl(ABC):
 
     @abstractmethod
     def combine(self, output_timestamp: Timestamp, other_output_timestamp: Timestamp) -> Timestamp:
-        """The output timestamp of two groups taken together."""
+        """The output timestamp of two groups together."""
 
     def combine_all(self, merging_timestamps: Iterable[Timestamp | None]) -> Timestamp | None:
-        """The output timestamp of several groups taken together; None stands for a group without one."""
+        """The output timestamp of several groups together; None is a group without one."""
         combined: Timestamp | None = None
         for timestamp in merging_timestamps:
             if timestamp is not None:
@@ -78,12 +71,11 @@ class TimestampCombinerImpl(ABC):
 
 
 class DependsOnlyOnWindow(TimestampCombinerImpl):
-    """A combiner whose result is known from the window alone (Beam's name)."""
+    """A combiner whose result follows from the window alone (Beam's name)."""
 
     def merge(
         self, result_window: BoundedWindow, merging_timestamps: Iterable[Timestamp | None]
     ) -> Timestamp | None:
-        """The output timestamp in `result_window`, whatever was merged."""
         return self.assign_output_time(result_window, None)
 
 
@@ -91,7 +83,6 @@ class OutputAtEarliestInputTimestampImpl(TimestampCombinerImpl):
     """The earliest element's timestamp (Beam's name)."""
 
     def assign_output_time(self, window: BoundedWindow, input_timestamp: Timestamp | None) -> Timestamp:
-        """The element's own timestamp."""
         return _given(input_timestamp)
 
     def combine(self, output_timestamp: Timestamp, other_output_timestamp: Timestamp) -> Timestamp:
@@ -105,7 +96,6 @@ class OutputAtEarliestTransformedInputTimestampImpl(OutputAtEarliestInputTimesta
         self.window_fn = window_fn
 
     def assign_output_time(self, window: BoundedWindow, input_timestamp: Timestamp | None) -> Timestamp:
-        """The element's timestamp as the WindowFn transforms it."""
         return self.window_fn.get_transformed_output_time(window, _given(input_timestamp))
 
 
@@ -113,7 +103,6 @@ class OutputAtLatestInputTimestampImpl(TimestampCombinerImpl):
     """The latest element's timestamp (Beam's name)."""
 
     def assign_output_time(self, window: BoundedWindow, input_timestamp: Timestamp | None) -> Timestamp:
-        """The element's own timestamp."""
         return _given(input_timestamp)
 
     def combine(self, output_timestamp: Timestamp, other_output_timestamp: Timestamp) -> Timestamp:
@@ -132,6 +121,6 @@ class OutputAtEndOfWindowImpl(DependsOnlyOnWindow):
 
 def _given(timestamp: Timestamp | None) -> Timestamp:
     if timestamp is None:
-        hint = "use OUTPUT_AT_EOW where only the window is known"
+        hint = "use OUTPUT_AT_EOW if only the window is known"
         raise ValueError(three_parts("this timestamp combiner needs an element's timestamp", hint=hint))
     return timestamp

@@ -1,6 +1,6 @@
 """Triggers: when a grouping gives results.
 
-These are descriptions; the runner gives them meaning. `docs/triggers.md` shows all triggers at work.
+These are descriptions, which the runner interprets. `docs/triggers.md` shows all triggers at work.
 """
 
 from __future__ import annotations
@@ -19,8 +19,8 @@ from penstock.utils.timestamp import Duration, DurationTypes, Timestamp, Timesta
 class AccumulationMode(IntEnum):
     """How a later pane of a window relates to the earlier ones (Beam's names; the paper's section 2.3).
 
-    `DISCARDING` panes hold what is new, `ACCUMULATING` panes hold everything so far, and
-    `ACCUMULATING_AND_RETRACTING` panes also take back the pane before (the paper's; Beam has none).
+    `DISCARDING` panes hold what is new, `ACCUMULATING` panes hold everything so far, and `ACCUMULATING_AND_RETRACTING`
+    panes also retract the pane before (in the paper, but not in Beam).
 
     >>> AccumulationMode.ACCUMULATING == 2
     True
@@ -32,23 +32,16 @@ class AccumulationMode(IntEnum):
 
 
 class OnTimeBehavior(Enum):
-    """Whether a window gives a pane when the watermark passes its end, although nothing is new (Beam's names).
-
-    >>> OnTimeBehavior.FIRE_IF_NON_EMPTY.name
-    'FIRE_IF_NON_EMPTY'
-    """
+    """Whether a window without new elements gives a pane when the watermark passes its end (Beam's names)."""
 
     FIRE_ALWAYS = 1
     FIRE_IF_NON_EMPTY = 2
 
 
 class ClosingBehavior(Enum):
-    """Whether a window gives a last pane when it closes, although nothing is new (Beam's names).
+    """Whether a window without new elements gives a last pane when it closes (Beam's names).
 
     It closes when the watermark passes its end and the allowed lateness.
-
-    >>> ClosingBehavior.FIRE_ALWAYS.name
-    'FIRE_ALWAYS'
     """
 
     FIRE_ALWAYS = 1
@@ -58,8 +51,8 @@ class ClosingBehavior(Enum):
 class DataLossReason(Flag):
     """Why a trigger may lose data (Beam's names).
 
-    `MAY_FINISH`: the trigger may fire for the last time while data can still come.
-    `CONDITION_NOT_GUARANTEED`: no trigger gives it any more.
+    `MAY_FINISH`: the trigger may fire for the last time while data can still arrive. No trigger has the reason
+    `CONDITION_NOT_GUARANTEED` any more.
     """
 
     NO_POTENTIAL_LOSS = 0
@@ -68,7 +61,7 @@ class DataLossReason(Flag):
 
 
 class Finished(Enum):
-    """The state of a trigger that fires no more: `FINISHED`, the only member."""
+    """The state of a trigger that does not fire any more: `FINISHED`, the only member."""
 
     FINISHED = "finished"
 
@@ -77,7 +70,7 @@ FINISHED: Final = Finished.FINISHED
 
 
 class HasLateness(Protocol):
-    """What a trigger asks of a windowing: how long a window takes late elements."""
+    """A windowing, of which triggers need only the time for which a window takes late elements."""
 
     @property
     def allowed_lateness(self) -> Duration:
@@ -85,10 +78,10 @@ class HasLateness(Protocol):
 
 
 class TriggerFn(ABC):
-    """A trigger (Beam's ``TriggerFn``): an immutable description, equal to another with the same parts."""
+    """A trigger (Beam's ``TriggerFn``): an immutable description, which equals another with the same parts."""
 
     def may_lose_data(self, windowing: HasLateness) -> DataLossReason:
-        """Whether this trigger, in `windowing`, may stop firing while data can still come; no, by default.
+        """Whether this trigger, in `windowing`, may stop firing while data can still arrive; by default it may not.
 
         >>> from penstock.transforms.trigger import AfterCount, Repeatedly
         >>> AfterCount(1).may_lose_data(None), Repeatedly(AfterCount(1)).may_lose_data(None)
@@ -97,7 +90,7 @@ class TriggerFn(ABC):
         return DataLossReason.NO_POTENTIAL_LOSS
 
     def has_ontime_pane(self) -> bool:
-        """Whether there is a pane at the end of every window, even without elements; no, by default."""
+        """Whether every window, even without elements, gives a pane at its end; by default it does not."""
         return False
 
     @abstractmethod
@@ -121,15 +114,7 @@ class FiresOnce(TriggerFn):
 
 
 def check_triggers(owner: str, triggers: tuple[Any, ...]) -> None:
-    """Refuses parts of a trigger that are not triggers.
-
-    Args:
-        owner: The name of the trigger whose parts they are.
-        triggers: The parts.
-
-    Raises:
-        TypeError: One of them is not a trigger.
-    """
+    """Refuses parts of a trigger, named `owner`, that are not triggers."""
     for trigger in triggers:
         if not isinstance(trigger, TriggerFn):
             what = f"{owner} needs a trigger, but got {trigger!r}"
@@ -137,7 +122,7 @@ def check_triggers(owner: str, triggers: tuple[Any, ...]) -> None:
 
 
 def _arguments(trigger: TriggerFn) -> Iterator[str]:
-    """The arguments of the constructor call, without those at their defaults."""
+    """The arguments of the constructor call, except for defaults."""
     if not is_dataclass(trigger):
         yield from (f"{name}={shown(value)}" for name, value in vars(trigger).items())
         return
@@ -153,7 +138,7 @@ def _arguments(trigger: TriggerFn) -> Iterator[str]:
 
 
 def shown(value: Any) -> str:
-    """An argument as it stands in a description: functions by their names.
+    """An argument as descriptions show it: functions by their names.
 
     >>> shown(len), shown("a")
     ('len', "'a'")
@@ -163,11 +148,7 @@ def shown(value: Any) -> str:
 
 @dataclass(frozen=True, repr=False)
 class Repeatedly(TriggerFn):
-    """Another trigger over and over, without end (Beam's ``Repeatedly``).
-
-    Raises:
-        TypeError: `underlying` is not a trigger.
-    """
+    """Another trigger again and again, without end (Beam's ``Repeatedly``)."""
 
     underlying: TriggerFn
 
@@ -175,11 +156,9 @@ class Repeatedly(TriggerFn):
         check_triggers("Repeatedly", (self.underlying,))
 
     def has_ontime_pane(self) -> bool:
-        """As the trigger that is repeated."""
         return self.underlying.has_ontime_pane()
 
     def get_continuation_trigger(self) -> TriggerFn:
-        """The continuation of the trigger that is repeated, repeated."""
         return Repeatedly(self.underlying.get_continuation_trigger())
 
 
@@ -206,7 +185,6 @@ class _Composite(TriggerFn):
         return [trigger.get_continuation_trigger() for trigger in self.triggers]
 
     def get_continuation_trigger(self) -> TriggerFn:
-        """This trigger with the continuations of its parts."""
         return type(self)(*self._continuations())
 
     def __repr__(self) -> str:
@@ -217,59 +195,38 @@ class _Composite(TriggerFn):
 class AfterAny(_Composite):
     """When any of its parts fires; finishes when any does (Beam's ``AfterAny``).
 
-    Raises:
-        ValueError: It has no parts.
-        TypeError: A part is not a trigger.
-
     >>> from penstock.transforms.trigger import AfterCount, AfterProcessingTime
     >>> AfterAny(AfterCount(5), AfterProcessingTime(60))
     AfterAny(AfterCount(5), AfterProcessingTime(60))
     """
 
     def may_lose_data(self, windowing: HasLateness) -> DataLossReason:
-        """It finishes if any part does."""
         return _finishes(any(self._may_finish(windowing)))
 
 
 @dataclass(frozen=True, init=False, repr=False)
 class AfterAll(_Composite):
-    """When all of its parts have fired; finishes when all have (Beam's ``AfterAll``).
-
-    Raises:
-        ValueError: It has no parts.
-        TypeError: A part is not a trigger.
-    """
+    """When all of its parts have fired; finishes when all have (Beam's ``AfterAll``)."""
 
     def may_lose_data(self, windowing: HasLateness) -> DataLossReason:
-        """It finishes if all parts do."""
         return _finishes(all(self._may_finish(windowing)))
 
 
 @dataclass(frozen=True, init=False, repr=False)
 class AfterEach(_Composite):
-    """Each of its parts in turn, the next one once the one before has finished (Beam's ``AfterEach``).
-
-    Raises:
-        ValueError: It has no parts.
-        TypeError: A part is not a trigger.
-    """
+    """Each of its parts in turn, as soon as the part before has finished (Beam's ``AfterEach``)."""
 
     def may_lose_data(self, windowing: HasLateness) -> DataLossReason:
-        """It finishes if all parts do."""
         return _finishes(all(self._may_finish(windowing)))
 
     def get_continuation_trigger(self) -> TriggerFn:
-        """Any continuation of its parts, repeatedly: which part has fired is not known downstream."""
+        """Any continuation of its parts, repeatedly: later steps do not know which part fired."""
         return Repeatedly(AfterAny(*self._continuations()))
 
 
 @dataclass(frozen=True, init=False, repr=False)
 class OrFinally(AfterAny):
     """A main trigger, until a final one fires and ends it (Beam's ``OrFinally``).
-
-    Raises:
-        ValueError: There are not exactly two parts.
-        TypeError: A part is not a trigger.
 
     >>> from penstock.transforms.trigger import AfterCount, AfterProcessingTime
     >>> OrFinally(Repeatedly(AfterCount(5)), AfterProcessingTime(3600)).has_ontime_pane()
@@ -289,7 +246,7 @@ def _finishes(may_finish: bool) -> DataLossReason:
 
 @dataclass(frozen=True, repr=False)
 class DefaultTrigger(TriggerFn):
-    """At the end of the window, and again whenever late data has come (Beam's ``DefaultTrigger``)."""
+    """At the end of the window, and again whenever late data has arrived (Beam's ``DefaultTrigger``)."""
 
     def has_ontime_pane(self) -> bool:
         return True
@@ -308,7 +265,7 @@ class Always(TriggerFn):
 
 @dataclass(frozen=True, repr=False)
 class _Never(TriggerFn):
-    """Only when the window is closed for good (Beam's ``_Never``)."""
+    """Only when the window closes (Beam's ``_Never``)."""
 
     def get_continuation_trigger(self) -> TriggerFn:
         return self
@@ -324,9 +281,6 @@ class AfterWatermark(TriggerFn):
     Args:
         early: Repeated until then; None for no early panes.
         late: Repeated from then on; None for no late panes.
-
-    Raises:
-        TypeError: `early` or `late` is not a trigger.
 
     >>> from penstock.transforms.trigger import AfterCount
     >>> AfterWatermark(late=AfterCount(1)) == AfterWatermark(late=Repeatedly(AfterCount(1)))
@@ -344,7 +298,7 @@ class AfterWatermark(TriggerFn):
                 object.__setattr__(self, name, Repeatedly(trigger))
 
     def may_lose_data(self, windowing: HasLateness) -> DataLossReason:
-        """It finishes if late data is allowed and there is no `late` trigger."""
+        """It finishes if late data is allowed and it has no `late` trigger."""
         if windowing.allowed_lateness == 0:
             return DataLossReason.NO_POTENTIAL_LOSS
         return DataLossReason.MAY_FINISH if self.late is None else self.late.may_lose_data(windowing)
@@ -353,7 +307,6 @@ class AfterWatermark(TriggerFn):
         return True
 
     def get_continuation_trigger(self) -> TriggerFn:
-        """This trigger with the continuations of its parts."""
         return AfterWatermark(
             self.early and self.early.get_continuation_trigger(),
             self.late and self.late.get_continuation_trigger(),
@@ -370,20 +323,13 @@ class AfterWatermark(TriggerFn):
 
 @dataclass(frozen=True, repr=False)
 class AfterProcessingTime(FiresOnce):
-    """Once, some time after a pane's first element by the machine's clock (Beam's ``AfterProcessingTime``).
-
-    Args:
-        delay: That time, in seconds.
-
-    Raises:
-        ValueError: `delay` is negative.
-        TypeError: `delay` is not a length of time.
+    """Once, a `delay` in seconds after a pane's first element by the machine's clock (Beam's ``AfterProcessingTime``).
 
     >>> AfterProcessingTime(1.5).delay_micros
     1500000
     """
 
-    # Seconds as a number and as a Duration are equal, but do not hash equal, so the microseconds are compared.
+    # Equal seconds as a number and as a Duration have different hashes, and so the microseconds are compared.
     delay: DurationTypes = field(default=0, compare=False)
     _delay_micros: int = field(init=False)
 
@@ -391,19 +337,11 @@ class AfterProcessingTime(FiresOnce):
         object.__setattr__(self, "_delay_micros", Duration.of(self.delay).micros)
         if self._delay_micros < 0:
             what = f"the delay of AfterProcessingTime is negative: {self.delay!r}"
-            raise ValueError(three_parts(what, hint="give seconds, 0 or more"))
+            raise ValueError(three_parts(what, hint="pass seconds, 0 or more"))
 
     @staticmethod
     def aligned_to(period: DurationTypes, offset: TimestampDurationTypes = 0) -> AfterAlignedProcessingTime:
-        """Once, at the next full period of the clock (the name is that of Beam's Java SDK).
-
-        Args:
-            period: The time from one full period to the next, in seconds.
-            offset: Seconds from the epoch to some full period.
-
-        Raises:
-            ValueError: `period` is 0 or less.
-            TypeError: `period` or `offset` is not a time.
+        """The same as `AfterAlignedProcessingTime` (a name of Beam's Java SDK).
 
         >>> AfterProcessingTime.aligned_to(3600)
         AfterAlignedProcessingTime(3600)
@@ -412,11 +350,10 @@ class AfterProcessingTime(FiresOnce):
 
     @property
     def delay_micros(self) -> int:
-        """The delay in microseconds."""
+        """The delay."""
         return self._delay_micros
 
     def get_continuation_trigger(self) -> TriggerFn:
-        """When the steps before have fired."""
         return AfterSynchronizedProcessingTime()
 
 
@@ -424,15 +361,11 @@ class AfterProcessingTime(FiresOnce):
 class AfterAlignedProcessingTime(FiresOnce):
     """Once, at the next full period of the machine's clock, such as the next full hour (the paper's ``AtPeriod``).
 
-    An element that comes at exactly that time is still in the pane.
+    An element that arrives at exactly that time is still in the pane.
 
     Args:
         period: The time from one full period to the next, in seconds.
         offset: Seconds from the epoch to some full period; 8 * 3600 with a period of a day means at eight, UTC.
-
-    Raises:
-        ValueError: `period` is 0 or less.
-        TypeError: `period` or `offset` is not a time.
 
     >>> daily_at_eight = AfterAlignedProcessingTime(86400, offset=8 * 3600)
     >>> daily_at_eight.period_micros, daily_at_eight.offset_micros
@@ -448,23 +381,22 @@ class AfterAlignedProcessingTime(FiresOnce):
         period_micros = Duration.of(self.period).micros
         if period_micros <= 0:
             what = f"the period of AfterAlignedProcessingTime must be positive, but is {self.period!r}"
-            raise ValueError(three_parts(what, hint="give seconds, such as 60 for every full minute"))
+            raise ValueError(three_parts(what, hint="pass seconds, such as 60 for every full minute"))
         offset = self.offset if isinstance(self.offset, Timestamp) else Duration.of(self.offset)
         object.__setattr__(self, "_period_micros", period_micros)
         object.__setattr__(self, "_offset_micros", offset.micros % period_micros)
 
     @property
     def period_micros(self) -> int:
-        """The time from one full period to the next in microseconds."""
+        """The period."""
         return self._period_micros
 
     @property
     def offset_micros(self) -> int:
-        """The microseconds from the epoch to the first full period after it: at least 0, less than a period."""
+        """The time from the epoch to the first full period after it."""
         return self._offset_micros
 
     def get_continuation_trigger(self) -> TriggerFn:
-        """When the steps before have fired."""
         return AfterSynchronizedProcessingTime()
 
 
@@ -488,9 +420,6 @@ class AfterWatermarkPercentile(FiresOnce):
     Args:
         percentile: The share, more than 0 and at most 1; 1 means the watermark itself.
 
-    Raises:
-        ValueError: `percentile` is not such a number.
-
     >>> AfterWatermarkPercentile(0.95).get_continuation_trigger()
     AfterWatermarkPercentile(0.95)
     """
@@ -511,40 +440,29 @@ class _FiresOnceOnArrival(FiresOnce):
     """Fires once, when something has arrived."""
 
     def get_continuation_trigger(self) -> TriggerFn:
-        """At each element: what comes has been judged already."""
+        """At each element: the trigger has already selected what arrives."""
         return AfterCount(1)
 
 
 @dataclass(frozen=True, repr=False)
 class AfterCount(_FiresOnceOnArrival):
-    """Once, when a pane has that many elements (Beam's ``AfterCount``).
-
-    Args:
-        count: A whole number, 1 or more.
-
-    Raises:
-        ValueError: `count` is not.
-    """
+    """Once, when a pane has `count` elements, 1 or more (Beam's ``AfterCount``)."""
 
     count: int
 
     def __post_init__(self) -> None:
         if not isinstance(self.count, Integral) or self.count < 1:
             what = f"the count of AfterCount must be a positive integer, but is {self.count!r}"
-            raise ValueError(three_parts(what, hint="give a whole number, 1 or more"))
+            raise ValueError(three_parts(what, hint="pass an integer, 1 or more"))
 
 
 @dataclass(frozen=True, repr=False)
 class AfterBytes(_FiresOnceOnArrival):
-    """Once, when the values of a pane take that many bytes together (the paper's section 2.3).
+    """Once, when the values of a pane reach a total size in bytes (the paper's section 2.3).
 
     Args:
-        size_bytes: A whole number, 1 or more.
-        size_of: From a value to its size in bytes; by default the size of its pickled form.
-
-    Raises:
-        ValueError: `size_bytes` is not such a number.
-        TypeError: `size_of` cannot be called.
+        size_bytes: An integer, 1 or more.
+        size_of: Gives the size of a value in bytes; by default the size of its pickled form.
 
     >>> AfterBytes(1_000_000, len)
     AfterBytes(1000000, len)
@@ -557,20 +475,17 @@ class AfterBytes(_FiresOnceOnArrival):
         is_whole = isinstance(self.size_bytes, Integral) and not isinstance(self.size_bytes, bool)
         if not is_whole or self.size_bytes < 1:
             what = f"the size of AfterBytes must be a positive integer, but is {self.size_bytes!r}"
-            raise ValueError(three_parts(what, hint="give a number of bytes, 1 or more"))
+            raise ValueError(three_parts(what, hint="pass a number of bytes, 1 or more"))
         if self.size_of is not None:
             _check_callable("AfterBytes", self.size_of)
 
 
 @dataclass(frozen=True, repr=False)
 class AfterPunctuation(_FiresOnceOnArrival):
-    """Once, when a value arrives that a predicate holds for, such as an end mark (the paper's section 2.3).
+    """Once, when a value arrives that satisfies a predicate, such as an end mark (the paper's section 2.3).
 
     Args:
         predicate: A function of a value; in a collection of pairs, of the second part.
-
-    Raises:
-        TypeError: `predicate` cannot be called.
 
     >>> AfterPunctuation(str.isspace)
     AfterPunctuation(isspace)
@@ -584,17 +499,13 @@ class AfterPunctuation(_FiresOnceOnArrival):
 
 @dataclass(frozen=True, init=False, repr=False)
 class AfterPattern(_FiresOnceOnArrival):
-    """Once, when values have arrived that fulfil each predicate in turn to the last.
+    """Once, when values have satisfied all predicates in turn (the paper names patterns in its section 2.3).
 
-    One value counts for one predicate. (The paper names pattern matching in its section 2.3.)
+    Each value counts for one predicate.
 
     Args:
         predicates: Functions of a value; in a collection of pairs, of the second part.
-        contiguous: Whether no other value may come between those that match.
-
-    Raises:
-        ValueError: There are no predicates.
-        TypeError: A predicate cannot be called, or `contiguous` is not True or False.
+        contiguous: Whether no other value may come between matching ones.
 
     >>> AfterPattern(str.isalpha, str.isdigit, contiguous=True)
     AfterPattern(isalpha, isdigit, contiguous=True)
@@ -610,7 +521,7 @@ class AfterPattern(_FiresOnceOnArrival):
         for predicate in predicates:
             _check_callable("AfterPattern", predicate)
         if not isinstance(contiguous, bool):
-            what = f"contiguous is True or False, not {contiguous!r}"
+            what = f"contiguous must be True or False, not {contiguous!r}"
             raise TypeError(three_parts(what, hint="pass the predicates one by one, before it"))
         object.__setattr__(self, "predicates", predicates)
         object.__setattr__(self, "contiguous", contiguous)
@@ -626,13 +537,8 @@ class AfterDelta(TriggerFn):
 
     Args:
         threshold: A distance, 0 or more; a pane fires when the result has moved by more.
-        initial: What the first pane's result is compared with.
-        distance: From the last pane's result and the present one to how far they are apart; by default the
-            absolute value of their difference.
-
-    Raises:
-        ValueError: `threshold` is not such a number.
-        TypeError: `distance` cannot be called.
+        initial: The value with which the first pane's result is compared.
+        distance: The distance between two results; by default the absolute value of their difference.
 
     >>> AfterDelta(10).measure(3, -4)
     7
@@ -646,30 +552,27 @@ class AfterDelta(TriggerFn):
 
     def __post_init__(self) -> None:
         is_number = isinstance(self.threshold, Real) and not isinstance(self.threshold, bool)
-        # Not a number (nan) is neither less than 0 nor anything else.
+        # Comparisons with nan are false.
         if not (is_number and self.threshold >= 0):
             what = f"the threshold of AfterDelta must be a number, 0 or more, but is {self.threshold!r}"
-            raise ValueError(three_parts(what, hint="give the distance that a result may move unnoticed"))
+            hint = "pass the distance that a result may move without a pane"
+            raise ValueError(three_parts(what, hint=hint))
         if self.distance is not None:
             _check_callable("AfterDelta", self.distance)
 
     @property
     def measure(self) -> Callable[[Any, Any], Any]:
-        """The distance: the one given, or the default."""
+        """The given distance, or the default."""
         return _absolute_difference if self.distance is None else self.distance
 
     def get_continuation_trigger(self) -> TriggerFn:
-        """At every element: what comes has been judged already."""
+        """At every element: the trigger has already selected what arrives."""
         return Repeatedly(AfterCount(1))
 
 
 @dataclass(frozen=True, repr=False)
 class AfterSignal(_FiresOnceOnArrival):
-    """Once, when a signal of that name comes from outside of the pipeline (the paper's section 2.3).
-
-    Raises:
-        ValueError: `name` is empty.
-        TypeError: `name` is not a string.
+    """Once, when a signal of that name arrives from outside the pipeline (the paper's section 2.3).
 
     >>> AfterSignal("the auditors are here")
     AfterSignal('the auditors are here')
@@ -679,15 +582,11 @@ class AfterSignal(_FiresOnceOnArrival):
 
     def __post_init__(self) -> None:
         if not isinstance(self.name, str):
-            raise TypeError(
-                three_parts(
-                    f"the name of a signal is a string, not {self.name!r}", hint="write AfterSignal('flush')"
-                )
-            )
+            what = f"the name of a signal must be a string, not {self.name!r}"
+            raise TypeError(three_parts(what, hint="write AfterSignal('flush')"))
         if not self.name:
-            raise ValueError(
-                three_parts("the name of the signal is empty", hint="write AfterSignal('flush')")
-            )
+            what = "the name of the signal is empty"
+            raise ValueError(three_parts(what, hint="write AfterSignal('flush')"))
 
 
 def _check_callable(owner: str, function: Any) -> None:
@@ -701,7 +600,7 @@ def _absolute_difference(one: Any, other: Any) -> Any:
 
 
 def every_part(trigger: TriggerFn) -> Iterator[TriggerFn]:
-    """A trigger and all that it is made of.
+    """A trigger and all of its parts.
 
     >>> from penstock.transforms.trigger import AfterCount
     >>> [type(part).__name__ for part in every_part(AfterWatermark(early=AfterCount(5)))]
@@ -721,9 +620,9 @@ def every_part(trigger: TriggerFn) -> Iterator[TriggerFn]:
 
 
 def can_fire_early(trigger: TriggerFn) -> bool:
-    """Whether a trigger can fire before the watermark comes to the end of the window.
+    """Whether a trigger can fire before the watermark reaches the end of the window.
 
-    In the global window, that end is the end of all time.
+    In the global window, that end is the end of time.
 
     >>> from penstock.transforms.trigger import AfterCount
     >>> can_fire_early(AfterWatermark(early=AfterCount(5))), can_fire_early(AfterWatermark(late=AfterCount(5)))

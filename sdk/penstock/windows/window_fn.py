@@ -1,7 +1,7 @@
-"""WindowFns: the pairs of functions that put elements into windows, and make one window of several.
+"""WindowFns: pairs of functions that assign elements to windows, and merge windows.
 
-Seconds go in, as in Beam; inside, all is whole microseconds. To write another, derive from `NonMergingWindowFn` and
-define `assign`, which sees the element:
+Arguments are in seconds, as in Beam, but everything inside is in whole microseconds. For a WindowFn of your own, derive
+from `NonMergingWindowFn` and define `assign`, which sees the element:
 
 >>> from penstock.transforms.window import IntervalWindow
 >>> class ByPlan(NonMergingWindowFn):
@@ -13,9 +13,9 @@ define `assign`, which sees the element:
 >>> ByPlan().assign(WindowFn.AssignContext(90, element=("ann", "gold")))
 [[60.0, 120.0)]
 
-One that merges derives from `WindowFn` and defines `merge` as well. Its windows may carry data of the element, which
-`merge` then sees; such a window says when it equals another, and hashes by the same. Here, a round of a game lasts
-from its first element until half a minute after its last one, whatever other rounds there are meanwhile:
+A WindowFn that merges derives from `WindowFn` and also defines `merge`. Its windows may carry data of the element,
+which `merge` then sees; such a window defines equality and the hash with this data. Here, a round of a game lasts
+from its first element until half a minute after its last one, whatever other rounds happen meanwhile:
 
 >>> class Round(IntervalWindow):
 ...     def __init__(self, start, end, name):
@@ -70,16 +70,16 @@ if TYPE_CHECKING:
 
 
 class MergeScope(Enum):
-    """Which windows of a key a merging WindowFn has to be asked about when a new one joins them (penstock's own).
+    """Which windows of a key a merging WindowFn must see when a new one joins them (penstock's own).
 
-    The narrower the scope, the less work a long history of windows is. Windows that were there before have been
-    merged already.
+    A narrower scope means less work in a long history of windows. Windows that were there before have already been
+    merged.
 
     Attributes:
         ALL: All of them.
-        OVERLAPPING: The new one, and those that overlap or touch it: no others can merge.
-        NEIGHBOURS: As for OVERLAPPING; moreover, windows that have been merged never overlap, so that sorted by
-            their starts they can be merged by looking at the next one only.
+        OVERLAPPING: The new one, and the windows that overlap or touch it: no others can merge.
+        NEIGHBOURS: As for OVERLAPPING; also, merged windows never overlap, so that windows sorted by start merge only
+            with the next one.
     """
 
     ALL = "all"
@@ -88,14 +88,13 @@ class MergeScope(Enum):
 
 
 class WindowFn(ABC):
-    """Says which windows an element is in, and which windows become one (Beam's ``WindowFn``).
+    """Says which windows an element is in, and which windows merge (Beam's ``WindowFn``).
 
-    A subclass defines `assign`; one that merges also defines `merge`, one that does not derives from
-    `NonMergingWindowFn`.
+    A subclass defines `assign`. If it merges, it also defines `merge`; otherwise it derives from `NonMergingWindowFn`.
 
     Attributes:
-        merge_scope: Which windows `merge` has to be asked about (penstock's own). A subclass that defines `merge`
-            is asked about all, unless it sets this too.
+        merge_scope: Which windows `merge` must see (penstock's own). A subclass that defines `merge` sees all windows,
+            unless it sets this too.
 
     >>> class Daily(NonMergingWindowFn):
     ...     def assign(self, context):
@@ -109,20 +108,14 @@ class WindowFn(ABC):
     merge_scope: ClassVar[MergeScope] = MergeScope.ALL
 
     def __init_subclass__(cls, **keywords: Any) -> None:
-        """Takes back what an inherited `merge_scope` promises about a `merge` that the class no longer has."""
+        """Resets an inherited `merge_scope` if the class has another `merge`."""
         super().__init_subclass__(**keywords)
         nearest = next(base for base in cls.__mro__ if vars(base).keys() & {"merge", "merge_scope"})
         if "merge_scope" not in vars(nearest):
             cls.merge_scope = MergeScope.ALL
 
     class AssignContext:
-        """What `assign` may look at.
-
-        Args:
-            timestamp: The element's event time.
-            element: The element; in a keyed PCollection, the pair of key and value.
-            window: The window it has been in until now.
-        """
+        """The facts that `assign` may use: the element (in a keyed PCollection, a pair), its time and last window."""
 
         __slots__ = ("element", "timestamp", "window")
 
@@ -134,11 +127,7 @@ class WindowFn(ABC):
             self.window = window
 
     class MergeContext:
-        """The windows that `merge` looks at; the runner's subclass takes the result.
-
-        Args:
-            windows: Windows of one key, all of them unless the `merge_scope` is narrower.
-        """
+        """The windows of one key that `merge` may merge; the runner's subclass takes the result."""
 
         def __init__(self, windows: Iterable[BoundedWindow]) -> None:
             self.windows = list(windows)
@@ -149,21 +138,21 @@ class WindowFn(ABC):
 
     @abstractmethod
     def assign(self, assign_context: WindowFn.AssignContext) -> Iterable[BoundedWindow]:
-        """The windows of an element; in none, it is in no result of the grouping that follows.
+        """The windows of an element; without windows, it is in no result of the next grouping.
 
-        The same element and timestamp must always have the same windows: work may be done twice.
+        The same element and timestamp must always have the same windows, because work may be repeated.
         """
 
     @abstractmethod
     def merge(self, merge_context: WindowFn.MergeContext) -> None:
-        """Calls ``merge_context.merge`` for each set of windows that becomes one.
+        """Calls ``merge_context.merge`` for each set of windows that merge.
 
-        The sets share no window, and windows in none of them stay as they are. The answer depends on nothing but the
-        windows, and not on their order; the windows that result, asked about again, stay as they are.
+        The sets have no common windows, and windows outside all sets stay unchanged. The answer depends only on the
+        windows, not on their order; if `merge` sees the resulting windows again, they stay unchanged.
         """
 
     def is_merging(self) -> bool:
-        """Whether `merge` may do something."""
+        """Whether `merge` may merge windows."""
         return True
 
     def get_window_coder(self) -> Coder:
@@ -171,12 +160,12 @@ class WindowFn(ABC):
         return PickleCoder()
 
     def get_transformed_output_time(self, window: BoundedWindow, input_timestamp: Timestamp) -> Timestamp:
-        """The timestamp an element counts with under ``OUTPUT_AT_EARLIEST_TRANSFORMED``: here, its own."""
+        """The timestamp of an element for ``OUTPUT_AT_EARLIEST_TRANSFORMED``: by default its own."""
         return input_timestamp
 
 
 class NonMergingWindowFn(WindowFn):
-    """A WindowFn whose windows stay as they are (Beam's name)."""
+    """A WindowFn whose windows never merge (Beam's name)."""
 
     def is_merging(self) -> bool:
         return False
@@ -186,7 +175,7 @@ class NonMergingWindowFn(WindowFn):
 
 
 class ByFields:
-    """Equality by exact class and all attributes, including the attributes of a user's subclass."""
+    """Equality of the exact class and all attributes, including attributes of a user's subclass."""
 
     def __eq__(self, other: object) -> bool:
         return type(self) is type(other) and vars(self) == vars(other)
@@ -214,7 +203,7 @@ class ByTimestamp(IntervalWindowFn):
 
 
 def fixed_window(timestamp_micros: int, size_micros: int, offset_micros: int) -> IntervalWindow:
-    """The window around a timestamp, of those of one size that follow each other from an offset on.
+    """The window around a timestamp, among windows of one size that follow each other from an offset on.
 
     >>> fixed_window(-1, 60_000_000, 5_000_000)
     [-55.0, 5.0)
@@ -239,11 +228,7 @@ class TimestampCombiner:
 
     @staticmethod
     def get_impl(timestamp_combiner: int | str, window_fn: WindowFn) -> timeutil.TimestampCombinerImpl:
-        """The combiner of a constant.
-
-        Raises:
-            ValueError: It is none of the four constants.
-        """
+        """The combiner of one of the four constants."""
         match timestamp_combiner:
             case TimestampCombiner.OUTPUT_AT_EOW:
                 return timeutil.OutputAtEndOfWindowImpl()
@@ -258,7 +243,7 @@ class TimestampCombiner:
 
 
 class GlobalWindows(ByFields, NonMergingWindowFn):
-    """Puts every element into the `GlobalWindow` (Beam's ``GlobalWindows``).
+    """Assigns every element to the `GlobalWindow` (Beam's ``GlobalWindows``).
 
     >>> GlobalWindows().assign(WindowFn.AssignContext(5))
     [GlobalWindow]
@@ -287,7 +272,6 @@ class GlobalWindows(ByFields, NonMergingWindowFn):
         return [GlobalWindow()]
 
     def get_window_coder(self) -> Coder:
-        """The coder of the global window."""
         return GlobalWindowCoder()
 
     def __repr__(self) -> str:
@@ -300,11 +284,7 @@ class FixedWindows(ByTimestamp, NonMergingWindowFn):
 
     Args:
         size: The length of each window, in seconds.
-        offset: When the windows start, counted from the epoch, in seconds; taken modulo `size`.
-
-    Raises:
-        TypeError: An argument is not a number of seconds.
-        ValueError: `size` is less than a microsecond, or an argument is not finite.
+        offset: A time when a window starts, in seconds from the epoch; taken modulo `size`.
 
     >>> FixedWindows(60, offset=5).assign_micros(-1)
     ([-55.0, 5.0),)
@@ -326,28 +306,23 @@ class FixedWindows(ByTimestamp, NonMergingWindowFn):
         )
 
     def assign_micros(self, timestamp_micros: int) -> tuple[IntervalWindow, ...]:
-        """The one window around a timestamp in microseconds (penstock's own)."""
         return (fixed_window(timestamp_micros, self.size_micros, self.offset_micros),)
 
 
 @dataclass(frozen=True, init=False, eq=False)
 class SlidingWindows(ByTimestamp, NonMergingWindowFn):
-    """Windows of one size, one starting every period (Beam's ``SlidingWindows``).
+    """Windows of one size, one of which starts in every period (Beam's ``SlidingWindows``).
 
-    Where the period is the longer of the two there are gaps, and elements in a gap are in no window.
+    A period longer than the size leaves gaps between the windows; elements in a gap are in no window.
 
-    With ``TimestampCombiner.OUTPUT_AT_EARLIEST``, an open window holds time back for what follows at its earliest
-    element, which is earlier than the ends of the windows before it: their results have to wait for its own. With
+    With ``TimestampCombiner.OUTPUT_AT_EARLIEST``, an open window holds the output watermark at its earliest element,
+    which is earlier than the ends of the windows before it: their results must wait for its own in later steps. With
     ``OUTPUT_AT_EARLIEST_TRANSFORMED`` they do not.
 
     Args:
         size: The length of each window, in seconds.
         period: The time from one window's start to the next one's, in seconds.
-        offset: When the windows start, counted from the epoch, in seconds; taken modulo `period`.
-
-    Raises:
-        TypeError: An argument is not a number of seconds.
-        ValueError: `size` or `period` is less than a microsecond, or an argument is not finite.
+        offset: A time when a window starts, in seconds from the epoch; taken modulo `period`.
 
     >>> SlidingWindows(60, 30).assign_micros(0)
     ([0.0, 60.0), [-30.0, 30.0))
@@ -376,15 +351,14 @@ class SlidingWindows(ByTimestamp, NonMergingWindowFn):
         )
 
     def assign_micros(self, timestamp_micros: int) -> tuple[IntervalWindow, ...]:
-        """The windows around a timestamp in microseconds, the latest start first (penstock's own)."""
         latest_micros = timestamp_micros - (timestamp_micros - self.offset_micros) % self.period_micros
         starts_micros = range(latest_micros, timestamp_micros - self.size_micros, -self.period_micros)
         return tuple(IntervalWindow.from_micros(start, start + self.size_micros) for start in starts_micros)
 
     def get_transformed_output_time(self, window: BoundedWindow, input_timestamp: Timestamp) -> Timestamp:
-        """The element's timestamp, but no earlier than the end of the window before this one.
+        """The element's timestamp, but not before the end of the window before this one.
 
-        So a window that is still open never holds back the results of the one before, which overlaps it.
+        So an open window never holds back the results of the one before, which overlaps it.
 
         >>> SlidingWindows(60, 30).get_transformed_output_time(IntervalWindow(0, 60), Timestamp(5))
         Timestamp(30)
@@ -392,18 +366,21 @@ class SlidingWindows(ByTimestamp, NonMergingWindowFn):
         return Timestamp.from_micros(max(input_timestamp.micros, window.end_micros - self.period_micros))
 
 
+class _SessionWindows(ByTimestamp):
+    gap_micros: int
+
+    def assign_micros(self, timestamp_micros: int) -> tuple[IntervalWindow, ...]:
+        return (IntervalWindow.from_micros(timestamp_micros, timestamp_micros + self.gap_micros),)
+
+
 @dataclass(frozen=True, init=False, eq=False)
-class Sessions(ByTimestamp):
+class Sessions(_SessionWindows):
     """A window for each run of elements of a key without a long gap between them (Beam's ``Sessions``).
 
     Args:
         gap_size: An element this many seconds after the one before, or more, starts a new session.
         merge_touching: Whether an element exactly `gap_size` after the one before still joins its session
             (penstock's own; in Beam it never does).
-
-    Raises:
-        TypeError: An argument is of another type.
-        ValueError: `gap_size` is less than a microsecond, or not finite.
 
     >>> Sessions(10).assign_micros(5_000_000)
     ([5.0, 15.0),)
@@ -423,31 +400,23 @@ class Sessions(ByTimestamp):
             gap_micros=gap_micros,
         )
 
-    def assign_micros(self, timestamp_micros: int) -> tuple[IntervalWindow, ...]:
-        """The session of an element alone, from its timestamp in microseconds (penstock's own)."""
-        return (IntervalWindow.from_micros(timestamp_micros, timestamp_micros + self.gap_micros),)
-
     def merge(self, merge_context: WindowFn.MergeContext) -> None:
         """Merges each run of sessions that overlap (or touch, with `merge_touching`)."""
         _merge_runs(merge_context, self.merge_touching)
 
 
 @dataclass(frozen=True, init=False, eq=False)
-class BoundedSessions(ByTimestamp):
+class BoundedSessions(_SessionWindows):
     """Sessions that never grow longer than a bound (Streaming Systems, chapter 4; Beam has none).
 
-    A run of elements that goes on for longer is several sessions, one after the other; a later one may begin before
-    the one before it has ended. Where a run is cut depends on what has merged before, and so on the order in which
-    elements come and results are given. In batch, where all are known, it is cut from its start on.
+    A longer run of elements becomes several sessions, one after the other; a later one may begin before the one
+    before it has ended. The places of the cuts depend on earlier merges, and so on the order of elements and results.
+    In batch, where all elements are known, a run is cut from its start on.
 
     Args:
         gap_size: An element this many seconds after the one before, or more, starts a new session.
-        max_size: No session is longer, its last gap included; in seconds.
+        max_size: The maximum length of a session with its last gap, in seconds.
         merge_touching: Whether an element exactly `gap_size` after the one before still joins its session.
-
-    Raises:
-        TypeError: An argument is of another type.
-        ValueError: A length is less than a microsecond or not finite, or `max_size` is less than `gap_size`.
 
     >>> BoundedSessions(60, max_size=180).assign_micros(5_000_000)
     ([5.0, 65.0),)
@@ -468,7 +437,7 @@ class BoundedSessions(ByTimestamp):
         max_micros = positive_micros("max_size parameter", max_size)
         if max_micros < gap_micros:
             what = f"the max_size parameter is {max_size!r}, less than the gap_size parameter, {gap_size!r}"
-            hint = "a session of one element is already as long as the gap; give at least that"
+            hint = "pass at least the gap: it is the length of a session with one element"
             raise ValueError(three_parts(what, where=here(), hint=hint))
         vars(self).update(
             gap_size=Duration.from_micros(gap_micros),
@@ -477,10 +446,6 @@ class BoundedSessions(ByTimestamp):
             gap_micros=gap_micros,
             max_micros=max_micros,
         )
-
-    def assign_micros(self, timestamp_micros: int) -> tuple[IntervalWindow, ...]:
-        """The session of an element alone, from its timestamp in microseconds (penstock's own)."""
-        return (IntervalWindow.from_micros(timestamp_micros, timestamp_micros + self.gap_micros),)
 
     def merge(self, merge_context: WindowFn.MergeContext) -> None:
         """Merges runs of sessions that overlap (or touch, with `merge_touching`), each only up to `max_size`."""
@@ -498,13 +463,13 @@ def _merge_runs(
 def _runs(
     windows: Iterable[Any], merge_touching: bool, max_micros: float
 ) -> Iterator[tuple[list[BoundedWindow], IntervalWindow]]:
-    """Each run of windows that become one session, with that session, in order of time."""
+    """Each run of windows that merge, with the session that they become, in order of time."""
     reach_micros = 1 if merge_touching else 0
     run: list[BoundedWindow] = []
     start_micros = end_micros = 0
     for window in sorted(windows, key=lambda window: (window.start_micros, window.end_micros)):
         later_micros = max(end_micros, window.end_micros)
-        # The bound is tested before a window joins: a session that has merged cannot be taken apart again.
+        # Tests the bound before a window joins: merged sessions cannot be taken apart again.
         if run and (
             window.start_micros >= end_micros + reach_micros or later_micros - start_micros > max_micros
         ):
@@ -522,26 +487,21 @@ def _flag(merge_touching: bool) -> bool:
     if isinstance(merge_touching, bool):
         return merge_touching
     what = f"the merge_touching parameter must be True or False, but is {merge_touching!r}"
-    hint = "sessions of a greatest length are BoundedSessions(gap_size, max_size)"
+    hint = "use BoundedSessions(gap_size, max_size) for sessions with a maximum length"
     raise TypeError(three_parts(what, where=here(), hint=hint))
 
 
 @dataclass(frozen=True, init=False, eq=False, repr=False)
 class UnalignedFixedWindows(IntervalWindowFn, NonMergingWindowFn):
-    """Fixed windows that start at another time for each key (paper, section 1.2; Beam has none).
+    """Fixed windows that start at a different time for each key (paper, section 1.2; Beam has none).
 
-    So the results of many keys do not all come at once. The phase of a key is a hash of its encoding, the same in
-    every process and every run.
+    So the results of many keys do not all come at once. The phase of a key is a hash of its encoding, the same in every
+    process and every run.
 
     Args:
         size: The length of each window, in seconds.
         offset: Added to the phase of every key; in seconds, taken modulo `size`.
-        phase_of: A function from a key to its phase in seconds, in place of the hash.
-
-    Raises:
-        TypeError: An argument is of another type; or, when an element is put into a window, it is not a pair of key and
-            value, or the key has no deterministic encoding.
-        ValueError: `size` is less than a microsecond, or a number of seconds is not finite.
+        phase_of: A function from a key to its phase in seconds, instead of the hash.
 
     >>> windows = UnalignedFixedWindows(60, phase_of={"a": 0, "b": 20}.get)
     >>> [windows.assign(WindowFn.AssignContext(70, element=(key, 1))) for key in "ab"]
@@ -571,7 +531,6 @@ class UnalignedFixedWindows(IntervalWindowFn, NonMergingWindowFn):
         )
 
     def assign(self, assign_context: WindowFn.AssignContext) -> list[IntervalWindow]:
-        """The one window of a pair of key and value."""
         match assign_context.element:
             case (key, _):
                 start_micros = self.offset_micros + self._phase_micros(key)
@@ -597,15 +556,11 @@ class UnalignedFixedWindows(IntervalWindowFn, NonMergingWindowFn):
 class PerElementFixedWindows(IntervalWindowFn, NonMergingWindowFn):
     """Fixed windows whose size each element chooses (Streaming Systems, chapter 4; Beam has none).
 
-    Elements of a key that choose the same size share windows; of these, one starts at the epoch.
+    Elements of a key that choose the same size share windows; one of these windows starts at the epoch.
 
     Args:
         size_of: A function from an element, in a keyed PCollection a pair of key and value, to a size in seconds. It
             must give the same size whenever it is called with the same element.
-
-    Raises:
-        TypeError: `size_of` is not a function; or, when an element is put into a window, its size is not a length.
-        ValueError: When an element is put into a window, its size is less than a microsecond, or not finite.
 
     >>> def size_by_plan(element):
     ...     user, plan = element
@@ -620,7 +575,6 @@ class PerElementFixedWindows(IntervalWindowFn, NonMergingWindowFn):
         vars(self).update(size_of=_function("size_of", size_of))
 
     def assign(self, assign_context: WindowFn.AssignContext) -> list[IntervalWindow]:
-        """The one window of an element."""
         size = self.size_of(assign_context.element)
         size_micros = positive_micros("size of an element's window", size, where=f"in {self}")
         return [fixed_window(assign_context.timestamp.micros, size_micros, 0)]
@@ -634,7 +588,7 @@ def _function(noun: str, given: Any) -> Any:
         return given
     what = f"the {noun} parameter must be a function, but is {given!r}"
     raise TypeError(
-        three_parts(what, where=here(), hint="give a function of one argument that returns seconds")
+        three_parts(what, where=here(), hint="pass a function of one argument that returns seconds")
     )
 
 

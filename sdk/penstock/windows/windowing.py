@@ -24,18 +24,13 @@ class Windowing:
     """Where in event time results are computed, when they are given, and how they refine each other.
 
     Attributes:
-        windowfn: Puts elements into windows.
+        windowfn: Assigns elements to windows.
         triggerfn: Says when results are given; by default when the watermark passes the window's end.
-        accumulation_mode: What a later pane has to do with earlier ones; discarding for the default trigger.
+        accumulation_mode: How a later pane relates to earlier ones; discarding for the default trigger.
         timestamp_combiner: The timestamp of a result; by default the end of its window.
         allowed_lateness: How long after its end a window takes elements, as a `Duration`; given in seconds.
-        on_time_behavior: Whether there is a pane at the window's end although nothing is new; by default there is.
-        closing_behavior: The same for the moment at which the window closes; by default there is none.
-
-    Raises:
-        ValueError: If a trigger other than the default comes without an accumulation mode, there is no such mode, or
-            the lateness is negative.
-        TypeError: If the trigger is none, or a behavior is none of its enumeration.
+        on_time_behavior: Whether a window without new elements gives a pane at its end; by default it does.
+        closing_behavior: The same for the time at which the window closes; by default it does not.
 
     >>> default_windowing().is_default()
     True
@@ -66,7 +61,7 @@ class Windowing:
         lateness = Duration.of(allowed_lateness)
         if lateness.micros < 0:
             raise ValueError(
-                three_parts(f"the allowed lateness is {allowed_lateness!r} seconds", hint="use 0 or more")
+                three_parts(f"the allowed lateness is {allowed_lateness!r} seconds", hint="pass 0 or more")
             )
         on_time_behavior = on_time_behavior or OnTimeBehavior.FIRE_ALWAYS
         _check_is(
@@ -84,11 +79,11 @@ class Windowing:
         set_field("closing_behavior", closing_behavior)
 
     def is_default(self) -> bool:
-        """Whether everything is at its default, the windows global."""
+        """Whether everything is at its default, in global windows."""
         return self == default_windowing()
 
     def after_grouping(self) -> Windowing:
-        """The windowing of what a grouping gives: the same, with the trigger's continuation."""
+        """The windowing of a grouping's output: the same, with the trigger's continuation."""
         continuation = self.triggerfn.get_continuation_trigger()
         if continuation == self.triggerfn:
             return self
@@ -107,17 +102,14 @@ def _check_is(value: Any, expected: type, name: str, example: str) -> None:
 
 
 def _accumulation_mode(mode: Any, trigger: TriggerFn) -> AccumulationMode:
-    """The mode as it was given, or the default, which only the default trigger has."""
+    """The given mode, or the default, which only the default trigger has."""
     if mode is None and trigger == DefaultTrigger():
         return AccumulationMode.DISCARDING
     if mode not in tuple(AccumulationMode):
         what = "accumulation_mode must be provided for non-trivial triggers"
-        what = what if mode is None else f"there is no accumulation mode {mode!r}"
-        raise ValueError(
-            three_parts(
-                what, where=here(), hint="AccumulationMode.DISCARDING or AccumulationMode.ACCUMULATING"
-            )
-        )
+        what = what if mode is None else f"the accumulation mode {mode!r} is unknown"
+        hint = "pass AccumulationMode.DISCARDING or AccumulationMode.ACCUMULATING"
+        raise ValueError(three_parts(what, where=here(), hint=hint))
     return AccumulationMode(mode)
 
 

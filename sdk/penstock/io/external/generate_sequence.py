@@ -21,7 +21,7 @@ from penstock.utils.timestamp import DurationTypes, Timestamp
 __all__ = ["FULL_SPEED_PER_SECOND", "GenerateSequence", "SequenceSource"]
 
 FULL_SPEED_PER_SECOND = 10_000
-"""How many numbers a second come of a sequence that follows the clock and names no speed."""
+"""The numbers per second of a sequence that follows the clock without a given speed."""
 
 _PIECES_MAX = 1000
 _PIECE_NUMBERS_MIN = 10_000
@@ -29,14 +29,7 @@ _PIECE_NUMBERS_MIN = 10_000
 
 @dataclass(frozen=True)
 class SequenceSource(graph.Source):
-    """Numbers that come one after the other by the clock, each with the moment at which it is due as its event time.
-
-    Attributes:
-        start: The first number.
-        stop: The number after the last one; None if the clock or nothing ends the sequence.
-        elements_per_period: How many numbers come in a period.
-        period_micros: The period.
-        max_read_micros: For how long numbers come; None if there is no such limit.
+    """Numbers that arrive one after the other by the clock; the time when each is due is its event time.
 
     >>> SequenceSource(0, 10, 5, 2_000_000).describe()
     'SequenceSource(5 every 2 s)'
@@ -45,22 +38,21 @@ class SequenceSource(graph.Source):
     """
 
     start: int
-    stop: int | None = None
+    stop: int | None = None  # The number after the last one.
     elements_per_period: int = FULL_SPEED_PER_SECOND
     period_micros: int = 1_000_000
-    max_read_micros: int | None = None
+    max_read_micros: int | None = None  # For how long numbers arrive.
 
     @property
     def is_bounded(self) -> bool:  # type: ignore[override]
-        """Whether there is a last number, or a last moment."""
+        """Whether the sequence ends."""
         return self.stop is not None or self.max_read_micros is not None
 
     def describe(self) -> str:
-        """The speed."""
         return f"SequenceSource({self.elements_per_period} every {self.period_micros / 1e6:g} s)"
 
     def schedule_from(self, started_micros: int) -> Schedule:
-        """When the numbers are due, if the pipeline starts at that time: the first one then."""
+        """When the numbers are due if the pipeline starts at that time, with the first number."""
         schedule = Schedule(started_micros, self.period_micros, self.elements_per_period)
         counts = [] if self.stop is None else [self.stop - self.start]
         if self.max_read_micros is not None:
@@ -68,30 +60,26 @@ class SequenceSource(graph.Source):
         return replace(schedule, count=min(counts, default=None))
 
     def element(self, number: int, due_micros: int) -> TimestampedValue[int]:
-        """One of the numbers, counted from 0 on."""
+        """One of the numbers, counted from 0."""
         return TimestampedValue(self.start + number, Timestamp.from_micros(due_micros))
 
 
 class GenerateSequence(PTransform[Any, Any]):
-    """Whole numbers from `start` on (Beam's ``GenerateSequence``, with the meaning of Beam's Java SDK).
+    """Integers from `start` on (Beam's ``GenerateSequence``, with the meaning of Beam's Java SDK).
 
-    With a `stop` and nothing else, all numbers are there from the beginning, at the minimum timestamp. Otherwise they
-    follow the clock: the first comes when the pipeline starts, and the event time of each is the moment at which it is
-    due. Without `elements_per_period` Java's numbers come as fast as they can be read; these come 10,000 a second.
+    With a `stop` and nothing else, all numbers exist from the beginning, at the minimum timestamp. Otherwise they
+    follow the clock: the first arrives when the pipeline starts, and the time when each is due is its event time.
+    Without `elements_per_period`, Java's numbers arrive as fast as possible; these arrive 10,000 a second.
 
-    With `stop` or `max_read_time` the sequence is bounded, otherwise it is not.
+    With `stop` or `max_read_time` the sequence is bounded.
 
     Args:
         start: The first number, not negative.
         stop: The number after the last one.
-        elements_per_period: How many numbers come in a period.
-        max_read_time: After how many seconds numbers stop coming.
-        expansion_service: Taken for Beam's sake: there is nothing to expand.
-        period: The length of a period, in seconds (penstock's own; Beam's Python has no way to say it).
-
-    Raises:
-        TypeError: A number is no whole number, or a time is no length of time.
-        ValueError: A number or a time is out of range, or there is a period but nothing to come in it.
+        elements_per_period: How many numbers arrive in a period.
+        max_read_time: After how many seconds numbers stop arriving.
+        expansion_service: Ignored: there is nothing to expand.
+        period: The length of a period, in seconds (penstock's own; Beam's Python has no such argument).
 
     >>> GenerateSequence(0, elements_per_period=100).source
     SequenceSource(start=0, stop=None, elements_per_period=100, period_micros=1000000, max_read_micros=None)
