@@ -1,11 +1,14 @@
 """The errors penstock raises, each with three parts: what is wrong, where, and what to do.
 
-Beam documents some errors as plain ``ValueError`` or ``TypeError``; those keep their Python type and get the same
-three-part text from `three_parts`. The rest derive from `BeamError` (the name is Beam's, so that ``except`` clauses
-move over unchanged).
+Beam documents some errors as plain ``ValueError`` or ``TypeError``; `refusal` makes those with the same three parts.
+The rest derive from `BeamError` (the name is Beam's, so that ``except`` clauses move over unchanged).
 """
 
 from __future__ import annotations
+
+from typing import TypeVar
+
+ErrorT = TypeVar("ErrorT", bound=Exception)
 
 
 def three_parts(what: str, *, where: str | None = None, hint: str | None = None) -> str:
@@ -27,6 +30,11 @@ def three_parts(what: str, *, where: str | None = None, hint: str | None = None)
     if hint:
         lines.append(f"  hint: {hint}")
     return "\n".join(lines)
+
+
+def refusal(kind: type[ErrorT], what: str, *, where: str | None = None, hint: str | None = None) -> ErrorT:
+    """An error of one of Python's types, with a text in three parts."""
+    return kind(three_parts(what, where=where, hint=hint))
 
 
 class BeamError(Exception):

@@ -8,7 +8,7 @@ from collections.abc import Mapping
 from datetime import datetime, timedelta
 from typing import Any, NoReturn
 
-from penstock.error import three_parts
+from penstock.error import refusal
 
 
 class HasDisplayData:
@@ -96,17 +96,16 @@ class DisplayDataItem:
         """
         for part in ("key", "namespace", "value"):
             if getattr(self, part) is None:
-                raise ValueError(
-                    three_parts(
-                        f"Invalid DisplayDataItem {self}: its {part} must not be None", hint=f"give a {part}"
-                    )
+                raise refusal(
+                    ValueError,
+                    f"Invalid DisplayDataItem {self}: its {part} must not be None",
+                    hint=f"give a {part}",
                 )
         if self.type is None:
-            raise ValueError(
-                three_parts(
-                    f"Invalid DisplayDataItem: value {self.value} is of an unsupported type",
-                    hint="use text, a number, a boolean, a datetime, a timedelta or a class",
-                )
+            raise refusal(
+                ValueError,
+                f"Invalid DisplayDataItem: value {self.value} is of an unsupported type",
+                hint="use text, a number, a boolean, a datetime, a timedelta or a class",
             )
 
     def get_dict(self) -> dict[str, Any]:
@@ -224,4 +223,4 @@ def _demand(thing: Any, wanted: type) -> None:
 def _refuse(thing: Any, wanted: str) -> NoReturn:
     full_name = f"{type(thing).__module__}.{type(thing).__name__}"
     what = f"Element of class {full_name} does not subclass {wanted}"
-    raise ValueError(three_parts(what, hint=f"derive the class from {wanted}"))
+    raise refusal(ValueError, what, hint=f"derive the class from {wanted}")

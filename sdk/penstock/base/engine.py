@@ -6,7 +6,7 @@ import difflib
 import importlib
 from typing import Any
 
-from penstock.error import three_parts
+from penstock.error import refusal
 
 SPARK_RUNNER = ("penstock_spark.runner", "SparkRunner")
 BATCHES = "penstock_spark.batches"
@@ -40,9 +40,7 @@ def create_runner(runner_name: str | None = None) -> Any:
     spellings = {spelling: name for name in (*SPARK_NAMES, *LOCAL_NAMES) for spelling in _spellings(name)}
     name = spellings.get(wanted)
     if name is None:
-        raise ValueError(
-            three_parts(f"Unexpected pipeline runner: {runner_name}", hint=_hint(str(runner_name)))
-        )
+        raise refusal(ValueError, f"Unexpected pipeline runner: {runner_name}", hint=_hint(str(runner_name)))
     runner = spark_runner()
     runner.local_only = name in LOCAL_NAMES
     return runner
@@ -79,11 +77,10 @@ def spark_runner(**arguments: Any) -> Any:
     try:
         runner = getattr(importlib.import_module(module), name)(**arguments)
     except ImportError as error:
-        raise ImportError(
-            three_parts(
-                f"the Spark runner cannot be imported: {error}",
-                where=f"in {module}",
-                hint="pip install penstock, which brings the runner and Spark",
-            )
+        raise refusal(
+            ImportError,
+            f"the Spark runner cannot be imported: {error}",
+            where=f"in {module}",
+            hint="pip install penstock, which brings the runner and Spark",
         ) from error
     return runner

@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Callable
 from typing import Generic, ParamSpec, TypeVar
 
-from penstock.error import three_parts
+from penstock.error import refusal
 
 P = ParamSpec("P")
 R = TypeVar("R")
@@ -41,5 +41,5 @@ class LateBinding(Generic[P, R]):
         """The function's result; RuntimeError if nothing has provided it."""
         if self._function is None:
             hint = "import it, or import penstock, which imports everything"
-            raise RuntimeError(three_parts(f"{self._provider} has not been imported", hint=hint))
+            raise refusal(RuntimeError, f"{self._provider} has not been imported", hint=hint)
         return self._function(*args, **kwargs)

@@ -6,7 +6,7 @@ from typing import Generic
 
 from typing_extensions import TypeVar
 
-from penstock.error import three_parts
+from penstock.error import refusal
 
 TagType = TypeVar("TagType", bound=str)
 ValueType = TypeVar("ValueType")
@@ -28,11 +28,10 @@ class TaggedOutput(Generic[TagType, ValueType]):
 
     def __init__(self, tag: TagType, value: ValueType) -> None:
         if not isinstance(tag, str):
-            raise TypeError(
-                three_parts(
-                    f"Attempting to create a TaggedOutput with non-string tag {tag!r}",
-                    hint=f"write {str(tag)!r}",
-                )
+            raise refusal(
+                TypeError,
+                f"Attempting to create a TaggedOutput with non-string tag {tag!r}",
+                hint=f"write {str(tag)!r}",
             )
         self.tag = tag
         self.value = value

@@ -7,7 +7,7 @@ import zoneinfo
 from datetime import UTC, date, datetime, timedelta, tzinfo
 
 from penstock.base.where import here
-from penstock.error import three_parts
+from penstock.error import refusal, three_parts
 
 _EPOCH = datetime(1970, 1, 1, tzinfo=UTC)
 _EPOCH_ORDINAL = _EPOCH.toordinal()
@@ -26,7 +26,7 @@ def time_zone_named(name: str) -> tzinfo:
     """
     if not isinstance(name, str):
         hint = "give its name as a text, such as 'Europe/Berlin'"
-        raise TypeError(three_parts(f"the time zone is {name!r}", where=here(), hint=hint))
+        raise refusal(TypeError, f"the time zone is {name!r}", where=here(), hint=hint)
     if name == "UTC":
         return UTC
     try:

@@ -6,7 +6,7 @@ import math
 from typing import Any
 
 from penstock.base.where import here
-from penstock.error import three_parts
+from penstock.error import refusal
 from penstock.utils.timestamp import Duration, DurationTypes, Timestamp, TimestampTypes
 
 
@@ -33,7 +33,7 @@ def positive_micros(noun: str, length: DurationTypes, where: str | None = None) 
     if micros <= 0:
         what = f"the {noun} must be strictly positive{_shown(length, where)}"
         hint = "give seconds, at least a microsecond (0.000001)"
-        raise ValueError(three_parts(what, where=where or here(), hint=hint))
+        raise refusal(ValueError, what, where=where or here(), hint=hint)
     return micros
 
 
@@ -66,13 +66,13 @@ def phase_micros(
 def _check_finite(noun: str, seconds: Any, where: str | None) -> None:
     if isinstance(seconds, float) and not math.isfinite(seconds):
         what = f"the {noun} must be finite{_shown(seconds, where)}"
-        raise ValueError(three_parts(what, where=where or here(), hint="give a number of seconds"))
+        raise refusal(ValueError, what, where=where or here(), hint="give a number of seconds")
 
 
 def _wrong_type(noun: str, given: Any, where: str | None, wanted: str) -> TypeError:
     shown = _shown(given, where) or f", but is a {type(given).__name__}"
     what = f"the {noun} must be a length of time{shown}"
-    return TypeError(three_parts(what, where=where or here(), hint=f"give {wanted}"))
+    return refusal(TypeError, what, where=where or here(), hint=f"give {wanted}")
 
 
 def _shown(given: Any, where: str | None) -> str:

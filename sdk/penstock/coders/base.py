@@ -7,7 +7,7 @@ from typing import Any, Protocol
 
 from penstock.base.late_binding import LateBinding
 from penstock.coders.stream import InputStream, OutputStream
-from penstock.error import three_parts
+from penstock.error import refusal, three_parts
 
 
 class Registry(Protocol):
@@ -134,9 +134,7 @@ class Coder:
     def _not_of_pairs(self, method: str) -> Exception:
         if self.is_kv_coder():
             return NotImplementedError(f"{self!r} is a coder of pairs, and must define {method}")
-        return ValueError(
-            three_parts(f"{self!r} is not a coder of pairs", hint="use a TupleCoder of two coders")
-        )
+        return refusal(ValueError, f"{self!r} is not a coder of pairs", hint="use a TupleCoder of two coders")
 
     def version_tag(self) -> str:
         """A mark that changes when the format does (Beam's name); none."""
@@ -187,10 +185,10 @@ class FastCoder(Coder):
             try:
                 impl = self.__dict__["_impl"] = self._create_impl()
             except NotImplementedError:
-                raise NotImplementedError(
-                    three_parts(
-                        f"{self!r} does not {verb}", hint="define encode_to_stream and decode_from_stream"
-                    )
+                raise refusal(
+                    NotImplementedError,
+                    f"{self!r} does not {verb}",
+                    hint="define encode_to_stream and decode_from_stream",
                 ) from None
         return impl
 

@@ -14,7 +14,7 @@ from penstock.base.bounded_window import GlobalWindow, IntervalWindow
 from penstock.coders.base import Coder, FastCoder, Registry
 from penstock.coders.deterministic import SHORT_SIZES, decode_key, encode_key, long_size
 from penstock.coders.stream import InputStream, OutputStream
-from penstock.error import three_parts
+from penstock.error import refusal
 from penstock.typehints import typehints
 from penstock.typehints.sharded_key_type import ShardedKeyTypeConstraint
 from penstock.utils.sharded_key import ShardedKey
@@ -116,8 +116,8 @@ class ToBytesCoder(Coder):
 
     def decode(self, encoded: bytes) -> Any:
         """Not possible: NotImplementedError."""
-        raise NotImplementedError(
-            three_parts("a ToBytesCoder does not decode", hint="use StrUtf8Coder to read text")
+        raise refusal(
+            NotImplementedError, "a ToBytesCoder does not decode", hint="use StrUtf8Coder to read text"
         )
 
     def is_deterministic(self) -> bool:
@@ -194,11 +194,10 @@ class VarIntCoder(_Primitive):
         try:
             stream.write_var_int64(value)
         except OverflowError as error:
-            raise OverflowError(
-                three_parts(
-                    "an integer is out of the range of VarIntCoder, -(2**63) to 2**63 - 1",
-                    hint="use BigIntegerCoder, or leave out the type hint",
-                )
+            raise refusal(
+                OverflowError,
+                "an integer is out of the range of VarIntCoder, -(2**63) to 2**63 - 1",
+                hint="use BigIntegerCoder, or leave out the type hint",
             ) from error
 
     def decode_from_stream(self, stream: InputStream, nested: bool) -> int:
@@ -391,8 +390,8 @@ class TupleCoder(FastCoder):
 
     def _pair(self) -> tuple[Coder, ...]:
         if len(self._coders) != 2:
-            raise ValueError(
-                three_parts(f"{self!r} does not have two components", hint="use a TupleCoder of two")
+            raise refusal(
+                ValueError, f"{self!r} does not have two components", hint="use a TupleCoder of two"
             )
         return self._coders
 
@@ -531,7 +530,7 @@ class NullableCoder(_OfOne):
     def from_type_hint(cls, typehint: Any, registry: Registry) -> NullableCoder:
         """The coder of an ``Optional`` hint; TypeError for any other."""
         if not typehints.is_nullable(typehint):
-            raise TypeError(three_parts(f"{typehint!r} does not allow None", hint="use Optional[...]"))
+            raise refusal(TypeError, f"{typehint!r} does not allow None", hint="use Optional[...]")
         return cls(registry.get_coder(typehints.get_concrete_type_from_nullable(typehint)))
 
 
@@ -651,9 +650,7 @@ class ShardedKeyCoder(_OfOne):
     def from_type_hint(cls, typehint: Any, registry: Registry) -> ShardedKeyCoder:
         """The coder of a ``ShardedKeyType`` hint; ValueError for any other."""
         if not hasattr(typehint, "key_type"):
-            raise ValueError(
-                three_parts(f"{typehint!r} is not a ShardedKeyType", hint="use ShardedKeyType[K]")
-            )
+            raise refusal(ValueError, f"{typehint!r} is not a ShardedKeyType", hint="use ShardedKeyType[K]")
         return cls(registry.get_coder(typehint.key_type))
 
 
@@ -863,7 +860,7 @@ class DeterministicFastPrimitivesCoder(FastPrimitivesCoder):
             what, _, hint = str(error).partition("\n  hint: ")
             if "\n" in what:
                 raise
-            raise TypeError(three_parts(what, where=f"at step {self._step_label!r}", hint=hint)) from error
+            raise refusal(TypeError, what, where=f"at step {self._step_label!r}", hint=hint) from error
 
     def _parts(self, value: Any) -> Any:
         if type(value) is dict:

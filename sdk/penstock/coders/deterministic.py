@@ -45,7 +45,7 @@ from typing import Any, TypeVar
 from penstock.base.bounded_window import GlobalWindow, IntervalWindow
 from penstock.base.row import Row
 from penstock.coders.base import Coder, registry_in_use
-from penstock.error import three_parts
+from penstock.error import refusal
 from penstock.utils.timestamp import Timestamp
 
 _classes: dict[bytes, type] = {}
@@ -107,12 +107,11 @@ def class_named(name: bytes) -> type:
     if found is None:
         found = _import(name)
         if found is None:
-            raise LookupError(
-                three_parts(
-                    f"the class {name.decode()!r} of a key cannot be found in this process",
-                    hint="move the class to a module that the workers can import, or call "
-                    "penstock.coders.deterministic.register_key_class(cls) there",
-                )
+            raise refusal(
+                LookupError,
+                f"the class {name.decode()!r} of a key cannot be found in this process",
+                hint="move the class to a module that the workers can import, or call "
+                "penstock.coders.deterministic.register_key_class(cls) there",
             )
         _classes[name] = found
     return found
@@ -201,7 +200,7 @@ _REGISTER = (
 )
 
 
-def refusal(kind: type, why: str = "", hint: str = _REGISTER) -> TypeError:
+def no_encoding(kind: type, why: str = "", hint: str = _REGISTER) -> TypeError:
     """The error for a key whose type has no deterministic encoding.
 
     Args:
@@ -210,12 +209,11 @@ def refusal(kind: type, why: str = "", hint: str = _REGISTER) -> TypeError:
         hint: What to do.
     """
     name = kind.__qualname__ if kind.__module__ == "builtins" else f"{kind.__module__}.{kind.__qualname__}"
-    return TypeError(
-        three_parts(
-            f"Unable to deterministically encode a key: keys of type {name} have no deterministic encoding"
-            + (f": {why}" if why else ""),
-            hint=hint,
-        )
+    return refusal(
+        TypeError,
+        f"Unable to deterministically encode a key: keys of type {name} have no deterministic encoding"
+        + (f": {why}" if why else ""),
+        hint=hint,
     )
 
 
@@ -272,7 +270,7 @@ def _zone_parts(zone: datetime.tzinfo | None) -> object:
     key = getattr(zone, "key", None)
     if type(zone).__module__.startswith("zoneinfo") and isinstance(key, str):
         return key
-    raise refusal(
+    raise no_encoding(
         type(zone), "a datetime's zone must be a datetime.timezone or a zoneinfo.ZoneInfo with a key"
     )
 
@@ -308,7 +306,7 @@ def class_encoder(kind: type, encode_key: Encoder, base_with_coder: type | None 
         return lambda member: head + encode_key(member.value)
     if dataclasses.is_dataclass(kind):
         if not kind.__dataclass_params__.frozen:  # type: ignore[attr-defined]
-            raise refusal(kind, "the dataclass is not frozen")
+            raise no_encoding(kind, "the dataclass is not frozen")
         head = framed([name], b"d")
         fields = [field.name for field in dataclasses.fields(kind) if field.init]
         return lambda value: framed([encode_key(getattr(value, field)) for field in fields], head)
@@ -322,8 +320,8 @@ def class_encoder(kind: type, encode_key: Encoder, base_with_coder: type | None 
         why = (
             f"the coder that is registered for {base_with_coder.__qualname__} is not used for derived classes"
         )
-        raise refusal(kind, why, f"register a coder for {kind.__qualname__}, too")
-    raise refusal(kind)
+        raise no_encoding(kind, why, f"register a coder for {kind.__qualname__}, too")
+    raise no_encoding(kind)
 
 
 def decoders(decode_key: Decoder) -> dict[int, Decoder]:
@@ -672,7 +670,7 @@ def _registered_coder(kind: type) -> Coder | None:
         try:
             found = _registered_coders[kind] = found.as_deterministic_coder("grouping")
         except (TypeError, ValueError) as error:
-            raise refusal(
+            raise no_encoding(
                 kind,
                 f"its registered coder {found!r} is not deterministic",
                 f"have {type(found).__name__}.is_deterministic return True if it encodes equal values "
@@ -732,11 +730,10 @@ def _decode_registered(data: bytes) -> Any:
     kind = class_named(bytes(name))
     coder = _registered_coder(kind)
     if coder is None:
-        raise LookupError(
-            three_parts(
-                f"no coder is registered for {kind.__qualname__} in the process that decodes the key",
-                hint="register the coder that the key was encoded with before the pipeline runs",
-            )
+        raise refusal(
+            LookupError,
+            f"no coder is registered for {kind.__qualname__} in the process that decodes the key",
+            hint="register the coder that the key was encoded with before the pipeline runs",
         )
     return coder.decode(bytes(payload))
 

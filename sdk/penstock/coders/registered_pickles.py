@@ -29,7 +29,7 @@ from functools import cache
 from typing import Any
 
 from penstock.coders.base import registry_in_use
-from penstock.error import three_parts
+from penstock.error import refusal
 
 Reducer = Callable[[Any], tuple[Any, ...]]
 
@@ -88,11 +88,10 @@ def _coder_of(kind: Any) -> Any:
     registry = registry_in_use()
     coder = registry.registered_coder(kind)
     if coder is None:
-        raise TypeError(
-            three_parts(
-                f"an object of class {kind.__qualname__} was written with a coder, and none is registered now",
-                hint="register the coder of the class in this program as well",
-            )
+        raise refusal(
+            TypeError,
+            f"an object of class {kind.__qualname__} was written with a coder, and none is registered now",
+            hint="register the coder of the class in this program as well",
         )
     return coder
 

@@ -8,7 +8,7 @@ from typing import TYPE_CHECKING, Any
 from penstock.coders.base import Coder, FastCoder, Registry, registry_in_use
 from penstock.coders.coders import DecimalCoder, IterableCoder, MapCoder, NullableCoder
 from penstock.coders.stream import InputStream, OutputStream
-from penstock.error import three_parts
+from penstock.error import refusal
 from penstock.typehints import typehints
 from penstock.typehints.constraints import Any as ANY
 from penstock.typehints.row_type import RowTypeConstraint
@@ -70,7 +70,7 @@ class RowCoder(FastCoder):
             if part is not None:
                 coder.encode_to_stream(part, stream, True)
             elif not nullable:
-                raise ValueError(three_parts(f"the field {name!r} is None", hint="declare it Optional"))
+                raise refusal(ValueError, f"the field {name!r} is None", hint="declare it Optional")
 
     def decode_from_stream(self, stream: InputStream, nested: bool) -> Any:
         """Reads a record; fields that were added to the type since are None."""
@@ -112,7 +112,7 @@ def row_hint(schema: Any) -> RowTypeConstraint:
     row = schema if isinstance(schema, RowTypeConstraint) else RowTypeConstraint.from_user_type(schema)
     if row is None:
         hint = "use a NamedTuple, a dataclass, or a row type with named fields"
-        raise TypeError(three_parts(f"{schema!r} is not a type of records", hint=hint))
+        raise refusal(TypeError, f"{schema!r} is not a type of records", hint=hint)
     return row
 
 

@@ -19,7 +19,7 @@ from penstock.coders.coders import (
 from penstock.coders.deterministic import forget_encoders
 from penstock.coders.registered_pickles import forget_coders
 from penstock.coders.row_coder import RowCoder, row_hint
-from penstock.error import three_parts
+from penstock.error import refusal, three_parts
 from penstock.typehints import row_type, typehints
 from penstock.utils.windowed_value import PaneInfo
 
@@ -81,11 +81,10 @@ class CoderRegistry:
             TypeError: The second argument is not a class, for instance a coder object.
         """
         if not isinstance(typehint_coder_class, type):
-            raise TypeError(
-                three_parts(
-                    f"Coder registration requires a coder class object. Received {typehint_coder_class!r} instead.",
-                    hint="leave out the parentheses: register_coder(MyType, MyCoder)",
-                )
+            raise refusal(
+                TypeError,
+                f"Coder registration requires a coder class object. Received {typehint_coder_class!r} instead.",
+                hint="leave out the parentheses: register_coder(MyType, MyCoder)",
             )
         if typehint_type not in self.custom_types:
             self.custom_types.append(typehint_type)
@@ -177,8 +176,8 @@ class FirstOf:
                 reasons.append(f"{coder_class}: {error}")
             else:
                 return coder
-        raise ValueError(
-            three_parts(f"no coder takes {typehint!r}: {'; '.join(reasons)}", hint="register a coder")
+        raise refusal(
+            ValueError, f"no coder takes {typehint!r}: {'; '.join(reasons)}", hint="register a coder"
         )
 
 

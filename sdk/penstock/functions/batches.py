@@ -13,7 +13,7 @@ from typing import Any, Generic, TypeVar
 from penstock.base.engine import batches_of_the_runner
 from penstock.base.where import here
 from penstock.coders.typecoders import registry
-from penstock.error import three_parts
+from penstock.error import refusal
 from penstock.typehints import trivial_inference, typehints
 from penstock.typehints.decorators import IOTypeHints
 from penstock.typehints.native_type_compatibility import convert_to_beam_type
@@ -92,11 +92,10 @@ class BatchConverter(Generic[B, E]):
 
         def registered(constructor: Constructor) -> Constructor:
             if name in BATCH_CONVERTER_REGISTRY:
-                raise AssertionError(
-                    three_parts(
-                        f"Attempted to register two batch converters with name {name}",
-                        hint="give each a name of its own",
-                    )
+                raise refusal(
+                    AssertionError,
+                    f"Attempted to register two batch converters with name {name}",
+                    hint="give each a name of its own",
                 )
             BATCH_CONVERTER_REGISTRY[name] = constructor
             return constructor
@@ -124,8 +123,8 @@ class BatchConverter(Generic[B, E]):
             except TypeError as error:
                 reasons.append(f"{name}: {str(error).partition(chr(10))[0]}")
         types = f"element_type={_shown(element_type)} and batch_type={_shown(batch_type)}"
-        raise TypeError(
-            three_parts(f"Unable to find BatchConverter for {types} ({'; '.join(reasons)})", hint=_HINT)
+        raise refusal(
+            TypeError, f"Unable to find BatchConverter for {types} ({'; '.join(reasons)})", hint=_HINT
         )
 
     def _key(self) -> tuple[Any, ...]:
@@ -252,7 +251,7 @@ def _converter(dofn: Any, side: str, element_type: Any, batch_type: Any, hint: s
     except TypeError as error:
         types = f"element_type={_shown(element_type)}, batch_type={_shown(batch_type)}"
         what = f"Failed to find a BatchConverter for the {side} types of DoFn {_name(dofn)} ({types}){guess}"
-        raise TypeError(three_parts(what, where=here(), hint=hint)) from error
+        raise refusal(TypeError, what, where=here(), hint=hint) from error
 
 
 def annotated_input(dofn: Any) -> Any:
@@ -293,13 +292,12 @@ def _yielded(dofn: Any, name: str, input_type: Any) -> Any:
         return hint.yielded_type
     if isinstance(hint, typehints.IterableTypeConstraint):
         return hint.inner_type
-    raise TypeError(
-        three_parts(
-            f"{_name(dofn)}.{name} is not known to yield batches: Expected Iterator in its return type annotation, "
-            f"not {_shown(hint)}",
-            where=here(),
-            hint="write def process_batch(self, batch: list[int]) -> Iterator[list[int]], and yield",
-        )
+    raise refusal(
+        TypeError,
+        f"{_name(dofn)}.{name} is not known to yield batches: Expected Iterator in its return type annotation, "
+        f"not {_shown(hint)}",
+        where=here(),
+        hint="write def process_batch(self, batch: list[int]) -> Iterator[list[int]], and yield",
     )
 
 
@@ -342,34 +340,31 @@ def check_batch_parameters(dofn: Any, method: Any) -> None:
         if parameter.kind in _ALLOWED:
             continue
         error: type[Exception] = NotImplementedError if parameter.kind in _NOT_YET else ValueError
-        raise error(
-            three_parts(
-                f"DoFn {_name(dofn)} has unsupported process_batch method parameter {parameter.kind}",
-                where=here(),
-                hint="a batch has a timestamp, a window and a pane; for anything else define process",
-            )
+        raise refusal(
+            error,
+            f"DoFn {_name(dofn)} has unsupported process_batch method parameter {parameter.kind}",
+            where=here(),
+            hint="a batch has a timestamp, a window and a pane; for anything else define process",
         )
 
 
 def _unsaid(dofn: Any, verb: str, method: str) -> TypeError:
-    return TypeError(
-        three_parts(
-            f"nothing says which batches {_name(dofn)}.process_batch() {verb}",
-            where=here(),
-            hint=f"give it a type annotation, as in batch: list[int], or override {method}",
-        )
+    return refusal(
+        TypeError,
+        f"nothing says which batches {_name(dofn)}.process_batch() {verb}",
+        where=here(),
+        hint=f"give it a type annotation, as in batch: list[int], or override {method}",
     )
 
 
 def _differ(dofn: Any, what: str, types: dict[str, str]) -> TypeError:
     shown = ", ".join(f"{name}: {each}" for name, each in types.items())
-    return TypeError(
-        three_parts(
-            f"DoFn {_name(dofn)} yields {what} from both process and process_batch, "
-            f"but they produce different types ({shown})",
-            where=here(),
-            hint="annotate both with the same type",
-        )
+    return refusal(
+        TypeError,
+        f"DoFn {_name(dofn)} yields {what} from both process and process_batch, "
+        f"but they produce different types ({shown})",
+        where=here(),
+        hint="annotate both with the same type",
     )
 
 

@@ -10,7 +10,7 @@ from penstock.base.display import HasDisplayData
 from penstock.base.labels import label_from_callable
 from penstock.base.where import here
 from penstock.coders.typecoders import registry
-from penstock.error import three_parts
+from penstock.error import refusal
 from penstock.typehints import trivial_inference, typehints
 from penstock.typehints.decorators import (
     IOTypeHints,
@@ -116,12 +116,11 @@ class CombineFn(WithTypeHints, HasDisplayData):
         if isinstance(fn, CombineFn):
             return fn
         if not callable(fn):
-            raise TypeError(
-                three_parts(
-                    f"Expected a CombineFn or callable, got {fn!r}",
-                    where=here(),
-                    hint="e.g. sum, or MeanCombineFn()",
-                )
+            raise refusal(
+                TypeError,
+                f"Expected a CombineFn or callable, got {fn!r}",
+                where=here(),
+                hint="e.g. sum, or MeanCombineFn()",
             )
         return CallableWrapperCombineFn(fn) if has_side_inputs else NoSideInputsCallableWrapperCombineFn(fn)
 
@@ -170,7 +169,7 @@ class CallableWrapperCombineFn(CombineFn):
 
     def __init__(self, fn: Callable[..., Any], buffer_size: int = _DEFAULT_BUFFER_SIZE) -> None:
         if not callable(fn):
-            raise TypeError(three_parts(f"Expected a callable object instead of: {fn!r}"))
+            raise refusal(TypeError, f"Expected a callable object instead of: {fn!r}")
         super().__init__()
         self.fn = fn
         self._buffer_size = buffer_size
@@ -239,8 +238,8 @@ class CallableWrapperCombineFn(CombineFn):
         if not args and len(kwargs) == 1:
             args, kwargs = tuple(kwargs.values()), {}
         if not args:
-            raise TypeError(
-                three_parts("Combiner input type must be specified positionally", hint="@with_input_types(T)")
+            raise refusal(
+                TypeError, "Combiner input type must be specified positionally", hint="@with_input_types(T)"
             )
         if not typehints.is_consistent_with(args[0], typehints.Iterable[typehints.Any]):
             raise TypeCheckError(

@@ -7,7 +7,7 @@ from typing import Any
 
 from penstock.base.display import DisplayDataItem, HasDisplayData
 from penstock.base.where import here
-from penstock.error import three_parts
+from penstock.error import refusal, three_parts
 from penstock.functions import params
 from penstock.functions.batches import annotated_input, annotated_output, element_hints
 from penstock.functions.params import (
@@ -179,11 +179,10 @@ class DoFn(WithTypeHints, HasDisplayData):
         try:
             hints = hints.strip_iterable()
         except ValueError as error:
-            raise ValueError(
-                three_parts(
-                    f"Return value not iterable: {type(self).__name__}.process: {first_line(error)}",
-                    hint="annotate process as returning an Iterable of elements",
-                )
+            raise refusal(
+                ValueError,
+                f"Return value not iterable: {type(self).__name__}.process: {first_line(error)}",
+                hint="annotate process as returning an Iterable of elements",
             ) from error
         return get_type_hints(type(self)).with_defaults(hints.extract_tagged_outputs())
 
@@ -263,9 +262,7 @@ def first_line(error: Exception) -> str:
 
 def _marked(fn: Callable[..., Any], mark: str) -> Callable[..., Any]:
     if fn.__name__ not in ("process", "process_batch"):
-        raise TypeError(
-            three_parts(f"@{mark} must be applied to a process or process_batch method, not {fn!r}")
-        )
+        raise refusal(TypeError, f"@{mark} must be applied to a process or process_batch method, not {fn!r}")
     setattr(fn, mark, True)
     return fn
 
@@ -312,7 +309,7 @@ class FlatMapDoFn(DoFn):
 
     def __init__(self, fn: Callable[..., Any], fullargspec: Any = None) -> None:
         if not callable(fn):
-            raise TypeError(three_parts(f"Expected a callable object instead of: {fn!r}", where=here()))
+            raise refusal(TypeError, f"Expected a callable object instead of: {fn!r}", where=here())
         super().__init__()
         self.fn = fn
 

@@ -22,7 +22,7 @@ from dataclasses import dataclass
 from typing import Any
 
 from penstock.base.where import here
-from penstock.error import three_parts
+from penstock.error import refusal
 from penstock.typehints import row_type, typehints
 from penstock.typehints.unions import without_none
 
@@ -95,12 +95,11 @@ class Expression(ABC):
         return repr(self)
 
     def __bool__(self) -> bool:
-        raise TypeError(
-            three_parts(
-                f"the expression {self} is neither true nor false: it is a function of an element",
-                where=here(),
-                hint="write (a > 1) & (b < 2), | and ~ in place of and, or and not, and no chain such as 1 < a < 2",
-            )
+        raise refusal(
+            TypeError,
+            f"the expression {self} is neither true nor false: it is a function of an element",
+            where=here(),
+            hint="write (a > 1) & (b < 2), | and ~ in place of and, or and not, and no chain such as 1 < a < 2",
         )
 
     # An expression is itself and no other: what looks like a comparison makes a new one.
@@ -330,10 +329,11 @@ def field(name: str) -> Field:
     (41, False)
     """
     if not isinstance(name, str):
-        raise TypeError(
-            three_parts(
-                f"a field has a name, not {type(name).__name__}", where=here(), hint="write field('score')"
-            )
+        raise refusal(
+            TypeError,
+            f"a field has a name, not {type(name).__name__}",
+            where=here(),
+            hint="write field('score')",
         )
     return Field(name)
 
@@ -350,11 +350,10 @@ def _truth_value(part: Expression, element: Any) -> bool | None:
     value = part(element)
     if value is None or isinstance(value, bool):
         return value
-    raise TypeError(
-        three_parts(
-            f"{part} is a {type(value).__name__}, and &, | and ~ take what is true, false or None",
-            hint="compare it, e.g. with != 0, and put the comparison in parentheses",
-        )
+    raise refusal(
+        TypeError,
+        f"{part} is a {type(value).__name__}, and &, | and ~ take what is true, false or None",
+        hint="compare it, e.g. with != 0, and put the comparison in parentheses",
     )
 
 

@@ -12,7 +12,7 @@ from typing import Any
 
 from penstock.base.bounded_window import GlobalWindow, TimestampedValue
 from penstock.base.row import Row
-from penstock.error import three_parts
+from penstock.error import refusal
 from penstock.functions.dofn import DoFn
 from penstock.functions.expressions import Expression, Literal
 from penstock.utils.timestamp import Timestamp
@@ -115,11 +115,10 @@ class StampedBy:
         """The element at its time."""
         moment = self.moment(element)
         if moment is None:
-            raise ValueError(
-                three_parts(
-                    "an element has no time: the function of WithTimestamps gave None",
-                    hint="filter such elements out before, e.g. with Filter(~field('at').is_null())",
-                )
+            raise refusal(
+                ValueError,
+                "an element has no time: the function of WithTimestamps gave None",
+                hint="filter such elements out before, e.g. with Filter(~field('at').is_null())",
             )
         return TimestampedValue(element, Timestamp.of(moment))
 
@@ -162,10 +161,10 @@ class WindowBound(Expression):
 
     def __call__(self, element: Any) -> Any:
         """Raises TypeError: an element alone does not tell its window."""
-        raise TypeError(
-            three_parts(
-                f"{self} is known in Select only", hint="put it into a row, with Select(start=window_start())"
-            )
+        raise refusal(
+            TypeError,
+            f"{self} is known in Select only",
+            hint="put it into a row, with Select(start=window_start())",
         )
 
     def type_of(self, input_type: Any) -> Any:
@@ -239,11 +238,10 @@ def _in_window(function: Any, window: Any) -> Any:
 
 def _moment(window: Any, bound: str) -> datetime.datetime:
     if not hasattr(window, bound) or isinstance(window, GlobalWindow):
-        raise TypeError(
-            three_parts(
-                f"a {type(window).__name__} has no {bound}",
-                hint="put the elements into windows first, e.g. with WindowInto(FixedWindows(60))",
-            )
+        raise refusal(
+            TypeError,
+            f"a {type(window).__name__} has no {bound}",
+            hint="put the elements into windows first, e.g. with WindowInto(FixedWindows(60))",
         )
     moment: datetime.datetime = getattr(window, bound).to_utc_datetime(has_tz=True)
     # The same zone object as in the instants of columns.

@@ -8,7 +8,7 @@ from dataclasses import dataclass
 from typing import Any
 
 from penstock.coders.typecoders import registry
-from penstock.error import three_parts
+from penstock.error import refusal
 from penstock.functions.userstate import StateSpec, TimerSpec
 
 
@@ -241,11 +241,10 @@ class ContextDoFnParam(DoFnParam):
         # A class has an unbound `__enter__`, which takes `self`; a manager that is already made has a bound
         # one.
         if not callable(context_manager_constructor) or (enter and not inspect.signature(enter).parameters):
-            raise TypeError(
-                three_parts(
-                    f"{kind} takes the constructor of a context manager, not a context manager",
-                    hint=f"write {kind}(tempfile.TemporaryDirectory, args=(...)), without calling it",
-                )
+            raise refusal(
+                TypeError,
+                f"{kind} takes the constructor of a context manager, not a context manager",
+                hint=f"write {kind}(tempfile.TemporaryDirectory, args=(...)), without calling it",
             )
         super().__init__(f"{kind}_{name or id(self)}")
         object.__setattr__(self, "context_manager_constructor", context_manager_constructor)
@@ -293,9 +292,8 @@ _KINDS: dict[type, str] = {
 def _expect(given: Any, expected: type, param: str, optional: bool = False) -> None:
     if isinstance(given, expected) or (optional and given is None):
         return
-    raise ValueError(
-        three_parts(
-            f"DoFn.{param} expected {expected.__name__} object, not {given!r}",
-            hint=f"make one {expected.__name__} as a class attribute and pass it",
-        )
+    raise refusal(
+        ValueError,
+        f"DoFn.{param} expected {expected.__name__} object, not {given!r}",
+        hint=f"make one {expected.__name__} as a class attribute and pass it",
     )

@@ -9,7 +9,7 @@ import re
 from collections.abc import Mapping
 from typing import Any, ClassVar
 
-from penstock.error import three_parts
+from penstock.error import refusal
 from penstock.options.standard import StandardOptions
 
 _UNITS = {"B": 1}
@@ -73,7 +73,7 @@ class ResourceHint:
         """
         if not (isinstance(hint_class, type) and issubclass(hint_class, ResourceHint) and hint_class.urn):
             what = f"the resource hint {hint_name} needs a class of hints with a urn, not {hint_class!r}"
-            raise TypeError(three_parts(what, hint="derive it from ResourceHint, and set urn = '...'"))
+            raise refusal(TypeError, what, hint="derive it from ResourceHint, and set urn = '...'")
         ResourceHint._by_name[hint_name] = hint_class
         ResourceHint._by_urn[hint_class.urn] = hint_class
 
@@ -164,12 +164,12 @@ def parse_resource_hints(hints: Mapping[str, Any]) -> dict[str, bytes]:
     for name, value in hints.items():
         if not ResourceHint.is_registered(name):
             known = ", ".join(ResourceHint._by_name)
-            raise ValueError(three_parts(f"Unknown resource hint: {name}", hint=f"known are {known}"))
+            raise refusal(ValueError, f"Unknown resource hint: {name}", hint=f"known are {known}")
         try:
             parsed.update(ResourceHint.get_by_name(name).parse(value))
         except ValueError as error:
             what = f"Resource hint {name} has invalid value {value!r}"
-            raise ValueError(three_parts(what, hint=str(error))) from error
+            raise refusal(ValueError, what, hint=str(error)) from error
     return parsed
 
 

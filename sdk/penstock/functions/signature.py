@@ -12,7 +12,7 @@ from dataclasses import dataclass
 from typing import Any
 
 from penstock.base.where import here
-from penstock.error import three_parts
+from penstock.error import refusal
 from penstock.functions.batches import check_batch_parameters
 from penstock.functions.params import DoFnParam, kind_of
 from penstock.functions.userstate import StateSpec, TimerSpec, expiration_method
@@ -242,23 +242,21 @@ def _timers(dofn: Any, process: MethodSignature) -> list[tuple[Any, MethodSignat
 def _callback(dofn: Any, spec: Any) -> MethodSignature:
     callback: Any = spec._attached_callback
     if not callback:
-        raise ValueError(
-            three_parts(
-                f"DoFn {type(dofn).__name__} has a TimerSpec without an associated on_timer callback: {spec!r}.",
-                where=here(),
-                hint="decorate a method with @on_timer(spec)",
-            )
+        raise refusal(
+            ValueError,
+            f"DoFn {type(dofn).__name__} has a TimerSpec without an associated on_timer callback: {spec!r}.",
+            where=here(),
+            hint="decorate a method with @on_timer(spec)",
         )
     owner, name = dofn.timer_owner(), callback.__name__
     method: Any = getattr(owner, name, None)
     if getattr(method, "__func__", None) is not callback:
-        raise ValueError(
-            three_parts(
-                f"The on_timer callback for {spec!r} is not the specified .{name} method "
-                f"for DoFn {type(owner).__name__} (perhaps it was overwritten?).",
-                where=here(),
-                hint="give each method a name of its own, also in subclasses",
-            )
+        raise refusal(
+            ValueError,
+            f"The on_timer callback for {spec!r} is not the specified .{name} method "
+            f"for DoFn {type(owner).__name__} (perhaps it was overwritten?).",
+            where=here(),
+            hint="give each method a name of its own, also in subclasses",
         )
     signature = method_signature(name, method)
     _validate_distinct(dofn, signature)
@@ -272,37 +270,34 @@ def _validate_distinct(dofn: Any, method: MethodSignature) -> None:
         if parameter.kind
     ]
     if len(ids) != len(set(ids)):
-        raise ValueError(
-            three_parts(
-                f"DoFn {type(dofn).__name__} has duplicate {method.name} method parameters: {ids}",
-                where=here(),
-                hint="ask for each once",
-            )
+        raise refusal(
+            ValueError,
+            f"DoFn {type(dofn).__name__} has duplicate {method.name} method parameters: {ids}",
+            where=here(),
+            hint="ask for each once",
         )
 
 
 def _validate_outside_process(dofn: Any, method: MethodSignature) -> None:
     for parameter in method.parameters:
         if parameter.kind not in _ALLOWED_OUTSIDE_PROCESS:
-            raise ValueError(
-                three_parts(
-                    f"DoFn.process() method-only parameter {parameter.default!r} cannot be used in "
-                    f"{type(dofn).__name__}.{method.name}",
-                    where=here(),
-                    hint="only process handles one element, so only there it has a value",
-                )
+            raise refusal(
+                ValueError,
+                f"DoFn.process() method-only parameter {parameter.default!r} cannot be used in "
+                f"{type(dofn).__name__}.{method.name}",
+                where=here(),
+                hint="only process handles one element, so only there it has a value",
             )
 
 
 def _validate_names(dofn: Any, kind: str, specs: Sequence[Any]) -> None:
     names = [spec.name for spec in specs]
     if len(names) != len(set(names)):
-        raise ValueError(
-            three_parts(
-                f"DoFn {type(dofn).__name__} has multiple {kind}s with the same name: {names}",
-                where=here(),
-                hint="give each its own name",
-            )
+        raise refusal(
+            ValueError,
+            f"DoFn {type(dofn).__name__} has multiple {kind}s with the same name: {names}",
+            where=here(),
+            hint="give each its own name",
         )
 
 

@@ -7,7 +7,7 @@ from typing import Any, NamedTuple, TypeVar
 
 from penstock.base.where import here
 from penstock.coders.base import Coder
-from penstock.error import three_parts
+from penstock.error import refusal
 from penstock.functions.combinefn import CombineFn
 from penstock.utils.timestamp import Timestamp
 from penstock.windows.timeutil import TimeDomain
@@ -131,12 +131,10 @@ class StateSpec:
 
     def __init__(self, name: str, coder: Any) -> None:
         if not isinstance(name, str):
-            raise TypeError(three_parts(f"the name of a state is a string, not {name!r}"))
+            raise refusal(TypeError, f"the name of a state is a string, not {name!r}")
         if not isinstance(coder, Coder):
-            raise TypeError(
-                three_parts(
-                    f"the coder of state {name!r} is not a Coder: {coder!r}", hint="e.g. VarIntCoder()"
-                )
+            raise refusal(
+                TypeError, f"the coder of state {name!r} is not a Coder: {coder!r}", hint="e.g. VarIntCoder()"
             )
         self.name = name
         self.coder = coder
@@ -179,7 +177,7 @@ class MapStateSpec(StateSpec):
         super().__init__(name, coder)
         if not isinstance(key_coder, Coder):
             what = f"the key_coder of state {name!r} is not a Coder: {key_coder!r}"
-            raise TypeError(three_parts(what, hint="e.g. StrUtf8Coder()"))
+            raise refusal(TypeError, what, hint="e.g. StrUtf8Coder()")
         self.key_coder = key_coder
 
 
@@ -203,8 +201,8 @@ class CombiningValueStateSpec(StateSpec):
         if combine_fn is None:
             coder, combine_fn = None, coder
         if combine_fn is None:
-            raise ValueError(
-                three_parts("combine_fn must be provided", hint="CombiningValueStateSpec('total', sum)")
+            raise refusal(
+                ValueError, "combine_fn must be provided", hint="CombiningValueStateSpec('total', sum)"
             )
         self.combine_fn = CombineFn.maybe_from_callable(combine_fn, has_side_inputs=False)
         super().__init__(name, self.combine_fn.get_accumulator_coder() if coder is None else coder)
@@ -240,11 +238,10 @@ class TimerSpec:
 
     def __init__(self, name: str, time_domain: str) -> None:
         if time_domain not in (TimeDomain.WATERMARK, TimeDomain.REAL_TIME):
-            raise ValueError(
-                three_parts(
-                    f"Unsupported TimeDomain: {time_domain!r}",
-                    hint="TimeDomain.WATERMARK or TimeDomain.REAL_TIME",
-                )
+            raise refusal(
+                ValueError,
+                f"Unsupported TimeDomain: {time_domain!r}",
+                hint="TimeDomain.WATERMARK or TimeDomain.REAL_TIME",
             )
         self.name = self.prefix + name
         self.time_domain = time_domain
@@ -270,18 +267,16 @@ def on_timer(timer_spec: TimerSpec) -> Callable[[MethodT], MethodT]:
         ValueError: If it is not a `TimerSpec`, or has such a method already.
     """
     if not isinstance(timer_spec, TimerSpec):
-        raise ValueError(
-            three_parts("@on_timer decorator expected TimerSpec", hint="@on_timer(MY_TIMER_SPEC)")
-        )
+        raise refusal(ValueError, "@on_timer decorator expected TimerSpec", hint="@on_timer(MY_TIMER_SPEC)")
 
     def attach(method: MethodT) -> MethodT:
         if not callable(method):
-            raise ValueError(three_parts("@on_timer decorator expected callable"))
+            raise refusal(ValueError, "@on_timer decorator expected callable")
         if timer_spec._attached_callback is not None:
-            raise ValueError(
-                three_parts(
-                    f"Multiple on_timer callbacks registered for {timer_spec!r}.", hint="one method per timer"
-                )
+            raise refusal(
+                ValueError,
+                f"Multiple on_timer callbacks registered for {timer_spec!r}.",
+                hint="one method per timer",
             )
         timer_spec._attached_callback = method
         return method
@@ -368,7 +363,7 @@ def on_window_expiration(method: MethodT) -> MethodT:
         ValueError: If it is not a method.
     """
     if not callable(method):
-        raise ValueError(three_parts("@on_window_expiration decorator expected callable"))
+        raise refusal(ValueError, "@on_window_expiration decorator expected callable")
     setattr(method, _MARK, True)
     return method
 
@@ -382,5 +377,5 @@ def expiration_method(dofn: Any) -> Callable[..., Any] | None:
     names = [name for name in dir(type(dofn)) if getattr(getattr(type(dofn), name, None), _MARK, False)]
     if len(names) > 1:
         what = f"{type(dofn).__name__} has several methods for the end of a window: {', '.join(names)}"
-        raise ValueError(three_parts(what, where=here(), hint="decorate one with @on_window_expiration"))
+        raise refusal(ValueError, what, where=here(), hint="decorate one with @on_window_expiration")
     return getattr(dofn, names[0]) if names else None

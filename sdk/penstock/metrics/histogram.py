@@ -7,7 +7,7 @@ from collections.abc import Mapping
 from dataclasses import dataclass, field
 from typing import Protocol, runtime_checkable
 
-from penstock.error import three_parts
+from penstock.error import refusal
 
 
 @runtime_checkable
@@ -112,11 +112,10 @@ class HistogramData:
         if other is None:
             return self
         if self.bucket_type != other.bucket_type:
-            raise ValueError(
-                three_parts(
-                    f"histograms of different buckets: {self.bucket_type} and {other.bucket_type}",
-                    hint="give a histogram of one name the same buckets everywhere",
-                )
+            raise refusal(
+                ValueError,
+                f"histograms of different buckets: {self.bucket_type} and {other.bucket_type}",
+                hint="give a histogram of one name the same buckets everywhere",
             )
         indexes = {*self.counts, *other.counts}
         counts = {index: self.counts.get(index, 0) + other.counts.get(index, 0) for index in indexes}
@@ -139,10 +138,10 @@ class HistogramData:
             ValueError: If the fraction is out of range, or there are no numbers.
         """
         if not 0 <= fraction <= 1:
-            raise ValueError(three_parts(f"the fraction is {fraction}", hint="use a number from 0 to 1"))
+            raise refusal(ValueError, f"the fraction is {fraction}", hint="use a number from 0 to 1")
         total = self.total_count()
         if not total:
-            raise ValueError(three_parts("the histogram is empty", hint="update it before you read it"))
+            raise refusal(ValueError, "the histogram is empty", hint="update it before you read it")
         # Shares are divided where Beam divides them, so that the last digit of a result is Beam's.
         if self.below / total >= fraction:
             return -math.inf

@@ -6,7 +6,7 @@ import re
 from collections.abc import Iterator
 from typing import TYPE_CHECKING
 
-from penstock.error import three_parts
+from penstock.error import refusal
 from penstock.metrics.execution import BOUNDED_TRIES, current_container
 
 if TYPE_CHECKING:
@@ -100,8 +100,8 @@ class Lineage:
 
 def _known(label: str) -> str:
     if label not in (Lineage.SOURCE, Lineage.SINK):
-        raise ValueError(
-            three_parts(f"no lineage is labelled {label!r}", hint="use Lineage.SOURCE or Lineage.SINK")
+        raise refusal(
+            ValueError, f"no lineage is labelled {label!r}", hint="use Lineage.SOURCE or Lineage.SINK"
         )
     return label
 

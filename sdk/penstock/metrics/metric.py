@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Iterable
 from typing import Any, ClassVar
 
-from penstock.error import three_parts
+from penstock.error import refusal
 from penstock.metrics.execution import (
     BOUNDED_TRIES,
     COUNTERS,
@@ -97,10 +97,10 @@ class DelegatingStringSet(StringSet):
             TypeError: If it is not a string.
         """
         if not isinstance(value, str):
-            raise TypeError(
-                three_parts(
-                    f"a string set takes strings, not {type(value).__name__}", hint="convert it with str()"
-                )
+            raise refusal(
+                TypeError,
+                f"a string set takes strings, not {type(value).__name__}",
+                hint="convert it with str()",
             )
         container = current_container()
         if container is not None:
@@ -167,10 +167,8 @@ class Metrics:
             return f"{namespace.__module__}.{namespace.__name__}"
         if isinstance(namespace, str):
             return namespace
-        raise ValueError(
-            three_parts(
-                f"Unknown namespace type: {type(namespace).__name__}", hint="pass a class or a string"
-            )
+        raise refusal(
+            ValueError, f"Unknown namespace type: {type(namespace).__name__}", hint="pass a class or a string"
         )
 
     @staticmethod
@@ -272,9 +270,7 @@ class MetricsFilter:
 
 def _several(values: Iterable[Any], what: str) -> Iterable[Any]:
     if isinstance(values, str):
-        raise ValueError(
-            three_parts(f"{what} must be a collection, not a string", hint=f"write [{values!r}]")
-        )
+        raise refusal(ValueError, f"{what} must be a collection, not a string", hint=f"write [{values!r}]")
     return values
 
 

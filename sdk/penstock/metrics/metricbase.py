@@ -6,7 +6,7 @@ from collections.abc import Mapping
 from dataclasses import dataclass
 from typing import Any
 
-from penstock.error import three_parts
+from penstock.error import refusal
 
 __all__ = [
     "BoundedTrie",
@@ -45,8 +45,8 @@ class MetricName:
     def __post_init__(self) -> None:
         for part in ("namespace", "name"):
             if not self.urn and not getattr(self, part):
-                raise ValueError(
-                    three_parts(f"Metric {part} must be non-empty", hint=f"give a {part}, such as 'game'")
+                raise refusal(
+                    ValueError, f"Metric {part} must be non-empty", hint=f"give a {part}, such as 'game'"
                 )
         object.__setattr__(self, "labels", dict(self.labels or {}))
 

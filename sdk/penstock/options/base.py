@@ -15,7 +15,7 @@ from collections.abc import Callable, Iterable, Iterator, Mapping
 from typing import Any, NoReturn, TypeVar
 
 from penstock.base.display import HasDisplayData
-from penstock.error import three_parts
+from penstock.error import refusal, three_parts
 from penstock.options.value_provider import RuntimeValueProvider, StaticValueProvider, ValueProvider
 
 _MUCH_ALIKE = 0.7
@@ -63,7 +63,7 @@ class OptionsParser(argparse.ArgumentParser):
             ValueError: If no name is given.
         """
         if not args or not args[0]:
-            raise ValueError(three_parts("a value provider argument has no name", hint="write '--name'"))
+            raise refusal(ValueError, "a value provider argument has no name", hint="write '--name'")
         if args[0].startswith("-"):
             option_name = next((name for name in args if name.startswith("--")), args[0]).lstrip("-")
         else:
@@ -231,11 +231,10 @@ class PipelineOptions(HasDisplayData):
 
     def __init__(self, flags: Iterable[str] | None = None, **kwargs: Any) -> None:
         if isinstance(flags, str | Mapping):
-            raise ValueError(
-                three_parts(
-                    f"flags are a list of strings, not a {type(flags).__name__}",
-                    hint="write PipelineOptions(['--name=value']) or PipelineOptions.from_dictionary({...})",
-                )
+            raise refusal(
+                ValueError,
+                f"flags are a list of strings, not a {type(flags).__name__}",
+                hint="write PipelineOptions(['--name=value']) or PipelineOptions.from_dictionary({...})",
             )
         self._flags = list(sys.argv[1:] if flags is None else flags)
         parsed = _parse(type(self), self._flags)
@@ -310,8 +309,8 @@ class PipelineOptions(HasDisplayData):
             TypeError: If `cls` is not such a class.
         """
         if not (isinstance(cls, type) and issubclass(cls, PipelineOptions)):
-            raise TypeError(
-                three_parts(f"view_as takes a class of options, not {cls!r}", hint="pass the class itself")
+            raise refusal(
+                TypeError, f"view_as takes a class of options, not {cls!r}", hint="pass the class itself"
             )
         view = cls(self._flags)
         for name in view._visible_options:

@@ -9,7 +9,7 @@ import re
 from collections.abc import Iterator, Sequence
 from typing import Any
 
-from penstock.error import three_parts
+from penstock.error import refusal
 from penstock.options.base import OptionsParser, PipelineOptions, all_classes, nearest, parser_of
 
 _LOGGER = logging.getLogger(__name__)
@@ -75,7 +75,7 @@ def _refuse_ours(flag: str, parser: OptionsParser) -> None:
         hint = f"write --spark_conf={flag[2:]}=value"
     elif close:
         hint = f"did you mean {close}? Run the program with --help to see all options"
-    raise ValueError(three_parts(f"{flag} is not an option", hint=hint))
+    raise refusal(ValueError, f"{flag} is not an option", hint=hint)
 
 
 def _meant(flag: str, parser: OptionsParser) -> str:
@@ -113,14 +113,13 @@ def _warn_of_no_effect(given: tuple[tuple[str, str], ...]) -> None:
 def own_options(options: Any, argv: Any) -> PipelineOptions:
     """A copy of options, or options made of command line arguments; ValueError if neither is of its type."""
     if options is not None and not isinstance(options, PipelineOptions):
-        raise ValueError(
-            three_parts(
-                f"Parameter options, if specified, must be of type PipelineOptions. Received: {options!r}",
-                hint="PipelineOptions.from_dictionary makes options of a dictionary",
-            )
+        raise refusal(
+            ValueError,
+            f"Parameter options, if specified, must be of type PipelineOptions. Received: {options!r}",
+            hint="PipelineOptions.from_dictionary makes options of a dictionary",
         )
     if argv is not None and not isinstance(argv, list):
-        raise ValueError(three_parts(f"Parameter argv, if specified, must be a list. Received: {argv!r}"))
+        raise refusal(ValueError, f"Parameter argv, if specified, must be a list. Received: {argv!r}")
     if options is None:
         return PipelineOptions(argv or [])
     own = copy.copy(options)
@@ -143,5 +142,5 @@ def checked_arguments(arguments: dict[str, Any], taker: str = "Pipeline") -> dic
             if name not in known:
                 close = nearest(name, known)
                 hint = f"did you mean {close}?" if close else "a program run with --help shows all options"
-                raise TypeError(three_parts(f"{taker} has no argument or option {name!r}", hint=hint))
+                raise refusal(TypeError, f"{taker} has no argument or option {name!r}", hint=hint)
     return arguments

@@ -11,7 +11,7 @@ import re
 from collections.abc import Iterable, Mapping
 from typing import Any
 
-from penstock.error import three_parts
+from penstock.error import refusal, three_parts
 from penstock.options.base import MergingAction, OptionsParser, PipelineOptions
 
 _LOGGER = logging.getLogger(__name__)
@@ -52,9 +52,7 @@ def spark_properties(given: Mapping[str, Any] | Iterable[str] | None) -> dict[st
             key: str(value).lower() if isinstance(value, bool) else str(value) for key, value in given.items()
         }
     if isinstance(given, str):
-        raise ValueError(
-            three_parts("spark_conf is a string", hint="write spark_conf=['key=value'] or a dict")
-        )
+        raise refusal(ValueError, "spark_conf is a string", hint="write spark_conf=['key=value'] or a dict")
     result: dict[str, str] = {}
     for text in given or ():
         if text.startswith("{"):
@@ -65,9 +63,7 @@ def spark_properties(given: Mapping[str, Any] | Iterable[str] | None) -> dict[st
             # What stands behind the name may be a secret.
             name = re.split(r"[\s:=]", text, maxsplit=1)[0]
             shown = name if name == text else f"{name} ..."
-            raise ValueError(
-                three_parts(f"{shown!r} is not key=value", hint="write spark.some.property=value")
-            )
+            raise refusal(ValueError, f"{shown!r} is not key=value", hint="write spark.some.property=value")
         result[key.strip()] = value
     return result
 
@@ -87,7 +83,7 @@ def properties_of_file(path: str | os.PathLike[str]) -> dict[str, str]:
             text = file.read()
     except (OSError, UnicodeDecodeError) as error:
         what = f"the file of Spark properties {name} cannot be read: {getattr(error, 'strerror', 'it is not UTF-8')}"
-        raise ValueError(three_parts(what, hint="name a file like spark-defaults.conf")) from None
+        raise refusal(ValueError, what, hint="name a file like spark-defaults.conf") from None
     if os.name == "posix" and os.stat(name).st_mode & 0o044:
         _warn_of_readers(name)
     return parsed_properties(text)

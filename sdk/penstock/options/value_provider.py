@@ -7,7 +7,7 @@ import functools
 from collections.abc import Callable, Iterator, Mapping
 from typing import Any, ClassVar
 
-from penstock.error import three_parts
+from penstock.error import refusal
 
 __all__ = [
     "NestedValueProvider",
@@ -146,8 +146,10 @@ class RuntimeValueProvider(ValueProvider):
         """
         options = self._options()
         if options is None:
-            raise RuntimeValueProviderError(
-                three_parts(f"{self}.get() is called before the pipeline runs", hint=_ONLY_AT_RUN_TIME)
+            raise refusal(
+                RuntimeValueProviderError,
+                f"{self}.get() is called before the pipeline runs",
+                hint=_ONLY_AT_RUN_TIME,
             )
         return self._converted(options, self.option_name, self.value_type, self.default_value)
 
@@ -223,11 +225,10 @@ def check_accessible(value_provider_list: list[str]) -> Callable[[Callable[..., 
         TypeError: If the names are not given as a list.
     """
     if not isinstance(value_provider_list, list):
-        raise TypeError(
-            three_parts(
-                f"check_accessible takes a list of attribute names, not {type(value_provider_list).__name__}",
-                hint="write check_accessible(['name'])",
-            )
+        raise refusal(
+            TypeError,
+            f"check_accessible takes a list of attribute names, not {type(value_provider_list).__name__}",
+            hint="write check_accessible(['name'])",
         )
 
     def decorate(method: Callable[..., Any]) -> Callable[..., Any]:
@@ -236,8 +237,8 @@ def check_accessible(value_provider_list: list[str]) -> Callable[[Callable[..., 
             for name in value_provider_list:
                 provider = getattr(self, name)
                 if not provider.is_accessible():
-                    raise RuntimeValueProviderError(
-                        three_parts(f"{provider} is not accessible", hint=_ONLY_AT_RUN_TIME)
+                    raise refusal(
+                        RuntimeValueProviderError, f"{provider} is not accessible", hint=_ONLY_AT_RUN_TIME
                     )
             return method(self, *args, **kwargs)
 

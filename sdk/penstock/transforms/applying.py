@@ -9,7 +9,7 @@ from penstock import graph
 from penstock.construction import ptransform, pvalue
 from penstock.construction.pipeline import Pipeline
 from penstock.construction.ptransform import PTransform
-from penstock.error import three_parts
+from penstock.error import refusal
 from penstock.transforms.create import Create
 
 
@@ -51,21 +51,19 @@ def apply_to(transform: Any, left: Any, label: str | None = None) -> Any:
         return _run_at_once(transform, pvalueish, values, label)
     pipeline = transform.pipeline or next(iter(pipelines), None)
     if pipeline is None:
-        raise ValueError(
-            three_parts(
-                f"{transform.label!r} requires a pipeline to be specified as there are no deferred inputs",
-                where=transform._where(),
-                hint="pass pipeline=... to the transform",
-            )
+        raise refusal(
+            ValueError,
+            f"{transform.label!r} requires a pipeline to be specified as there are no deferred inputs",
+            where=transform._where(),
+            hint="pass pipeline=... to the transform",
         )
     for other in pipelines:
         if other is not pipeline:
-            raise ValueError(
-                three_parts(
-                    "Mixing values in different pipelines is not allowed",
-                    where=transform._where(),
-                    hint="make all inputs in one pipeline",
-                )
+            raise refusal(
+                ValueError,
+                "Mixing values in different pipelines is not allowed",
+                where=transform._where(),
+                hint="make all inputs in one pipeline",
             )
     return pipeline.apply(transform, _with_plain_values(pipeline, pvalueish, values), label)
 

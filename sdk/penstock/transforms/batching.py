@@ -14,7 +14,7 @@ from penstock.base import clock
 from penstock.coders.coders import FastPrimitivesCoder, VarIntCoder
 from penstock.construction.ptransform import PTransform
 from penstock.construction.pvalue import PCollection
-from penstock.error import UnsupportedByRunner, three_parts
+from penstock.error import UnsupportedByRunner, refusal
 from penstock.functions.dofn import DoFn
 from penstock.functions.userstate import (
     BagStateSpec,
@@ -299,7 +299,7 @@ def _least_squares(xs: Sequence[float], ys: Sequence[float], weights: Sequence[f
 
 
 def _wrong(what: str) -> ValueError:
-    return ValueError(three_parts(what, where="at BatchElements", hint="see the arguments of BatchElements"))
+    return refusal(ValueError, what, where="at BatchElements", hint="see the arguments of BatchElements")
 
 
 T = TypeVar("T")
@@ -454,13 +454,13 @@ def _bucketing(
     where = "at BatchElements"
     if boundaries is not None and length_fn is None:
         what = "bucket_boundaries requires length_fn to be set."
-        raise ValueError(three_parts(what, where=where, hint="pass length_fn=len"))
+        raise refusal(ValueError, what, where=where, hint="pass length_fn=len")
     if length_fn is None:
         return None
     chosen = list(_DEFAULT_BOUNDARIES if boundaries is None else boundaries)
     if not chosen or min(chosen) <= 0 or chosen != sorted(chosen):
         what = "bucket_boundaries must be a non-empty sorted list of positive values."
-        raise ValueError(three_parts(what, where=where, hint="for example [16, 64, 256]"))
+        raise refusal(ValueError, what, where=where, hint="for example [16, 64, 256]")
     return lambda element: bisect.bisect_right(chosen, length_fn(element))
 
 
@@ -503,14 +503,12 @@ class SortAndBatchElements(PTransform[Any, Any]):
         )
         for name, number in (("min_batch_size", min_batch_size), ("max_batch_weight", max_batch_weight)):
             if number < 1:
-                raise ValueError(three_parts(f"{name} must be >= 1, got {number}", where=where, hint=hint))
+                raise refusal(ValueError, f"{name} must be >= 1, got {number}", where=where, hint=hint)
         if max_batch_size < min_batch_size:
             what = f"max_batch_size ({max_batch_size}) must be >= min_batch_size ({min_batch_size})"
-            raise ValueError(three_parts(what, where=where, hint=hint))
+            raise refusal(ValueError, what, where=where, hint=hint)
         if element_size_fn is not None and not callable(element_size_fn):
-            raise TypeError(
-                three_parts("element_size_fn must be callable", where=where, hint="pass a function")
-            )
+            raise refusal(TypeError, "element_size_fn must be callable", where=where, hint="pass a function")
         self._fn = SortingBatchDoFn(max_batch_size, max_batch_weight, element_size_fn or LengthOrOne())
 
     def expand(self, pcoll: Any) -> Any:

@@ -16,7 +16,7 @@ from penstock.construction import pvalue
 from penstock.construction.applicable import K
 from penstock.construction.ptransform import PTransform, PTransformWithSideInputs
 from penstock.construction.pvalue import PCollection
-from penstock.error import three_parts
+from penstock.error import refusal
 from penstock.functions.combinefn import CombineFn, DefaultingCombineFn, NoValue, curry_combine_fn
 from penstock.functions.dofn import DoFn
 from penstock.transforms.create import Create
@@ -230,12 +230,11 @@ class CombineGlobally(PTransform[Any, Any]):
         super().__init__()
         self.fn = fn
         if not (isinstance(fn, CombineFn) or callable(fn)):
-            raise TypeError(
-                three_parts(
-                    f"CombineGlobally can be used only with combineFn objects. Received {fn!r} instead",
-                    where=self._where(),
-                    hint="e.g. sum, or MeanCombineFn()",
-                )
+            raise refusal(
+                TypeError,
+                f"CombineGlobally can be used only with combineFn objects. Received {fn!r} instead",
+                where=self._where(),
+                hint="e.g. sum, or MeanCombineFn()",
             )
         self.args = args
         self.kwargs = kwargs
@@ -281,14 +280,13 @@ class CombineGlobally(PTransform[Any, Any]):
             default = (self._default_of(combine_fn),) if self.has_defaults else ()
             return pvalue.AsSingleton(combined, *default)  # type: ignore[return-value]
         if pcoll.windowing.windowfn != GlobalWindows():
-            raise ValueError(
-                three_parts(
-                    "Default values are not yet supported in CombineGlobally() if the output PCollection "
-                    "is not windowed by GlobalWindows",
-                    where=self._where(),
-                    hint="use CombineGlobally().without_defaults() to give nothing for an empty window, or "
-                    "CombineGlobally().as_singleton_view() to get the default as a side input",
-                )
+            raise refusal(
+                ValueError,
+                "Default values are not yet supported in CombineGlobally() if the output PCollection "
+                "is not windowed by GlobalWindows",
+                where=self._where(),
+                hint="use CombineGlobally().without_defaults() to give nothing for an empty window, or "
+                "CombineGlobally().as_singleton_view() to get the default as a side input",
             )
         if not pcoll.is_bounded or can_fire_early(pcoll.windowing.triggerfn):
             # Nobody can say of a collection that it is empty before it ends, so there is no default to give then.

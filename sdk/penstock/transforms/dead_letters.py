@@ -14,7 +14,7 @@ from typing import Any
 from penstock.base.tagged_output import TaggedOutput
 from penstock.base.where import caller
 from penstock.construction.ptransform import PTransform
-from penstock.error import three_parts
+from penstock.error import refusal
 from penstock.functions.dofn import DoFn
 from penstock.functions.signature import MethodSignature, signature_of
 from penstock.metrics.execution import MetricsContainer, current_container, set_current
@@ -88,7 +88,7 @@ class DeadLetterOptions:
 
 def _refused(what: str, hint: str) -> ValueError:
     location = caller()
-    return ValueError(three_parts(what, where=f"at {location}" if location else None, hint=hint))
+    return refusal(ValueError, what, where=f"at {location}" if location else None, hint=hint)
 
 
 def _check_isolated(pardo: ParDo) -> None:
@@ -191,12 +191,11 @@ class _One(PTransform[Any, Any]):
 
 def _check_share(failing: int, total: int, threshold: float, window: Any = DoFn.WindowParam) -> None:
     if failing > total * threshold:
-        raise ValueError(
-            three_parts(
-                f"The number of failing elements within the window {window!r} exceeded threshold: "
-                f"{failing} / {total} = {failing / total} > {threshold}",
-                hint="look at the dead letters, or raise the threshold",
-            )
+        raise refusal(
+            ValueError,
+            f"The number of failing elements within the window {window!r} exceeded threshold: "
+            f"{failing} / {total} = {failing / total} > {threshold}",
+            hint="look at the dead letters, or raise the threshold",
         )
 
 

@@ -11,7 +11,7 @@ from typing import Any, TypeVar
 from penstock.base.bounded_window import TimestampedValue
 from penstock.coders import BooleanCoder
 from penstock.construction.ptransform import PTransform
-from penstock.error import three_parts
+from penstock.error import refusal
 from penstock.functions.combinefn import CombineFn
 from penstock.functions.dofn import DoFn
 from penstock.functions.userstate import ReadModifyWriteStateSpec, TimerSpec, on_timer
@@ -39,9 +39,7 @@ class _WithDurations(PTransform[Any, Any]):
         if processing_time_duration is None and event_time_duration is None:
             name = type(self).__name__
             what = f"{name} requires at least processing_time_duration or event_time_duration."
-            raise ValueError(
-                three_parts(what, where=f"at {name}", hint="for example event_time_duration=3600")
-            )
+            raise refusal(ValueError, what, where=f"at {name}", hint="for example event_time_duration=3600")
         self.processing_time_duration = processing_time_duration
         self.event_time_duration = event_time_duration
 

@@ -5,7 +5,7 @@ from __future__ import annotations
 from typing import Any
 
 from penstock.base.where import caller
-from penstock.error import three_parts
+from penstock.error import refusal
 from penstock.transforms.grouping import Flatten
 
 __all__ = ["CollectingErrorHandler", "ErrorHandler"]
@@ -64,9 +64,7 @@ class ErrorHandler:
         """
         if not self._closed:
             what = "Cannot access the output of an error handler until it has been closed."
-            raise RuntimeError(
-                three_parts(what, where=self._created, hint="call output() after the with block")
-            )
+            raise refusal(RuntimeError, what, where=self._created, hint="call output() after the with block")
         return self._result
 
     def add_error_pcollection(self, pcoll: Any) -> None:
@@ -82,8 +80,8 @@ class ErrorHandler:
         """
         if not self._closed:
             what = "Unclosed error handler"
-            raise RuntimeError(
-                three_parts(what, where=self._created, hint="use it in a with block, or call close()")
+            raise refusal(
+                RuntimeError, what, where=self._created, hint="use it in a with block, or call close()"
             )
 
 
@@ -115,7 +113,5 @@ class CollectingErrorHandler(ErrorHandler):
         """
         if not self._output_accessed:
             what = "CollectingErrorHandler requires the output to be retrieved."
-            raise RuntimeError(
-                three_parts(what, where=self._created, hint="call output() and use what it gives")
-            )
+            raise refusal(RuntimeError, what, where=self._created, hint="call output() and use what it gives")
         super().verify_closed()

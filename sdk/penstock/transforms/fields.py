@@ -15,7 +15,7 @@ from penstock.construction import pvalue
 from penstock.construction.applicable import T
 from penstock.construction.ptransform import PTransform, PTransformWithSideInputs
 from penstock.construction.pvalue import PCollection
-from penstock.error import three_parts
+from penstock.error import refusal
 from penstock.functions.dofn import DoFn
 from penstock.functions.expressions import Expression, Field
 from penstock.functions.field_functions import (
@@ -44,12 +44,11 @@ def _expression(given: Given, position: int | str) -> Callable[[Any], Any]:
         return Field(given)
     if callable(given):
         return given
-    raise TypeError(
-        three_parts(
-            f"Field expression {given!r} at {position} must be a callable or a string",
-            where=here(),
-            hint="give the name of an attribute, or a function of the element",
-        )
+    raise refusal(
+        TypeError,
+        f"Field expression {given!r} at {position} must be a callable or a string",
+        where=here(),
+        hint="give the name of an attribute, or a function of the element",
     )
 
 
@@ -132,11 +131,11 @@ class GroupBy(PTransform[Any, Any]):
         for at, name in enumerate(names):
             if name in names[:at]:
                 what = f"two fields of the result have the name {name!r}"
-                raise ValueError(three_parts(what, where=self._where(), hint="give one of them another name"))
+                raise refusal(ValueError, what, where=self._where(), hint="give one of them another name")
             if not name.isidentifier() or keyword.iskeyword(name) or name.startswith("_"):
                 hint = f"give it another one, as in GroupBy(name={name!r})"
                 what = f"{name!r} cannot be the name of a field of the result"
-                raise ValueError(three_parts(what, where=self._where(), hint=hint))
+                raise refusal(ValueError, what, where=self._where(), hint=hint)
 
     def key_type(self, input_type: Any) -> Any:
         """The type of the keys of elements of a type."""
@@ -285,12 +284,11 @@ class CallableWrapperPartitionFn(PartitionFn):
     def __init__(self, fn: Callable[..., int]) -> None:
         super().__init__()
         if not callable(fn):
-            raise TypeError(
-                three_parts(
-                    f"Expected a callable object instead of: {fn!r}",
-                    where=here(),
-                    hint="pass a function of the element and the number of parts, or a PartitionFn",
-                )
+            raise refusal(
+                TypeError,
+                f"Expected a callable object instead of: {fn!r}",
+                where=here(),
+                hint="pass a function of the element and the number of parts, or a PartitionFn",
             )
         self.fn = fn
 
@@ -304,18 +302,16 @@ class _ApplyPartitionFn(DoFn):
     ) -> Iterable[Any]:
         partition = partitionfn.partition_for(element, n, *args, **kwargs)
         if isinstance(partition, bool) or not isinstance(partition, numbers.Integral):
-            raise ValueError(
-                three_parts(
-                    f"PartitionFn yielded a '{type(partition).__name__}' when it should only yield integers",
-                    hint="return a number from 0 on",
-                )
+            raise refusal(
+                ValueError,
+                f"PartitionFn yielded a '{type(partition).__name__}' when it should only yield integers",
+                hint="return a number from 0 on",
             )
         if not 0 <= int(partition) < n:
-            raise ValueError(
-                three_parts(
-                    f"PartitionFn specified out-of-bounds partition index: {partition} not in [0, {n})",
-                    hint="return a number below the number of parts",
-                )
+            raise refusal(
+                ValueError,
+                f"PartitionFn specified out-of-bounds partition index: {partition} not in [0, {n})",
+                hint="return a number below the number of parts",
             )
         return [TaggedOutput(str(int(partition)), element)]
 
@@ -352,12 +348,11 @@ class Partition(PTransformWithSideInputs):
         """
         args, kwargs = self.raw_side_inputs
         if not args or not isinstance(args[0], int) or args[0] < 1:
-            raise ValueError(
-                three_parts(
-                    f"Partition needs the number of parts, from 1 on, after the function, not {args[:1]}",
-                    where=self._where(),
-                    hint="Partition(fn, 2)",
-                )
+            raise refusal(
+                ValueError,
+                f"Partition needs the number of parts, from 1 on, after the function, not {args[:1]}",
+                where=self._where(),
+                hint="Partition(fn, 2)",
             )
         tags = [str(index) for index in range(args[0])]
         pardo = ParDo(_ApplyPartitionFn(), self.fn, *args, **kwargs)

@@ -9,7 +9,7 @@ from penstock.base import clock
 from penstock.base.chunks import in_chunks
 from penstock.coders import FastPrimitivesCoder, VarIntCoder
 from penstock.construction.ptransform import PTransform
-from penstock.error import UnsupportedByRunner, three_parts
+from penstock.error import UnsupportedByRunner, refusal
 from penstock.functions.dofn import DoFn
 from penstock.functions.userstate import (
     BagStateSpec,
@@ -46,10 +46,10 @@ class _Batches(PTransform[Any, Any]):
         where = "at GroupIntoBatches"
         if batch_size is None or batch_size <= 0:
             what = f"batch_size must be a positive value, got {batch_size}"
-            raise ValueError(three_parts(what, where=where, hint="pass 1 or more"))
+            raise refusal(ValueError, what, where=where, hint="pass 1 or more")
         if max_buffering_duration_secs is not None and max_buffering_duration_secs < 0:
             what = f"max_buffering_duration must be a non-negative value, got {max_buffering_duration_secs}"
-            raise ValueError(three_parts(what, where=where, hint="pass seconds; 0 or None for no limit"))
+            raise refusal(ValueError, what, where=where, hint="pass seconds; 0 or None for no limit")
         self.batch_size = batch_size
         self.max_buffering_duration_secs = max_buffering_duration_secs or 0
         self.clock = clock

@@ -11,7 +11,7 @@ from penstock.construction import pvalue
 from penstock.construction.applicable import T
 from penstock.construction.ptransform import PTransform
 from penstock.construction.pvalue import DoOutputsTuple, PCollection
-from penstock.error import three_parts
+from penstock.error import refusal
 from penstock.transforms.grouping_checks import check_grouping
 from penstock.typehints import typehints
 from penstock.typehints.decorators import TypeCheckError
@@ -40,7 +40,7 @@ class WithLateData(PTransform[Any, Any]):
         super().__init__(grouping.label)
         if grouping.to_primitive() is None:
             what = "a combine with side inputs is made of several steps, and cannot tell what comes too late"
-            raise ValueError(three_parts(what, where=self._where(), hint="use GroupByKey().with_late_data()"))
+            raise refusal(ValueError, what, where=self._where(), hint="use GroupByKey().with_late_data()")
         self._grouping = grouping
 
     def expand(self, pcoll: Any) -> pvalue.DoOutputsTuple:
@@ -187,32 +187,30 @@ class Flatten(PTransform[Any, Any]):
         super().__init__()
         self.pipeline = kwargs.pop("pipeline", None)
         if kwargs:
-            raise ValueError(
-                three_parts(f"Unexpected keyword arguments: {list(kwargs)}", hint="only pipeline is known")
+            raise refusal(
+                ValueError, f"Unexpected keyword arguments: {list(kwargs)}", hint="only pipeline is known"
             )
 
     def _extract_input_pvalues(self, pvalueish: Any) -> tuple[Any, Sequence[Any]]:
         try:
             values = tuple(pvalueish)
         except TypeError as error:
-            raise ValueError(
-                three_parts(
-                    f"Input to Flatten must be an iterable. Got a value of type {type(pvalueish).__name__}",
-                    where=self._where(),
-                    hint="write (first, second) | Flatten()",
-                )
+            raise refusal(
+                ValueError,
+                f"Input to Flatten must be an iterable. Got a value of type {type(pvalueish).__name__}",
+                where=self._where(),
+                hint="write (first, second) | Flatten()",
             ) from error
         for index, value in enumerate(values):
             if isinstance(value, (list, tuple)) and any(
                 isinstance(each, pvalue.PCollection) for each in value
             ):
-                raise TypeError(
-                    three_parts(
-                        "Inputs to Flatten cannot include an iterable of PCollections. "
-                        f"There is one at index {index}",
-                        where=self._where(),
-                        hint="put all PCollections into one tuple",
-                    )
+                raise refusal(
+                    TypeError,
+                    "Inputs to Flatten cannot include an iterable of PCollections. "
+                    f"There is one at index {index}",
+                    where=self._where(),
+                    hint="put all PCollections into one tuple",
                 )
         return values, values
 
@@ -273,10 +271,9 @@ class FlattenWith(PTransform[Any, Any]):
             elif isinstance(other, PTransform):
                 pcolls.append(pcoll.pipeline | other)
             else:
-                raise TypeError(
-                    three_parts(
-                        f"FlattenWith only takes other PCollections and PTransforms, got {other!r}",
-                        where=self._where(),
-                    )
+                raise refusal(
+                    TypeError,
+                    f"FlattenWith only takes other PCollections and PTransforms, got {other!r}",
+                    where=self._where(),
                 )
         return tuple(pcolls) | Flatten()

@@ -6,7 +6,7 @@ import logging
 from typing import TYPE_CHECKING, Any
 
 from penstock.construction import pvalue
-from penstock.error import three_parts
+from penstock.error import refusal
 from penstock.machines.merging import InventedWindowError, Merging
 from penstock.typehints import typehints
 from penstock.windows.custom_trigger import CustomTrigger
@@ -37,13 +37,13 @@ def check_grouping(transform: PTransform[Any, Any], pcoll: Any, gives_lists: boo
     transform._check_pcollection(pcoll)
     misfit = _misfit(pcoll.windowing, gives_lists)
     if misfit:
-        raise ValueError(three_parts(misfit[0], where=transform._where(), hint=misfit[1]))
+        raise refusal(ValueError, misfit[0], where=transform._where(), hint=misfit[1])
     danger = _wait(pcoll) or _loss(pcoll.windowing)
     if not danger:
         return
     what, hint = danger
     if not pcoll.pipeline.allow_unsafe_triggers:
-        raise ValueError(three_parts(what, where=transform._where(), hint=hint))
+        raise refusal(ValueError, what, where=transform._where(), hint=hint)
     _LOGGER.warning("%s: %s; allowed because of --allow_unsafe_triggers", transform.label, what)
 
 
@@ -52,13 +52,12 @@ def check_keyed(transform: PTransform[Any, Any], pcoll: Any) -> None:
     try:
         typehints.coerce_to_kv_type(pcoll.element_type or typehints.Any, transform.label)
     except ValueError as error:
-        raise ValueError(
-            three_parts(
-                f"Input elements to the transform {transform.label!r} with stateful DoFn must be "
-                f"key-value pairs, not {typehints.show_type(pcoll.element_type)}",
-                where=transform._where(),
-                hint="make pairs first, e.g. with Map(lambda x: (key_of(x), x)) or WithKeys",
-            )
+        raise refusal(
+            ValueError,
+            f"Input elements to the transform {transform.label!r} with stateful DoFn must be "
+            f"key-value pairs, not {typehints.show_type(pcoll.element_type)}",
+            where=transform._where(),
+            hint="make pairs first, e.g. with Map(lambda x: (key_of(x), x)) or WithKeys",
         ) from error
 
 

@@ -8,7 +8,7 @@ from collections.abc import Callable, Mapping, Sequence
 from typing import Any
 
 from penstock.coders.coders import CloudpickleCoder
-from penstock.error import three_parts
+from penstock.error import refusal
 from penstock.metrics.execution import MetricsContainer, current_container, note_current_in, set_current
 from penstock.utils.child_process import ChildProcess, ProcessEnded
 
@@ -92,11 +92,10 @@ class IsolatedCalls:
             RuntimeError: If it gives outputs.
         """
         if self._child is not None and self._in_bundle and self._ask("finish_bundle"):
-            raise RuntimeError(
-                three_parts(
-                    f"{type(self._dofn).__name__}.finish_bundle gave elements, which is not safe with use_subprocess",
-                    hint="give them in process: a crash would lose what waits for the end of the bundle",
-                )
+            raise refusal(
+                RuntimeError,
+                f"{type(self._dofn).__name__}.finish_bundle gave elements, which is not safe with use_subprocess",
+                hint="give them in process: a crash would lose what waits for the end of the bundle",
             )
         self._in_bundle = False
 
@@ -128,11 +127,10 @@ class IsolatedCalls:
             from concurrent.futures.process import BrokenProcessPool
 
             self._drop()
-            raise BrokenProcessPool(
-                three_parts(
-                    f"the process of {type(self._dofn).__name__} {ended} in {method}",
-                    hint="the user's code, or a library that it calls, ends the process or needs too much memory",
-                )
+            raise refusal(
+                BrokenProcessPool,
+                f"the process of {type(self._dofn).__name__} {ended} in {method}",
+                hint="the user's code, or a library that it calls, ends the process or needs too much memory",
             ) from None
         result, error, lines, counted = pickle.loads(reply)
         if container is not None and counted is not None:
@@ -185,11 +183,10 @@ def _dumps(value: Any) -> bytes:
             # It takes along classes that have no place to import them from.
             return CloudpickleCoder().encode(value)
         except Exception as error:
-            raise TypeError(
-                three_parts(
-                    f"what goes to or comes from the process of a DoFn cannot be pickled: {error}",
-                    hint="give plain data, or leave use_subprocess out",
-                )
+            raise refusal(
+                TypeError,
+                f"what goes to or comes from the process of a DoFn cannot be pickled: {error}",
+                hint="give plain data, or leave use_subprocess out",
             ) from error
 
 

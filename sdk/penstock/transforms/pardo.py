@@ -20,7 +20,7 @@ from penstock.construction import pvalue
 from penstock.construction.applicable import Processes, ResultT, T
 from penstock.construction.ptransform import PTransformWithSideInputs
 from penstock.construction.pvalue import PCollection
-from penstock.error import three_parts
+from penstock.error import refusal
 from penstock.functions.batches import batch_types_of
 from penstock.functions.dofn import (
     DoFn,
@@ -85,12 +85,11 @@ def check_process(transform: Any) -> None:
     """
     dofn = transform.fn
     if not dofn._process_defined and not dofn._process_batch_defined:
-        raise TypeError(
-            three_parts(
-                f"{type(dofn).__name__} defines no process method",
-                where=transform._where(),
-                hint="def process(self, element): yield ...",
-            )
+        raise refusal(
+            TypeError,
+            f"{type(dofn).__name__} defines no process method",
+            where=transform._where(),
+            hint="def process(self, element): yield ...",
         )
 
 
@@ -272,16 +271,15 @@ class ParDo(PTransformWithSideInputs[Any, PCollection[ResultT]]):
             ValueError: If the main tag is among `tags`, or the DoFn's elements come in batches.
         """
         if main is not None and main in tags:
-            raise ValueError(
-                three_parts(
-                    f"Main output tag {main!r} must be different from side output tags {tags}",
-                    where=self._where(),
-                )
+            raise refusal(
+                ValueError,
+                f"Main output tag {main!r} must be different from side output tags {tags}",
+                where=self._where(),
             )
         for tag in tags:
             if not isinstance(tag, str):
                 what = f"a tag is a string, not {tag!r}"
-                raise TypeError(three_parts(what, where=self._where(), hint=f"write {str(tag)!r}"))
+                raise refusal(TypeError, what, where=self._where(), hint=f"write {str(tag)!r}")
         return _MultiParDo(self, tags, main, allow_unknown_tags)
 
     def with_exception_handling(
@@ -392,7 +390,7 @@ def _short_form(
         location = caller()
         what = f"{name} can be used only with callable objects. Received {fn!r} instead"
         hint = "use ParDo for a DoFn" if isinstance(fn, DoFn) else "pass a function"
-        raise TypeError(three_parts(what, where=f"at {location}" if location else None, hint=hint))
+        raise refusal(TypeError, what, where=f"at {location}" if location else None, hint=hint)
     gives_items = fn is identity and dofn_class is FlatMapDoFn and not args and not kwargs
     pardo: ParDo[Any] = ParDo(ItemsDoFn() if gives_items else dofn_class(fn), *args, **kwargs)
     pardo.label = f"{name}({label_from_callable(fn)})"

@@ -15,7 +15,7 @@ from typing import Any
 from penstock import graph
 from penstock.base.bounded_window import TimestampedValue
 from penstock.construction.ptransform import PTransform
-from penstock.error import UnsupportedByRunner, three_parts
+from penstock.error import UnsupportedByRunner, refusal, three_parts
 from penstock.functions.dofn import DoFn
 from penstock.io.primitive import SourceTransform
 from penstock.io.schedules import Schedule
@@ -80,7 +80,7 @@ class PeriodicSource(graph.Source):
             span = f"from {self.start_micros} to {self.stop_micros} every {self.interval_micros} µs"
             what = f"a sequence {span} is none"
             hint = "the start must not be after the end, and the interval must be above 0"
-            raise ValueError(three_parts(what, where="at PeriodicImpulse", hint=hint))
+            raise refusal(ValueError, what, where="at PeriodicImpulse", hint=hint)
 
     def describe(self) -> str:
         return f"PeriodicSource(every {self.interval_micros / 1e6:g} s)"
@@ -218,7 +218,7 @@ class PeriodicImpulse(PTransform[Any, Any]):
         if rebase is RebaseMode.REBASE_START and stop <= Timestamp.now():
             what = "an impulse that starts with the run (REBASE_START) has a stop_timestamp in the past"
             hint = "give a later stop_timestamp, or move both with RebaseMode.REBASE_ALL"
-            raise ValueError(three_parts(what, where="at PeriodicImpulse", hint=hint))
+            raise refusal(ValueError, what, where="at PeriodicImpulse", hint=hint)
         self._start = start if start_timestamp is None else start_timestamp
         self.source = _source(self._start, stop, fire_interval, tuple(data or ()), rebase)
         self._interval_seconds = fire_interval
@@ -268,6 +268,6 @@ def _checked_stop(start: Timestamp, stop: Timestamp, interval: Duration, data: S
         where = "at PeriodicImpulse"
         if _has_timestamp(data[0]):
             hint = "give more data, or an earlier stop_timestamp"
-            raise ValueError(three_parts(what, where=where, hint=hint))
+            raise refusal(ValueError, what, where=where, hint=hint)
         warnings.warn(three_parts(what, where=where, hint="the data will be repeated"), stacklevel=3)
     return stop

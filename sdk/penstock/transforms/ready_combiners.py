@@ -17,7 +17,7 @@ from typing import Any, TypeVar, Union
 from penstock.base.chunks import in_chunks
 from penstock.construction.ptransform import PTransform, ptransform_fn
 from penstock.construction.pvalue import PCollection
-from penstock.error import three_parts
+from penstock.error import refusal
 from penstock.functions.combinefn import CombineFn, curry_combine_fn, is_whole
 from penstock.functions.dofn import DoFn, MapDoFn
 from penstock.transforms.combine import CombineGlobally, CombinePerKey
@@ -521,10 +521,11 @@ class Sample:
 
         def __init__(self, n: int) -> None:
             if n < 0:
-                raise ValueError(
-                    three_parts(
-                        f"Expected non-negative n, received {n}.", where="at Sample.Any", hint="use 0 or more"
-                    )
+                raise refusal(
+                    ValueError,
+                    f"Expected non-negative n, received {n}.",
+                    where="at Sample.Any",
+                    hint="use 0 or more",
                 )
             super().__init__()
             self._n = n
@@ -910,12 +911,11 @@ class PhasedCombineFnExecutor:
             "convert": self.convert_to_accumulator,
         }
         if phase not in phases:
-            raise ValueError(
-                three_parts(
-                    f"Unexpected phase: {phase}",
-                    where="at PhasedCombineFnExecutor",
-                    hint=f"use one of {list(phases)}",
-                )
+            raise refusal(
+                ValueError,
+                f"Unexpected phase: {phase}",
+                where="at PhasedCombineFnExecutor",
+                hint=f"use one of {list(phases)}",
             )
         self.apply = phases[phase]
 

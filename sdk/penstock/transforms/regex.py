@@ -7,7 +7,7 @@ from collections.abc import Callable, Iterator
 from typing import Any
 
 from penstock.construction.ptransform import ptransform_fn
-from penstock.error import three_parts
+from penstock.error import refusal
 from penstock.transforms.pardo import FlatMap, Map
 from penstock.typehints import List, Tuple, with_input_types
 
@@ -88,7 +88,7 @@ def find_all_of(
     pattern = re.compile(regex)
     if group == _ALL and not pattern.groups:
         what = "find_all is asked for all groups of a pattern without groups"
-        raise ValueError(three_parts(what, where="at Regex.find_all", hint="put a part of it in parentheses"))
+        raise refusal(ValueError, what, where="at Regex.find_all", hint="put a part of it in parentheses")
 
     def found(element: str) -> Iterator[list[Any]]:
         hits = pattern.finditer(element)

@@ -11,7 +11,7 @@ from typing import TYPE_CHECKING, Any
 
 from penstock import graph
 from penstock.construction import pvalue
-from penstock.error import three_parts
+from penstock.error import refusal
 from penstock.windows.triggers import AccumulationMode
 
 if TYPE_CHECKING:
@@ -71,7 +71,7 @@ def _refuse_retractions(transform: Any, pcoll: pvalue.PCollection[Any], why: str
     if step is not None:
         retracts = "takes earlier results back" if _is_dofn(step) else "accumulates and retracts"
         what = f"{why}, but its input may hold some: {step.full_label!r} {retracts}"
-        raise ValueError(three_parts(what, where=transform._where(), hint=hint))
+        raise refusal(ValueError, what, where=transform._where(), hint=hint)
 
 
 def _is_dofn(step: Any) -> bool:

@@ -10,7 +10,7 @@ from penstock.coders import VarIntCoder
 from penstock.coders.coders import KeyCoder
 from penstock.construction import pvalue
 from penstock.construction.ptransform import PTransform
-from penstock.error import three_parts
+from penstock.error import refusal
 from penstock.functions.dofn import DoFn
 from penstock.functions.userstate import MapStateSpec, on_window_expiration
 from penstock.transforms.grouping import Flatten
@@ -81,10 +81,10 @@ class JoinRows(PTransform[Any, Any]):
         check_kind(self, "join", kind, _KINDS)
         if unjoined not in (AT_ONCE, AT_END):
             what = f"unjoined is {unjoined!r}"
-            raise ValueError(three_parts(what, where=self._where(), hint=f"pass {AT_ONCE!r} or {AT_END!r}"))
+            raise refusal(ValueError, what, where=self._where(), hint=f"pass {AT_ONCE!r} or {AT_END!r}")
         if unjoined == AT_END and not any(_KINDS[kind].unmatched):
             what = f"a join of the kind {kind!r} gives no rows without a match"
-            raise ValueError(three_parts(what, where=self._where(), hint="leave unjoined out"))
+            raise refusal(ValueError, what, where=self._where(), hint="leave unjoined out")
         self.kind = kind
         self.unjoined = unjoined
 
@@ -116,7 +116,7 @@ def check_kind(transform: Any, name: str, kind: str, kinds: Iterable[str]) -> No
     """Refuses an unknown kind of join, with a ValueError."""
     if kind not in kinds:
         what = f"there is no kind of {name} {kind!r}"
-        raise ValueError(three_parts(what, where=transform._where(), hint=f"one of {', '.join(kinds)}"))
+        raise refusal(ValueError, what, where=transform._where(), hint=f"one of {', '.join(kinds)}")
 
 
 def checked_sides(transform: Any, pvalueish: Any) -> tuple[Any, tuple[Any, ...]]:
@@ -125,7 +125,7 @@ def checked_sides(transform: Any, pvalueish: Any) -> tuple[Any, tuple[Any, ...]]
     if not is_pair or not all(isinstance(each, pvalue.PCollection) for each in pvalueish):
         what = f"a join is applied to two PCollections, and not to {_described(pvalueish)}"
         hint = "write (lefts, rights) | JoinRows()"
-        raise TypeError(three_parts(what, where=transform._where(), hint=hint))
+        raise refusal(TypeError, what, where=transform._where(), hint=hint)
     return tuple(pvalueish), tuple(pvalueish)
 
 
@@ -140,8 +140,8 @@ def check_windows(transform: Any, pcolls: tuple[Any, Any]) -> None:
     left, right = (pcoll.windowing.windowfn for pcoll in pcolls)
     if left != right:
         what = f"the sides of a join have different windows: {left} and {right}"
-        raise ValueError(
-            three_parts(what, where=transform._where(), hint="put both into the same with WindowInto")
+        raise refusal(
+            ValueError, what, where=transform._where(), hint="put both into the same with WindowInto"
         )
 
 
@@ -226,7 +226,7 @@ def _of_another_time(counts: Any, value: Any) -> Timed:
             return own, micros
     what = f"a row of type {type(value).__name__} is taken back, but it is not there"
     hint = "steps before must make the same of a row when it comes and when it is taken back"
-    raise ValueError(three_parts(what, hint=hint))
+    raise refusal(ValueError, what, hint=hint)
 
 
 class JoinFn(DoFn):
@@ -277,7 +277,7 @@ class JoinFn(DoFn):
             what = (
                 f"a {name} row is None, which in a join of the kind {self._name!r} means that there is none"
             )
-            raise ValueError(three_parts(what, hint="make a tuple of each row, or use 'inner'"))
+            raise refusal(ValueError, what, hint="make a tuple of each row, or use 'inner'")
 
 
 class JoinAtEndFn(JoinFn):

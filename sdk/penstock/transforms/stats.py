@@ -17,7 +17,7 @@ from penstock.base.chunks import in_chunks
 from penstock.base.display import DisplayDataItem
 from penstock.coders import registry
 from penstock.construction.ptransform import PTransform
-from penstock.error import three_parts
+from penstock.error import refusal, three_parts
 from penstock.functions.combinefn import CombineFn
 from penstock.transforms.combine import CombineGlobally, CombinePerKey
 from penstock.typehints import KV, List, Tuple, with_input_types, with_output_types
@@ -228,7 +228,7 @@ class ApproximateQuantilesCombineFn(CombineFn):
         if num_quantiles < 2:
             what = f"num_quantiles must be 2 or more, got {num_quantiles}"
             hint = "the least and the greatest element are two of them"
-            raise ValueError(three_parts(what, where="at ApproximateQuantiles", hint=hint))
+            raise refusal(ValueError, what, where="at ApproximateQuantiles", hint=hint)
         self.num_quantiles = num_quantiles
         self.num_buffers = num_buffers
         self._settings = SketchSettings(
@@ -463,7 +463,7 @@ class ApproximateUniqueCombineFn(CombineFn):
                     "at ApproximateUnique",
                     "give the step before it a type hint that fits its elements",
                 )
-                raise RuntimeError(three_parts(what, where=where, hint=hint)) from error
+                raise refusal(RuntimeError, what, where=where, hint=hint) from error
             if len(accumulator) > 4 * self.sample_size:
                 accumulator = self.compact(accumulator)
         return accumulator
@@ -575,6 +575,6 @@ def _hash(encoded: bytes) -> int:
 
 
 def _wrong(what: str) -> ValueError:
-    return ValueError(
-        three_parts(what, where="at ApproximateUnique", hint="give size=16 or more, or error=0.01 to 0.5")
+    return refusal(
+        ValueError, what, where="at ApproximateUnique", hint="give size=16 or more, or error=0.01 to 0.5"
     )

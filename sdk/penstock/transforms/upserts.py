@@ -9,7 +9,7 @@ from typing import Any, NamedTuple
 from penstock.coders import FastPrimitivesCoder
 from penstock.coders.deterministic import encode_key
 from penstock.construction.ptransform import PTransform
-from penstock.error import three_parts
+from penstock.error import refusal
 from penstock.functions.dofn import DoFn
 from penstock.functions.userstate import (
     BagStateSpec,
@@ -107,11 +107,11 @@ class Upserts(PTransform[Any, Any]):
             hint = "use Upserts(by_window=True)"
             if not retracts:
                 hint += "; or WindowInto(GlobalWindows()) before, to keep the latest value"
-            raise ValueError(three_parts(what, where=self._where(), hint=hint))
+            raise refusal(ValueError, what, where=self._where(), hint=hint)
         if windowfn.is_merging() and not retracts:
             what = f"windows of {windowfn} merge, and nothing takes back the rows of those that are gone"
             hint = "group in the mode ACCUMULATING_AND_RETRACTING"
-            raise ValueError(three_parts(what, where=self._where(), hint=hint))
+            raise refusal(ValueError, what, where=self._where(), hint=hint)
 
 
 def _change(
@@ -173,7 +173,7 @@ def balance(key: Any, known: Any, changes: Iterable[Change]) -> Settled:
             f"a key of type {type(key).__name__} has {left} values at once, and a table one row for each key"
         )
         hint = "make what tells the values apart a part of the key, or combine them"
-        raise ValueError(three_parts(what, hint=hint))
+        raise refusal(ValueError, what, hint=hint)
     if come:
         return left, Upsert(key, values[come[0]])
     return left or None, Upsert(key, None, is_deleted=True) if gone and not left else None

@@ -7,7 +7,7 @@ from collections.abc import Iterable, Iterator
 from typing import Any, NamedTuple
 
 from penstock.construction.ptransform import PTransform
-from penstock.error import three_parts
+from penstock.error import refusal
 from penstock.functions.dofn import DoFn
 from penstock.functions.userstate import OrderedListStateSpec, TimerSpec, on_timer
 from penstock.transforms.pardo import ParDo
@@ -144,7 +144,7 @@ class ValidityJoin(PTransform[Any, Any]):
         check_kind(self, "validity join", kind, _KINDS)
         if final and kind == "full":
             what = "a full validity join is never final: a row may still come for the last value"
-            raise ValueError(three_parts(what, where=self._where(), hint="use the kind 'left'"))
+            raise refusal(ValueError, what, where=self._where(), hint="use the kind 'left'")
         self.kind = kind
         self.with_validity = with_validity
         self.final = final
@@ -160,7 +160,7 @@ class ValidityJoin(PTransform[Any, Any]):
         check_windows(self, pcolls)
         if self.final and any(map(may_retract, pcolls)):
             what = "a final validity join takes nothing back, and its input may hold elements that do"
-            raise ValueError(three_parts(what, where=self._where(), hint="leave final out"))
+            raise refusal(ValueError, what, where=self._where(), hint="leave final out")
         types = [key_value_types(pcoll.element_type) for pcoll in pcolls]
         (key, row), (other_key, value) = types
         make = ValidAtWatermarkFn if self.final else ValidityFn
@@ -194,7 +194,7 @@ def _keep(cell: Any, at: Timestamp, row: Any, is_retraction: bool) -> None:
     if wanted not in encoded:
         what = f"a row of type {type(row).__name__} is taken back, but none like it has its event time"
         hint = "steps before must make the same of a row, and of its time, when it comes and when it is taken back"
-        raise ValueError(three_parts(what, hint=hint))
+        raise refusal(ValueError, what, hint=hint)
     del rows[encoded.index(wanted)]
     cell.clear_range(at, at + _INSTANT)
     for each in rows:
@@ -286,7 +286,7 @@ def _check_none(kind: str, side: int, row: Any) -> None:
     """Refuses None where it would look as if there were nothing."""
     if row is None and kind in (("full",), ("left", "full"))[side]:
         what = f"a {('row', 'value')[side]} is None, which in a join of the kind {kind!r} means that there is none"
-        raise ValueError(three_parts(what, hint="make a tuple of it, or use 'inner'"))
+        raise refusal(ValueError, what, hint="make a tuple of it, or use 'inner'")
 
 
 def matched(kind: str, with_validity: bool, rows: list[Timed], valid: list[Valid]) -> list[Row]:

@@ -13,7 +13,7 @@ from penstock.construction import pvalue
 from penstock.construction.applicable import T
 from penstock.construction.ptransform import PTransform
 from penstock.construction.pvalue import PCollection
-from penstock.error import three_parts
+from penstock.error import refusal
 from penstock.functions.dofn import DoFn, MapDoFn, identity
 from penstock.functions.expressions import Field
 from penstock.functions.field_functions import StampedBy
@@ -87,12 +87,11 @@ class WindowInto(PTransform[Any, Any]):
             on_time_behavior = on_time_behavior or base.on_time_behavior
             closing_behavior = closing_behavior or base.closing_behavior
         elif not isinstance(windowfn, WindowFn):
-            raise TypeError(
-                three_parts(
-                    f"WindowInto takes a WindowFn, not {windowfn!r}",
-                    where=self._where(),
-                    hint="e.g. FixedWindows(60)",
-                )
+            raise refusal(
+                TypeError,
+                f"WindowInto takes a WindowFn, not {windowfn!r}",
+                where=self._where(),
+                hint="e.g. FixedWindows(60)",
             )
         self.windowing = Windowing(
             function,
@@ -169,7 +168,7 @@ class SetTrigger(PTransform[Any, Any]):
         self._changes = {name: value for name, value in arguments.items() if value is not None}
         if not self._changes:
             what = "SetTrigger has nothing to set"
-            raise ValueError(three_parts(what, where=self._where(), hint="e.g. SetTrigger(AfterWatermark())"))
+            raise refusal(ValueError, what, where=self._where(), hint="e.g. SetTrigger(AfterWatermark())")
         # What makes no sense in this windowing makes none in any.
         replace(default_windowing(), **self._changes)
 
@@ -210,12 +209,11 @@ class WithTimestamps(PTransform[Any, Any]):
     def __init__(self, moment: str | Callable[[Any], Any]) -> None:
         super().__init__()
         if not (isinstance(moment, str) or callable(moment)):
-            raise TypeError(
-                three_parts(
-                    f"WithTimestamps takes the name of a field or a function, not {type(moment).__name__}",
-                    where=here(),
-                    hint="write WithTimestamps('at')",
-                )
+            raise refusal(
+                TypeError,
+                f"WithTimestamps takes the name of a field or a function, not {type(moment).__name__}",
+                where=here(),
+                hint="write WithTimestamps('at')",
             )
         self._moment = Field(moment) if isinstance(moment, str) else moment
 

@@ -9,7 +9,7 @@ import typing
 from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 
 from penstock.base.late_binding import LateBinding
-from penstock.error import three_parts
+from penstock.error import refusal, three_parts
 
 Hint = typing.Any
 """A type hint: a class, a `TypeConstraint`, or a native hint such as ``list[int]``."""
@@ -375,7 +375,7 @@ def mismatch(type_constraint: Hint, instance: object) -> str | None:
         return hint._mismatch(instance)
     hint = typing.get_origin(hint) or hint
     if not isinstance(hint, type):
-        raise RuntimeError(three_parts(f"{hint!r} is not a type", hint="give a class or a type hint"))
+        raise refusal(RuntimeError, f"{hint!r} is not a type", hint="give a class or a type hint")
     if isinstance(instance, (hint, *NUMERIC_TOWER.get(hint, ()))):
         return None
     expected, found = show_type(hint), type(instance).__name__

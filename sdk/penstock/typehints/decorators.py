@@ -7,7 +7,7 @@ import typing
 from collections.abc import Callable
 from typing import Any, get_args
 
-from penstock.error import three_parts
+from penstock.error import refusal
 from penstock.typehints import typehints
 from penstock.typehints.constraints import Hint, validate_composite_type_param
 from penstock.typehints.io_hints import (
@@ -119,11 +119,10 @@ def with_output_types(*return_type_hint: Hint, **tagged_type_hints: Hint) -> Cal
     <class 'bool'>
     """
     if len(return_type_hint) != 1:
-        raise ValueError(
-            three_parts(
-                "'returns' accepts only a single positional argument.",
-                hint="In order to specify multiple return types, use the 'Tuple' type-hint.",
-            )
+        raise refusal(
+            ValueError,
+            "'returns' accepts only a single positional argument.",
+            hint="In order to specify multiple return types, use the 'Tuple' type-hint.",
         )
     main = convert_to_beam_type(return_type_hint[0])
     validate_composite_type_param(main, error_msg_prefix="All type hint arguments")

@@ -9,7 +9,7 @@ from collections.abc import Callable
 from penstock.base.elements import WithElements, WithoutElements
 from penstock.base.tagged_output import TaggedOutput
 from penstock.base.where import caller
-from penstock.error import three_parts
+from penstock.error import refusal
 from penstock.typehints.constraints import (
     Any,
     AnyTypeConstraint,
@@ -149,10 +149,9 @@ class IOTypeHints(typing.NamedTuple):
             return None
         positional = self.output_types[0]
         if len(positional) != 1:
-            raise TypeError(
-                three_parts(
-                    f"Expected single output type hint for {context} but got: {_shown(self.output_types)}"
-                )
+            raise refusal(
+                TypeError,
+                f"Expected single output type hint for {context} but got: {_shown(self.output_types)}",
             )
         return positional[0]
 
@@ -307,10 +306,9 @@ def _split_tagged(hint: Hint) -> tuple[Hint, dict[str, Hint]]:
 def _tag_and_type(hint: Hint) -> tuple[str, Hint]:
     args = typing.get_args(hint)
     if len(args) != 2 or typing.get_origin(args[0]) is not typing.Literal:
-        raise TypeError(
-            three_parts(
-                f"TaggedOutput takes Literal['tag'] and a type, got {hint}",
-                hint="write TaggedOutput[Literal['errors'], str]",
-            )
+        raise refusal(
+            TypeError,
+            f"TaggedOutput takes Literal['tag'] and a type, got {hint}",
+            hint="write TaggedOutput[Literal['errors'], str]",
         )
     return typing.get_args(args[0])[0], convert_to_beam_type(args[1])

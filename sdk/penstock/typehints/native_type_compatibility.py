@@ -12,7 +12,7 @@ from collections.abc import Callable, Iterable
 
 import typing_extensions
 
-from penstock.error import three_parts
+from penstock.error import refusal
 from penstock.typehints import constraints
 from penstock.typehints.constraints import (
     Any,
@@ -78,8 +78,8 @@ class TypedWindowedValue(typing.Generic[T]):
     """Stands for ``WindowedValue`` in annotations: ``TypedWindowedValue[int]`` (Beam's name)."""
 
     def __init__(self, *args: object, **kwargs: object) -> None:
-        raise NotImplementedError(
-            three_parts("TypedWindowedValue has no instances", hint="use it in annotations only")
+        raise refusal(
+            NotImplementedError, "TypedWindowedValue has no instances", hint="use it in annotations only"
         )
 
 
@@ -170,7 +170,7 @@ def _convert_generic(typ: Hint) -> Hint:
     if cls is TypedWindowedValue:
         return WindowedTypeConstraint(convert_to_beam_type(args[0]) if args else Any)
     if cls is typing.Union:
-        raise ValueError(three_parts("Unsupported Union with no arguments.", hint="write Union[int, str]"))
+        raise refusal(ValueError, "Unsupported Union with no arguments.", hint="write Union[int, str]")
     if cls in _CONSTRUCTORS:
         return _construct(typ, cls, args)
     if getattr(cls, "__module__", None) in _NATIVE_MODULES or getattr(typ, "__module__", None) == "typing":
@@ -189,8 +189,8 @@ def _construct(typ: Hint, cls: Hint, args: tuple[Hint, ...]) -> Hint:
         # Since Python 3.13 the sent and the returned type may be left out.
         args = (*args, type(None), type(None))[:3]
     if len(args) != arity:
-        raise ValueError(
-            three_parts(f"expecting type {typ} to have arity {arity}, had arity {len(args)} instead")
+        raise refusal(
+            ValueError, f"expecting type {typ} to have arity {arity}, had arity {len(args)} instead"
         )
     return constructor(*map(convert_to_beam_type, args))
 
@@ -261,7 +261,7 @@ def convert_to_python_type(typ: Hint) -> Hint:
     if isinstance(typ, TypeConstraint) and (native_class := typ.native_class()) is not None:
         return native_class
     if isinstance(typ, TypeConstraint):
-        raise ValueError(three_parts(f"Failed to convert Beam type: {typ}", hint="Python has no such hint"))
+        raise refusal(ValueError, f"Failed to convert Beam type: {typ}", hint="Python has no such hint")
     return typ
 
 

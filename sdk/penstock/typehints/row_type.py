@@ -9,7 +9,7 @@ import typing
 from collections.abc import Iterable, Mapping, Sequence
 
 from penstock.base.row import Row
-from penstock.error import three_parts
+from penstock.error import refusal
 from penstock.typehints.constraints import (
     Any,
     CompositeTypeHintError,
@@ -307,10 +307,10 @@ def _hint_of(hint: Hint) -> Hint:
 def _named_tuple(fields: tuple[tuple[str, Hint], ...]) -> typing.Any:
     for name, _hint in fields:
         if not name.isidentifier() or keyword.iskeyword(name) or name.startswith("_"):
-            raise ValueError(
-                three_parts(
-                    f"{name!r} cannot name a field of a NamedTuple", hint="rename the field of the row"
-                )
+            raise refusal(
+                ValueError,
+                f"{name!r} cannot name a field of a NamedTuple",
+                hint="rename the field of the row",
             )
     make: typing.Any = typing.NamedTuple
     cls = make("PenstockRow", list(fields))

@@ -9,7 +9,7 @@ from __future__ import annotations
 import typing
 from collections.abc import Iterable
 
-from penstock.error import three_parts
+from penstock.error import refusal
 from penstock.typehints.constraints import Hint
 from penstock.typehints.row_type import RowTypeConstraint, named_tuple_for_fields
 from penstock.typehints.schema_registry import SCHEMA_REGISTRY, SchemaTypeRegistry
@@ -34,11 +34,10 @@ def schema_from_element_type(element_type: Hint) -> RowTypeConstraint:
         return element_type
     row = RowTypeConstraint.from_user_type(element_type)
     if row is None:
-        raise TypeError(
-            three_parts(
-                f"Could not determine schema for type hint {element_type!r}",
-                hint="make Row values, or give a NamedTuple or a dataclass as type hint",
-            )
+        raise refusal(
+            TypeError,
+            f"Could not determine schema for type hint {element_type!r}",
+            hint="make Row values, or give a NamedTuple or a dataclass as type hint",
         )
     return row
 
@@ -110,10 +109,10 @@ def union_schema_type(element_types: Iterable[Hint]) -> RowTypeConstraint:
     rows = [named_fields_from_element_type(item) for item in element_types]
     names = [[name for name, _hint in row] for row in rows]
     if any(row != names[0] for row in names):
-        raise TypeError(
-            three_parts(
-                f"Could not determine schema: inconsistent names {names}", hint="give all the same fields"
-            )
+        raise refusal(
+            TypeError,
+            f"Could not determine schema: inconsistent names {names}",
+            hint="give all the same fields",
         )
     return RowTypeConstraint.from_fields(
         (column[0][0], union_of(hint for _name, hint in column)) for column in zip(*rows, strict=True)

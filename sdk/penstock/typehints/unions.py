@@ -5,7 +5,7 @@ from __future__ import annotations
 import typing
 from collections.abc import Iterable, Iterator, Mapping
 
-from penstock.error import three_parts
+from penstock.error import refusal
 from penstock.typehints.constraints import (
     Any,
     AnyTypeConstraint,
@@ -200,7 +200,7 @@ def get_concrete_type_from_nullable(typehint: Hint) -> Hint:
     <class 'int'>
     """
     if not is_nullable(typehint):
-        raise TypeError(three_parts(f"Typehint is not of nullable type: {typehint}", hint="use Optional[X]"))
+        raise refusal(TypeError, f"Typehint is not of nullable type: {typehint}", hint="use Optional[X]")
     return next(item for item in typehint.inner_types() if item is not type(None))
 
 

@@ -6,7 +6,7 @@ import logging
 import math
 from collections.abc import Mapping
 
-from penstock.error import three_parts
+from penstock.error import refusal
 from penstock.metrics.histogram import BucketType, HistogramData, LinearBucket
 
 __all__ = ["BucketType", "Histogram", "LinearBucket"]
@@ -89,7 +89,7 @@ class Histogram:
             RuntimeError: If there are no numbers.
         """
         if not 0 <= percentile <= 1:
-            raise ValueError(three_parts(f"the percentile is {percentile}", hint="use a number from 0 to 1"))
+            raise refusal(ValueError, f"the percentile is {percentile}", hint="use a number from 0 to 1")
         if not self.total_count():
             raise RuntimeError("histogram has no record.")
         return self._data.percentile(percentile)

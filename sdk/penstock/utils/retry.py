@@ -11,7 +11,7 @@ from collections.abc import Callable, Iterator
 from typing import Any, TypeVar
 
 from penstock.base import clock
-from penstock.error import three_parts
+from penstock.error import refusal
 
 __all__ = [
     "Clock",
@@ -77,9 +77,9 @@ class FuzzedExponentialIntervals:
     ) -> None:
         if num_retries > _RETRIES_MAX:
             what = f"num_retries parameter cannot exceed {_RETRIES_MAX}"
-            raise ValueError(three_parts(what, hint="use max_delay_secs to wait for longer"))
+            raise refusal(ValueError, what, hint="use max_delay_secs to wait for longer")
         if not 0 <= fuzz <= 1:
-            raise ValueError(three_parts(f"fuzz parameter expected to be in [0, 1] range, not {fuzz!r}"))
+            raise refusal(ValueError, f"fuzz parameter expected to be in [0, 1] range, not {fuzz!r}")
         self._first = initial_delay_secs
         self._count = num_retries
         self._factor = factor

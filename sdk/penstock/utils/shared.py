@@ -8,7 +8,7 @@ from collections.abc import Callable
 from typing import Any
 
 from penstock.base.identifiers import identifier
-from penstock.error import three_parts
+from penstock.error import refusal
 
 __all__ = ["Shared"]
 
@@ -74,9 +74,7 @@ def _weakly(found: Any) -> Callable[[], Any]:
     except TypeError as error:
         name = type(found).__name__
         hint = f"give an object of a class of your own: class Table({name}): pass"
-        raise TypeError(
-            three_parts(f"an object of type {name} cannot be shared: {error}", hint=hint)
-        ) from error
+        raise refusal(TypeError, f"an object of type {name} cannot be shared: {error}", hint=hint) from error
 
 
 _lock = threading.Lock()

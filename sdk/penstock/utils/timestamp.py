@@ -14,7 +14,7 @@ from operator import index
 from typing import TYPE_CHECKING, Any, NoReturn, Self, TypeAlias, Union, overload
 
 from penstock.base import clock
-from penstock.error import three_parts
+from penstock.error import refusal
 
 # Protobuf is imported where a message is made: a pipeline that has none does not wait for it.
 if TYPE_CHECKING:
@@ -35,10 +35,8 @@ def micros_of(number: Any, unit_micros: int, noun: str) -> int:
     try:
         return index(number) * unit_micros
     except TypeError:
-        raise TypeError(
-            three_parts(
-                f"cannot interpret a {type(number).__name__} as {noun}", hint="give an int or a float"
-            )
+        raise refusal(
+            TypeError, f"cannot interpret a {type(number).__name__} as {noun}", hint="give an int or a float"
         ) from None
 
 
@@ -60,8 +58,8 @@ class Micros:
         return value
 
     def __setattr__(self, name: str, value: object) -> NoReturn:
-        raise AttributeError(
-            three_parts(f"{type(self).__name__} is immutable", hint="make a new one by arithmetic")
+        raise refusal(
+            AttributeError, f"{type(self).__name__} is immutable", hint="make a new one by arithmetic"
         )
 
     def __delattr__(self, name: str) -> NoReturn:
@@ -179,7 +177,7 @@ class Duration(Micros):
         micros, finer = divmod(duration_proto.nanos, 1000)
         if finer:
             what = "cannot convert a protocol message to a Duration: it is finer than a microsecond"
-            raise ValueError(three_parts(what, hint="round its nanos to thousands first"))
+            raise refusal(ValueError, what, hint="round its nanos to thousands first")
         return Duration.from_micros(duration_proto.seconds * MICROS_PER_SECOND + micros)
 
     def __neg__(self) -> Duration:
@@ -268,11 +266,10 @@ class Timestamp(Micros):
     ) -> None:
         if micros is not None:
             if subseconds:
-                raise ValueError(
-                    three_parts(
-                        f"micros={micros!r} and subseconds={subseconds!r} are both given",
-                        hint="they mean the same; give one",
-                    )
+                raise refusal(
+                    ValueError,
+                    f"micros={micros!r} and subseconds={subseconds!r} are both given",
+                    hint="they mean the same; give one",
                 )
             subseconds = micros
         whole = micros_of(seconds, MICROS_PER_SECOND, "seconds")
@@ -317,10 +314,10 @@ class Timestamp(Micros):
         """
         if dt.tzinfo is None:
             what = "dt has no timezone info"
-            raise ValueError(three_parts(what, hint="add tzinfo=datetime.timezone.utc if it is in UTC"))
+            raise refusal(ValueError, what, hint="add tzinfo=datetime.timezone.utc if it is in UTC")
         if dt.tzname() != "UTC" or dt.utcoffset():
             hint = "convert it with dt.astimezone(datetime.timezone.utc)"
-            raise ValueError(three_parts("dt not in UTC", hint=hint))
+            raise refusal(ValueError, "dt not in UTC", hint=hint)
         return cls.from_micros((dt - _EPOCH) // datetime.timedelta(microseconds=1))
 
     @classmethod
@@ -395,7 +392,7 @@ class Timestamp(Micros):
         unit = 10 ** max(0, self.NANOS_PRECISION - precision)
         if self.nanos % unit and not allow_lossy_conversion:
             what = f"{self!r} has more digits than a Timestamp of precision {precision} holds"
-            raise ValueError(three_parts(what, hint="pass allow_lossy_conversion=True to cut them off"))
+            raise refusal(ValueError, what, hint="pass allow_lossy_conversion=True to cut them off")
         return Timestamp(subseconds=self.nanos // unit, precision=precision)
 
     def predecessor(self) -> Timestamp:
@@ -480,7 +477,7 @@ class Timestamp(Micros):
 def _unreadable(rfc3339: str, why: str, hint: str) -> ValueError:
     # The string is data, mostly, and is not shown.
     what = f"could not parse the RFC 3339 string of {len(rfc3339)} characters: {why}"
-    return ValueError(three_parts(what, hint=hint))
+    return refusal(ValueError, what, hint=hint)
 
 
 MIN_TIMESTAMP = Timestamp(micros=-9223372036854775 * 1000)
@@ -516,13 +513,13 @@ class PreciseTimestamp(Timestamp):
     ) -> None:
         if not isinstance(precision, int):
             what = f"cannot interpret {precision!r} as precision"
-            raise TypeError(three_parts(what, hint="give a whole number from 0 to 9"))
+            raise refusal(TypeError, what, hint="give a whole number from 0 to 9")
         if not 0 <= precision <= self.NANOS_PRECISION:
             what = f"the precision of a Timestamp is between 0 and 9, not {precision}"
-            raise ValueError(three_parts(what, hint="give 9 for nanoseconds"))
+            raise refusal(ValueError, what, hint="give 9 for nanoseconds")
         if micros is not None:
             what = f"micros={micros!r} are given, and precision={precision}"
-            raise ValueError(three_parts(what, hint="use subseconds, which are in units of the precision"))
+            raise refusal(ValueError, what, hint="use subseconds, which are in units of the precision")
         total = micros_of(seconds, _POWERS[precision], "seconds") + micros_of(subseconds, 1, "subseconds")
         _set_total(self, total)
         _set_digits(self, precision)
@@ -541,11 +538,10 @@ class PreciseTimestamp(Timestamp):
     def _whole(micros: int | Fraction, what: str) -> int:
         if micros.denominator == 1:
             return micros.numerator
-        raise ValueError(
-            three_parts(
-                f"{what} is finer than a microsecond",
-                hint="cut it with to_precision(6, allow_lossy_conversion=True) first, or use nanos",
-            )
+        raise refusal(
+            ValueError,
+            f"{what} is finer than a microsecond",
+            hint="cut it with to_precision(6, allow_lossy_conversion=True) first, or use nanos",
         )
 
     def seconds(self) -> int:

@@ -7,7 +7,7 @@ from dataclasses import dataclass, replace
 from enum import IntEnum
 from typing import TYPE_CHECKING, Any
 
-from penstock.error import three_parts
+from penstock.error import refusal
 from penstock.utils.timestamp import MAX_TIMESTAMP, MIN_TIMESTAMP, Timestamp, TimestampTypes
 
 if TYPE_CHECKING:
@@ -102,7 +102,7 @@ class PaneInfo:
         """
         if not 0 <= encoded_byte < len(_WELL_KNOWN):
             what = f"no pane is encoded as the byte {encoded_byte}"
-            raise ValueError(three_parts(what, hint="pass what PaneInfo.encoded_byte returned"))
+            raise refusal(ValueError, what, hint="pass what PaneInfo.encoded_byte returned")
         return _WELL_KNOWN[encoded_byte]
 
     def __reduce__(self) -> tuple[Callable[..., PaneInfo], tuple[int, ...]]:
