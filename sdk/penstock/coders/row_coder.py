@@ -28,11 +28,9 @@ class RowCoder(FastCoder):
     registry's coder of the type.
 
     Args:
-        schema: The type of the records: a NamedTuple class, a dataclass or a row type. (Beam takes a
-            protocol buffer;
+        schema: The type of the records: a NamedTuple class, a dataclass or a row type. (Beam takes a protocol buffer;
             use `from_type_hint` in code that runs on both.)
-        force_deterministic: The label of the step that needs all fields to be deterministic; False if
-            none does.
+        force_deterministic: The label of the step that needs all fields to be deterministic; False if none does.
 
     Raises:
         TypeError: The schema is not a type of records.
@@ -84,7 +82,6 @@ class RowCoder(FastCoder):
         return self._row.user_type(**dict(zip(self._names, parts, strict=True)))
 
     def is_deterministic(self) -> bool:
-        """Whether the coders of all fields are."""
         return all(coder.is_deterministic() for coder in self.components)
 
     def as_deterministic_coder(self, step_label: str, error_message: str | None = None) -> Coder:
@@ -104,11 +101,7 @@ class RowCoder(FastCoder):
 
 
 def row_hint(schema: Any) -> RowTypeConstraint:
-    """A type of records as a row type.
-
-    Raises:
-        TypeError: It is not a NamedTuple class, dataclass or row type.
-    """
+    """A type of records as a row type; TypeError if it is not a NamedTuple class, dataclass or row type."""
     row = schema if isinstance(schema, RowTypeConstraint) else RowTypeConstraint.from_user_type(schema)
     if row is None:
         hint = "use a NamedTuple, a dataclass, or a row type with named fields"
