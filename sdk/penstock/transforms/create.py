@@ -24,14 +24,11 @@ class Create(PTransform[Any, PCollection[T]]):
 
     Args:
         values: An iterable; of a dict, its items.
-        reshuffle: Has no meaning here: up to 1,000 values are one bundle, and more are spread anyway. A
-            `Reshuffle` behind it spreads a few that are much work each.
+        reshuffle: Has no effect here: up to 1,000 values are one bundle, and more are spread anyway. Put a
+            `Reshuffle` behind it to spread a few values that are much work each.
 
     Raises:
         TypeError: If `values` is a string or bytes, or cannot be iterated.
-
-    >>> Create([1, "a"]).get_output_type()
-    Union[<class 'int'>, <class 'str'>]
     """
 
     @overload

@@ -50,7 +50,7 @@ class DeduplicatePerKey(_WithDurations):
     """One KV of each key and window: the earliest, with its timestamp (Beam's name).
 
     The durations say how long a key is remembered. While bounded input is read neither clock moves, so a key
-    is remembered to the end of its window. Of unbounded input the KV that arrives first is the one that is kept.
+    is remembered to the end of its window. Of unbounded input, the KV that arrives first is kept.
 
     Args:
         processing_time_duration: For how long, by the wall clock, in seconds.
@@ -60,13 +60,9 @@ class DeduplicatePerKey(_WithDurations):
         ValueError: If both are missing.
 
     Example: ``events_by_id | DeduplicatePerKey(event_time_duration=3600)``.
-
-    >>> DeduplicatePerKey(event_time_duration=60).event_time_duration
-    60
     """
 
     def expand(self, pcoll: Any) -> Any:
-        """Keeps the earliest value of each key, then gives it its timestamp back."""
         if not pcoll.is_bounded:
             kept = _First(self.processing_time_duration, self.event_time_duration)
             return pcoll | "First" >> ParDo(kept).with_output_types(pcoll.element_type)
@@ -86,9 +82,6 @@ class Deduplicate(_WithDurations):
     """One of each element and window; arguments and limits as in `DeduplicatePerKey` (Beam's name).
 
     Example: ``events | Deduplicate(processing_time_duration=600)``.
-
-    >>> Deduplicate(processing_time_duration=600).label
-    'Deduplicate'
     """
 
     def expand(self, pcoll: Any) -> Any:
@@ -103,11 +96,7 @@ class Deduplicate(_WithDurations):
 
 
 class EarliestCombineFn(CombineFn):
-    """Combines pairs of a value and its timestamp to a pair with the earliest timestamp; None for no pairs.
-
-    >>> EarliestCombineFn().apply([("b", 2), ("a", 1)])
-    ('a', 1)
-    """
+    """Combines pairs of a value and its timestamp to a pair with the earliest timestamp; None for no pairs."""
 
     def create_accumulator(self) -> tuple[Any, Any] | None:
         return None
@@ -127,7 +116,7 @@ class EarliestCombineFn(CombineFn):
 
 
 class _First(DoFn):
-    """Passes the first KV of each key on, and those that come when it is forgotten."""
+    """Passes the first KV of each key on, and the first after each time that the key is forgotten."""
 
     SEEN = ReadModifyWriteStateSpec("seen", BooleanCoder())
     BY_CLOCK = TimerSpec("forget by the clock", TimeDomain.REAL_TIME)

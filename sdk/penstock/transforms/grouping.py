@@ -27,13 +27,13 @@ LATE = "late"
 class WithLateData(PTransform[Any, Any]):
     """A grouping with a second output: elements for windows whose time is over, or that have given their last pane.
 
-    ``GroupByKey().with_late_data()`` and ``CombinePerKey(fn).with_late_data()`` make it. An element keeps its
-    timestamp, and has those of its windows that did not take it. They are counted as well, as without this.
+    ``GroupByKey().with_late_data()`` and ``CombinePerKey(fn).with_late_data()`` make it. A late element keeps its
+    timestamp, and has the windows that did not take it. The metrics of late elements count it as usual.
 
     Example: ``sums, late = pairs | CombinePerKey(sum).with_late_data()``.
 
     Raises:
-        ValueError: It is a combine with side inputs, which is not a grouping.
+        ValueError: A combine with side inputs is not a grouping.
     """
 
     def __init__(self, grouping: PTransform[Any, Any]) -> None:
@@ -72,15 +72,7 @@ V = TypeVar("V")
 
 
 def key_value_types(transform: PTransform[Any, Any], input_type: Any) -> tuple[Any, Any]:
-    """The key and value type of a key-value type.
-
-    Args:
-        transform: The transform whose input it is.
-        input_type: A type hint; None for unknown.
-
-    Raises:
-        TypeCheckError: If it is the type of something else.
-    """
+    """The key and value type of a key-value type; TypeCheckError if it is the type of something else."""
     try:
         key_type, value_type = typehints.coerce_to_kv_type(
             input_type or typehints.Any, transform.label
@@ -96,7 +88,7 @@ def key_value_types(transform: PTransform[Any, Any], input_type: Any) -> tuple[A
 
 
 def grouped_type(transform: PTransform[Any, Any], input_type: Any) -> Any:
-    """The type of groups, for pairs of a type."""
+    """The type of groups of pairs of a type."""
     key_type, value_type = key_value_types(transform, input_type)
     return typehints.KV[key_type, typehints.Iterable[value_type]]
 
@@ -108,16 +100,12 @@ class GroupByKey(PTransform[Any, Any]):
         ValueError: When applied to an unbounded PCollection in the global window with a trigger that never fires
             before the end of all time, or with a trigger that may lose data.
         TypeCheckError: When applied to elements that are not pairs.
-
-    >>> GroupByKey().label
-    'GroupByKey'
     """
 
     def to_primitive(self) -> graph.Primitive:
         return graph.GroupByKey()
 
     def type_check_inputs(self, pvalueish: Any) -> None:
-        """Checks that the elements are pairs."""
         self._check_pcollection(pvalueish)
         key_value_types(self, pvalueish.element_type)
         super().type_check_inputs(pvalueish)
@@ -126,16 +114,11 @@ class GroupByKey(PTransform[Any, Any]):
         return self.get_type_hints().simple_output_type(self.label) or grouped_type(self, input_type)
 
     def get_windowing(self, inputs: Sequence[Any]) -> Windowing:
-        """The input's, with the trigger's continuation."""
+        """The input's windowing, with the trigger's continuation."""
         return super().get_windowing(inputs).after_grouping()
 
     def with_late_data(self) -> PTransform[Any, Any]:
-        """This transform with a second output, for elements that come too late (penstock's own).
-
-        Returns:
-            A `penstock.transforms.grouping.WithLateData`, as in
-            ``groups, late = pairs | GroupByKey().with_late_data()``.
-        """
+        """A `WithLateData`: this transform with a second output, for elements that come too late (penstock's own)."""
         return WithLateData(self)
 
     def expand(self, pcoll: PCollection[tuple[K, V]]) -> PCollection[tuple[K, Iterable[V]]]:
@@ -144,13 +127,9 @@ class GroupByKey(PTransform[Any, Any]):
 
 
 class SpreadAnew(PTransform[Any, Any]):
-    """Spreads elements over the machines evenly, and keeps their windows and timestamps; a primitive.
+    """Spreads elements evenly over the machines, and keeps their windows and timestamps; a primitive.
 
-    ``Reshuffle`` and ``ReshufflePerKey`` are made of it.
-
-    Args:
-        partitions: The number of partitions; None lets the runner decide.
-        by_key: Whether elements are pairs that stay together by key.
+    ``Reshuffle`` and ``ReshufflePerKey`` use it. If `partitions` is None, the runner chooses their number.
     """
 
     def __init__(self, partitions: int | None = None, by_key: bool = False) -> None:
@@ -173,14 +152,7 @@ class Flatten(PTransform[Any, Any]):
     """The union of several PCollections (Beam's ``Flatten``).
 
     Args:
-        kwargs: ``pipeline``: the pipeline, needed where there may be no input.
-
-    Raises:
-        ValueError: If there is another argument, or when applied to something that cannot be iterated.
-        TypeError: When applied to PCollections nested in lists.
-
-    >>> Flatten().label
-    'Flatten'
+        kwargs: ``pipeline``, which is needed if there may be no input.
     """
 
     def __init__(self, **kwargs: Any) -> None:
@@ -218,7 +190,6 @@ class Flatten(PTransform[Any, Any]):
         return graph.Flatten()
 
     def infer_output_type(self, input_type: Any) -> Any:
-        """The union of the input types."""
         return input_type
 
     def get_windowing(self, inputs: Sequence[Any]) -> Windowing:
@@ -259,11 +230,6 @@ class FlattenWith(PTransform[Any, Any]):
         self._others = others
 
     def expand(self, pcoll: Any) -> Any:
-        """The union.
-
-        Raises:
-            TypeError: If one of the others is something else.
-        """
         pcolls = [pcoll]
         for other in self._others:
             if isinstance(other, pvalue.PCollection):

@@ -24,15 +24,8 @@ _LOGGER = logging.getLogger(__name__)
 def check_grouping(transform: PTransform[Any, Any], pcoll: Any, gives_lists: bool = False) -> None:
     """Refuses groupings that would wait for ever, or lose data, or fail.
 
-    Args:
-        transform: The grouping transform.
-        pcoll: Its input.
-        gives_lists: Whether results are lists of values, not combined ones.
-
-    Raises:
-        ValueError: If the input is unbounded, in the global window with a trigger that never fires before the end of
-            all time, or the trigger may finish before all data has come; unless the option ``allow_unsafe_triggers``
-            is set. If the trigger cannot judge these windows or results.
+    `gives_lists` says that results are lists of values, not combined ones. The option ``allow_unsafe_triggers`` allows
+    to wait and to lose data.
     """
     transform._check_pcollection(pcoll)
     misfit = _misfit(pcoll.windowing, gives_lists)
@@ -102,7 +95,7 @@ def _misfit(windowing: Windowing, gives_lists: bool) -> tuple[str, str] | None:
 def _invents_windows(windowfn: WindowFn) -> bool:
     """Whether a WindowFn, asked about windows that it has assigned itself, merges others; as far as one can know.
 
-    Elements are known at run time only, and a function of the user's may not do without.
+    Elements are known at run time only, and a function of the user's may need them.
     """
     try:
         contexts = [windowfn.AssignContext(second, element=(None, None)) for second in range(2)]

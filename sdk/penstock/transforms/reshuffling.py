@@ -25,13 +25,7 @@ class Reshuffle(PTransform[Any, Any]):
     Args:
         num_buckets: The number of partitions to spread over; None lets the runner decide.
 
-    Raises:
-        ValueError: If `num_buckets` is not an integer above 0.
-
     Example: ``file_names | Reshuffle() | FlatMap(read_lines)`` reads files in parallel.
-
-    >>> Reshuffle(num_buckets=8).label
-    'Reshuffle'
     """
 
     def __init__(self, num_buckets: int | None = None) -> None:
@@ -51,11 +45,7 @@ class Reshuffle(PTransform[Any, Any]):
 @with_input_types(Tuple[K, V])
 @with_output_types(Tuple[K, V])
 class ReshufflePerKey(PTransform[Any, Any]):
-    """`Reshuffle` for KVs, which stay together by key (Beam's ``ReshufflePerKey``).
-
-    >>> ReshufflePerKey().label
-    'ReshufflePerKey'
-    """
+    """`Reshuffle` for KVs, which stay together by key (Beam's ``ReshufflePerKey``)."""
 
     def expand(self, pcoll: PCollection[T]) -> PCollection[T]:
         _refuse_older(pcoll)

@@ -2,7 +2,7 @@
 
 A grouping in the mode ``ACCUMULATING_AND_RETRACTING`` gives retractions, and so does a DoFn that declares
 ``gives_retractions = True``, such as a join of rows. They pass through all other steps, up to the next grouping, which
-undoes what they take back; one that discards passes on what it has given away already.
+undoes the elements that they take back. A discarding grouping passes on retractions of elements that it has fired.
 """
 
 from __future__ import annotations
@@ -33,11 +33,7 @@ def may_retract(pcoll: pvalue.PCollection[Any]) -> bool:
 
 
 def check_dofn(transform: ParDo, pcoll: pvalue.PCollection[Any]) -> None:
-    """Refuses retractions for a DoFn with state or timers that says nothing about them.
-
-    Raises:
-        ValueError: `pcoll` may hold some, and the DoFn does not declare ``takes_retractions = True``.
-    """
+    """Raises ValueError if retractions may come to a stateful DoFn that does not declare that it takes them."""
     # A wrapper answers with the DoFn that it wraps.
     dofn = transform.fn.timer_owner()
     if transform.signature.is_stateful and not getattr(dofn, "takes_retractions", False):
@@ -51,11 +47,7 @@ def check_dofn(transform: ParDo, pcoll: pvalue.PCollection[Any]) -> None:
 
 
 def check_combine_fn(transform: CombinePerKey, pcoll: pvalue.PCollection[Any]) -> None:
-    """Refuses retractions for a CombineFn that declares ``takes_retractions = False``.
-
-    Raises:
-        ValueError: `pcoll` may hold some.
-    """
+    """Raises ValueError if retractions may come to a CombineFn that declares ``takes_retractions = False``."""
     if not transform.fn.takes_retractions:
         name = transform.fn.default_label()
         _refuse_retractions(
@@ -94,7 +86,7 @@ def _retracting_step(pcoll: pvalue.PCollection[Any]) -> AppliedPTransform | None
                 if AccumulationMode.ACCUMULATING_AND_RETRACTING in modes:
                     return step  # type: ignore[no-any-return]
                 if AccumulationMode.DISCARDING in modes:
-                    # What is taken back after its pane has fired can only be passed on.
+                    # A retraction after the pane has fired can only be passed on.
                     waiting += inputs
             case graph.ParDo(dofn) if getattr(dofn.timer_owner(), "gives_retractions", False):
                 return step  # type: ignore[no-any-return]
