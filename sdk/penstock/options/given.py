@@ -1,4 +1,4 @@
-"""What becomes of options that are given and that nobody reads: refused, or named in one warning."""
+"""The checks of options that nobody reads: they are refused, or named in one warning."""
 
 from __future__ import annotations
 
@@ -14,24 +14,18 @@ from penstock.options.base import OptionsParser, PipelineOptions, all_classes, n
 
 _LOGGER = logging.getLogger(__name__)
 _OURS = re.compile(r"penstock|checkpoint|(spark|shuffle|trigger|drain)(_|$)")
-"""How the names of penstock's own options begin, in the form of `_plain`; nobody else's flags should."""
+"""The beginnings of the names of penstock's own options, in the form of `_plain`."""
 
 NOT_FLAGS = frozenset({"spark"})
-"""What a pipeline takes by name and no command line can give."""
+"""The arguments of a pipeline that no command line can give."""
 
 
 def check_given(options: PipelineOptions) -> None:
     """Refuses mistyped options of penstock's, and warns of all others that have no effect.
 
-    An option counts as mistyped if it begins as ours do, or is a known one but for dashes and capitals. Programs may
-    have flags that no class of options knows; they are named in one warning, each once in a process. So are options of
-    Beam's that are known and have no effect.
-
-    Args:
-        options: The options of a pipeline that is about to run.
-
-    Raises:
-        ValueError: If one is mistyped.
+    An option is mistyped if it begins like one of penstock's own, or equals a known option except for dashes and
+    capitals. Programs may have flags that no class of options knows; one warning in a process names them. So it does
+    for Beam's options that are known and have no effect.
 
     >>> check_given(PipelineOptions(["--checkpoint_locatoin=/tmp/here"]))
     Traceback (most recent call last):
@@ -51,7 +45,7 @@ def check_given(options: PipelineOptions) -> None:
 
 
 def _names_of(rest: Sequence[str]) -> Iterator[str]:
-    """The flags among arguments that nobody knows, without their values; an argument without a flag is itself."""
+    """The flags among unknown arguments, without their values; an argument without a flag stands for itself."""
     follows_flag = False
     for argument in rest:
         is_flag = argument.startswith("-") and len(argument) > 1
@@ -84,7 +78,7 @@ def _meant(flag: str, parser: OptionsParser) -> str:
 
 
 def _without_effect(parser: OptionsParser, values: dict[str, Any]) -> Iterator[tuple[str, str]]:
-    """The flags that are given and have no effect, each with what has."""
+    """The flags that are given and have no effect, each with what has the effect."""
     for action, instead in parser.without_effect().items():
         value = values[action.dest]
         if value != action.default and action.const in (None, value):
@@ -111,7 +105,7 @@ def _warn_of_no_effect(given: tuple[tuple[str, str], ...]) -> None:
 
 
 def own_options(options: Any, argv: Any) -> PipelineOptions:
-    """A copy of options, or options made of command line arguments; ValueError if neither is of its type."""
+    """A copy of options, or options made of command line arguments; ValueError if their type is wrong."""
     if options is not None and not isinstance(options, PipelineOptions):
         raise refusal(
             ValueError,
