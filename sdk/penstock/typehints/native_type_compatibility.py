@@ -1,4 +1,4 @@
-"""Turns Python's own hints, such as ``list[int]`` and ``int | None``, into penstock's, and back."""
+"""Converts Python's own hints, such as ``list[int]`` and ``int | None``, to penstock's, and back."""
 
 from __future__ import annotations
 
@@ -40,7 +40,7 @@ from penstock.typehints.unions import UnionConstraint, union_of
 _LOGGER = logging.getLogger(__name__)
 T = typing.TypeVar("T")
 
-# Each class that hints are made of: how many parameters it takes and what they make.
+# For each class of native hints, the number of its parameters and the constructor of ours.
 _CONSTRUCTORS: dict[Hint, tuple[int, Callable[..., Hint]]] = {
     list: (1, ListConstraint),
     set: (1, SetTypeConstraint),
@@ -84,11 +84,7 @@ class TypedWindowedValue(typing.Generic[T]):
 
 
 def bare_container(cls: type) -> Hint:
-    """The hint for a built-in container without parameters.
-
-    >>> bare_container(list)
-    List[Any]
-    """
+    """The hint for a built-in container without parameters."""
     return _BARE_CONTAINERS[cls]
 
 
@@ -125,9 +121,8 @@ def _is_union(typ: Hint) -> bool:
 def convert_to_beam_type(typ: Hint) -> Hint:
     """A native hint as a penstock hint (Beam's name).
 
-    Args:
-        typ: Any hint. Classes of the user and penstock's own hints stay as they are. What has no counterpart
-            (``Callable``, ``Literal``, ``NewType``, text) becomes ``Any``.
+    Classes of the user and penstock's own hints stay as they are. A hint without a counterpart
+    (``Callable``, ``Literal``, ``NewType``, text) becomes ``Any``.
 
     Raises:
         ValueError: If a hint has the wrong number of parameters, or is a ``Union`` without any.
@@ -136,7 +131,7 @@ def convert_to_beam_type(typ: Hint) -> Hint:
     Dict[<class 'str'>, Union[<class 'NoneType'>, List[<class 'int'>]]]
     """
     if isinstance(typ, (TypeConstraint, list, dict, set)) or typ is None or typ is Ellipsis:
-        # A collection of hints is not a hint: who asked for one says what is wrong with it.
+        # A collection of hints is not a hint; the caller reports that.
         return typ
     if isinstance(typ, type) and typ.__module__ not in _NATIVE_MODULES:
         if typ in _BARE_CONTAINERS or typing.get_origin(typ) is not None:
@@ -212,11 +207,7 @@ def convert_to_beam_types(args: Iterable[Hint]) -> list[Hint]: ...
 
 
 def convert_to_beam_types(args: Iterable[Hint] | dict[str, Hint]) -> list[Hint] | dict[str, Hint]:
-    """Each native hint of a list, or each value of a dictionary, as a penstock hint (Beam's name).
-
-    >>> convert_to_beam_types({"x": list[int]})
-    {'x': List[<class 'int'>]}
-    """
+    """Each native hint of a list, or each value of a dictionary, as a penstock hint (Beam's name)."""
     if isinstance(args, dict):
         return {name: convert_to_beam_type(hint) for name, hint in args.items()}
     return [convert_to_beam_type(hint) for hint in args]

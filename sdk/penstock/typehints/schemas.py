@@ -1,7 +1,7 @@
 """Schemas: the fields of a type, and the class for given fields (Beam's ``typehints.schemas``).
 
-A schema is a `RowTypeConstraint`. What Beam has here to turn schemas into protocol messages, logical types
-among it, is left out: nothing would read them.
+A schema is a `RowTypeConstraint`. Beam's functions that turn schemas into protocol messages, and logical types,
+are left out: nothing would read the messages.
 """
 
 from __future__ import annotations
@@ -19,13 +19,7 @@ Fields = Iterable[tuple[str, Hint]]
 
 
 def schema_from_element_type(element_type: Hint) -> RowTypeConstraint:
-    """The schema of a type (Beam's name).
-
-    Args:
-        element_type: A row hint, a NamedTuple or a dataclass.
-
-    Raises:
-        TypeError: If the type has no fields.
+    """The schema of a row hint, a NamedTuple or a dataclass; TypeError if the type has no fields (Beam's name).
 
     >>> schema_from_element_type(typing.NamedTuple("Point", [("x", int)]))
     Row(x=<class 'int'>)
@@ -43,14 +37,7 @@ def schema_from_element_type(element_type: Hint) -> RowTypeConstraint:
 
 
 def named_fields_from_element_type(element_type: Hint) -> list[tuple[str, Hint]]:
-    """The fields of a type, in order, as pairs of name and type (Beam's name).
-
-    Raises:
-        TypeError: If the type has no fields.
-
-    >>> named_fields_from_element_type(RowTypeConstraint.from_fields([("x", int)]))
-    [('x', <class 'int'>)]
-    """
+    """The fields of a type, in order, as pairs of name and type; TypeError if it has none (Beam's name)."""
     return list(schema_from_element_type(element_type).fields)
 
 
@@ -60,11 +47,7 @@ def named_fields_from_schema(schema: RowTypeConstraint) -> list[tuple[str, Hint]
 
 
 def named_fields_to_schema(names_and_types: dict[str, Hint] | Fields) -> RowTypeConstraint:
-    """The schema with these fields (Beam's name).
-
-    >>> named_fields_to_schema({"x": int})
-    Row(x=<class 'int'>)
-    """
+    """The schema with these fields (Beam's name)."""
     pairs = names_and_types.items() if isinstance(names_and_types, dict) else names_and_types
     return RowTypeConstraint.from_fields(pairs)
 
@@ -72,11 +55,7 @@ def named_fields_to_schema(names_and_types: dict[str, Hint] | Fields) -> RowType
 def named_tuple_to_schema(
     named_tuple: type, schema_registry: SchemaTypeRegistry = SCHEMA_REGISTRY
 ) -> RowTypeConstraint:
-    """The schema of a NamedTuple or a dataclass, entered into the registry (Beam's name).
-
-    Raises:
-        TypeError: If the type has no fields.
-    """
+    """The schema of a NamedTuple or a dataclass, entered into the registry (Beam's name)."""
     row = schema_from_element_type(named_tuple)
     if row.schema_id is None:
         row.set_schema_id(schema_registry.register(named_tuple, row))
@@ -102,9 +81,6 @@ def union_schema_type(element_types: Iterable[Hint]) -> RowTypeConstraint:
 
     Raises:
         TypeError: If the types do not all have the same field names in the same order.
-
-    >>> union_schema_type([named_fields_to_schema({"x": int}), named_fields_to_schema({"x": str})])
-    Row(x=Union[<class 'int'>, <class 'str'>])
     """
     rows = [named_fields_from_element_type(item) for item in element_types]
     names = [[name for name, _hint in row] for row in rows]
