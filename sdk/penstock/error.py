@@ -12,12 +12,9 @@ ErrorT = TypeVar("ErrorT", bound=Exception)
 
 
 def three_parts(what: str, *, where: str | None = None, hint: str | None = None) -> str:
-    """The text of an error.
+    """The text of an error: what is wrong, where, and what to do.
 
-    Args:
-        what: What is wrong, as a short clause.
-        where: The step's label and the user's file and line, as `penstock.base.where.at_step` formats them.
-        hint: What the user can do about it.
+    `what` is a short clause; `where` comes from `penstock.base.where`.
 
     >>> print(three_parts("the label 'A' is used twice", where="at step 'A' (game.py:41)", hint="give it a label"))
     the label 'A' is used twice
@@ -38,12 +35,7 @@ def refusal(kind: type[ErrorT], what: str, *, where: str | None = None, hint: st
 
 
 class BeamError(Exception):
-    """The base of penstock's own errors (Beam's ``apache_beam.error.BeamError``).
-
-    >>> print(BeamError("no data", hint="check the path"))
-    no data
-      hint: check the path
-    """
+    """The base of penstock's own errors (Beam's ``apache_beam.error.BeamError``)."""
 
     def __init__(self, what: str = "", *, where: str | None = None, hint: str | None = None) -> None:
         super().__init__(three_parts(what, where=where, hint=hint))

@@ -1,4 +1,4 @@
-"""Functions that a module calls and that a module further up, which imports it, provides."""
+"""Functions that a module calls, and that a module in a higher layer, which imports it, provides."""
 
 from __future__ import annotations
 
@@ -12,10 +12,7 @@ R = TypeVar("R")
 
 
 class LateBinding(Generic[P, R]):
-    """A function that another module provides when it is imported.
-
-    Args:
-        provider: The module that provides it.
+    """A function that another module, `provider`, provides when it is imported.
 
     >>> double: LateBinding[[int], int] = LateBinding("games.arithmetic")
     >>> double(4)

@@ -15,13 +15,6 @@ ValueType = TypeVar("ValueType")
 class TaggedOutput(Generic[TagType, ValueType]):
     """A value that a DoFn sends to a tagged output instead of the main one (Beam's ``TaggedOutput``).
 
-    Args:
-        tag: The output's tag.
-        value: The element.
-
-    Raises:
-        TypeError: If the tag is not a string.
-
     >>> TaggedOutput("errors", 3).tag
     'errors'
     """
