@@ -121,7 +121,7 @@ def test_graphs_are_those_that_the_runner_knows_how_to_run_well():
     _ = pairs | util.WaitOn(pairs)
     shown = re.sub(r"<class '(\w+)'>", r"\1", graph.show(pipeline.to_graph()))
     assert shown.splitlines()[1:] == [
-        "Distinct/ToPairs = #0 ParDo(_with_nothing) -> #1 Tuple[Tuple[str, int], Any]",
+        "Distinct/ToPairs = #0 ParDo(with_nothing) -> #1 Tuple[Tuple[str, int], Any]",
         "Distinct/Group = #1 CombinePerKey(CountCombineFn) -> #2 Tuple[Tuple[str, int], int]",
         "Distinct/Distinct/Keys = #2 ParDo(_first) -> #3 Tuple[str, int]",
         "Reshuffle/SpreadAnew = #0 Reshuffle -> #4 Tuple[str, int]",

@@ -65,9 +65,7 @@ __all__ = [
 ]
 
 if TYPE_CHECKING:
-    from penstock.base.bounded_window import IntervalWindow
-    from penstock.utils.timestamp import Timestamp
-    from penstock.utils.windowed_value import PaneInfo, WindowedValue
+    from penstock.utils.windowed_value import WindowedValue
 
 
 class _Primitive(FastCoder):
@@ -824,7 +822,7 @@ class FakeDeterministicFastPrimitivesCoder(FastPrimitivesCoder):
 _SHIFT = 1 << 63
 
 
-class TimestampCoder(FastCoder):
+class TimestampCoder(_Primitive):
     """Timestamps, rounded down to milliseconds, in 8 bytes that sort as the times do (Beam's ``TimestampCoder``).
 
     >>> from penstock.utils.timestamp import Timestamp
@@ -832,17 +830,13 @@ class TimestampCoder(FastCoder):
     '8000000000000000'
     """
 
+    _type = Timestamp
+
     def encode_to_stream(self, value: Timestamp, stream: OutputStream, nested: bool) -> None:
         stream.write_packed("Q", value.micros // 1000 + _SHIFT)
 
     def decode_from_stream(self, stream: InputStream, nested: bool) -> Timestamp:
         return Timestamp.from_micros((stream.read_packed("Q") - _SHIFT) * 1000)
-
-    def is_deterministic(self) -> bool:
-        return True
-
-    def to_type_hint(self) -> type:
-        return Timestamp
 
 
 class IntervalWindowCoder(FastCoder):
@@ -896,8 +890,10 @@ class TimestampPrefixingWindowCoder(FastCoder):
         return f"{type(self).__name__}[{self._window_coder!r}]"
 
 
-class PaneInfoCoder(FastCoder):
+class PaneInfoCoder(_Primitive):
     """Panes: one byte, and the indices as VarInts unless it is a first pane (Beam's ``PaneInfoCoder``)."""
+
+    _type = PaneInfo
 
     def encode_to_stream(self, value: PaneInfo, stream: OutputStream, nested: bool) -> None:
         if value.timing == PaneInfoTiming.UNKNOWN or value.index == value.nonspeculative_index == 0:
@@ -925,12 +921,6 @@ class PaneInfoCoder(FastCoder):
         else:
             nonspeculative_index = -1 if pane.timing == PaneInfoTiming.EARLY else index
         return PaneInfo(pane.is_first, pane.is_last, pane.timing, index, nonspeculative_index)
-
-    def is_deterministic(self) -> bool:
-        return True
-
-    def to_type_hint(self) -> type:
-        return PaneInfo
 
 
 class _AnyWindowCoder(FastCoder):

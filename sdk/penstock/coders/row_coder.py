@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from decimal import Decimal
-from typing import TYPE_CHECKING, Any
+from typing import Any
 
 from penstock.coders.base import Coder, FastCoder, Registry, registry_in_use
 from penstock.coders.coders import DecimalCoder, IterableCoder, MapCoder, NullableCoder
@@ -12,9 +12,6 @@ from penstock.error import refusal
 from penstock.typehints import typehints
 from penstock.typehints.constraints import Any as ANY
 from penstock.typehints.row_type import RowTypeConstraint
-
-if TYPE_CHECKING:
-    from penstock.typehints.row_type import RowTypeConstraint
 
 __all__ = ["RowCoder"]
 

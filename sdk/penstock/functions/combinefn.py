@@ -317,6 +317,13 @@ class NoValue(enum.Enum):
     MARKER = enum.auto()
 
 
+def delegate(wrapper: CombineFn, fn: CombineFn, methods: str) -> None:
+    """Gives a CombineFn those methods of the CombineFn inside that this has."""
+    for name in methods.split():
+        if hasattr(fn, name):
+            setattr(wrapper, name, getattr(fn, name))
+
+
 _PASSED_ON = (
     "setup create_accumulator merge_accumulators compact extract_output teardown subtract_input subtracts"
 )
@@ -329,9 +336,7 @@ class DefaultingCombineFn(CombineFn):
         super().__init__()
         self.fn = fn
         # The marker is never taken back.
-        for name in _PASSED_ON.split():
-            if hasattr(fn, name):
-                setattr(self, name, getattr(fn, name))
+        delegate(self, fn, _PASSED_ON)
         self.takes_retractions = fn.takes_retractions
 
     @staticmethod

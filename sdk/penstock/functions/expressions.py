@@ -62,9 +62,9 @@ class Expression(ABC):
         """The type of the values for elements of a type."""
 
     @property
-    @abstractmethod
     def parts(self) -> tuple[Expression, ...]:
         """The expressions that this one is made of."""
+        return ()
 
     def fields(self) -> Iterator[str]:
         """The names of the fields that it reads.
@@ -169,10 +169,6 @@ class Field(Expression):
 
     name: str
 
-    @property
-    def parts(self) -> tuple[Expression, ...]:
-        return ()
-
     def __call__(self, element: Any) -> Any:
         return element[self.name] if isinstance(element, dict) else getattr(element, self.name)
 
@@ -194,10 +190,6 @@ class Literal(Expression):
     """The same value for every element."""
 
     value: Any
-
-    @property
-    def parts(self) -> tuple[Expression, ...]:
-        return ()
 
     def __call__(self, element: Any) -> Any:
         return self.value

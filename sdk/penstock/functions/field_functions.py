@@ -128,10 +128,6 @@ class WindowBound(Expression):
 
     bound: str
 
-    @property
-    def parts(self) -> tuple[Expression, ...]:
-        return ()
-
     def __call__(self, element: Any) -> Any:
         raise refusal(
             TypeError,

@@ -17,7 +17,7 @@ from penstock.construction.applicable import K
 from penstock.construction.ptransform import PTransform, PTransformWithSideInputs
 from penstock.construction.pvalue import PCollection
 from penstock.error import refusal
-from penstock.functions.combinefn import CombineFn, DefaultingCombineFn, NoValue, curry_combine_fn
+from penstock.functions.combinefn import CombineFn, DefaultingCombineFn, NoValue, curry_combine_fn, delegate
 from penstock.functions.dofn import DoFn
 from penstock.transforms.create import Create
 from penstock.transforms.grouping import Flatten, GroupByKey, WithLateData, key_value_types
@@ -385,16 +385,9 @@ class _PreCombineFn(CombineFn):
     def __init__(self, fn: CombineFn) -> None:
         super().__init__()
         self._label = f"{fn.default_label()} with fan-out"
-        for name in (
-            "setup",
-            "create_accumulator",
-            "add_input",
-            "add_inputs",
-            "merge_accumulators",
-            "compact",
-            "teardown",
-        ):
-            setattr(self, name, getattr(fn, name))
+        delegate(
+            self, fn, "setup create_accumulator add_input add_inputs merge_accumulators compact teardown"
+        )
 
     def default_label(self) -> str:
         return self._label
@@ -409,15 +402,7 @@ class PostCombineFn(CombineFn):
     def __init__(self, fn: CombineFn) -> None:
         super().__init__()
         self.fn = fn
-        for name in (
-            "setup",
-            "create_accumulator",
-            "merge_accumulators",
-            "compact",
-            "extract_output",
-            "teardown",
-        ):
-            setattr(self, name, getattr(fn, name))
+        delegate(self, fn, "setup create_accumulator merge_accumulators compact extract_output teardown")
 
     def add_input(self, mutable_accumulator: Any, element: Any, *args: Any, **kwargs: Any) -> Any:
         is_accumulator, value = element

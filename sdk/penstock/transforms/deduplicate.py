@@ -6,6 +6,7 @@
 from __future__ import annotations
 
 from collections.abc import Iterable, Iterator
+from operator import itemgetter
 from typing import Any, TypeVar
 
 from penstock.base.bounded_window import TimestampedValue
@@ -17,6 +18,7 @@ from penstock.functions.dofn import DoFn
 from penstock.functions.userstate import ReadModifyWriteStateSpec, TimerSpec, on_timer
 from penstock.transforms.combine import CombinePerKey
 from penstock.transforms.pardo import Map, ParDo
+from penstock.transforms.ready_combiners import with_nothing
 from penstock.typehints import KV, Tuple, with_input_types, with_output_types
 from penstock.typehints.trivial_inference import key_value_types
 from penstock.utils.timestamp import DurationTypes, Timestamp
@@ -89,9 +91,9 @@ class Deduplicate(_WithDurations):
         per_key = DeduplicatePerKey(self.processing_time_duration, self.event_time_duration)
         return (
             pcoll
-            | "Use Value as Key" >> Map(_with_nothing).with_output_types(KV[element_type, Any])
+            | "Use Value as Key" >> Map(with_nothing).with_output_types(KV[element_type, Any])
             | "DeduplicatePerKey" >> per_key
-            | "Output Value" >> Map(_key).with_output_types(element_type)
+            | "Output Value" >> Map(itemgetter(0)).with_output_types(element_type)
         )
 
 
@@ -161,11 +163,3 @@ def _with_timestamp(element: tuple[Any, Any], timestamp: Any = DoFn.TimestampPar
 def _at_timestamp(element: tuple[Any, tuple[Any, Any]]) -> TimestampedValue[Any]:
     key, (value, timestamp) = element
     return TimestampedValue((key, value), timestamp)
-
-
-def _with_nothing(element: Any) -> tuple[Any, None]:
-    return element, None
-
-
-def _key(element: tuple[Any, Any]) -> Any:
-    return element[0]

@@ -9,7 +9,7 @@ from typing import Any, TypeVar
 from penstock.construction.ptransform import ptransform_fn
 from penstock.transforms.combine import CombinePerKey
 from penstock.transforms.pardo import Map, MapTuple
-from penstock.transforms.ready_combiners import CountCombineFn
+from penstock.transforms.ready_combiners import CountCombineFn, with_nothing
 from penstock.typehints import KV, Tuple, with_input_types, with_output_types
 from penstock.typehints.trivial_inference import infer_return_type, instance_to_type, key_value_types
 
@@ -66,7 +66,7 @@ def Distinct(pcoll: Any) -> Any:
     # The counts are not used, but Spark can compute counts natively.
     return (
         pcoll
-        | "ToPairs" >> Map(_with_nothing).with_output_types(KV[element_type, Any])
+        | "ToPairs" >> Map(with_nothing).with_output_types(KV[element_type, Any])
         | "Group" >> CombinePerKey(CountCombineFn()).with_output_types(KV[element_type, int])
         | "Distinct" >> Keys()
     )
@@ -143,7 +143,3 @@ def _second(_: Any, value: Any) -> Any:
 
 def _swapped(key: Any, value: Any) -> tuple[Any, Any]:
     return value, key
-
-
-def _with_nothing(element: Any) -> tuple[Any, None]:
-    return element, None

@@ -41,7 +41,6 @@ from penstock.typehints.code_reading import read
 
 if TYPE_CHECKING:
     from penstock.base.bounded_window import TimestampedValue
-    from penstock.construction.pvalue import PCollection
 
 
 class _OfResults(Protocol):

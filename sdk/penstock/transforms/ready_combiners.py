@@ -180,11 +180,9 @@ class Count:
 
         def expand(self, pcoll: PCollection[T]) -> PCollection[tuple[T, int]]:
             element_type = pcoll.element_type
-            with_nothing = ParDo(PairWithNothing()).with_output_types(KV[element_type, Any])
+            paired = ParDo(PairWithNothing()).with_output_types(KV[element_type, Any])
             counted = CombinePerKey(CountCombineFn()).with_output_types(KV[element_type, int])
-            result: PCollection[tuple[T, int]] = (
-                pcoll | f"{self.label}:PairWithVoid" >> with_nothing | counted
-            )
+            result: PCollection[tuple[T, int]] = pcoll | f"{self.label}:PairWithVoid" >> paired | counted
             return result
 
 
@@ -192,10 +190,11 @@ class PairWithNothing(MapDoFn):
     """Pairs each element with None; a runner that takes the pairs apart again need not make them."""
 
     def __init__(self) -> None:
-        super().__init__(_with_nothing)
+        super().__init__(with_nothing)
 
 
-def _with_nothing(element: Any) -> tuple[Any, None]:
+def with_nothing(element: Any) -> tuple[Any, None]:
+    """Pairs an element with None."""
     return element, None
 
 
@@ -425,6 +424,18 @@ class AnySampleCombineFn(CombineFn):
         return list(accumulator)
 
 
+class _OfSize(PTransform[Any, Any]):
+    def __init__(self, n: int) -> None:
+        super().__init__()
+        self._n = n
+
+    def default_label(self) -> str:
+        return f"{type(self).__name__}({self._n})"
+
+    def display_data(self) -> dict[str, Any]:
+        return {"n": self._n}
+
+
 class Sample:
     """Samples without replacement (Beam's ``combiners.Sample``).
 
@@ -433,43 +444,23 @@ class Sample:
 
     @with_input_types(T)
     @with_output_types(List[T])
-    class FixedSizeGlobally(CombinerWithoutDefaults):
+    class FixedSizeGlobally(_OfSize, CombinerWithoutDefaults):
         """One list of n elements, or of all if there are fewer; each subset of that size is as likely."""
-
-        def __init__(self, n: int) -> None:
-            super().__init__()
-            self._n = n
-
-        def default_label(self) -> str:
-            return f"FixedSizeGlobally({self._n})"
-
-        def display_data(self) -> dict[str, Any]:
-            return {"n": self._n}
 
         def expand(self, pcoll: Any) -> Any:
             return pcoll | self.combined(SampleCombineFn(self._n), List[pcoll.element_type])
 
     @with_input_types(Tuple[K, V])
     @with_output_types(Tuple[K, List[V]])
-    class FixedSizePerKey(PTransform[Any, Any]):
+    class FixedSizePerKey(_OfSize):
         """For each key, a list of n of its values; each subset of that size is as likely."""
-
-        def __init__(self, n: int) -> None:
-            super().__init__()
-            self._n = n
-
-        def default_label(self) -> str:
-            return f"FixedSizePerKey({self._n})"
-
-        def display_data(self) -> dict[str, Any]:
-            return {"n": self._n}
 
         def expand(self, pcoll: Any) -> Any:
             return pcoll | CombinePerKey(SampleCombineFn(self._n))
 
     @with_input_types(T)
     @with_output_types(T)
-    class Any(PTransform[Any, Any]):
+    class Any(_OfSize):
         """Any n elements, as elements; not a random sample, and all of them if there are fewer."""
 
         def __init__(self, n: int) -> None:
@@ -480,14 +471,7 @@ class Sample:
                     where="at Sample.Any",
                     hint="use 0 or more",
                 )
-            super().__init__()
-            self._n = n
-
-        def default_label(self) -> str:
-            return f"Any({self._n})"
-
-        def display_data(self) -> dict[str, Any]:
-            return {"n": self._n}
+            super().__init__(n)
 
         def expand(self, pcoll: Any) -> Any:
             return _any_elements(pcoll, self._n)
@@ -531,15 +515,12 @@ class ToListCombineFn(CombineFn):
 
 @with_input_types(T)
 @with_output_types(T)
-class ConcatListCombineFn(CombineFn):
+class ConcatListCombineFn(ToListCombineFn):
     """Concatenates lists, in no promised order (Beam's name).
 
     >>> ConcatListCombineFn().apply([[1], [2, 3]])
     [1, 2, 3]
     """
-
-    def create_accumulator(self) -> list[Any]:
-        return []
 
     def add_input(self, accumulator: list[Any], element: list[Any]) -> list[Any]:
         accumulator.extend(element)
@@ -548,12 +529,6 @@ class ConcatListCombineFn(CombineFn):
     def add_inputs(self, accumulator: list[Any], elements: Iterable[list[Any]]) -> list[Any]:
         accumulator.extend(chain.from_iterable(elements))
         return accumulator
-
-    def merge_accumulators(self, accumulators: Iterable[list[Any]]) -> list[Any]:
-        return list(chain.from_iterable(accumulators))
-
-    def extract_output(self, accumulator: list[Any]) -> list[Any]:
-        return list(accumulator)
 
 
 @with_input_types(Tuple[K, V])

@@ -2,9 +2,9 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Iterator, Sequence
+from collections.abc import Collection, Iterable, Iterator, Sequence
 from itertools import repeat
-from typing import Any, Final, NamedTuple
+from typing import Any, ClassVar, Final, NamedTuple
 
 from penstock.coders import VarIntCoder
 from penstock.coders.coders import KeyCoder
@@ -48,7 +48,32 @@ _KINDS = {
 }
 
 
-class JoinRows(PTransform[Any, Any]):
+class JoinOfKind(PTransform[Any, Any]):
+    """The base of joins of two PCollections of KVs, of which there are several kinds."""
+
+    noun: ClassVar[str]
+    kinds: ClassVar[Collection[str]]
+
+    def __init__(self, kind: str) -> None:
+        super().__init__()
+        if kind not in self.kinds:
+            what, hint = f"there is no kind of {self.noun} {kind!r}", f"one of {', '.join(self.kinds)}"
+            raise refusal(ValueError, what, where=self._where(), hint=hint)
+        self.kind = kind
+
+    def default_label(self) -> str:
+        return f"{type(self).__name__}({getattr(self, 'kind', '')})"
+
+    def _extract_input_pvalues(self, pvalueish: Any) -> tuple[Any, tuple[Any, ...]]:
+        is_pair = isinstance(pvalueish, tuple | list) and len(pvalueish) == 2
+        if not is_pair or not all(isinstance(each, pvalue.PCollection) for each in pvalueish):
+            what = f"a join is applied to two PCollections, and not to {_described(pvalueish)}"
+            hint = "write (lefts, rights) | JoinRows()"
+            raise refusal(TypeError, what, where=self._where(), hint=hint)
+        return tuple(pvalueish), tuple(pvalueish)
+
+
+class JoinRows(JoinOfKind):
     """Joins the rows of two PCollections of KVs by key and window, row by row (Streaming Systems, chapter 9).
 
     It is applied to a pair ``(lefts, rights)``. Whenever a row comes, or is taken back, it takes back the results that
@@ -70,23 +95,18 @@ class JoinRows(PTransform[Any, Any]):
     Example: ``(orders_by_user, visits_by_user) | JoinRows("left")``.
     """
 
+    noun = "join"
+    kinds = _KINDS
+
     def __init__(self, kind: str = "full", unjoined: str = AT_ONCE) -> None:
-        super().__init__()
-        check_kind(self, "join", kind, _KINDS)
+        super().__init__(kind)
         if unjoined not in (AT_ONCE, AT_END):
             what = f"unjoined is {unjoined!r}"
             raise refusal(ValueError, what, where=self._where(), hint=f"pass {AT_ONCE!r} or {AT_END!r}")
         if unjoined == AT_END and not any(_KINDS[kind].unmatched):
             what = f"a join of the kind {kind!r} gives no rows without a match"
             raise refusal(ValueError, what, where=self._where(), hint="leave unjoined out")
-        self.kind = kind
         self.unjoined = unjoined
-
-    def default_label(self) -> str:
-        return f"JoinRows({getattr(self, 'kind', '')})"
-
-    def _extract_input_pvalues(self, pvalueish: Any) -> tuple[Any, tuple[Any, ...]]:
-        return checked_sides(self, pvalueish)
 
     def expand(self, pcolls: Any) -> Any:
         check_windows(self, pcolls)
@@ -103,23 +123,6 @@ class JoinRows(PTransform[Any, Any]):
         first = Optional[left] if rights_unmatched else left
         second = Optional[right] if lefts_unmatched else right
         return KV[Union[left_key, right_key], Tuple[first, second]]
-
-
-def check_kind(transform: Any, name: str, kind: str, kinds: Iterable[str]) -> None:
-    """Refuses an unknown kind of join, with a ValueError."""
-    if kind not in kinds:
-        what = f"there is no kind of {name} {kind!r}"
-        raise refusal(ValueError, what, where=transform._where(), hint=f"one of {', '.join(kinds)}")
-
-
-def checked_sides(transform: Any, pvalueish: Any) -> tuple[Any, tuple[Any, ...]]:
-    """The two inputs of a join; TypeError if there are others."""
-    is_pair = isinstance(pvalueish, tuple | list) and len(pvalueish) == 2
-    if not is_pair or not all(isinstance(each, pvalue.PCollection) for each in pvalueish):
-        what = f"a join is applied to two PCollections, and not to {_described(pvalueish)}"
-        hint = "write (lefts, rights) | JoinRows()"
-        raise refusal(TypeError, what, where=transform._where(), hint=hint)
-    return tuple(pvalueish), tuple(pvalueish)
 
 
 def _described(pvalueish: Any) -> str:

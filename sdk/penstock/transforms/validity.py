@@ -14,11 +14,10 @@ from penstock.transforms.pardo import ParDo
 from penstock.transforms.retractions import may_retract
 from penstock.transforms.row_joins import (
     ROW_CODER,
+    JoinOfKind,
     Row,
     changes,
-    check_kind,
     check_windows,
-    checked_sides,
     sided,
 )
 from penstock.typehints import KV, Optional, Tuple, Union
@@ -101,7 +100,7 @@ class ValidFrom(PTransform[Any, Any]):
         return pcoll | ParDo(ValidFromFn()).with_output_types(KV[key_type, AnyHint])
 
 
-class ValidityJoin(PTransform[Any, Any]):
+class ValidityJoin(JoinOfKind):
     """Joins each row with the value that is valid at its event time (Streaming Systems, chapter 9).
 
     It is applied to a pair ``(rows, values)`` of KVs. Rows and values may come in any order: a result that no longer
@@ -123,21 +122,16 @@ class ValidityJoin(PTransform[Any, Any]):
     Example: ``(orders_by_currency, rates_by_currency) | ValidityJoin()``.
     """
 
+    noun = "validity join"
+    kinds = _KINDS
+
     def __init__(self, kind: str = "inner", with_validity: bool = False, final: bool = False) -> None:
-        super().__init__()
-        check_kind(self, "validity join", kind, _KINDS)
+        super().__init__(kind)
         if final and kind == "full":
             what = "a full validity join is never final: a row may still come for the last value"
             raise refusal(ValueError, what, where=self._where(), hint="use the kind 'left'")
-        self.kind = kind
         self.with_validity = with_validity
         self.final = final
-
-    def default_label(self) -> str:
-        return f"ValidityJoin({getattr(self, 'kind', '')})"
-
-    def _extract_input_pvalues(self, pvalueish: Any) -> tuple[Any, tuple[Any, ...]]:
-        return checked_sides(self, pvalueish)
 
     def expand(self, pcolls: Any) -> Any:
         check_windows(self, pcolls)

@@ -17,8 +17,6 @@ from penstock.error import refusal
 
 # Protobuf is imported when a message is made, so that other pipelines do not wait for it.
 if TYPE_CHECKING:
-    from fractions import Fraction
-
     from google.protobuf import duration_pb2, timestamp_pb2
 
 
