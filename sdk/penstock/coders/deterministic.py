@@ -492,11 +492,7 @@ def decode_key(data: bytes) -> Any:
 
 
 def encode_keys(values: Sequence[object]) -> list[bytes]:
-    """The bytes of many keys; faster than one by one if all are of one type.
-
-    >>> encode_keys(["a", "b"])
-    [b'sa', b'sb']
-    """
+    """The bytes of many keys; faster than one by one if all are of one type."""
     kinds = set(map(type, values))
     if len(kinds) != 1:
         return [encode_key(value) for value in values]

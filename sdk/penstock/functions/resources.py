@@ -165,12 +165,7 @@ def parse_resource_hints(hints: Mapping[str, Any]) -> dict[str, bytes]:
 
 
 def resource_hints_from_options(options: Any) -> dict[str, bytes]:
-    """The hints among a pipeline's options, which are ``name=value`` each, or a dict (Beam's name).
-
-    >>> from penstock.options.pipeline_options import PipelineOptions
-    >>> resource_hints_from_options(PipelineOptions(["--resource_hint=accelerator=gpu"]))
-    {'beam:resources:accelerator:v1': b'gpu'}
-    """
+    """The hints among a pipeline's options, which are ``name=value`` each, or a dict (Beam's name)."""
     given = {} if options is None else options.view_as(StandardOptions).resource_hints or {}
     if not isinstance(given, Mapping):
         given = {name: value for name, _, value in (hint.partition("=") for hint in given)}
@@ -180,12 +175,7 @@ def resource_hints_from_options(options: Any) -> dict[str, bytes]:
 def merge_resource_hints(
     outer_hints: Mapping[str, bytes], inner_hints: Mapping[str, bytes]
 ) -> dict[str, bytes]:
-    """The hints of a step inside of a composite that has hints itself; the class of a hint says which value counts.
-
-    >>> outer = parse_resource_hints({"cpu_count": "5", "accelerator": "a"})
-    >>> list(merge_resource_hints(outer, parse_resource_hints({"cpu_count": "3"})).values())
-    [b'5', b'a']
-    """
+    """The hints of a step inside of a composite that has hints itself; the class of a hint says which value counts."""
     merged = dict(inner_hints)
     for urn, outer in outer_hints.items():
         if urn in merged:

@@ -236,11 +236,7 @@ def note_current_in(place: Any) -> None:
 
 
 def merge_snapshots(first: Snapshot, second: Snapshot) -> Snapshot:
-    """The two snapshots merged; associative and commutative, with ``{}`` as the neutral element.
-
-    >>> merge_snapshots({("counters", "A", "n", "x"): 2}, {("counters", "A", "n", "x"): 3})
-    {('counters', 'A', 'n', 'x'): 5}
-    """
+    """The two snapshots merged; associative and commutative, with ``{}`` as the neutral element."""
     merged = dict(first)
     for key, value in second.items():
         merged[key] = _combine(value, merged.get(key))

@@ -487,12 +487,7 @@ _LAST_WORDS = (
 
 
 def text_of_help() -> str:
-    """The options by class: the program's own come first, the runner's follow.
-
-    >>> print(text_of_help())
-    usage: ... [options]...SparkOptions: ...
-      --mode MODE ...One of batch, micro_batch, streaming...
-    """
+    """The options by class: the program's own come first, the runner's follow."""
     parser = OptionsParser()
     sections: list[tuple[type[PipelineOptions], list[argparse.Action]]] = []
     for options_class in all_classes():

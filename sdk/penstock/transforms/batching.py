@@ -184,10 +184,6 @@ class BatchSizeEstimator:
 
     Unless `record_metrics` is False, sizes and times go into the distributions ``batch_size`` and ``msec_per_batch``
     of the namespace ``BatchElements``.
-
-    >>> estimator = BatchSizeEstimator(BatchTargets(max_batch_size=50), record_metrics=False)
-    >>> estimator.next_batch_size()
-    1
     """
 
     def __init__(
@@ -241,9 +237,6 @@ def linear_regression(xs: Sequence[float], ys: Sequence[float]) -> tuple[float, 
 
     From ten points on, points that pull the line most (Cook's distance above 0.5) are left out, and the others
     weigh in inverse proportion to x, since small batches tell most about the cost at 0.
-
-    >>> linear_regression([1, 2, 3], [3.0, 5.0, 7.0])
-    (1.0, 2.0)
     """
     count = len(xs)
     if all(x == xs[0] for x in xs):

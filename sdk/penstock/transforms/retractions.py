@@ -21,14 +21,7 @@ if TYPE_CHECKING:
 
 
 def may_retract(pcoll: pvalue.PCollection[Any]) -> bool:
-    """Whether elements of a PCollection may take back earlier ones.
-
-    >>> import penstock as beam
-    >>> retracting = beam.SetTrigger(accumulation_mode=AccumulationMode.ACCUMULATING_AND_RETRACTING)
-    >>> goals = beam.Pipeline() | beam.Create([("blue", 3)]) | retracting
-    >>> may_retract(goals), may_retract(goals | beam.CombinePerKey(sum))
-    (False, True)
-    """
+    """Whether elements of a PCollection may take back earlier ones."""
     return _retracting_step(pcoll) is not None
 
 

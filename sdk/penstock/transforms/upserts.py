@@ -41,11 +41,7 @@ class Upsert(NamedTuple):
 
 
 def last_of_each(upserts: Iterable[Upsert]) -> list[Upsert]:
-    """The last upsert of each key: several changes as one, for tables that take a key once per write.
-
-    >>> last_of_each([Upsert("amy", 1), Upsert("bob", 2), Upsert("amy", None, is_deleted=True)])
-    [Upsert(key='amy', value=None, is_deleted=True), Upsert(key='bob', value=2, is_deleted=False)]
-    """
+    """The last upsert of each key: several changes as one, for tables that take a key once per write."""
     return list({encode_key(upsert.key): upsert for upsert in upserts}.values())
 
 
@@ -130,11 +126,7 @@ Settled = tuple[Any, Upsert | None]
 
 
 def newest(key: Any, known: Any, changes: Iterable[Change]) -> Settled:
-    """The change at one timestamp if each value replaces the one before it; the highest order of a key is known.
-
-    >>> newest("amy", (7, 0), [(False, (9, 0), "new"), (False, (8, 0), "old")])
-    ((9, 0), Upsert(key='amy', value='new', is_deleted=False))
-    """
+    """The change at one timestamp if each value replaces the one before it; the highest order of a key is known."""
     upsert = None
     for _, order, value in changes:
         if known is None or order >= known:

@@ -66,11 +66,7 @@ class Const:
 
 
 def instance_to_type(o: object) -> Hint:
-    """The hint that describes a value (Beam's name).
-
-    >>> instance_to_type(("a", [1, 2.5])), instance_to_type({})
-    (Tuple[<class 'str'>, List[Union[<class 'float'>, <class 'int'>]]], Dict[Any, Any])
-    """
+    """The hint that describes a value (Beam's name)."""
     cls = type(o)
     if cls in _HOMOGENEOUS:
         return _HOMOGENEOUS[cls](_union_of_values(typing.cast("Iterable[object]", o)))
