@@ -198,7 +198,7 @@ class BatchTypes:
     """How the elements of a DoFn become batches and the other way round."""
 
     takes: BatchConverter[Any, Any] | None
-    """Makes what ``process_batch`` takes; None if there is no such method."""
+    """Makes what ``process_batch`` takes; None without that method."""
 
     gives: BatchConverter[Any, Any] | None
     """Takes apart what the DoFn yields; None if it yields elements."""

@@ -78,7 +78,7 @@ class ResultOf:
     """Makes a named tuple of a key and its results (the last step of ``GroupBy.aggregate_field``)."""
 
     names: tuple[str, ...]
-    """The names of the key's fields, then those of the results."""
+    """The names of the key's fields, then the names of the results."""
 
     def __call__(self, pair: tuple[Any, Any]) -> Any:
         """The named tuple."""

@@ -238,7 +238,7 @@ class SparkOptions(PipelineOptions):
                 three_parts(f"trigger_interval is {interval!r}", hint="use a number of seconds, such as 0.5")
             )
         if self.take_over and not self.checkpoint_location:
-            what = "take_over is set, and there is no checkpoint_location"
+            what = "take_over is set without a checkpoint_location"
             errors.append(
                 three_parts(what, hint="name the folder of the checkpoint that is to be taken over")
             )

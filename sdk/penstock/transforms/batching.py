@@ -31,7 +31,7 @@ from penstock.windows.timeutil import TimeDomain
 
 
 class WithBucket(DoFn):
-    """Pairs elements with the bucket whose batches they go into; 0 if there are no buckets."""
+    """Pairs elements with the bucket whose batches they go into; 0 without buckets."""
 
     def __init__(self, bucket_of: Callable[[Any], int] | None) -> None:
         super().__init__()
@@ -414,7 +414,7 @@ class BatchingDoFn(DoFn):
 def _bucketing(
     length_fn: Callable[[Any], int] | None, boundaries: Sequence[int] | None
 ) -> Callable[[Any], int] | None:
-    """The function from an element to its bucket, or None if there are no buckets."""
+    """The function from an element to its bucket, or None without buckets."""
     where = "at BatchElements"
     if boundaries is not None and length_fn is None:
         what = "bucket_boundaries requires length_fn to be set."

@@ -175,7 +175,7 @@ class UpsertFn(DoFn):
 
     CHANGES = BagStateSpec("changes", FastPrimitivesCoder())
     KNOWN = ReadModifyWriteStateSpec("known", FastPrimitivesCoder())
-    MOMENT = TimerSpec("end of the moment", TimeDomain.REAL_TIME)
+    LOGICAL_TIME = TimerSpec("end of the logical time", TimeDomain.REAL_TIME)
     WINDOW = TimerSpec("end of the window", TimeDomain.WATERMARK)
 
     def __init__(self, retracts: bool, lateness_micros: int | None) -> None:
@@ -187,19 +187,19 @@ class UpsertFn(DoFn):
         element: Any,
         pane: Any = DoFn.PaneInfoParam,
         changes: Any = DoFn.StateParam(CHANGES),
-        moment: Any = DoFn.TimerParam(MOMENT),
+        time_end: Any = DoFn.TimerParam(LOGICAL_TIME),
         window_end: Any = DoFn.TimerParam(WINDOW),
     ) -> None:
         key, (order, value) = element
         changes.add((pane.kind.is_retraction, order, value))
-        moment.set_relative(0)
+        time_end.set_relative(0)
         if self._lateness_micros is not None:
             _, window = key
             end_micros = min(window.end_micros + self._lateness_micros, MAX_TIMESTAMP.micros)
             window_end.set(Timestamp.from_micros(end_micros))
 
-    @on_timer(MOMENT)
-    def end_of_moment(
+    @on_timer(LOGICAL_TIME)
+    def end_of_logical_time(
         self,
         key: Any = DoFn.KeyParam,
         changes: Any = DoFn.StateParam(CHANGES),
@@ -223,7 +223,7 @@ class UpsertFn(DoFn):
         known: Any = DoFn.StateParam(KNOWN),
     ) -> Iterator[Upsert]:
         """The last change of a row whose window is over; then it is forgotten."""
-        yield from self.end_of_moment(key, changes, known)
+        yield from self.end_of_logical_time(key, changes, known)
         known.clear()
 
     @on_window_expiration
@@ -234,4 +234,4 @@ class UpsertFn(DoFn):
         known: Any = DoFn.StateParam(KNOWN),
     ) -> Iterator[Upsert]:
         """The changes that no later timestamp has followed."""
-        yield from self.end_of_moment(key, changes, known)
+        yield from self.end_of_logical_time(key, changes, known)

@@ -37,7 +37,7 @@ _FunctionT = TypeVar("_FunctionT", bound=Callable[..., Any])
 
 
 class PermanentException(Exception):
-    """The base of errors after which there is no further try (Beam's name)."""
+    """The base of errors after which nothing is tried again (Beam's name)."""
 
 
 class Clock:
