@@ -155,6 +155,7 @@ def test_what_beam_has_as_private_has_a_public_name() -> None:
     assert penstock.Never is penstock._Never
     assert repr(penstock._Never()) == "Never()"
     assert penstock.AfterSynchronizedProcessingTime is penstock._AfterSynchronizedProcessingTime
+    assert set(penstock.__all__) <= vars(penstock).keys()
 
 
 def test_the_accumulation_modes_have_the_numbers_of_beam() -> None:

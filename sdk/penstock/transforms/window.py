@@ -2,21 +2,40 @@
 
 from __future__ import annotations
 
-from penstock.base.bounded_window import BoundedWindow as BoundedWindow
-from penstock.base.bounded_window import GlobalWindow as GlobalWindow
-from penstock.base.bounded_window import IntervalWindow as IntervalWindow
-from penstock.base.bounded_window import TimestampedValue as TimestampedValue
-from penstock.base.bounded_window import V as V
-from penstock.utils.timestamp import MIN_TIMESTAMP as MIN_TIMESTAMP
-from penstock.windows.calendar_windows import CalendarWindows as CalendarWindows
-from penstock.windows.window_fn import BoundedSessions as BoundedSessions
-from penstock.windows.window_fn import FixedWindows as FixedWindows
-from penstock.windows.window_fn import GlobalWindows as GlobalWindows
-from penstock.windows.window_fn import MergeScope as MergeScope
-from penstock.windows.window_fn import NonMergingWindowFn as NonMergingWindowFn
-from penstock.windows.window_fn import PerElementFixedWindows as PerElementFixedWindows
-from penstock.windows.window_fn import Sessions as Sessions
-from penstock.windows.window_fn import SlidingWindows as SlidingWindows
-from penstock.windows.window_fn import TimestampCombiner as TimestampCombiner
-from penstock.windows.window_fn import UnalignedFixedWindows as UnalignedFixedWindows
-from penstock.windows.window_fn import WindowFn as WindowFn
+from penstock.base.bounded_window import BoundedWindow, GlobalWindow, IntervalWindow, TimestampedValue, V
+from penstock.utils.timestamp import MIN_TIMESTAMP
+from penstock.windows.calendar_windows import CalendarWindows
+from penstock.windows.window_fn import (
+    BoundedSessions,
+    FixedWindows,
+    GlobalWindows,
+    MergeScope,
+    NonMergingWindowFn,
+    PerElementFixedWindows,
+    Sessions,
+    SlidingWindows,
+    TimestampCombiner,
+    UnalignedFixedWindows,
+    WindowFn,
+)
+
+__all__ = [
+    "BoundedSessions",
+    "BoundedWindow",
+    "CalendarWindows",
+    "FixedWindows",
+    "GlobalWindow",
+    "GlobalWindows",
+    "IntervalWindow",
+    "MIN_TIMESTAMP",
+    "MergeScope",
+    "NonMergingWindowFn",
+    "PerElementFixedWindows",
+    "Sessions",
+    "SlidingWindows",
+    "TimestampCombiner",
+    "TimestampedValue",
+    "UnalignedFixedWindows",
+    "V",
+    "WindowFn",
+]
